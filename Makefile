@@ -1,0 +1,106 @@
+# Runs and checks robot_dynamics_ros on a machine without ROS: everything comes from PyPI into .venv.
+# `make help` lists what there is to make.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+VENV ?= .venv
+DEMO_ARGS ?=
+PYTEST_ARGS ?=
+UV ?= uv
+
+# What a sourced ROS installation or an activated environment leaves behind would mix its libraries with .venv's.
+unexport PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH CYCLONEDDS_URI _ROS_WHEELS_BOOTSTRAP_COMPLETE
+unexport $(filter ROS_% RMW_% RCL_% RCUTILS_% FASTRTPS_% FASTDDS_% COLCON_%,$(.VARIABLES))
+# These would send pip elsewhere, or turn the compiler off.
+unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV NUMBA_DISABLE_JIT NUMBA_BOUNDSCHECK
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+LOCKED := --require-hashes --no-deps --no-build-isolation
+
+# python.stamp, package.stamp and so on exist only where the step that they stand for has finished.
+# A .venv of another place or Python is of no use, so that their names hold both.
+ifneq ($(filter-out help clean lock,$(or $(MAKECMDGOALS),help)),)
+SUITS := import sys, ensurepip, venv; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.10 python3; do \
+	$$p -I -c '$(SUITS)' 2>/dev/null && echo $$p && break; done)
+override PYTHON := $(PYTHON)
+PYTHON_VERSION := $(if $(PYTHON),$(shell $(PYTHON) -I -c '$(SUITS)' 2>/dev/null && $(PYTHON) -I -V))
+ifeq ($(PYTHON_VERSION),)
+$(error $(if $(PYTHON),$(PYTHON) is no Python,No Python) from 3.10 to 3.13 with pip and venv. Install one \
+	(Debian, Ubuntu: apt install python3-venv) or name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3)
+endif
+KEY := $(shell printf '%s' '$(CURDIR) $(PYTHON_VERSION)' | cksum | cut -d' ' -f1)
+endif
+MADE := $(VENV)/python-$(KEY).stamp
+BUILD := $(VENV)/build-$(KEY).stamp
+RUN := $(VENV)/run-$(KEY).stamp
+TEST := $(VENV)/test-$(KEY).stamp
+
+.PHONY: help
+help: ## this list
+	@echo "make demo runs the demonstration, make test the tests; both make $(VENV) first, from PyPI."
+	@echo
+	@grep -hE '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 18
+	@echo
+	@echo "PYTHON=python3.12 takes another Python, DEMO_ARGS='--robot puma560' and PYTEST_ARGS='-k friction' pass options on."
+
+.PHONY: demo
+demo: $(RUN) ## drive a simulated arm with each control law and draw how well it tracks
+	@$(BIN)/robot_dynamics demo $(DEMO_ARGS)
+
+.PHONY: test
+test: $(TEST) ## the tests that take a few minutes
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+.PHONY: test-all
+test-all: $(TEST) ## every test, the slow ones and many more random cases included
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m "slow or not slow" $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: $(TEST) ## style, types and package.xml
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy --strict robot_dynamics_ros
+	@$(BIN)/python -m pytest -q test/test_package.py
+
+.PHONY: clean
+clean: ## remove everything that make, pip and colcon made here, .venv included
+	rm -rf $(VENV) demo_output build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Later locks take over the versions of earlier ones, so that the tests run with what the demo runs with.
+COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --python-version 3.10
+.PHONY: lock
+lock: ## choose the newest versions again and write the locks in requirements/ (needs uv)
+	@command -v $(UV) >/dev/null || { echo "make lock needs uv: pip install uv, or make lock UV=/path/to/uv" >&2; exit 1; }
+	$(COMPILE) --upgrade requirements/build.in -o requirements/build.txt
+	$(COMPILE) --upgrade requirements/run.in -c requirements/build.txt -o requirements/run.txt
+	$(COMPILE) --upgrade requirements/test.in -c requirements/run.txt -o requirements/test.txt
+
+$(MADE):
+	@echo "Making $(VENV) with $(PYTHON) ($(PYTHON_VERSION))"
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@touch $(VENV)/COLCON_IGNORE $@
+
+# The build tools first: a few dependencies come as source. The package itself stays where it is (editable).
+$(BUILD): $(MADE) requirements/build.txt setup.py setup.cfg pyproject.toml
+	@$(PIP) $(LOCKED) -r requirements/build.txt
+	@$(PIP) --no-index --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(RUN): $(BUILD) requirements/run.txt
+	@echo "Installing what the demo needs into $(VENV) (at first 190 MB to fetch, 760 MB on disk, half a minute or more)"
+	@$(PIP) $(LOCKED) -r requirements/run.txt
+	@touch $@
+
+$(TEST): $(BUILD) requirements/test.txt
+	@echo "Installing what the tests need into $(VENV) (at first 330 MB to fetch, 1.4 GB on disk, one minute or more)"
+	@$(PIP) $(LOCKED) -r requirements/test.txt
+	@touch $@ $(RUN)

@@ -1,0 +1,21 @@
+"""The errors that this package raises; each message names the culprit and the cure."""
+
+
+class RobotDynamicsError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class RobotModelError(RobotDynamicsError):
+    """A URDF, a dynamics file or a model argument that cannot be used."""
+
+
+class TrajectoryError(RobotDynamicsError):
+    """A trajectory that cannot be followed."""
+
+
+class BagError(RobotDynamicsError):
+    """A bag that cannot be read or written."""
+
+
+class RobotModelWarning(UserWarning):
+    """Something in a URDF or a dynamics file that works, but is probably not meant."""

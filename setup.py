@@ -1,0 +1,76 @@
+"""Installs robot_dynamics_ros, by pip as well as by colcon (ament_python)."""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+PACKAGE = "robot_dynamics_ros"
+SHARE = f"share/{PACKAGE}"
+
+# The ROS 2 wheels on PyPI; beside a ROS installation they are not needed.
+ROS = [
+    "ros-rclpy",
+    "ros-rmw-fastrtps-cpp",
+    "ros-builtin-interfaces",
+    "ros-diagnostic-msgs",
+    "ros-geometry-msgs",
+    "ros-lifecycle-msgs",
+    "ros-rcl-interfaces",
+    "ros-rosgraph-msgs",
+    "ros-sensor-msgs",
+    "ros-std-msgs",
+    "ros-std-srvs",
+    "ros-trajectory-msgs",
+]
+BAGS = ["rosbags"]
+DEMO = [*ROS, *BAGS, "matplotlib", "tqdm"]
+LINT = ["ruff", "mypy", "scipy-stubs", "types-PyYAML", "types-tqdm"]
+TEST = [
+    *DEMO,
+    "catkin-pkg",
+    "colcon-common-extensions",
+    "hypothesis",
+    "mujoco",
+    "pin",
+    "pytest",
+    "pytest-timeout",
+    "setuptools<80",
+    "wheel",
+]
+
+setup(
+    name=PACKAGE,
+    version="0.1.0",
+    description="Computed-torque control of robot arms: rigid-body dynamics from a URDF, for ROS 2",
+    maintainer="robot_dynamics_ros maintainers",
+    maintainer_email="noreply@robot-dynamics-ros.invalid",
+    license="Apache-2.0",
+    keywords=["ROS", "robotics", "dynamics", "computed torque"],
+    classifiers=[
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering",
+    ],
+    python_requires=">=3.10",
+    packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
+    package_data={PACKAGE: ["py.typed"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
+        (SHARE, ["package.xml"]),
+        (f"{SHARE}/urdf", sorted(glob("urdf/*.urdf"))),
+        (f"{SHARE}/config", sorted(glob("config/*.yaml"))),
+        (f"{SHARE}/launch", sorted(glob("launch/*.launch.py"))),
+    ],
+    zip_safe=False,
+    install_requires=["numpy", "scipy", "numba", "PyYAML", "urdf-parser-py"],
+    extras_require={"ros": ROS, "bags": BAGS, "demo": DEMO, "test": TEST, "lint": LINT},
+    entry_points={
+        "console_scripts": [
+            f"computed_torque_node = {PACKAGE}.nodes.computed_torque_node:main",
+            f"simulation_node = {PACKAGE}.nodes.simulation_node:main",
+            f"trajectory_node = {PACKAGE}.nodes.trajectory_node:main",
+            f"robot_dynamics = {PACKAGE}.cli.main:main",
+        ],
+    },
+)

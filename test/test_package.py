@@ -1,0 +1,184 @@
+"""package.xml, setup.py, the changelog and the locks agree, and have the form that their readers accept."""
+
+import ast
+import importlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from catkin_pkg.changelog import Changelog, populate_changelog_from_rst
+from catkin_pkg.package import Package, parse_package
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = "robot_dynamics_ros"
+
+# Imported name: (rosdep key, distribution on PyPI). rosdep/python.yaml of ros/rosdistro has the keys.
+# A module that is not listed is a ROS package: its key is its own name, PyPI has it as ros-<name>.
+KEYS: dict[str, tuple[str, str | None]] = {
+    "launch": ("launch", None),
+    "launch_ros": ("launch_ros", None),
+    "matplotlib": ("python3-matplotlib", "matplotlib"),
+    "numba": ("python3-numba", "numba"),
+    "numpy": ("python3-numpy", "numpy"),
+    "rosbags": ("python3-rosbags-pip", "rosbags"),
+    "scipy": ("python3-scipy", "scipy"),
+    "tqdm": ("python3-tqdm", "tqdm"),
+    "urdf_parser_py": ("urdfdom_py", "urdf-parser-py"),
+    "yaml": ("python3-yaml", "PyYAML"),
+}
+# The parts that only run where ROS, a bag library or a plotter is installed as well.
+WITH_EXTRAS = {"bags", "cli", "nodes"}
+
+SETUP = """
+import json, setuptools
+from distutils.core import run_setup
+d = run_setup("setup.py", stop_after="init")
+print(json.dumps({
+    "name": d.get_name(), "version": d.get_version(), "description": d.get_description(),
+    "maintainer": [d.get_maintainer(), d.get_maintainer_email()], "license": d.get_license(),
+    "packages": d.packages, "data_files": d.data_files, "entry_points": d.entry_points,
+    "install_requires": list(d.install_requires),
+    "extras_require": {extra: list(names) for extra, names in d.extras_require.items()},
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def manifest() -> Package:
+    """package.xml, read by the parser that colcon, rosdep and bloom use; its warnings count as errors."""
+    warnings: list[str] = []
+    package = parse_package(str(ROOT / "package.xml"), warnings=warnings)
+    assert warnings == []
+    return package
+
+
+@pytest.fixture(scope="module")
+def setup() -> dict[str, Any]:
+    """What setup.py hands to setuptools."""
+    run = subprocess.run([sys.executable, "-c", SETUP], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return dict(json.loads(run.stdout.splitlines()[-1]))
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[\s<>=!~;\[]", requirement, maxsplit=1)[0].lower()
+
+
+def _imports(*files: Path) -> set[str]:
+    names = set()
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+                (name,) = node.args
+                if isinstance(name, ast.Constant):
+                    names.add(str(name.value).split(".")[0])
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module.split(".")[0])
+    return names - set(sys.stdlib_module_names) - {PACKAGE}
+
+
+def _sources() -> list[Path]:
+    return sorted((ROOT / PACKAGE).rglob("*.py"))
+
+
+def _key(module: str) -> str:
+    return KEYS[module][0] if module in KEYS else module
+
+
+def _distribution(module: str) -> str | None:
+    return KEYS[module][1] if module in KEYS else "ros-" + module.replace("_", "-")
+
+
+def test_package_xml_is_valid(manifest: Package) -> None:
+    assert manifest.package_format == 3
+    assert manifest.get_build_type() == "ament_python"
+    assert (ROOT / manifest.licenses[0].file).is_file()
+
+
+def test_package_xml_and_setup_agree(manifest: Package, setup: dict[str, Any]) -> None:
+    person = manifest.maintainers[0]
+    assert setup["name"] == manifest.name == PACKAGE
+    assert setup["version"] == manifest.version
+    assert setup["license"] == manifest.licenses[0]
+    assert setup["maintainer"] == [person.name, person.email]
+
+
+def test_version_of_the_module(manifest: Package) -> None:
+    assert importlib.import_module(PACKAGE).__version__ == manifest.version
+
+
+@pytest.mark.filterwarnings("ignore:nodes.Node.traverse:DeprecationWarning")
+def test_changelog_is_in_the_form_that_releases_need(manifest: Package) -> None:
+    text = (ROOT / "CHANGELOG.rst").read_text(encoding="utf-8")
+    assert f"\nChangelog for package {PACKAGE}\n" in text
+    # A release replaces this heading; only then does the parser take the section for a version.
+    text = text.replace("Forthcoming\n-----------\n", f"{manifest.version} (2000-01-01)\n------------------\n")
+    changelog = populate_changelog_from_rst(Changelog(PACKAGE), text)
+    newest, _, changes = next(changelog.foreach_version())
+    assert newest == manifest.version
+    assert len(changes) > 0
+
+
+def test_every_module_is_installed(setup: dict[str, Any]) -> None:
+    folders = {".".join(path.parent.relative_to(ROOT).parts) for path in _sources()}
+    assert folders == set(setup["packages"]), "a folder of modules without an __init__.py is not installed"
+
+
+@pytest.mark.parametrize("kind", ["urdf", "config", "launch"])
+def test_every_resource_is_installed(kind: str, setup: dict[str, Any]) -> None:
+    installed = dict(setup["data_files"])[f"share/{PACKAGE}/{kind}"]
+    present = [f"{kind}/{path.name}" for path in (ROOT / kind).iterdir() if path.name != "__pycache__"]
+    assert sorted(installed) == sorted(present) != []
+
+
+def test_every_command_can_be_loaded(setup: dict[str, Any]) -> None:
+    scripts = setup["entry_points"]["console_scripts"]
+    for script in scripts:
+        module, function = script.split("=")[1].strip().split(":")
+        assert callable(getattr(importlib.import_module(module), function)), script
+    assert {script.split("=")[0].strip() for script in scripts} == {
+        "computed_torque_node",
+        "simulation_node",
+        "trajectory_node",
+        "robot_dynamics",
+    }
+
+
+def test_every_import_is_a_dependency_in_package_xml(manifest: Package) -> None:
+    imported = _imports(*_sources(), *(ROOT / "launch").glob("*.py"))
+    declared = {depend.name for depend in manifest.exec_depends}
+    assert {_key(module) for module in imported} <= declared
+
+
+def test_every_import_is_a_dependency_in_setup(setup: dict[str, Any]) -> None:
+    library = [path for path in _sources() if path.relative_to(ROOT / PACKAGE).parts[0] not in WITH_EXTRAS]
+    needed = {str(_distribution(module)).lower() for module in _imports(*library)}
+    assert needed <= {_name(requirement) for requirement in setup["install_requires"]}
+
+    everywhere = {str(_distribution(module)).lower() for module in _imports(*_sources())}
+    demo = setup["install_requires"] + setup["extras_require"]["demo"]
+    assert everywhere <= {_name(requirement) for requirement in demo}
+
+
+@pytest.mark.parametrize(("lock", "extras"), [("run", ["demo"]), ("test", ["test", "lint"])])
+def test_locks_hold_what_setup_asks_for(lock: str, extras: list[str], setup: dict[str, Any]) -> None:
+    required = setup["install_requires"] + [name for extra in extras for name in setup["extras_require"][extra]]
+    assert {_name(requirement) for requirement in required} <= {_name(pin) for pin in _pins(lock)}
+
+
+def test_tests_run_with_the_versions_of_the_demo() -> None:
+    assert _pins("build") <= _pins("run") <= _pins("test")
+
+
+def _pins(lock: str) -> set[str]:
+    text = (ROOT / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
+    pins = re.findall(r"^(\S.*?==.*?) \\\n    --hash=sha256:", text, flags=re.MULTILINE)
+    requirements = [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
+    assert len(pins) == len(requirements), "a requirement without version or hash, or an option such as an index"
+    return set(pins)
