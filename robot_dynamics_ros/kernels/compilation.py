@@ -1,0 +1,95 @@
+"""How kernels are compiled: by numba where it is there, cached on disk, or run as plain Python."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+numba: Any
+try:
+    numba = import_module("numba")
+except ImportError:  # an optional accelerator: the same source runs without it
+    numba = None
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_KERNEL_FOLDERS = ("kernels", "simulation")
+_FLAGS: dict[str, Any] = {"error_model": "numpy"}
+
+COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
+"""Whether kernels run as machine code."""
+
+if not COMPILED:
+    warnings.warn(
+        "numba is missing or switched off (NUMBA_DISABLE_JIT): the dynamics kernels run as plain Python, "
+        "some hundred times slower. Cure: pip install numba",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+@cache
+def _source_hash() -> str:
+    # numba's own cache does not see an edit in another file that a cached function calls.
+    digest = hashlib.sha256(repr((sorted(_FLAGS.items()), numba.config.BOUNDSCHECK)).encode())
+    for folder in _KERNEL_FOLDERS:
+        for source in sorted((_PACKAGE / folder).glob("*.py")):
+            digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def cache_directory() -> Path | None:
+    """Folder of the compiled kernels of this very source, or None where nothing is writable.
+
+    It lies in NUMBA_CACHE_DIR where that is set, else in XDG_CACHE_HOME, else in ~/.cache.
+    """
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        base = Path(os.environ["NUMBA_CACHE_DIR"])
+    elif os.environ.get("XDG_CACHE_HOME"):
+        base = Path(os.environ["XDG_CACHE_HOME"])
+    else:
+        base = Path("~/.cache").expanduser()
+    folder = base / "robot_dynamics_ros" / _source_hash()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except (OSError, RuntimeError) as problem:
+        warnings.warn(
+            f"compiled kernels cannot be kept in {folder} ({problem}): every start compiles them anew. "
+            "Cure: point NUMBA_CACHE_DIR to a writable folder",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+
+
+def is_cached() -> bool:
+    """Whether an earlier run left compiled kernels of this very source."""
+    folder = cache_directory() if COMPILED else None
+    return folder is not None and any(folder.rglob("*.nbi"))
+
+
+def kernel(function: Function) -> Function:
+    """Compile a scalar-loop function with numba (no fastmath), keeping the result on disk."""
+    if not COMPILED:
+        return function
+    folder = cache_directory()
+    if folder is None:
+        return numba.njit(**_FLAGS)(function)  # type: ignore[no-any-return]
+    # numba reads the folder once, while it decorates; other users of numba keep their own.
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        return numba.njit(cache=True, **_FLAGS)(function)  # type: ignore[no-any-return]
+    finally:
+        numba.config.CACHE_DIR = before

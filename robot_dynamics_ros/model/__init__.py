@@ -1,0 +1,5 @@
+"""URDF and dynamics file to RobotModel: topology, placements, inertias, limits, friction, rotors."""
+
+from robot_dynamics_ros.model.robot_model import RobotModel
+
+__all__ = ["RobotModel"]

@@ -1,0 +1,77 @@
+"""Mass properties of a rigid body and how they add up, Tsai 9.2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Inertial:
+    """Mass (kg), centre of mass (3,) (m) and inertia (3, 3) at the centre of mass (kg m^2), in link axes."""
+
+    mass: float
+    com: Array
+    inertia: Array
+
+    @staticmethod
+    def nothing() -> Inertial:
+        """No mass at all."""
+        return Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+def symmetric(ixx: float, ixy: float, ixz: float, iyy: float, iyz: float, izz: float) -> Array:
+    """Return the (3, 3) matrix of the six numbers, in the URDF's order."""
+    return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+
+
+def steiner(mass: float, offset: Array) -> Array:
+    """Inertia (3, 3) of a point mass at ``offset``: the parallel-axis theorem, Tsai (9.9)."""
+    return mass * (float(offset @ offset) * np.eye(3) - np.outer(offset, offset))
+
+
+@dataclass
+class InertiaSum:
+    """Mass, first moment and inertia about a frame's origin, in its axes: these add."""
+
+    mass: float
+    moment: Array
+    inertia: Array
+
+    @staticmethod
+    def zero() -> InertiaSum:
+        """Return the empty sum."""
+        return InertiaSum(0.0, np.zeros(3), np.zeros((3, 3)))
+
+    def add(self, part: Inertial, rotation: Array, position: Array) -> None:
+        """Add a part whose link frame stands at ``rotation`` (3, 3), ``position`` (3,) in this frame."""
+        com = position + rotation @ part.com
+        self.mass += part.mass
+        self.moment += part.mass * com
+        self.inertia += rotation @ part.inertia @ rotation.T + steiner(part.mass, com)
+
+    def flat(self) -> Array:
+        """Return the ten numbers of the kernels' layout: mass, moment, ixx ixy ixz iyy iyz izz."""
+        i = self.inertia
+        return np.array([self.mass, *self.moment, i[0, 0], i[0, 1], i[0, 2], i[1, 1], i[1, 2], i[2, 2]])
+
+
+def check_inertia(inertia: Array) -> str | None:
+    """Say what makes an inertia matrix impossible for any mass distribution, or None.
+
+    Principal moments must not be negative and, of three, none may exceed the sum of the others
+    (Tsai 9.2). Rounding in published six-digit numbers is forgiven.
+    """
+    moments = np.linalg.eigvalsh(inertia)
+    scale = float(np.abs(moments).max())
+    if scale < 1e-20:  # rounding dust of CAD exports, e.g. 2.4e-35
+        return None
+    if moments[0] < -1e-6 * scale:
+        return f"negative principal moment {moments[0]:.6g}"
+    if moments[2] > (moments[0] + moments[1]) * (1 + 1e-6) + 1e-6 * scale:
+        return f"principal moment {moments[2]:.6g} exceeds the sum of the others ({moments[0]:.6g} + {moments[1]:.6g})"
+    return None

@@ -1,0 +1,233 @@
+"""URDF to a checked description: links, joints and their tree."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+from urdf_parser_py.urdf import URDF
+
+from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
+from robot_dynamics_ros.model.inertia import Array, Inertial, check_inertia, symmetric
+from robot_dynamics_ros.model.urdf_xml import reduce_urdf
+
+MOVABLE = ("revolute", "continuous", "prismatic")
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint of the URDF; limits are infinite where none is set."""
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    rotation: Array
+    position: Array
+    axis: Array
+    lower: float
+    upper: float
+    effort: float
+    velocity: float
+    damping: float
+    friction: float
+
+
+@dataclass(frozen=True)
+class Description:
+    """A checked URDF: ``joints`` depth first, children in document order."""
+
+    source: str
+    name: str
+    root: str
+    links: dict[str, Inertial]
+    joints: tuple[Joint, ...]
+
+
+def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
+    """Rotation (3, 3) of URDF angles: about fixed x by roll, then fixed y by pitch, then fixed z by yaw."""
+    cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin))
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def parse_urdf(text: str | bytes, source: str, *, strict: bool = False) -> Description:
+    """Parse and check a URDF; ``source`` names it in messages.
+
+    Raises RobotModelError with file, element and cure. What works but is probably not meant is a
+    RobotModelWarning, or an error too where ``strict``.
+    """
+    root_element = reduce_urdf(text, source)
+    for joint in root_element.iter("joint"):
+        _refuse_type(joint.get("type"), f'{source}: joint "{joint.get("name")}"')
+    robot = _read(root_element, source)
+    _refuse_duplicates(robot.links, "link", source)
+    _refuse_duplicates(robot.joints, "joint", source)
+    if not robot.links:
+        raise RobotModelError(f"{source}: robot {robot.name!r} has no link. Cure: add at least one <link>")
+    links = {link.name: _inertial(link, source) for link in robot.links}
+    joints = [_joint(joint, links, source) for joint in robot.joints]
+    root, ordered = _walk(links, joints, source)
+    _warn(links, ordered, source, strict)
+    return Description(source, robot.name, root, links, tuple(ordered))
+
+
+def _read(root: ElementTree.Element, source: str) -> Any:
+    for limit in root.iter("limit"):  # the parser requires what half of all files leave out
+        for name in ("effort", "velocity"):
+            limit.set(name, limit.get(name, "0"))
+        if limit.get("lower") is None and limit.get("upper") is None:
+            limit.set("lower", "-inf")
+            limit.set("upper", "inf")
+    for inertia in root.iter("inertia"):
+        for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"):
+            inertia.set(name, inertia.get(name, "0"))
+    try:
+        return URDF.from_xml_string(ElementTree.tostring(root))
+    except Exception as problem:  # the parser raises bare Exception, AssertionError, ParseError, lxml's errors
+        raise RobotModelError(
+            f"{source}: {' '.join(str(problem).split())}. Cure: correct the URDF (see wiki.ros.org/urdf/XML)"
+        ) from problem
+
+
+def _refuse_duplicates(elements: list[Any], kind: str, source: str) -> None:
+    seen: set[str] = set()
+    for element in elements:
+        if element.name in seen:
+            raise RobotModelError(f'{source}: {kind} "{element.name}": the name stands twice. Cure: rename one')
+        seen.add(element.name)
+
+
+def _origin(element: Any) -> tuple[Array, Array]:
+    origin = element.origin
+    if origin is None:
+        return np.eye(3), np.zeros(3)
+    return rotation_from_rpy(*(origin.rpy or (0.0, 0.0, 0.0))), np.array(origin.xyz or (0.0, 0.0, 0.0))
+
+
+def _refuse_type(kind: str | None, where: str) -> None:
+    if kind not in (*MOVABLE, "fixed"):
+        raise RobotModelError(f"{where}: type {kind!r} is not supported. Cure: use {', '.join(MOVABLE)} or fixed")
+
+
+def _inertial(link: Any, source: str) -> Inertial:
+    if link.inertial is None:
+        return Inertial.nothing()
+    where = f'{source}: link "{link.name}" <inertial>'
+    mass = float(link.inertial.mass)
+    if mass < 0.0:
+        raise RobotModelError(f"{where}: mass {mass} is negative. Cure: give the mass in kg, at least 0")
+    rotation, com = _origin(link.inertial)
+    inertia = np.zeros((3, 3))
+    if link.inertial.inertia is not None:
+        i = link.inertial.inertia
+        inertia = symmetric(i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz)
+    problem = check_inertia(inertia)
+    if problem is not None and problem.startswith("negative"):
+        raise RobotModelError(f"{where}: inertia has a {problem}. Cure: correct the inertia (kg m^2)")
+    return Inertial(mass, com, rotation @ inertia @ rotation.T)
+
+
+def _joint(joint: Any, links: dict[str, Inertial], source: str) -> Joint:
+    where = f'{source}: joint "{joint.name}"'
+    if joint.mimic is not None:
+        raise RobotModelError(
+            f"{where}: mimic joints are not supported. Cure: make it a fixed joint, or an independent one"
+        )
+    for role, link in (("parent", joint.parent), ("child", joint.child)):
+        if link not in links:
+            raise RobotModelError(f"{where}: {role} link {link!r} does not exist. Cure: define it or correct the name")
+    axis = np.array(joint.axis if joint.axis is not None else (1.0, 0.0, 0.0))
+    length = float(np.linalg.norm(axis))
+    if joint.type != "fixed":
+        if length < 1e-12:
+            raise RobotModelError(f"{where}: axis {axis.tolist()} is zero. Cure: give the direction of the axis")
+        axis = axis / length
+    lower, upper, effort, velocity = -math.inf, math.inf, math.inf, math.inf
+    if joint.limit is not None:
+        effort = joint.limit.effort or math.inf
+        velocity = joint.limit.velocity or math.inf
+        if joint.type != "continuous":
+            lower, upper = joint.limit.lower, joint.limit.upper
+    if lower > upper:
+        raise RobotModelError(f"{where}: lower limit {lower} is above the upper {upper}. Cure: swap or correct them")
+    if effort < 0.0 or velocity < 0.0:
+        raise RobotModelError(f"{where}: an effort or velocity limit is negative. Cure: give its magnitude")
+    damping = float((joint.dynamics and joint.dynamics.damping) or 0.0)
+    friction = float((joint.dynamics and joint.dynamics.friction) or 0.0)
+    if damping < 0.0 or friction < 0.0:
+        raise RobotModelError(f"{where} <dynamics>: damping and friction must not be negative. Cure: correct them")
+    rotation, position = _origin(joint)
+    return Joint(
+        joint.name,
+        joint.type,
+        joint.parent,
+        joint.child,
+        rotation,
+        position,
+        axis,
+        lower,
+        upper,
+        effort,
+        velocity,
+        damping,
+        friction,
+    )
+
+
+def _walk(links: dict[str, Inertial], joints: list[Joint], source: str) -> tuple[str, list[Joint]]:
+    """Return the root and the joints depth first, or say why the links form no tree."""
+    moved_by: dict[str, Joint] = {}
+    children: dict[str, list[Joint]] = {name: [] for name in links}
+    for joint in joints:
+        if joint.child in moved_by:
+            raise RobotModelError(
+                f'{source}: link "{joint.child}" has two parents (joints "{moved_by[joint.child].name}" and '
+                f'"{joint.name}"). Cure: a URDF is a tree; remove one joint'
+            )
+        moved_by[joint.child] = joint
+        children[joint.parent].append(joint)
+    roots = [name for name in links if name not in moved_by]
+    if len(roots) > 1:
+        raise RobotModelError(f"{source}: links {roots} have no parent. Cure: connect all but one of them by joints")
+    if not roots:
+        raise RobotModelError(f"{source}: every link has a parent: the joints form a cycle. Cure: remove one joint")
+    ordered: list[Joint] = []
+    stack = list(reversed(children[roots[0]]))
+    while stack:
+        joint = stack.pop()
+        ordered.append(joint)
+        stack.extend(reversed(children[joint.child]))
+    if len(ordered) < len(joints):
+        lost = sorted({joint.name for joint in joints} - {joint.name for joint in ordered})
+        raise RobotModelError(f"{source}: joints {lost} form a cycle apart from the root. Cure: remove one of them")
+    return roots[0], ordered
+
+
+def _warn(links: dict[str, Inertial], joints: list[Joint], source: str, strict: bool) -> None:
+    movable = [joint for joint in joints if joint.kind in MOVABLE]
+    unlimited = [j.name for j in movable if j.kind != "continuous" and not math.isfinite(j.upper)]
+    weak = [j.name for j in movable if not (math.isfinite(j.effort) and math.isfinite(j.velocity))]
+    missing = [
+        f"{', '.join(names)}: no {what} limit"
+        for names, what in ((unlimited, "position"), (weak, "effort or velocity"))
+        if names
+    ]
+    if missing:
+        warnings.warn(f"{source}: {'; '.join(missing)} (absent or 0): none is applied", RobotModelWarning, stacklevel=5)
+    for joint in joints:
+        problem = check_inertia(links[joint.child].inertia)
+        if problem is not None:
+            message = f'{source}: link "{joint.child}" <inertial>: {problem}: no body can have this inertia'
+            if strict:
+                raise RobotModelError(f"{message}. Cure: correct it, or load with strict=False")
+            warnings.warn(message, RobotModelWarning, stacklevel=5)

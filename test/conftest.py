@@ -1,0 +1,70 @@
+"""Shared by all tests: hypothesis profiles, the shipped robots, and a ROS domain of this run's own."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+
+# Helpers (arms, peers, oracles) are imported by plain name from every depth of this folder.
+if str(HERE) not in sys.path:
+    sys.path.insert(0, str(HERE))
+
+# Set before anything imports rclpy. A domain that the caller chose on purpose stays; the range never
+# leaves this machine, because tests
+# publish torques.
+os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 101))
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+
+# The first example of a test may compile for tens of seconds: no deadline.
+_SLOW_START = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("fast", max_examples=25, deadline=None, suppress_health_check=_SLOW_START)
+settings.register_profile("thorough", max_examples=1000, deadline=None, suppress_health_check=_SLOW_START)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+#: The shipped robots and the dynamics files in config/ that belong to each.
+ROBOTS = {
+    "panda": ["panda"],
+    "ur5e": ["ur5e"],
+    "puma560": ["puma560"],
+    "scara": ["scara"],
+    "planar_2r": ["planar_2r_craig", "planar_2r_tsai"],
+}
+
+
+@pytest.fixture(scope="session")
+def urdf_path() -> Callable[[str], Path]:
+    """Path of a shipped robot's URDF by name."""
+
+    def path(name: str) -> Path:
+        return ROOT / "urdf" / f"{name}.urdf"
+
+    return path
+
+
+@pytest.fixture(scope="session")
+def dynamics_path() -> Callable[[str], Path]:
+    """Path of a shipped dynamics file by name (a robot's, or planar_2r_craig and planar_2r_tsai)."""
+
+    def path(name: str) -> Path:
+        return ROOT / "config" / f"{name}.dynamics.yaml"
+
+    return path
+
+
+@pytest.fixture(scope="session")
+def load_robot(urdf_path: Callable[[str], Path], dynamics_path: Callable[[str], Path]) -> Callable[..., Any]:
+    """load_robot(name, dynamics=None or a dynamics file's name, **keywords of RobotModel.from_urdf_file)."""
+    from robot_dynamics_ros import RobotModel
+
+    def load(name: str, dynamics: str | None = None, **keywords: Any) -> RobotModel:
+        file = dynamics_path(dynamics) if dynamics is not None else None
+        return RobotModel.from_urdf_file(urdf_path(name), dynamics=file, **keywords)
+
+    return load

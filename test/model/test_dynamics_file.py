@@ -1,0 +1,188 @@
+"""The dynamics file (YAML): what it changes, and one clear error for each mistake in it."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import arms
+import numpy as np
+import pytest
+from comparing import assert_close
+from pinocchio_peer import Peer
+
+from robot_dynamics_ros import RobotModel, RobotModelError
+
+ARM = arms.random_arm(np.random.default_rng(21), [0, 1, 2, 3], ["revolute", "continuous", "prismatic", "fixed"])
+JOINT = ARM.movable[1]
+LINK = ARM.links[2].name
+TOOL = ARM.links[4].name
+Q, QD, QDD = (x[0] for x in arms.states(21, 3, 1))
+
+
+def _load(tmp_path: Path, text: str, **keywords: object) -> RobotModel:
+    file = tmp_path / "arm.dynamics.yaml"
+    file.write_text(text)
+    return RobotModel.from_urdf(ARM.urdf, dynamics=file, **keywords)  # type: ignore[arg-type]
+
+
+BODY = "mass: 1.0, com: [0, 0, 0], inertia: [1, 0, 0, 1, 0, 1]"
+JOINT_KEYS = ["viscous", "coulomb", "sigmoid", "rotor_inertia", "gear_ratio", "rotor_carrier"]
+
+#: text, and words that the message must hold
+BAD: dict[str, tuple[str, list[str]]] = {
+    "broken_yaml": ("joints: {a: [1, 2", ["YAML", "line"]),
+    "a_list": ("- gravity\n", ["mapping|keys"]),
+    "a_word": ("gravity", ["mapping|keys"]),
+    "unknown_key": ("frictions: {}", ["frictions", "gravity", "joints", "links", "payload"]),
+    "key_of_no_string": ("3: {}", ["3"]),
+    "unknown_joint": ("joints: {shoulder: {viscous: 1.0}}", ["shoulder", JOINT]),
+    "fixed_joint": (f"joints: {{{ARM.joints[3].name}: {{viscous: 1.0}}}}", [ARM.joints[3].name]),
+    "unknown_joint_key": (f"joints: {{{JOINT}: {{viscos: 1.0}}}}", [JOINT, "viscos", *JOINT_KEYS]),
+    "joints_a_list": ("joints: [1, 2]", ["joints"]),
+    "joint_a_number": (f"joints: {{{JOINT}: 3.0}}", [JOINT]),
+    "nan_number": (f"joints: {{{JOINT}: {{viscous: .nan}}}}", [JOINT, "viscous", "nan"]),
+    "infinite_number": (f"joints: {{{JOINT}: {{coulomb: .inf}}}}", [JOINT, "coulomb", "inf"]),
+    "word_for_number": (f"joints: {{{JOINT}: {{viscous: much}}}}", [JOINT, "viscous", "much"]),
+    "true_for_number": (f"joints: {{{JOINT}: {{viscous: true}}}}", [JOINT, "viscous"]),
+    "nothing_for_number": (f"joints: {{{JOINT}: {{viscous: }}}}", [JOINT, "viscous"]),
+    "list_for_number": (f"joints: {{{JOINT}: {{viscous: [1.0]}}}}", [JOINT, "viscous"]),
+    "sigmoid_a_number": (f"joints: {{{JOINT}: {{sigmoid: 1.0}}}}", [JOINT, "sigmoid"]),
+    "sigmoid_key": (
+        f"joints: {{{JOINT}: {{sigmoid: {{amplitude: 1.0, slope: 1.0, shif: 0.0}}}}}}",
+        [JOINT, "shif", "amplitude", "slope", "shift"],
+    ),
+    "carrier": (
+        f"joints: {{{JOINT}: {{rotor_inertia: 1.0e-4, rotor_carrier: base}}}}",
+        [JOINT, "base", "parent", "none"],
+    ),
+    "gravity_short": ("gravity: [0, -9.81]", ["gravity", "3|three"]),
+    "gravity_number": ("gravity: -9.81", ["gravity", "3|three"]),
+    "gravity_nan": ("gravity: [0, 0, .nan]", ["gravity", "nan"]),
+    "unknown_link": (f"links: {{hand: {{{BODY}}}}}", ["hand", LINK]),
+    "unknown_link_key": (f"links: {{{LINK}: {{mas: 1.0, {BODY}}}}}", [LINK, "mas", "mass", "com", "inertia"]),
+    "com_short": (
+        f"links: {{{LINK}: {{mass: 1.0, com: [0, 0], inertia: [1, 0, 0, 1, 0, 1]}}}}",
+        [LINK, "com", "3|three"],
+    ),
+    "inertia_short": (
+        f"links: {{{LINK}: {{mass: 1.0, com: [0, 0, 0], inertia: [1, 1, 1]}}}}",
+        [LINK, "inertia", "6|six"],
+    ),
+    "half_a_link": (f"links: {{{LINK}: {{mass: 1.0}}}}", [LINK, "com", "inertia"]),
+    "negative_mass": (
+        f"links: {{{LINK}: {{mass: -1.0, com: [0, 0, 0], inertia: [1, 0, 0, 1, 0, 1]}}}}",
+        [LINK, "mass"],
+    ),
+    "negative_inertia": (
+        f"links: {{{LINK}: {{mass: 1.0, com: [0, 0, 0], inertia: [1, 3, 0, 1, 0, 1]}}}}",
+        [LINK, "inertia", "eigenvalue|negative"],
+    ),
+    "payload_without_link": (f"payload: {{{BODY}}}", ["payload", "link"]),
+    "payload_on_unknown_link": (f"payload: {{link: hand, {BODY}}}", ["hand", LINK]),
+    "payload_key": (f"payload: {{link: {TOOL}, weight: 1.0, {BODY}}}", ["payload", "weight", "mass"]),
+    "payload_negative": (
+        f"payload: {{link: {TOOL}, mass: -1.0, com: [0, 0, 0], inertia: [1, 0, 0, 1, 0, 1]}}",
+        ["payload", "mass"],
+    ),
+    "duplicate_key": ("gravity: [0, 0, -1]\ngravity: [0, 0, -2]\n", ["gravity"]),
+    "python_object": ("gravity: !!python/object/apply:os.getcwd []", ["tag|YAML|python"]),
+    "python_name": ("joints: !!python/name:os.system", ["tag|YAML|python"]),
+    "custom_tag": ("gravity: !secret [0, 0, 1]", ["tag|YAML|secret"]),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), BAD.values(), ids=BAD.keys())
+def test_bad_dynamics_file_is_one_clear_error(text: str, words: list[str], tmp_path: Path) -> None:
+    with pytest.raises(RobotModelError) as failure:
+        _load(tmp_path, text)
+    message = str(failure.value)
+    for word in [r"arm\.dynamics\.yaml", "Cure: ", *words]:
+        assert re.search(word, message), f"{word!r} is not in: {message}"
+
+
+def test_missing_dynamics_file_is_named() -> None:
+    with pytest.raises(RobotModelError, match=r"no_such\.yaml"):
+        RobotModel.from_urdf(ARM.urdf, dynamics="/nowhere/no_such.yaml")
+
+
+def test_python_tags_run_nothing(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with pytest.raises(RobotModelError):
+        _load(tmp_path, f"gravity: !!python/object/apply:os.mkdir ['{mark}']")
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "{}", "joints: {}\n", "joints:\nlinks:\n"])
+def test_empty_file_changes_nothing(text: str, tmp_path: Path) -> None:
+    expected = RobotModel.from_urdf(ARM.urdf).inverse_dynamics(Q, QD, QDD)
+    assert_close(_load(tmp_path, text).inverse_dynamics(Q, QD, QDD), expected, 0.0)
+
+
+def test_gravity_of_the_file_and_of_the_argument(tmp_path: Path) -> None:
+    text = "gravity: [0, 1, -3]"
+    peer = Peer(ARM.urdf, ARM.movable, [0, 1, -3])
+    assert_close(_load(tmp_path, text).gravity_torque(Q), peer.gravity(Q), 1e-12)
+    peer = Peer(ARM.urdf, ARM.movable, [2, 0, 0])
+    assert_close(_load(tmp_path, text, gravity=[2, 0, 0]).gravity_torque(Q), peer.gravity(Q), 1e-12)
+
+
+def test_exponents_without_a_point_are_numbers(tmp_path: Path) -> None:
+    """YAML 1.1 reads 2e-1 as a word; a person means a number, and is told how YAML wants it."""
+    try:
+        model = _load(tmp_path, f"joints: {{{JOINT}: {{viscous: 2e-1}}}}")
+    except RobotModelError as problem:
+        assert re.search(r"viscous.*2e-1.*\d\.0e-", str(problem))
+    else:
+        assert_close(model.friction_torque(np.zeros(3), [0, 3, 0]), [0, 0.6, 0], 1e-15)
+
+
+def test_link_inertial_is_replaced(tmp_path: Path) -> None:
+    """Against Pinocchio on a URDF that holds the same numbers."""
+    mass, com, i = (
+        3.7,
+        [0.1, -0.2, 0.05],
+        np.array([[0.3, 0.01, -0.02], [0.01, 0.4, 0.03], [-0.02, 0.03, 0.5]]),
+    )
+    entries = [0.3, 0.01, -0.02, 0.4, 0.03, 0.5]
+    model = _load(tmp_path, f"links: {{{LINK}: {{mass: {mass}, com: {com}, inertia: {entries}}}}}")
+    peer = Peer(ARM.with_link(LINK, mass=mass, com=com, inertia=i).urdf, ARM.movable)
+    assert_close(model.inverse_dynamics(Q, QD, QDD), peer.rnea(Q, QD, QDD), 1e-11)
+    assert_close(model.mass_matrix(Q), peer.crba(Q), 1e-12)
+
+
+def test_link_gets_an_inertial_that_the_urdf_lacks(tmp_path: Path) -> None:
+    """No warning about missing mass either."""
+    bare = replace(ARM, links=tuple(arms.Link(x.name) if x.name == LINK else x for x in ARM.links))
+    link = next(x for x in ARM.links if x.name == LINK)
+    i = np.asarray(link.inertia)[np.triu_indices(3)].tolist()
+    file = tmp_path / "link.yaml"
+    file.write_text(f"links: {{{LINK}: {{mass: {link.mass!r}, com: {np.asarray(link.com).tolist()}, inertia: {i}}}}}")
+    model = RobotModel.from_urdf(bare.urdf, dynamics=file, strict=True)
+    assert_close(model.inverse_dynamics(Q, QD, QDD), Peer(ARM.urdf, ARM.movable).rnea(Q, QD, QDD), 1e-11)
+
+
+@pytest.mark.parametrize("on", [LINK, TOOL])
+def test_payload_is_a_body_fixed_to_the_link(on: str, tmp_path: Path) -> None:
+    """Against Pinocchio on a URDF with one link more; one of the two links hangs on a fixed joint."""
+    mass, com, i = 1.2, [0.0, 0.1, 0.05], np.diag([0.01, 0.02, 0.025])
+    text = f"payload: {{link: {on}, mass: {mass}, com: {com}, inertia: [0.01, 0, 0, 0.02, 0, 0.025]}}"
+    loaded = replace(
+        ARM,
+        links=(*ARM.links, arms.Link("payload", mass, com, i)),
+        joints=(*ARM.joints, arms.Joint("grip", "fixed", on, "payload")),
+    )
+    peer = Peer(loaded.urdf, ARM.movable)
+    model = _load(tmp_path, text)
+    assert_close(model.inverse_dynamics(Q, QD, QDD), peer.rnea(Q, QD, QDD), 1e-11)
+    assert_close(model.mass_matrix(Q), peer.crba(Q), 1e-12)
+    assert_close(model.gravity_torque(Q), peer.gravity(Q), 1e-12)
+
+
+def test_friction_and_rotor_of_a_locked_joint_are_allowed(tmp_path: Path) -> None:
+    model = _load(
+        tmp_path,
+        f"joints: {{{JOINT}: {{viscous: 1.0, rotor_inertia: 1.0e-4, gear_ratio: 50}}}}",
+        locked={JOINT: 0.2},
+    )
+    assert model.n == 2
+    assert_close(model.friction_torque(np.zeros(2), np.ones(2)), np.zeros(2), 0.0)

@@ -1,0 +1,99 @@
+"""The examples of the textbooks through RobotModel.
+
+Closed forms from test/oracles on random parameters and states.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import arms
+import numpy as np
+import pytest
+from comparing import assert_close
+from oracles import craig_planar_2r, craig_rp, metr4202_statics, tsai_geared_2r, tsai_planar_2r, tsai_scara
+
+from robot_dynamics_ros import RobotModel
+
+TOLERANCE = 1e-12
+IN_PLANE = [0.0, -1.0, 0.0]
+DOWN = [0.0, 0.0, -1.0]
+CASES = [
+    pytest.param(tsai_planar_2r, arms.tsai_planar_2r, IN_PLANE, id="tsai_planar_2r"),
+    pytest.param(tsai_scara, arms.tsai_scara, DOWN, id="tsai_scara"),
+    pytest.param(craig_planar_2r, arms.craig_planar_2r, IN_PLANE, id="craig_planar_2r"),
+    pytest.param(craig_rp, arms.craig_rp, IN_PLANE, id="craig_rp"),
+]
+
+
+def _parameters(book: ModuleType, rng: np.random.Generator) -> Any:
+    values = rng.uniform(0.2, 3.0, len(book.Parameters.__dataclass_fields__)).tolist()
+    return book.Parameters(*values)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("book", "build", "direction"), CASES)
+def test_closed_forms(book: ModuleType, build: Callable[[Any], arms.Arm], direction: list[float], seed: int) -> None:
+    p = _parameters(book, np.random.default_rng(seed))
+    model = RobotModel.from_urdf(build(p).urdf, gravity=np.array(direction) * p.g)
+    velocity_terms = getattr(book, "velocity_terms", None) or book.velocity_coupling
+    for q, qd, qdd in zip(*arms.states(seed, model.n, 25), strict=True):
+        m, v, g = book.mass_matrix(p, q), velocity_terms(p, q, qd), book.gravity(p, q)
+        # The bound for rounding is the size of the summed terms.
+        scale = float(np.max(np.abs(m) @ np.abs(qdd) + np.abs(v) + np.abs(g)))
+        assert_close(model.mass_matrix(q), m, TOLERANCE)
+        assert_close(model.gravity_torque(q), g, TOLERANCE, scale)
+        assert_close(model.bias_torque(q, qd), v + g, TOLERANCE, scale)
+        assert_close(model.inverse_dynamics(q, qd, qdd), book.torque(p, q, qd, qdd), TOLERANCE, scale)
+        assert model.kinetic_energy(q, qd) == pytest.approx(float(np.real(book.kinetic_energy(p, q, qd))), rel=1e-12)
+
+
+def test_gravity_points_where_it_is_told() -> None:
+    """Craig (6.62) with gravity turned into the page has no torque; upside down it changes sign."""
+    p = craig_planar_2r.Parameters(0.5, 0.4, 2.0, 1.5)
+    text = arms.craig_planar_2r(p).urdf
+    q = np.array([0.3, -1.1])
+    expected = craig_planar_2r.gravity(p, q)
+    assert_close(RobotModel.from_urdf(text, gravity=[0, 0, -9.81]).gravity_torque(q), np.zeros(2), TOLERANCE)
+    assert_close(RobotModel.from_urdf(text, gravity=[0, 9.81, 0]).gravity_torque(q), -expected, TOLERANCE)
+
+
+def test_default_gravity_is_9_81_down() -> None:
+    """The SCARA's third joint carries its link: Tsai (9.145) with g = 9.81 m/s^2."""
+    p = tsai_scara.Parameters(0.4, 0.3, 4.0, 3.0, 1.2)
+    model = RobotModel.from_urdf(arms.tsai_scara(p).urdf)
+    assert_close(model.gravity_torque(np.zeros(3)), [0.0, 0.0, -1.2 * 9.81], TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_geared_arm(seed: int, tmp_path: Path) -> None:
+    """Tsai (9.171): rotors that spin across their carriers' rotation act by their reflected inertia alone."""
+    p = _parameters(tsai_geared_2r, np.random.default_rng(seed))
+    second = p.n54**2 * p.i4z + p.i5z
+    file = tmp_path / "rotors.yaml"
+    file.write_text(
+        f"joints:\n  joint1: {{rotor_inertia: {p.i3z!r}, gear_ratio: {-p.n13!r}, rotor_carrier: parent}}\n"
+        f"  joint2: {{rotor_inertia: {second!r}, gear_ratio: {p.n25!r}, rotor_carrier: none}}\n"
+    )
+    urdf = tmp_path / "geared.urdf"
+    urdf.write_text(arms.tsai_geared_2r(p).urdf)
+    model = RobotModel.from_urdf_file(urdf, dynamics=file)
+    for q, qd, qdd in zip(*arms.states(seed, 2, 10), strict=True):
+        m = tsai_geared_2r.mass_matrix(p, q)
+        scale = float(np.max(np.abs(m) @ np.abs(qdd)))
+        assert_close(model.mass_matrix(q), m, TOLERANCE)
+        assert_close(model.inverse_dynamics(q, qd, qdd), tsai_geared_2r.torque(p, q, qd, qdd), TOLERANCE, scale)
+
+
+def test_force_at_the_tool() -> None:
+    """METR4202 tutorial 4, Q.2b: a force on the tool does J^T F at the joints; the arm holds the negative."""
+    l1, l2 = metr4202_statics.LENGTHS
+    text = arms.planar_2r(l1, l2, arms.Link("", 1.0, (1, 0, 0)), arms.Link("", 1.0, (1, 0, 0))).urdf
+    model = RobotModel.from_urdf(text, gravity=[0, 0, 0])
+    q, rest = metr4202_statics.POSITION, np.zeros(2)
+    c, s = np.cos(q.sum()), np.sin(q.sum())
+    in_tool = np.array([[c, s], [-s, c]]) @ metr4202_statics.FORCE
+    tau = model.inverse_dynamics(q, rest, rest, external_wrenches={"tool": [*in_tool, 0, 0, 0, 0]})
+    assert_close(tau, -metr4202_statics.torque(q, metr4202_statics.FORCE), 1e-12)
+    assert tau[0] == pytest.approx(-metr4202_statics.PRINTED_TAU_1, abs=0.05)
