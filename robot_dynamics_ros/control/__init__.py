@@ -1,0 +1,1 @@
+"""Control without ROS and without a clock: laws, trajectories, references, limits and safety."""

@@ -1,0 +1,152 @@
+"""Reference motions with analytical derivatives, as points for a Trajectory or a JointTrajectory message."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics_ros.control.trajectory_points import Array, TrajectoryPoints
+from robot_dynamics_ros.errors import TrajectoryError
+
+
+def sine(
+    joint_names: Sequence[str],
+    center: ArrayLike,
+    amplitude: ArrayLike,
+    frequency: ArrayLike,
+    duration: float,
+    rate: float,
+) -> TrajectoryPoints:
+    """Return q = center + amplitude sin(2 pi frequency t) from t = 0 to `duration` (s).
+
+    Center and amplitude are rad or m, frequency is Hz; each is one number or (k,). At least `rate` points a
+    second. The motion starts and, in general, ends moving. Raises TrajectoryError for arguments that do not
+    fit.
+    """
+    names = _names(joint_names)
+    times = _grid(_positive("duration", duration), rate)
+    wave = _wave(times, _vector("amplitude", amplitude, names), _frequencies(frequency, names))
+    return TrajectoryPoints(names, times, wave[0] + _vector("center", center, names), wave[1], wave[2])
+
+
+def point_to_point(
+    joint_names: Sequence[str], start: ArrayLike, goal: ArrayLike, duration: float, rate: float
+) -> TrajectoryPoints:
+    """Return a quintic from rest at `start` to rest at `goal` (rad or m) in `duration` (s).
+
+    Velocity and acceleration are zero at both ends; at least `rate` points a second. Start and goal are one
+    number or (k,). Raises TrajectoryError for arguments that do not fit.
+    """
+    names = _names(joint_names)
+    times = _grid(_positive("duration", duration), rate)
+    begin, end = _vector("start", start, names), _vector("goal", goal, names)
+    step = _smooth_step(times / duration, duration)
+    return TrajectoryPoints(
+        names, times, begin + step[0] * (end - begin), step[1] * (end - begin), step[2] * (end - begin)
+    )
+
+
+def quintic_then_sine(
+    joint_names: Sequence[str],
+    start: ArrayLike,
+    center: ArrayLike,
+    amplitude: ArrayLike,
+    frequency: ArrayLike,
+    move_time: float,
+    total_time: float,
+    rate: float,
+    *,
+    fade_time: float | None = None,
+) -> TrajectoryPoints:
+    """Return a quintic from `start` to `center` in `move_time` (s), then a sine about it until `total_time`.
+
+    The sine's amplitude rises from zero and falls back to it by quintic steps of `fade_time` (s; default a
+    quarter of the sine's time), so that all is C2 and at rest at both ends. Positions and amplitude are rad
+    or m, frequency is Hz, each one number or (k,); at least `rate` points a second. Raises TrajectoryError
+    for arguments that do not fit.
+    """
+    names = _names(joint_names)
+    move = _positive("move_time", move_time)
+    sine_time = _positive("total_time", total_time) - move
+    if sine_time <= 0.0:
+        raise TrajectoryError(
+            f"total_time {total_time} s leaves no time for the sine; give more than move_time {move} s"
+        )
+    fade = sine_time / 4 if fade_time is None else _positive("fade_time", fade_time)
+    if fade > sine_time / 2:
+        raise TrajectoryError(f"fade_time {fade} s is more than half of the sine's {sine_time} s; give less")
+    times = _grid(total_time, rate)
+    begin, middle = _vector("start", start, names), _vector("center", center, names)
+    step = _smooth_step(np.minimum(times / move, 1.0), move)
+    local = np.maximum(times - move, 0.0)
+    wave = _wave(local, _vector("amplitude", amplitude, names), _frequencies(frequency, names))
+    rise = _smooth_step(np.minimum(local / fade, 1.0), fade)
+    fall = _smooth_step(np.clip((total_time - times) / fade, 0.0, 1.0), fade)
+    # The two steps never overlap, so that at any time one factor of their product is constant.
+    window = (rise[0] * fall[0], rise[1] - fall[1], rise[2] + fall[2])
+    return TrajectoryPoints(
+        names,
+        times,
+        begin + step[0] * (middle - begin) + window[0] * wave[0],
+        step[1] * (middle - begin) + window[1] * wave[0] + window[0] * wave[1],
+        step[2] * (middle - begin) + window[2] * wave[0] + 2 * window[1] * wave[1] + window[0] * wave[2],
+    )
+
+
+def _wave(times: Array, amplitude: Array, frequency: Array) -> tuple[Array, Array, Array]:
+    """Return amplitude sin(w t) and its two derivatives, (m, k) each."""
+    w = 2 * math.pi * frequency
+    phase = times[:, None] * w
+    return amplitude * np.sin(phase), amplitude * w * np.cos(phase), -amplitude * w**2 * np.sin(phase)
+
+
+def _smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
+    """Return 10 u^3 - 15 u^4 + 6 u^5 for u in [0, 1] and its two time derivatives, (m, 1) each."""
+    u = u[:, None]
+    return (
+        u**3 * (10 + u * (6 * u - 15)),
+        30 * u**2 * (1 - u) ** 2 / duration,
+        60 * u * (1 - u) * (1 - 2 * u) / duration**2,
+    )
+
+
+def _grid(duration: float, rate: float) -> Array:
+    """Return evenly spaced times from 0 to duration, both included, no further apart than 1 / rate."""
+    # The margin keeps 1.1 s at 10 Hz, in floats 11.000000000000002, at eleven steps.
+    steps = max(1, math.ceil(duration * _positive("rate", rate) - 1e-9))
+    return np.linspace(0.0, duration, steps + 1)
+
+
+def _positive(name: str, value: float) -> float:
+    if not (math.isfinite(value) and value > 0.0):
+        raise TrajectoryError(f"{name} is {value}; give a positive number")
+    return float(value)
+
+
+def _names(joint_names: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(joint_names)
+    if not names or isinstance(joint_names, str) or len(set(names)) != len(names):
+        raise TrajectoryError(f"joint_names is {joint_names!r}; give a list of different joint names")
+    return names
+
+
+def _vector(name: str, value: ArrayLike, names: tuple[str, ...]) -> Array:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TrajectoryError(f"{name} is {value!r}; give numbers") from error
+    if array.shape not in ((), (len(names),)):
+        raise TrajectoryError(f"{name} has shape {array.shape}; give one number or one for each of {len(names)} joints")
+    if not np.isfinite(array).all():
+        raise TrajectoryError(f"{name} is {array.tolist()}; give finite numbers")
+    return np.broadcast_to(array, (len(names),)).astype(np.float64)
+
+
+def _frequencies(value: ArrayLike, names: tuple[str, ...]) -> Array:
+    array = _vector("frequency", value, names)
+    if (array <= 0.0).any():
+        raise TrajectoryError(f"frequency is {array.tolist()} Hz; give positive numbers")
+    return array

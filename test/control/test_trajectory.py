@@ -1,0 +1,283 @@
+"""Trajectories against known polynomials, scipy's interpolators and the documented rules of JTC."""
+
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
+
+from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
+from robot_dynamics_ros.errors import TrajectoryError
+
+NAMES = ("shoulder", "elbow", "wrist")
+N = len(NAMES)
+REST = (np.zeros(N), None, None)
+KINDS = ("linear", "spline", "cubic", "quintic")
+
+
+def sampled(trajectory, t, n=N):
+    out = [np.full(n, np.nan) for _ in range(4)]
+    active = trajectory.sample(t, *out)
+    return (*out, active)
+
+
+def random_points(seed, m, kind="quintic", names=NAMES, first=0.3, effort=False):
+    rng = np.random.default_rng(seed)
+    times = first + np.concatenate(([0.0], np.cumsum(rng.uniform(0.05, 0.8, m - 1))))
+    q, v, a, u = rng.normal(size=(4, m, len(names)))
+    v[-1] = 0.0
+    return TrajectoryPoints(
+        names,
+        times,
+        q,
+        v if kind in ("cubic", "quintic") else None,
+        a if kind == "quintic" else None,
+        u if effort else None,
+    )
+
+
+def build(points, start_time=0.0, state=REST, kind="quintic", **options):
+    return Trajectory.from_points(points, NAMES, start_time, state, upsample_positions=kind != "linear", **options)
+
+
+def moving_state(seed):
+    return tuple(np.random.default_rng(seed).normal(size=(3, N)))
+
+
+@pytest.mark.parametrize("degree", [3, 5])
+@given(seed=st.integers(0, 10**6), m=st.integers(2, 6))
+@settings(max_examples=30, deadline=None)
+def test_known_polynomial_is_reproduced_at_and_between_points(degree, seed, m):
+    rng = np.random.default_rng(seed)
+    polynomials = [np.polynomial.Polynomial(rng.normal(size=degree + 1)) for _ in NAMES]
+    times = np.cumsum(rng.uniform(0.05, 0.5, m))
+
+    def exact(t, order):
+        return np.stack([p.deriv(order)(t) if order else p(t) for p in polynomials], axis=-1)
+
+    points = TrajectoryPoints(NAMES, times, exact(times, 0), exact(times, 1), exact(times, 2) if degree == 5 else None)
+    state = tuple(exact(0.0, order) for order in range(3))
+    trajectory = build(points, state=state, allow_nonzero_velocity_at_end=True)
+    for t in np.concatenate((times[:-1], rng.uniform(0.0, times[-1], 10))):
+        q, qd, qdd, effort, active = sampled(trajectory, t)
+        scale = 1.0 + max(np.abs(exact(times, order)).max() for order in range(3))
+        assert active
+        np.testing.assert_allclose(q, exact(t, 0), rtol=0, atol=1e-12 * scale)
+        # Velocities and accelerations come from differences of q over steps of 0.05 s and more.
+        np.testing.assert_allclose(qd, exact(t, 1), rtol=0, atol=1e-12 * scale / 0.05)
+        np.testing.assert_allclose(qdd, exact(t, 2), rtol=0, atol=1e-12 * scale / 0.05**2)
+        assert not effort.any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scipy_interpolators_agree(kind):
+    points, state = random_points(3, 7, kind, effort=True), moving_state(4)
+    trajectory = build(points, 2.0, state, kind)
+    x = np.concatenate(([0.0], points.times))
+    q = np.vstack((state[0], points.positions))
+    if kind == "spline":
+        oracle = CubicSpline(x, q, bc_type=((1, state[1]), (1, np.zeros(N))))
+    elif kind == "cubic":
+        oracle = CubicHermiteSpline(x, q, np.vstack((state[1], points.velocities)))
+    elif kind == "quintic":
+        v, a = np.vstack((state[1], points.velocities)), np.vstack((state[2], points.accelerations))
+        oracle = BPoly.from_derivatives(x, np.stack((q, v, a), axis=1))
+    effort = np.vstack((np.zeros(N), points.effort))
+    for s in np.linspace(0.0, points.times[-1], 203)[:-1]:
+        result = sampled(trajectory, 2.0 + s)
+        if kind == "linear":
+            i = np.searchsorted(x, s, side="right") - 1
+            slope = (q[i + 1] - q[i]) / (x[i + 1] - x[i])
+            expected = (q[i] + slope * (s - x[i]), slope, np.zeros(N))
+        else:
+            expected = tuple(oracle(s, order) for order in range(3))
+        for value, other, tolerance in zip(result[:3], expected, (1e-12, 1e-11, 1e-10), strict=True):
+            np.testing.assert_allclose(value, other, rtol=0, atol=100 * tolerance)
+        wanted = [np.interp(s, x, effort[:, j]) for j in range(N)]
+        np.testing.assert_allclose(result[3], wanted, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "orders"), [("linear", 1), ("spline", 3), ("cubic", 2), ("quintic", 3)])
+@given(seed=st.integers(0, 10**6), m=st.integers(1, 8))
+@settings(max_examples=25, deadline=None)
+def test_motion_is_continuous_at_the_points(kind, orders, seed, m):
+    points, state = random_points(seed, m, kind), moving_state(seed + 1)
+    trajectory = build(points, 0.0, state, kind)
+    scale = max(np.abs(sampled(trajectory, t)[2]).max() for t in points.times) + 1e3
+    for t in points.times[:-1]:
+        before, after = sampled(trajectory, np.nextafter(t, 0.0)), sampled(trajectory, t)
+        for order in range(orders):
+            np.testing.assert_allclose(before[order], after[order], rtol=0, atol=1e-11 * scale)
+    for i, t in enumerate(points.times):
+        np.testing.assert_allclose(sampled(trajectory, t)[0], points.positions[i], rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=st.integers(0, 10**6), order=st.permutations(range(N)))
+@settings(max_examples=15, deadline=None)
+def test_joints_may_come_in_any_order(kind, seed, order):
+    points = random_points(seed, 4, kind, effort=True)
+    fields = (points.positions, points.velocities, points.accelerations, points.effort)
+    shuffled = TrajectoryPoints(
+        tuple(NAMES[i] for i in order), points.times, *(None if x is None else x[:, order] for x in fields)
+    )
+    state = moving_state(seed)
+    one, other = build(points, 0.0, state, kind), build(shuffled, 0.0, state, kind)
+    for t in np.linspace(-0.1, one.end_time + 0.1, 23):
+        for x, y in zip(sampled(one, t), sampled(other, t), strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("kind", ["spline", "cubic", "quintic"])
+@given(seed=st.integers(0, 10**6), part=st.floats(0.05, 0.95))
+@settings(max_examples=25, deadline=None)
+def test_replacement_starts_from_the_desired_state(kind, seed, part):
+    old = build(random_points(seed, 5, kind), 10.0, moving_state(seed), kind)
+    now = 10.0 + part * old.duration
+    q, qd, qdd, _, _ = sampled(old, now)
+    new = build(random_points(seed + 1, 5, kind), now, (q, qd, qdd), kind)
+    result = sampled(new, now)
+    np.testing.assert_array_equal(result[0], q)
+    np.testing.assert_allclose(result[1], qd, rtol=1e-13, atol=1e-13)
+    if kind == "quintic":
+        np.testing.assert_allclose(result[2], qdd, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("offset", [-0.2, 0.1])
+def test_state_time_moves_the_begin_of_the_first_segment(offset):
+    # JTC joins the state of now, not that of the stamp, with a first point that is still to come.
+    state = moving_state(1)
+    trajectory = build(random_points(2, 3), 5.0, state, state_time=5.0 + offset)
+    result = sampled(trajectory, 5.0 + offset)
+    for value, other in zip(result[:3], state, strict=True):
+        np.testing.assert_allclose(value, other, rtol=0, atol=1e-9)
+    before = sampled(trajectory, 4.5)
+    np.testing.assert_array_equal(before[0], state[0])
+    assert not np.any(before[1:4])
+    assert before[4]
+
+
+def test_holds_before_the_start_and_from_the_end_on():
+    points, state = random_points(5, 4, effort=True), moving_state(6)
+    trajectory = build(points, 100.0, state)
+    assert (trajectory.start_time, trajectory.duration) == (100.0, points.times[-1])
+    assert trajectory.end_time == 100.0 + points.times[-1]
+    for t, held, active in (
+        (-np.inf, state[0], True),
+        (99.0, state[0], True),
+        (trajectory.end_time, points.positions[-1], False),
+        (np.inf, points.positions[-1], False),
+    ):
+        q, qd, qdd, effort, result = sampled(trajectory, t)
+        np.testing.assert_array_equal(q, held)
+        assert not (qd.any() or qdd.any() or effort.any())
+        assert result is active
+    assert sampled(trajectory, np.nextafter(trajectory.end_time, 0.0))[4]
+    with pytest.raises(TrajectoryError, match="time to sample at"):
+        sampled(trajectory, np.nan)
+
+
+def test_end_velocity_that_was_allowed_is_not_held():
+    points = TrajectoryPoints(NAMES, [0.0, 1.0], np.zeros((2, N)), np.full((2, N), 0.5))
+    trajectory = build(points, allow_nonzero_velocity_at_end=True)
+    np.testing.assert_allclose(sampled(trajectory, 1.0 - 1e-12)[1], 0.5, atol=1e-9)
+    assert not sampled(trajectory, 1.0)[1].any()
+
+
+def test_single_point_at_time_zero_is_held_at_once():
+    point = TrajectoryPoints(NAMES, [0.0], *(np.full((1, N), x) for x in (1.0, 0.0, 0.25, 7.0)))
+    trajectory = build(point, 3.0, moving_state(0))
+    for t in (3.0, 4.0):
+        q, qd, qdd, effort, active = sampled(trajectory, t)
+        assert (q == 1.0).all() and not qd.any() and (qdd == 0.25).all() and (effort == 7.0).all()
+        assert not active
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_first_point_at_time_zero_is_taken_at_once(kind):
+    points = random_points(8, 4, kind, first=0.0)
+    state = moving_state(9)
+    q, qd, *_ = sampled(build(points, 1.0, state, kind), 1.0)
+    np.testing.assert_array_equal(q, points.positions[0])
+    if kind == "spline":
+        np.testing.assert_allclose(qd, state[1], rtol=1e-13)
+    elif kind != "linear":
+        np.testing.assert_array_equal(qd, points.velocities[0])
+
+
+def test_spline_through_past_points_starts_at_rest():
+    trajectory = build(random_points(8, 4, "spline"), 1.0, moving_state(9), "spline", state_time=1.6)
+    np.testing.assert_allclose(sampled(trajectory, 1.3)[1], 0.0, atol=1e-13)
+
+
+def test_start_in_the_past_samples_the_middle_and_a_past_end_is_refused():
+    trajectory = build(TrajectoryPoints(NAMES, [0.0, 4.0], [[0.0] * N, [8.0] * N]), -1.0, REST, "linear")
+    np.testing.assert_allclose(sampled(trajectory, 0.0)[0], 2.0, rtol=1e-15)
+    trajectory.check_not_over(0.0)
+    trajectory.check_not_over(3.0)
+    with pytest.raises(TrajectoryError, match=r"ended 1\.500 s ago; give a later header.stamp"):
+        trajectory.check_not_over(4.5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_partial_goal_holds_the_other_joints(kind):
+    points = random_points(11, 4, kind, names=("wrist", "shoulder"), effort=True)
+    state = (np.array([0.1, 0.2, 0.3]), None, None)
+    trajectory = build(points, 0.0, state, kind, allow_partial_joints=True)
+    for t in np.linspace(0.0, trajectory.end_time, 37):
+        q, qd, qdd, effort, _ = sampled(trajectory, t)
+        assert (q[1], qd[1], qdd[1], effort[1]) == (0.2, 0.0, 0.0, 0.0)
+    np.testing.assert_array_equal(
+        sampled(trajectory, 99.0)[0], [*points.positions[-1][::-1][:1], 0.2, points.positions[-1][0]]
+    )
+
+
+def test_times_keep_their_meaning_at_the_epoch_of_system_time():
+    points = random_points(12, 4)
+    near, far = build(points, 0.0, moving_state(1)), build(points, 1.7e9, moving_state(1))
+    for t in np.linspace(0.0, points.times[-1], 20)[:-1]:
+        s = (1.7e9 + t) - 1.7e9
+        for x, y in zip(sampled(near, s), sampled(far, 1.7e9 + t), strict=True):
+            np.testing.assert_allclose(x, y, rtol=0, atol=1e-12)
+    assert not sampled(far, far.end_time)[4]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sampling_allocates_nothing_that_stays(kind):
+    trajectory = build(random_points(13, 50, kind), 0.0, moving_state(1), kind)
+    out = [np.zeros(N) for _ in range(4)]
+    times = np.linspace(-0.1, trajectory.end_time + 0.1, 1000).tolist()
+
+    def sweep():
+        for t in times:
+            trajectory.sample(t, *out)
+
+    sweep()
+    blocks = sys.getallocatedblocks()
+    sweep()
+    assert sys.getallocatedblocks() - blocks < 50
+    tracemalloc.start()
+    try:
+        sweep()
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        sweep()
+        after, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 1024
+    assert peak - before < 4096
+
+
+def test_caller_may_change_its_arrays_afterwards():
+    points, state = random_points(14, 3), moving_state(2)
+    trajectory = build(points, 0.0, state)
+    before = sampled(trajectory, 0.5), sampled(trajectory, -1.0), sampled(trajectory, 99.0)
+    for array in (points.times, points.positions, points.velocities, points.accelerations, *state):
+        array[:] = np.nan
+    after = sampled(trajectory, 0.5), sampled(trajectory, -1.0), sampled(trajectory, 99.0)
+    for x, y in zip(before, after, strict=True):
+        np.testing.assert_array_equal(np.array(x[:4]), np.array(y[:4]))
