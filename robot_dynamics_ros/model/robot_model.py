@@ -165,7 +165,7 @@ class RobotModel:
         p = self.packed
         tau = np.empty(self.n)
         q, qd, qdd = self._vector("q", q), self._vector("qd", qd), self._vector("qdd", qdd)
-        newton_euler(p.tree, p.bodies, p.rotors, p.gravity, q, qd, qdd, self._wrenches(external_wrenches), tau)
+        newton_euler(p.tree, p.bodies, p.rotors, p.gravity, q, qd, qdd, self.body_wrenches(external_wrenches), tau)
         return tau
 
     def forward_dynamics(
@@ -184,7 +184,9 @@ class RobotModel:
         self.require_mass()
         qdd = np.empty(self.n)
         q, qd, tau = self._vector("q", q), self._vector("qd", qd), self._vector("tau", tau)
-        failed = solve_motion(p.tree, p.bodies, p.rotors, p.gravity, q, qd, tau, self._wrenches(external_wrenches), qdd)
+        failed = solve_motion(
+            p.tree, p.bodies, p.rotors, p.gravity, q, qd, tau, self.body_wrenches(external_wrenches), qdd
+        )
         if failed >= 0:
             raise RobotModelError(
                 f'robot "{self.name}": the mass matrix is not positive definite at joint '
@@ -265,8 +267,12 @@ class RobotModel:
             )
         return array
 
-    def _wrenches(self, wrenches: Mapping[str, ArrayLike] | None) -> Floats:
-        """Wrenches on links as wrenches on bodies, at and in the bodies' frames."""
+    def body_wrenches(self, wrenches: Mapping[str, ArrayLike] | None) -> Floats:
+        """Wrenches (6,) on links as wrenches (bodies, 6) on the kernels' bodies; (0, 6) for none.
+
+        Force, then moment, at and in the link's or the body's frame. Raises RobotDynamicsError for an
+        unknown link and for values that are not six numbers.
+        """
         if not wrenches:
             return _NO_WRENCHES
         total = np.zeros((self.packed.tree.shape[0], 6))

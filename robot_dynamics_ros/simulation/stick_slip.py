@@ -1,0 +1,297 @@
+"""Friction that sticks, and position limits, as one convex problem a step.
+
+The velocity after a step minimises
+
+    1/2 (v - v_free)^T A (v - v_free) + dt sum_j (tau+_j max(v_j, 0) + tau-_j max(-v_j, 0))
+
+over lower_j <= v_j <= upper_j, with tau+ and tau- the Coulomb levels by direction (Craig 6.112) and A the
+mass matrix. Optimality: A (v - v_free) = lambda, where joint by joint the pair (v, lambda) lies on a
+falling graph of five segments. lambda is the impulse of friction and limit on the joint; it never does
+positive work. The problem has exactly one solution.
+
+Active set: guess each joint's segment (that of the last step), solve the linear system, move every joint
+that leaves its segment to the next one, repeat: about one solve a step. It may cycle; then a primal
+active set takes over, which moves one joint at a time and ends for every positive definite A.
+
+The free velocity may already contain impulses ``held``. Carrying there what most joints feel anyway leaves
+nothing to perturb where no joint changes its segment.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
+from robot_dynamics_ros.kernels.compilation import kernel
+from robot_dynamics_ros.kernels.types import Floats, Ints
+
+# Segments in the order of rising velocity; lambda falls from one to the next. A joint that may not move
+# one way at all has no wall on that side: it is stuck with lambda unbounded there.
+WALL_LOWER = 0  # v = lower < 0, lambda >= dt tau-
+BACKWARD = 1  # lower <= v <= 0, lambda = dt tau-
+STUCK = 2  # v = 0, -dt tau+ <= lambda <= dt tau-
+FORWARD = 3  # 0 <= v <= upper, lambda = -dt tau+
+WALL_UPPER = 4  # v = upper > 0, lambda <= -dt tau+
+
+# Columns of ``joints``, float64 (n, 10): the problem, the solution, scratch.
+FREE = 0  # free velocity, with the impulses HELD in it
+HELD = 1
+GRIP_FORWARD = 2  # dt tau+ >= 0
+GRIP_BACKWARD = 3  # dt tau- >= 0
+LOWER = 4  # least velocity, <= 0
+UPPER = 5  # largest velocity, >= 0
+VELOCITY = 6
+IMPULSE = 7  # lambda
+NOISE = 8  # rounding of lambda
+SLIPPERY = 9  # 1 where nothing can hold the joint at rest: both directions of sliding are then one segment
+JOINTS_SIZE = 10
+
+# Relative rounding of a multiplier that still counts as inside its bounds. Only multipliers have this
+# slack, not velocities, so that rounding alone cannot send a joint back and forth.
+_SLACK = 1e-12
+_MAX_DESCENT = 100  # solves for each joint; some three are usual
+
+
+@kernel
+def _admit(joints: Floats, pattern: Ints) -> None:
+    """Replace segments that do not exist in this step."""
+    for j in range(pattern.shape[0]):
+        state, lower, upper = pattern[j], joints[j, LOWER], joints[j, UPPER]
+        grip = joints[j, GRIP_FORWARD] + joints[j, GRIP_BACKWARD]
+        slippery = grip == 0.0 and lower < 0.0 and upper > 0.0
+        joints[j, SLIPPERY] = 1.0 if slippery else 0.0
+        if (lower == 0.0 and state < STUCK) or (upper == 0.0 and state > STUCK):
+            pattern[j] = STUCK
+        elif state == STUCK and slippery:
+            pattern[j] = FORWARD
+        elif state == WALL_LOWER and lower == -math.inf:
+            pattern[j] = BACKWARD
+        elif state == WALL_UPPER and upper == math.inf:
+            pattern[j] = FORWARD
+
+
+@kernel
+def _label(joints: Floats, pattern: Ints) -> None:
+    """Name what a joint at rest against its limit feels, and the direction of a joint without friction."""
+    for j in range(pattern.shape[0]):
+        impulse = joints[j, IMPULSE]
+        if pattern[j] == STUCK:
+            if joints[j, LOWER] == 0.0 and impulse >= joints[j, GRIP_BACKWARD]:
+                pattern[j] = WALL_LOWER
+            elif joints[j, UPPER] == 0.0 and impulse <= -joints[j, GRIP_FORWARD]:
+                pattern[j] = WALL_UPPER
+        elif joints[j, SLIPPERY] > 0.0 and (pattern[j] == FORWARD or pattern[j] == BACKWARD):
+            pattern[j] = BACKWARD if joints[j, VELOCITY] < 0.0 else FORWARD
+
+
+@kernel
+def _slides(state: int) -> bool:
+    return state == FORWARD or state == BACKWARD
+
+
+@kernel
+def _solve_pattern(matrix: Floats, joints: Floats, pattern: Ints, factor: Floats, change: Floats) -> None:
+    """Velocity and impulse if each joint stays on its segment's line, and the rounding of the impulses.
+
+    Joints that slide: A_ss (v - free)_s = (lambda - held)_s - A_sf (v - free)_f, f the joints of known
+    velocity, whose impulses follow by multiplication. Where nothing differs from the free motion, v is
+    its very bits.
+    """
+    n = pattern.shape[0]
+    for j in range(n):
+        state = pattern[j]
+        if state == FORWARD:
+            joints[j, IMPULSE], joints[j, VELOCITY] = -joints[j, GRIP_FORWARD], joints[j, FREE]
+        elif state == BACKWARD:
+            joints[j, IMPULSE], joints[j, VELOCITY] = joints[j, GRIP_BACKWARD], joints[j, FREE]
+        elif state == STUCK:
+            joints[j, VELOCITY] = 0.0
+        elif state == WALL_LOWER:
+            joints[j, VELOCITY] = joints[j, LOWER]
+        else:
+            joints[j, VELOCITY] = joints[j, UPPER]
+    changed = False
+    for i in range(n):
+        change[i] = 0.0
+        if _slides(pattern[i]):
+            total = joints[i, IMPULSE] - joints[i, HELD]
+            for k in range(n):
+                total -= matrix[i, k] * (joints[k, VELOCITY] - joints[k, FREE])
+            change[i] = total
+            changed = changed or total != 0.0
+    if changed:
+        # Rows of the identity stand for the joints of known velocity.
+        for i in range(n):
+            for k in range(i):
+                factor[i, k] = matrix[i, k] if _slides(pattern[i]) and _slides(pattern[k]) else 0.0
+            factor[i, i] = matrix[i, i] if _slides(pattern[i]) else 1.0
+        if factorise(factor) >= 0:
+            change[:] = math.nan
+        solve_factorised(factor, change)
+        for i in range(n):
+            if _slides(pattern[i]):
+                joints[i, VELOCITY] += change[i]
+    for j in range(n):
+        if not _slides(pattern[j]):
+            total = joints[j, HELD]
+            size = abs(total) + joints[j, GRIP_FORWARD] + joints[j, GRIP_BACKWARD]
+            for k in range(n):
+                part = matrix[j, k] * (joints[k, VELOCITY] - joints[k, FREE])
+                total += part
+                size += abs(part)
+            joints[j, IMPULSE] = total
+            joints[j, NOISE] = _SLACK * size
+
+
+@kernel
+def _next(joints: Floats, j: int, state: int) -> int:
+    """Return the segment beside the one that joint j leaves, or its own where it stays."""
+    velocity, impulse = joints[j, VELOCITY], joints[j, IMPULSE]
+    if _slides(state):
+        either = joints[j, SLIPPERY] > 0.0
+        if velocity > joints[j, UPPER] and (state == FORWARD or either):
+            return WALL_UPPER
+        if velocity < joints[j, LOWER] and (state == BACKWARD or either):
+            return WALL_LOWER
+        wrong_way = velocity < 0.0 if state == FORWARD else velocity > 0.0
+        if wrong_way and not either:
+            return STUCK
+    elif state == STUCK:
+        if joints[j, LOWER] < 0.0 and impulse > joints[j, GRIP_BACKWARD] + joints[j, NOISE]:
+            return BACKWARD
+        if joints[j, UPPER] > 0.0 and impulse < -joints[j, GRIP_FORWARD] - joints[j, NOISE]:
+            return FORWARD
+    elif state == WALL_LOWER:
+        if impulse < joints[j, GRIP_BACKWARD] - joints[j, NOISE]:
+            return BACKWARD
+    elif impulse > -joints[j, GRIP_FORWARD] + joints[j, NOISE]:
+        return FORWARD
+    return state
+
+
+@kernel
+def _advance_pattern(joints: Floats, pattern: Ints) -> bool:
+    """Move every joint that leaves its segment to the next one; whether there was none."""
+    settled = True
+    for j in range(pattern.shape[0]):
+        state = _next(joints, j, pattern[j])
+        if state != pattern[j]:
+            pattern[j] = state
+            settled = False
+    return settled
+
+
+@kernel
+def _excess(joints: Floats, j: int, state: int) -> float:
+    """How far the impulse of a joint of known velocity lies outside the bounds of its segment."""
+    above: float = joints[j, IMPULSE] - joints[j, GRIP_BACKWARD]
+    below: float = -joints[j, GRIP_FORWARD] - joints[j, IMPULSE]
+    if state == STUCK:
+        return max(above, below)
+    return -above if state == WALL_LOWER else -below
+
+
+@kernel
+def descend(matrix: Floats, joints: Floats, pattern: Ints, factor: Floats, change: Floats) -> int:
+    """Solve the problem by the primal active-set method from rest; return the linear systems solved.
+
+    Nocedal and Wright, Numerical Optimization, algorithm 16.3: go towards the solution for the pattern as far
+    as every joint stays on its segment, and fix the joint that would leave first; at the solution, release
+    the joint that gains most. The objective falls at each step, so that no pattern comes back.
+    """
+    n = pattern.shape[0]
+    pattern[:] = STUCK
+    _admit(joints, pattern)
+    v = np.zeros(n)
+    solves = 0
+    while solves < _MAX_DESCENT * (n + 1):
+        _solve_pattern(matrix, joints, pattern, factor, change)
+        solves += 1
+        fraction, first, segment = 1.0, -1, STUCK
+        for j in range(n):
+            if _slides(pattern[j]):
+                either = joints[j, SLIPPERY] > 0.0
+                low = joints[j, LOWER] if pattern[j] == BACKWARD or either else 0.0
+                high = joints[j, UPPER] if pattern[j] == FORWARD or either else 0.0
+                target = joints[j, VELOCITY]
+                bound = min(max(target, low), high)
+                if bound != target and (bound - v[j]) / (target - v[j]) < fraction:
+                    fraction, first = (bound - v[j]) / (target - v[j]), j
+                    segment = STUCK if bound == 0.0 else WALL_LOWER if target < low else WALL_UPPER
+        if first >= 0:
+            for j in range(n):
+                v[j] += fraction * (joints[j, VELOCITY] - v[j])
+            pattern[first] = segment
+            if segment == STUCK:
+                v[first] = 0.0
+            else:
+                v[first] = joints[first, LOWER] if segment == WALL_LOWER else joints[first, UPPER]
+            continue
+        best = 0.0
+        for j in range(n):
+            v[j] = joints[j, VELOCITY]
+            state = _next(joints, j, pattern[j])
+            if state != pattern[j]:
+                gain = _excess(joints, j, pattern[j]) ** 2 / matrix[j, j]
+                if gain > best:
+                    best, first, segment = gain, j, state
+        if first < 0:
+            return solves
+        pattern[first] = segment
+    return solves
+
+
+@kernel
+def residual(matrix: Floats, joints: Floats) -> float:
+    """How far the velocity is from optimal, as a velocity; 0 at the solution.
+
+    Largest |v_j - prox(v_j - lambda_j / A_jj)|, with lambda = held + A (v - free) and prox the proximal map
+    of the joint's friction and limits: shrinking by dt tau / A_jj, then clipping.
+    """
+    worst = 0.0
+    for j in range(joints.shape[0]):
+        pull = joints[j, HELD]
+        for k in range(joints.shape[0]):
+            pull += matrix[j, k] * (joints[k, VELOCITY] - joints[k, FREE])
+        own = 1.0 / matrix[j, j]
+        back = joints[j, VELOCITY] - own * pull
+        best = 0.0
+        if back > own * joints[j, GRIP_FORWARD]:
+            best = min(back - own * joints[j, GRIP_FORWARD], joints[j, UPPER])
+        elif back < -own * joints[j, GRIP_BACKWARD]:
+            best = max(back + own * joints[j, GRIP_BACKWARD], joints[j, LOWER])
+        worst = max(worst, abs(best - joints[j, VELOCITY]))
+    return worst
+
+
+@kernel
+def solve(matrix: Floats, joints: Floats, pattern: Ints, factor: Floats, change: Floats) -> tuple[int, float]:
+    """Write velocity and impulse to ``joints``, starting from the segments in ``pattern``, which is renewed.
+
+    Joints that stick get exactly 0. Returns the linear systems solved and the residual of the optimality
+    conditions, a velocity.
+
+    Parameters
+    ----------
+    matrix
+        A (n, n), positive definite, both triangles.
+    joints
+        (n, 10), see the columns above.
+    pattern
+        (n,) segment of each joint.
+    factor, change
+        Scratch of shapes (n, n) and (n,).
+    """
+    _admit(joints, pattern)
+    solves = 0
+    settled = False
+    while not settled and solves < 3 * pattern.shape[0] + 10:
+        _solve_pattern(matrix, joints, pattern, factor, change)
+        settled = _advance_pattern(joints, pattern)
+        solves += 1
+    if not settled:
+        solves += descend(matrix, joints, pattern, factor, change)
+    _label(joints, pattern)
+    return solves, residual(matrix, joints)
