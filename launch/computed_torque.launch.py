@@ -1,0 +1,111 @@
+"""A simulated arm, its controller and a trajectory.
+
+`ros2 launch robot_dynamics_ros computed_torque.launch.py robot:=ur5e law:=pd`; `--show-args` lists the arguments.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.conditions import IfCondition
+from launch.substitutions import LaunchConfiguration, SubstitutionFailure
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.substitutions import ExecutableInPackage
+
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
+
+PACKAGE = "robot_dynamics_ros"
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Declare the arguments; the nodes follow once their values are known."""
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                "robot", default_value="panda", choices=robot_names(), description="The arm, as in urdf/<robot>.urdf."
+            ),
+            DeclareLaunchArgument(
+                "law", default_value="computed_torque", choices=list(LAWS), description="The control law."
+            ),
+            DeclareLaunchArgument(
+                "rate",
+                default_value="500",
+                description="joint_states per second, each answered by one command. 1000 / rate must be whole.",
+            ),
+            DeclareLaunchArgument(
+                "dynamics_file",
+                default_value="",
+                description="Path of the dynamics file (friction, rotors, payload) for both plant and controller. "
+                "Empty: config/<robot>.dynamics.yaml, where the robot has one. none: do without.",
+            ),
+            DeclareLaunchArgument(
+                "namespace", default_value="", description="Namespace of all nodes and topics. Empty: the root."
+            ),
+            DeclareLaunchArgument(
+                "use_trajectory",
+                default_value="true",
+                choices=["true", "false"],
+                description="Start trajectory_node, which publishes the robot's trajectory once. false: the arm holds "
+                "until something publishes on computed_torque_node/joint_trajectory.",
+            ),
+            OpaqueFunction(function=_nodes),
+        ]
+    )
+
+
+def _nodes(context: LaunchContext) -> list[Node]:
+    robot = LaunchConfiguration("robot").perform(context)
+    settings = str(find_resource("config", f"{robot}.yaml"))
+    description = {
+        "robot_description": ParameterValue(robot_urdf(robot).read_text(encoding="utf-8"), value_type=str),
+        "dynamics_file": ParameterValue(_dynamics_file(context, robot), value_type=str),
+    }
+    namespace = LaunchConfiguration("namespace")
+    return [
+        Node(
+            **_program(context, "simulation_node"),
+            namespace=namespace,
+            parameters=[settings, description, {"publish_rate": LaunchConfiguration("rate")}],
+            output="screen",
+            on_exit=Shutdown(),
+        ),
+        Node(
+            **_program(context, "computed_torque_node"),
+            namespace=namespace,
+            parameters=[settings, description, {"law": LaunchConfiguration("law")}],
+            output="screen",
+            on_exit=Shutdown(),
+        ),
+        Node(
+            **_program(context, "trajectory_node"),
+            namespace=namespace,
+            parameters=[settings],
+            # Relative, so that it leads to the controller of the same namespace.
+            remappings=[("joint_trajectory", "computed_torque_node/joint_trajectory")],
+            output="screen",
+            condition=IfCondition(LaunchConfiguration("use_trajectory")),
+        ),
+    ]
+
+
+def _dynamics_file(context: LaunchContext, robot: str) -> str:
+    given = LaunchConfiguration("dynamics_file").perform(context)
+    if given == "none":
+        return ""
+    file = Path(given).resolve() if given else robot_dynamics_file(robot)
+    return "" if file is None else str(file)
+
+
+def _program(context: LaunchContext, name: str) -> dict[str, Any]:
+    """Return what to start: the executable that colcon installed; else, from a source tree or after pip, the module."""
+    try:
+        ExecutableInPackage(package=PACKAGE, executable=name).perform(context)
+    except (LookupError, SubstitutionFailure):
+        return {"executable": sys.executable, "arguments": ["-m", f"{PACKAGE}.nodes.{name}"], "exec_name": name}
+    return {"package": PACKAGE, "executable": name}

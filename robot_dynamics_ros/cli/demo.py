@@ -1,0 +1,206 @@
+"""robot_dynamics demo: plant and controller as two processes on real DDS, one trajectory, several laws compared."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
+from robot_dynamics_ros.cli.tracking import Tracking, read_tracking, tracking_table
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.interruption import run_interruptibly
+from robot_dynamics_ros.kernels.compilation import COMPILED, cache_directory, is_cached
+from robot_dynamics_ros.kernels.layout import COORDINATE, KIND, PRISMATIC
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.simulation import Plant
+
+_LAWS = ("pd", "pd_gravity", "computed_torque")
+_STATES = "/joint_states"
+_COMMANDS = "/computed_torque_node/command_states"
+_TRAJECTORY = "/computed_torque_node/joint_trajectory"
+_EFFORTS = "/effort_commands"
+_PARAMETERS = "parameters.yaml"
+_START_UP = 120.0
+_STEP_SIZE = 0.001
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand to the parser's subparsers."""
+    parser = commands.add_parser(
+        "demo",
+        help="compare control laws on a simulated arm, over real DDS",
+        description="Starts the plant and the controller as two processes, drives the same trajectory with each law, "
+        "records every run to an MCAP bag, and prints and draws how well each law tracks.",
+    )
+    parser.add_argument("--robot", default="panda", help=f"one of {', '.join(robot_names())} (default: %(default)s)")
+    parser.add_argument(
+        "--law",
+        nargs="+",
+        default=list(_LAWS),
+        choices=sorted(LAWS),
+        help=f"one or more of {', '.join(sorted(LAWS))} (default: {' '.join(_LAWS)})",
+    )
+    parser.add_argument("--dynamics", type=Path, help="dynamics file (default: the robot's own)")
+    parser.add_argument("--rate", type=float, default=500.0, help="command cycles per second (default: %(default)g)")
+    parser.add_argument("--duration", type=float, default=10.0, help="seconds of motion (default: %(default)g)")
+    parser.add_argument("--output", type=Path, default=Path("demo_output"), help="folder (default: %(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the demo; raises RobotDynamicsError for arguments that do not fit and processes that fail."""
+    urdf = robot_urdf(arguments.robot)
+    dynamics = arguments.dynamics or robot_dynamics_file(arguments.robot)
+    model = RobotModel.from_urdf_file(urdf, dynamics=dynamics)
+    if arguments.duration < 4.0:
+        raise RobotDynamicsError(f"--duration {arguments.duration:g} is too short. Cure: give at least 4 seconds")
+    if not 10.0 <= arguments.rate <= 10_000.0:
+        raise RobotDynamicsError(f"--rate {arguments.rate:g} is out of range. Cure: give 10 to 10000 cycles per second")
+    _compile(model)
+    output: Path = arguments.output
+    settings = _settings(arguments, urdf, dynamics)
+    print(
+        f"{arguments.robot}: {model.n} joints, {arguments.rate:g} Hz, {arguments.duration:g} s of motion "
+        f"with each of {', '.join(arguments.law)}"
+    )
+    runs = [_drive(law, arguments, settings, output) for law in dict.fromkeys(arguments.law)]
+    sliding = {model.joint_names[row[COORDINATE]] for row in model.packed.tree if row[KIND] == PRISMATIC}
+    units = ["mm" if name in sliding else "mrad" for name in runs[0].joint_names]
+    print(f"\n{tracking_table(runs, units)}\n{_verdict(runs)}")
+    from robot_dynamics_ros.cli.tracking_plot import plot_tracking  # matplotlib takes a second to load
+
+    picture = output / "tracking.png"
+    plot_tracking(runs, arguments.robot, units, picture)
+    print(f"bags and logs: {output}/<law>/   picture: {picture}")
+
+
+def _compile(model: RobotModel) -> None:
+    if COMPILED and not is_cached():
+        print(
+            f"first run: compiling the dynamics kernels, half a minute; kept in {cache_directory()}",
+            flush=True,
+        )
+    start = time.monotonic()
+    plant = Plant(model)
+    for work in (model.warm_up, plant.warm_up):
+        run_interruptibly(work)
+    print(f"dynamics kernels ready after {time.monotonic() - start:.1f} s", flush=True)
+
+
+def _settings(arguments: argparse.Namespace, urdf: Path, dynamics: Path | None) -> dict[str, Any]:
+    """Parameters of all nodes: the robot's own file, and what the command line says."""
+    file = find_resource("config", f"{arguments.robot}.yaml")
+    settings: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
+    settings["robot_description"] = urdf.read_text(encoding="utf-8")
+    settings["dynamics_file"] = "" if dynamics is None else str(Path(dynamics).resolve())
+    settings["publish_rate"] = arguments.rate
+    settings["step_size"] = 1.0 / (arguments.rate * math.ceil(1.0 / (arguments.rate * _STEP_SIZE)))
+    settings["trajectory"]["start"] = list(settings["initial_positions"])  # rcl reads no YAML aliases
+    settings["trajectory"]["total_time"] = arguments.duration
+    return settings
+
+
+def _fresh_folder(folder: Path) -> Path:
+    """Make the folder of a run; what an earlier demo left there goes, anything else stays."""
+    if (folder / _PARAMETERS).exists():
+        shutil.rmtree(folder)
+    try:
+        folder.mkdir(parents=True)
+    except OSError as problem:
+        raise RobotDynamicsError(f"{folder}: {problem.strerror}. Cure: name another folder with --output") from None
+    return folder
+
+
+def _drive(law: str, arguments: argparse.Namespace, settings: dict[str, Any], output: Path) -> Tracking:
+    """Drive the trajectory with one law and return what the bag says of it."""
+    folder = _fresh_folder(output / law)
+    parameters = folder / _PARAMETERS
+    document = {"/**": {"ros__parameters": {**settings, "law": law}}}
+    parameters.write_text(yaml.safe_dump(document), encoding="utf-8")
+    bag = folder / "bag"
+    environment = private_graph()
+    common = ["--params-file", str(parameters)]
+    with ProcessGroup() as group:
+        for node in ("simulation_node", "computed_torque_node"):
+            group.add(NodeProcess(node, folder / f"{node}.log", environment, common))
+        topics = f"['{_STATES}', '{_COMMANDS}', '{_TRAJECTORY}', '{_EFFORTS}']"
+        recorder = NodeProcess(
+            "recorder_node",
+            folder / "recorder_node.log",
+            environment,
+            ["-p", f"output:={bag}", "-p", f"topics:={topics}"],
+            pipe=True,
+        )
+        group.add(recorder)
+        counts = _counts(recorder, group)
+        _await(counts, lambda now: now[_STATES] > 0 and now[_COMMANDS] > 0, "the controller to answer", group)
+        group.add(
+            NodeProcess(
+                "trajectory_node",
+                folder / "trajectory_node.log",
+                environment,
+                [
+                    *common,
+                    *("-r", f"joint_trajectory:={_TRAJECTORY}"),
+                    *("-p", "listeners:=[computed_torque_node, recorder]"),
+                ],
+            )
+        )
+        begin = _await(counts, lambda now: now[_TRAJECTORY] > 0, "the trajectory", group)
+        # Half a second more than the motion: the trajectory may have come at the end of a report.
+        _progress(law, counts, begin[_STATES], arguments)
+    return read_tracking(bag, law, _STATES, _COMMANDS, arguments.duration)
+
+
+def _counts(recorder: NodeProcess, group: ProcessGroup) -> Iterator[dict[str, int]]:
+    """Yield the recorder's reports; it speaks five times a second."""
+    assert recorder.process.stdout is not None
+    for line in recorder.process.stdout:
+        group.check()
+        yield json.loads(line)
+    recorder.check()
+
+
+def _await(counts: Iterator[dict[str, int]], true: Any, what: str, group: ProcessGroup) -> dict[str, int]:
+    deadline = time.monotonic() + _START_UP
+    for now in counts:
+        if true(now):
+            return now
+        if time.monotonic() > deadline:
+            break
+    logs = "\n".join(f"{member.name}: {member.tail()}" for member in group.members)
+    raise RobotDynamicsError(f"waited {_START_UP:g} s for {what}. The nodes' last words:\n{logs}")
+
+
+def _progress(law: str, counts: Iterator[dict[str, int]], begin: int, arguments: argparse.Namespace) -> None:
+    from tqdm import tqdm
+
+    total = arguments.duration + 0.5
+    layout = "{desc:<18}{percentage:3.0f}% |{bar:30}| {n:4.1f} of {total:.1f} s"
+    with tqdm(total=total, desc=law, bar_format=layout, file=sys.stdout) as bar:
+        for now in counts:
+            done = (now[_STATES] - begin) / arguments.rate
+            bar.update(min(done, total) - bar.n)
+            if done >= total:
+                return
+
+
+def _verdict(runs: list[Tracking]) -> str:
+    """Compare each law's error with that of the first."""
+    first = runs[0]
+    return "\n".join(
+        f"{run.law} tracks {first.total_rms / run.total_rms:.1f} times better than {first.law}"
+        for run in runs[1:]
+        if run.total_rms > 0.0
+    )

@@ -1,0 +1,46 @@
+"""The robot_dynamics command: one subcommand for each thing that a user does without a launch file."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import warnings
+from collections.abc import Sequence
+
+from robot_dynamics_ros import __version__
+from robot_dynamics_ros.cli import demo
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.interruption import leave
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a subcommand; an error of this package is one line on stderr and exit code 1."""
+    parser = argparse.ArgumentParser(prog="robot_dynamics", description=__doc__.split(":")[0])
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    demo.add_parser(commands)
+    arguments = parser.parse_args(argv)
+    warnings.formatwarning = _one_line
+    # SIGTERM unwinds like Ctrl-C, so that no child process is left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        arguments.run(arguments)
+    except KeyboardInterrupt:
+        print("\ninterrupted: every process has been ended", file=sys.stderr)
+        leave(0)
+    except RobotDynamicsError as problem:
+        print(f"robot_dynamics: {problem}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _one_line(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Show a warning as a message to the user, not as a place in this code."""
+    return f"warning: {message}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""ROS nodes as child processes: started, watched and ended together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+
+_PATIENCE = 10.0
+
+
+def private_graph() -> dict[str, str]:
+    """Environment in which nodes see this machine only, in a domain that no other run of now uses."""
+    return {
+        **os.environ,
+        "ROS_DOMAIN_ID": str(1 + os.getpid() % 100),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "ROS_LOCALHOST_ONLY": "1",  # the same for Humble
+    }
+
+
+class NodeProcess:
+    """One node of this package as a process; its output goes to ``<log>``."""
+
+    def __init__(
+        self,
+        node: str,
+        log: Path,
+        environment: Mapping[str, str],
+        ros_arguments: Sequence[str],
+        *,
+        pipe: bool = False,
+    ) -> None:
+        self.name = node
+        self.log = log
+        self._log_file = log.open("w", encoding="utf-8")
+        # A session of its own: Ctrl-C at the terminal reaches the parent only, which ends the children in order.
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", f"robot_dynamics_ros.nodes.{node}", "--ros-args", *ros_arguments],
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if pipe else self._log_file,
+            stderr=self._log_file,
+            start_new_session=True,
+            text=True,
+        )
+
+    def check(self) -> None:
+        """Raise RobotDynamicsError with the end of its log if the process has failed."""
+        code = self.process.poll()
+        if code:
+            raise RobotDynamicsError(
+                f"{self.name} ended with exit code {code}. Its last words ({self.log}):\n{self.tail()}"
+            )
+
+    def tail(self) -> str:
+        """Return the last lines of the log."""
+        return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-8:])
+
+    def stop(self) -> None:
+        """Ask the process to end as Ctrl-C does."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+
+    def join(self, deadline: float) -> None:
+        """Wait for the end; kill it at ``deadline`` (time.monotonic)."""
+        try:
+            self.process.wait(timeout=max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self._log_file.close()
+
+
+class ProcessGroup:
+    """Context manager: whatever happens inside, at its end no process of it is left."""
+
+    def __init__(self) -> None:
+        self.members: list[NodeProcess] = []
+
+    def add(self, process: NodeProcess) -> NodeProcess:
+        """Take a process in."""
+        self.members.append(process)
+        return process
+
+    def check(self) -> None:
+        """Raise RobotDynamicsError if a member has failed."""
+        for member in self.members:
+            member.check()
+
+    def __enter__(self) -> ProcessGroup:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # A second Ctrl-C would leave processes behind; the wait is bounded.
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            # The last one started ends first: the recorder before the controller before the plant.
+            for member in reversed(self.members):
+                member.stop()
+            deadline = time.monotonic() + _PATIENCE
+            for member in self.members:
+                member.join(deadline)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        if kind is None:
+            self.check()

@@ -1,0 +1,81 @@
+"""Records topics to an MCAP bag, message by message as they came over the wire."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.interruption import leave
+from robot_dynamics_ros.nodes.parameters import declare, read_names, read_text
+from robot_dynamics_ros.nodes.spinning import Program, run
+
+
+class RecorderNode(Program, Node):
+    """Subscribes to each topic as soon as it is there and writes what comes, with the time of arrival.
+
+    Five times a second it prints the number of messages of each topic as one line of JSON.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("recorder")
+        declare(self, "output", "", "Folder of the bag, which must not exist yet")
+        declare(self, "topics", [""], "The topics to record")
+        self._writer: BagWriter | None = None
+        self._topics = [self.resolve_topic_name(name) for name in read_names(self, "topics") if name]
+        self._output = read_text(self, "output")
+        if not self._output or not self._topics:
+            raise BagError("recorder: nothing to do. Cure: set the parameters output and topics")
+        self._counts = dict.fromkeys(self._topics, 0)
+        self.create_timer(0.2, self._look)
+
+    def _look(self) -> None:
+        if self._writer is None:
+            self._open_when_all_are_there()
+        print(json.dumps(self._counts), flush=True)
+
+    def _open_when_all_are_there(self) -> None:
+        kinds = {name: kinds[0] for name, kinds in self.get_topic_names_and_types() if name in self._counts}
+        if len(kinds) < len(self._counts):
+            missing = sorted(set(self._counts) - set(kinds))
+            self.get_logger().info(f"waiting for {', '.join(missing)}", throttle_duration_sec=5.0)
+            return
+        try:
+            self._writer = BagWriter(self._output, kinds)
+        except BagError as problem:
+            self.fail(problem)
+            return
+        # Deep and reliable: a bag must not lose what was sent.
+        deep = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+        for topic, kind in kinds.items():
+            package, _, name = kind.split("/")
+            message_class = getattr(import_module(f"{package}.msg"), name)
+            self.create_subscription(message_class, topic, self._writer_of(topic, self._writer), deep, raw=True)
+
+    def _writer_of(self, topic: str, writer: BagWriter) -> Callable[[Any], None]:
+        def write(message: bytes) -> None:
+            writer.write(topic, time.time_ns(), message)
+            self._counts[topic] += 1
+
+        return write
+
+    def close(self) -> None:
+        """Finish the bag."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def main() -> None:
+    """Record until SIGINT or SIGTERM."""
+    leave(run(RecorderNode))
+
+
+if __name__ == "__main__":
+    main()

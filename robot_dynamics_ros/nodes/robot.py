@@ -1,0 +1,59 @@
+"""The robot that a node works with: from parameters, or from the latched topic robot_description."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from std_msgs.msg import String
+
+from robot_dynamics_ros.errors import RobotModelWarning
+from robot_dynamics_ros.kernels.compilation import COMPILED, cache_directory, is_cached
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.nodes.parameters import declare, read_names, read_text
+from robot_dynamics_ros.nodes.spinning import compile_interruptibly
+
+
+def declare_robot(node: Node) -> None:
+    """Declare the parameters that say which robot it is."""
+    declare(node, "robot_description", "", "The URDF; empty: the topic robot_description brings it")
+    declare(node, "dynamics_file", "", "Path of the dynamics file (friction, rotors, payload); empty: none")
+    declare(node, "joints", [""], "The joints to control, in the order of the commands; empty: all that move")
+
+
+def await_description(node: Node, receive: Callable[[str], None]) -> None:
+    """Call ``receive`` with each URDF that the topic robot_description brings."""
+    latched = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    node.create_subscription(String, "robot_description", lambda message: receive(message.data), latched)
+
+
+def load_robot(node: Node, description: str) -> RobotModel:
+    """Make the model and log what its files leave open; RobotDynamicsError says what is wrong with them."""
+    dynamics_file = read_text(node, "dynamics_file")
+    joints = [name for name in read_names(node, "joints") if name]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RobotModelWarning)
+        model = RobotModel.from_urdf(description, dynamics=dynamics_file or None, joints=joints or None)
+    for warning in caught:
+        node.get_logger().warning(str(warning.message))
+    if not model.packed.friction.any():
+        node.get_logger().info(f'robot "{model.name}": neither URDF nor dynamics file names any joint friction')
+    return model
+
+
+def compile_kernels(node: Node, run_once: Callable[[], object]) -> None:
+    """Run each kernel once, before anything depends on its time, and say what takes so long.
+
+    Raises Interrupted where a signal comes meanwhile.
+    """
+    if COMPILED and not is_cached():
+        node.get_logger().info(
+            "compiling the dynamics kernels: the first start takes half a minute, "
+            f"later ones load them from {cache_directory()}"
+        )
+    start = time.monotonic()
+    compile_interruptibly(run_once)
+    node.get_logger().info(f"dynamics kernels ready after {time.monotonic() - start:.1f} s")

@@ -1,0 +1,115 @@
+"""What the demo says of its runs, from bags and numbers made by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+from rosbags.typesys import Stores, get_typestore
+
+from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.cli.tracking import Tracking, read_tracking, tracking_table
+from robot_dynamics_ros.cli.tracking_plot import plot_tracking
+from robot_dynamics_ros.errors import BagError
+
+TYPES = get_typestore(Stores.LATEST)
+KIND = "sensor_msgs/msg/JointState"
+STATES, COMMANDS = "/joint_states", "/command_states"
+PERIOD = 10_000_000
+START = 1_700_000_000_000_000_000
+
+
+def run(law: str, error: Any, names: tuple[str, ...] = ("a", "b"), effort: float = 1.0) -> Tracking:
+    error = np.asarray(error, dtype=float)
+    time = np.arange(len(error)) * 0.01
+    return Tracking(law, names, time, error + 1.0, np.ones_like(error), np.full_like(error, effort), 7, 2, 1)
+
+
+def test_root_mean_square_and_largest() -> None:
+    found = run("pd", [[0.003, 0.0], [-0.004, 0.0]])
+    np.testing.assert_allclose(found.rms, [np.sqrt(12.5e-6), 0.0], rtol=1e-9)
+    np.testing.assert_allclose(found.worst, [0.004, 0.0], rtol=1e-9)
+    assert found.total_rms == pytest.approx(2.5e-3)
+
+
+def test_table() -> None:
+    runs = [run("pd", [[0.003, 0.02], [-0.003, 0.02]], effort=-12.0), run("computed_torque", np.zeros((2, 2)))]
+    lines = tracking_table(runs, ["mrad", "mm"]).splitlines()
+    cells = {line.split("  ")[0]: line.split() for line in lines}
+    assert len({len(line) for line in lines}) == 1, "columns stand under each other"
+    assert lines[0].split()[-2:] == ["pd", "computed_torque"]
+    assert cells["a"][1:] == ["mrad", "3.000", "/", "3.000", "0.000", "/", "0.000"]
+    assert cells["b"][1:] == ["mm", "20.000", "/", "20.000", "0.000", "/", "0.000"]
+    assert cells["effort, RMS of all joints"][-2:] == ["12.00", "1.00"]
+    assert cells["effort, largest"][-2:] == ["12.0", "1.0"]
+    for label, value in (("cycles", "7"), ("late cycles", "2"), ("lost cycles", "1")):
+        assert cells[label][-2:] == [value, value]
+
+
+def test_long_names_do_not_break_the_table() -> None:
+    names = ("a_joint_with_a_name_that_is_longer_than_any_label", "b")
+    runs = [run("a_law_with_a_rather_long_name", np.ones((2, 2)), names)] * 7
+    lines = tracking_table(runs, ["mrad", "mrad"]).splitlines()
+    assert len({len(line) for line in lines}) == 1
+
+
+def message(stamp: int, names: tuple[str, ...], position: Any) -> bytes:
+    time = TYPES.types["builtin_interfaces/msg/Time"](*divmod(stamp, 1_000_000_000))
+    header = TYPES.types["std_msgs/msg/Header"](time, "")
+    values = np.array(position, dtype=float)
+    return bytes(TYPES.serialize_cdr(TYPES.types[KIND](header, list(names), values, values * 0, values * 0 + 3), KIND))
+
+
+def record(path: Path, cycles: int = 30, moves_at: int = 10, lost: Any = (), late: Any = (), shift: int = 0) -> Path:
+    """A run: desired k, actual k - 0.5 on joint a from cycle ``moves_at``; commands in another order of joints."""
+    events = []
+    for k in range(cycles):
+        at, moved = START + k * PERIOD, max(0, k - moves_at + 1)
+        events.append((at, STATES, message(at, ("a", "b"), [moved - 0.5 * (moved > 0), 5.0])))
+        if k not in lost:
+            arrival = at + (PERIOD * 3 // 2 if k in late else PERIOD // 10)
+            events.append((arrival, COMMANDS, message(at + shift, ("b", "a"), [5.0, moved])))
+    with BagWriter(path, {STATES: KIND, COMMANDS: KIND}) as writer:
+        for at, topic, raw in sorted(events):
+            writer.write(topic, at, raw)
+    return path
+
+
+def test_a_run_begins_where_the_desired_position_moves(tmp_path: Path) -> None:
+    found = read_tracking(record(tmp_path / "bag"), "pd", STATES, COMMANDS, 0.15)
+    assert (found.law, found.joint_names) == ("pd", ("a", "b"))
+    assert (found.cycles, found.late, found.lost) == (16, 0, 0)
+    np.testing.assert_allclose(found.time, np.arange(16) * 0.01, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(found.desired[:, 0], np.arange(1, 17))
+    np.testing.assert_array_equal(found.error, np.tile([0.5, 0.0], (16, 1)))
+    np.testing.assert_array_equal(found.effort, 3.0)
+
+
+def test_late_and_lost_cycles_are_counted(tmp_path: Path) -> None:
+    bag = record(tmp_path / "bag", lost=(3, 12, 13, 28), late=(4, 15, 16, 17))
+    found = read_tracking(bag, "pd", STATES, COMMANDS, 0.15)
+    assert (found.cycles, found.late, found.lost) == (16, 3, 2)
+    assert len(found.time) == 14
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        ({"moves_at": 100}, "never moves"),
+        ({"cycles": 20}, r"holds 0\.1 s of a motion of 0\.1"),
+        ({"shift": 1}, "no command answers a state"),
+    ],
+)
+def test_runs_that_say_nothing(made: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    with pytest.raises(BagError, match=rf"bag: .*{reason}.*Cure"):
+        read_tracking(record(tmp_path / "bag", **made), "pd", STATES, COMMANDS, 0.149)
+
+
+def test_picture(tmp_path: Path) -> None:
+    """One row a joint; zero error does not trouble the logarithmic scale."""
+    error = np.outer(np.sin(np.linspace(0, 6, 200)), [0.01, 0.0])
+    plot_tracking([run("pd", error), run("pd_gravity", error / 10)], "arm", ["mrad", "mm"], tmp_path / "plot.png")
+    image = imread(tmp_path / "plot.png")
+    assert image.shape[1] > 1000 and image.shape[0] > 300
+    assert 0.01 < (image[:, :, :3].min(axis=2) < 0.9).mean() < 0.6

@@ -1,0 +1,249 @@
+"""Real nodes as real processes in a ROS domain of their own, and a client in it to talk to them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import gettempdir
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import rclpy
+import yaml
+from lifecycle_msgs.srv import ChangeState
+from numpy.typing import ArrayLike, NDArray
+from oracles import tsai_planar_2r
+from rcl_interfaces.srv import SetParameters
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
+from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.nodes.messages import joint_state, nanoseconds, stamp, trajectory_message
+
+Array = NDArray[np.float64]
+
+ROOT = Path(__file__).resolve().parents[2]
+URDF = (ROOT / "urdf" / "planar_2r.urdf").read_text(encoding="utf-8")
+PLANAR = {
+    "robot_description": URDF,
+    "dynamics_file": str(ROOT / "config" / "planar_2r_tsai.dynamics.yaml"),
+}
+JOINTS = ("joint1", "joint2")
+#: The numbers in the header of urdf/planar_2r.urdf.
+TSAI = tsai_planar_2r.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
+
+RELIABLE = QoSProfile(depth=2000, reliability=ReliabilityPolicy.RELIABLE)
+BEST_EFFORT = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
+LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+#: A loaded machine compiles the kernels in the first node that starts.
+PATIENCE = 120.0
+
+
+def gravity(q: ArrayLike) -> Array:
+    """Torque of the planar arm at rest, Tsai (9.117)-(9.118)."""
+    return tsai_planar_2r.gravity(TSAI, np.asarray(q, dtype=float))
+
+
+@contextmanager
+def _own_domain() -> Iterator[int]:
+    """A ROS domain from 1 to 101 that no other test of this machine uses: each is a locked file."""
+    first = int(os.environ.get("ROS_DOMAIN_ID", "1"))
+    for k in range(101):
+        domain = 1 + (first - 1 + k) % 101
+        with (Path(gettempdir()) / f"robot_dynamics_ros_test_domain_{domain}").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            yield domain
+            return
+    raise AssertionError("every ROS domain is in use")
+
+
+class Log:
+    """What a node writes, from a moment on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._begin = path.stat().st_size
+
+    def text(self) -> str:
+        return self._path.read_bytes()[self._begin :].decode(errors="replace")
+
+    def lines(self, level: str) -> list[str]:
+        return [line for line in self.text().splitlines() if line.startswith(f"[{level}]")]
+
+    @property
+    def errors(self) -> list[str]:
+        return self.lines("ERROR") + self.lines("FATAL")
+
+
+class Graph:
+    """Context manager: a ROS domain with nodes of this package as processes and a client node in here.
+
+    At its end every process gets SIGINT and must end with exit code 0.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes = ProcessGroup()
+        self._own_domain = _own_domain()
+
+    def __enter__(self) -> Graph:
+        self.domain = self._own_domain.__enter__()
+        self.environment = {**private_graph(), "ROS_DOMAIN_ID": str(self.domain)}
+        self._context = rclpy.Context()
+        self._context.init(domain_id=self.domain)
+        self.client = rclpy.create_node(f"client_{self.domain}", context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.client)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            for member in self.processes.members:
+                if member.process.poll() is None:
+                    member.process.send_signal(signal.SIGCONT)
+            self.processes.__exit__(kind, value, trace)
+        finally:
+            self._executor.shutdown()
+            self.client.destroy_node()
+            self._context.try_shutdown()
+            self._own_domain.__exit__(None, None, None)
+
+    # Processes
+
+    def start(
+        self, node: str, parameters: dict[str, Any] | None = None, *ros_arguments: str, **environment: str
+    ) -> NodeProcess:
+        """Start a node; its parameters go to a file under ``/**``, its output to a log."""
+        name = f"{len(self.processes.members)}_{node}"
+        file = self.folder / f"{name}.yaml"
+        file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters or {}}}), encoding="utf-8")
+        arguments = [*(["--params-file", str(file)] if parameters else []), *ros_arguments]
+        process = NodeProcess(node, self.folder / f"{name}.log", self.environment | environment, arguments)
+        self.processes.add(process)
+        return process
+
+    def logs(self) -> str:
+        return "\n".join(f"--- {member.name}\n{member.tail()}" for member in self.processes.members)
+
+    # The client
+
+    def publisher(self, kind: Any, topic: str, qos: QoSProfile = RELIABLE) -> Any:
+        return self.client.create_publisher(kind, topic, qos)
+
+    def collect(self, kind: Any, topic: str, qos: QoSProfile = RELIABLE) -> list[Any]:
+        """Return a list to which each message of a topic is added."""
+        messages: list[Any] = []
+        self.client.create_subscription(kind, topic, messages.append, qos)
+        return messages
+
+    def wait(self, true: Callable[[], Any], what: str, seconds: float = PATIENCE) -> None:
+        """Turn the client until something is true; fail with the logs where it does not come."""
+        deadline = time.monotonic() + seconds
+        while not true():
+            assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}\n{self.logs()}"
+            self._executor.spin_once(timeout_sec=0.02)
+
+    def settle(self, seconds: float) -> None:
+        """Turn the client for a while."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=0.02)
+
+    def await_log(self, log: Log, text: str) -> None:
+        self.wait(lambda: text in log.text(), f"the log to say {text!r}")
+
+    def call(self, kind: Any, service: str, request: Any) -> Any:
+        client = self.client.create_client(kind, service)
+        self.wait(client.service_is_ready, f"the service {service}")
+        future = client.call_async(request)
+        self.wait(future.done, f"an answer of {service}")
+        self.client.destroy_client(client)
+        return future.result()
+
+    def transition(self, node: str, number: int) -> bool:
+        """Ask a lifecycle node for a transition (lifecycle_msgs/msg/Transition); return whether it succeeded."""
+        request = ChangeState.Request()
+        request.transition.id = number
+        return bool(self.call(ChangeState, f"{node}/change_state", request).success)
+
+    def set_parameters(self, node: str, values: dict[str, Any]) -> None:
+        request = SetParameters.Request()
+        request.parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        results = self.call(SetParameters, f"{node}/set_parameters", request).results
+        assert all(result.successful for result in results), results
+
+    def describe(self, urdf: str) -> None:
+        """Publish on the latched topic robot_description."""
+        if not hasattr(self, "_description"):
+            self._description = self.publisher(String, "robot_description", LATCHED)
+        self._description.publish(String(data=urdf))
+
+
+class Driver:
+    """Plays the robot's driver for a controller: publishes joint_states, collects what is commanded."""
+
+    def __init__(self, graph: Graph, namespace: str = "", qos: QoSProfile = RELIABLE, joints: Any = JOINTS) -> None:
+        self.graph = graph
+        self.joints = tuple(joints)
+        self.now = 1_700_000_000_000_000_000  # a date, as drivers send it
+        self._states = graph.publisher(JointState, f"{namespace}/joint_states", qos)
+        node = f"{namespace}/computed_torque_node"
+        self._trajectories = graph.publisher(JointTrajectory, f"{node}/joint_trajectory")
+        self.efforts = graph.collect(Float64MultiArray, f"{namespace}/effort_commands")
+        self.answers = graph.collect(JointState, f"{node}/command_states")
+
+    def message(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.01) -> JointState:
+        """The state ``dt`` seconds after the one before."""
+        self.now += round(dt * 1e9)
+        position, velocity = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+        return joint_state(stamp(self.now), self.joints, position, velocity, np.empty(0))
+
+    def send(self, state: JointState) -> None:
+        self._states.publish(state)
+
+    def ask(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.01) -> JointState:
+        """Publish a state, again and again with new stamps until one is answered; return that answer."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            self.send(self.message(q, qd, dt))
+            again = time.monotonic() + 1.0
+            self.graph.wait(lambda again=again: self._answered() or time.monotonic() > again, "an answer")
+            if self._answered():
+                return self.answers[-1]
+            assert time.monotonic() < deadline, f"no answer\n{self.graph.logs()}"
+
+    def _answered(self) -> bool:
+        return bool(self.answers) and nanoseconds(self.answers[-1].header.stamp) == self.now
+
+    def follow(self, points: TrajectoryPoints, start: int = 0) -> JointTrajectory:
+        message = trajectory_message(points)
+        message.header.stamp = stamp(start)
+        self.send_trajectory(message)
+        return message
+
+    def send_trajectory(self, message: JointTrajectory) -> None:
+        self.graph.wait(lambda: self._trajectories.get_subscription_count() > 0, "the controller to listen")
+        self._trajectories.publish(message)
+
+    def assert_finite(self) -> None:
+        for message in self.efforts:
+            assert np.isfinite(message.data).all(), message
+        for message in self.answers:
+            assert np.isfinite(message.effort).all(), message

@@ -1,0 +1,146 @@
+"""The package installed for real: by pip and by colcon, each time finding its files and its commands."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "robot_dynamics_ros"
+COMMANDS = {"computed_torque_node", "simulation_node", "trajectory_node", "robot_dynamics"}
+
+# Would bring in another copy of the package, or make setuptools warn.
+UNWANTED = {"PYTHONPATH", "AMENT_PREFIX_PATH", "PYTHONDONTWRITEBYTECODE"}
+
+# Prints where the package was imported from and every file of its own that it finds.
+FIND = """
+import json, robot_dynamics_ros
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.resources import *
+share = share_directory()
+files = [str(find_resource(kind, path.name).relative_to(share))
+         for kind in ("urdf", "config", "launch") for path in (share / kind).glob("*.*")]
+model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=robot_dynamics_file("panda"))
+print(json.dumps([robot_dynamics_ros.__file__, str(share), sorted(files), model.n]))
+"""
+
+# What `ros2 run` does to find a package's executables.
+EXECUTABLES = """
+import json, os
+from ament_index_python.packages import get_package_prefix
+folder = os.path.join(get_package_prefix("robot_dynamics_ros"), "lib", "robot_dynamics_ros")
+paths = [os.path.join(folder, name) for name in os.listdir(folder)]
+print(json.dumps([path for path in paths if os.access(path, os.X_OK)]))
+"""
+
+
+def _run(command: list[str], cwd: Path, **environment: str) -> str:
+    env = {name: value for name, value in os.environ.items() if name not in UNWANTED}
+    run = subprocess.run(command, cwd=cwd, env=env | environment, capture_output=True, text=True)
+    assert run.returncode == 0, f"{command} ended with {run.returncode}:\n{run.stdout}\n{run.stderr}"
+    return run.stdout
+
+
+def _pip(cwd: Path, *arguments: str, python: str = sys.executable) -> None:
+    """Run pip without network: what it needs must be there."""
+    _run([python, "-m", "pip", "-q", *arguments, "--no-index", "--no-deps", "--disable-pip-version-check"], cwd)
+
+
+def _assert_finds_everything(output: str, inside: Path, share: Path) -> None:
+    module, found, files, joints = json.loads(output.splitlines()[-1])
+    expected = [f"{kind}/{path.name}" for kind in ("urdf", "config", "launch") for path in (ROOT / kind).glob("*.*")]
+    assert Path(module).resolve().is_relative_to(inside.resolve())
+    assert Path(found) == share.resolve()
+    assert files == sorted(expected) != []
+    assert joints == 7
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the source tree, so that no build leaves anything in it."""
+    made = shutil.ignore_patterns(".*", "build", "install", "log", "demo_output", "test", "__pycache__", "*.egg-info")
+    return Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("src") / PACKAGE, ignore=made))
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("wheel")
+    _pip(folder, "wheel", "--no-build-isolation", "-w", str(folder), str(source))
+    (path,) = folder.glob("*.whl")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A virtual environment with this package installed, and this one's other packages in sight."""
+    folder = tmp_path_factory.mktemp("env") / "venv"
+    _run([sys.executable, "-m", "venv", str(folder)], folder.parent)
+    _pip(folder, "install", wheel, python=str(folder / "bin" / "python"))
+    (site,) = folder.glob("lib/python3.*/site-packages")
+    # A folder named in a .pth file does not get its own .pth files read: an editable install stays unseen.
+    (site / "peers.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
+    yield folder
+
+
+def test_pip_into_an_environment(environment: Path) -> None:
+    output = _run([str(environment / "bin" / "python"), "-c", FIND], environment)
+    _assert_finds_everything(output, environment, environment / "share" / PACKAGE)
+
+
+def test_pip_puts_the_commands_on_the_path(environment: Path) -> None:
+    assert {path.name for path in (environment / "bin").iterdir()} >= COMMANDS
+    assert "usage: robot_dynamics" in _run([str(environment / "bin" / "robot_dynamics"), "--help"], environment)
+
+
+def test_pip_into_a_target(wheel: str, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    _pip(tmp_path, "install", "--target", str(target), wheel)
+    output = _run([sys.executable, "-c", FIND], tmp_path, PYTHONPATH=str(target))
+    _assert_finds_everything(output, target, target / "share" / PACKAGE)
+
+
+def test_pip_into_a_prefix(wheel: str, tmp_path: Path) -> None:
+    """The layout of --user too, which pip refuses inside a virtual environment."""
+    prefix = tmp_path / "prefix"
+    _pip(tmp_path, "install", "--ignore-installed", "--prefix", str(prefix), wheel)
+    (site,) = prefix.rglob(PACKAGE + "-*.dist-info")
+    output = _run([sys.executable, "-c", FIND], tmp_path, PYTHONPATH=str(site.parent))
+    _assert_finds_everything(output, prefix, prefix.joinpath("share", PACKAGE))
+
+
+@pytest.mark.parametrize("option", ["", "--merge-install", "--symlink-install"])
+def test_colcon(option: str, source: Path, tmp_path: Path) -> None:
+    prefix = tmp_path / "install" if option == "--merge-install" else tmp_path / "install" / PACKAGE
+    build = ["colcon", "build", "--base-paths", str(source), *option.split()]
+    log = _run(build, tmp_path, AMENT_PREFIX_PATH=sys.prefix, COLCON_HOME=str(tmp_path), PATH=_path())
+    assert "1 package finished" in log and "stderr" not in log, log
+
+    def sourced(command: str) -> str:
+        script = f"source install/setup.bash && {command}"
+        return _run(["bash", "-c", script], tmp_path, AMENT_PREFIX_PATH=sys.prefix, PATH=_path())
+
+    inside = source if option == "--symlink-install" else prefix
+    share = source if option == "--symlink-install" else prefix / "share" / PACKAGE
+    _assert_finds_everything(sourced(f"python -c '{FIND}'"), inside, share)
+
+    # ROS tools look in the share directory themselves, so the files are there in each case.
+    assert (prefix / "share" / PACKAGE / "launch" / "computed_torque.launch.py").is_file()
+    executables = [Path(path) for path in json.loads(sourced(f"python -c '{EXECUTABLES}'"))]
+    assert {path.name for path in executables} == COMMANDS
+    assert {path.parent for path in executables} == {prefix / "lib" / PACKAGE}
+    assert "usage: robot_dynamics" in sourced(f"{prefix / 'lib' / PACKAGE / 'robot_dynamics'} --help")
+
+
+def test_colcon_builds_nothing_else_of_a_checkout(tmp_path: Path) -> None:
+    """A .venv in it is full of package.xml files."""
+    listed = _run(["colcon", "list", "--names-only", "--base-paths", str(ROOT)], tmp_path, PATH=_path())
+    assert listed.split() == [PACKAGE]
+
+
+def _path() -> str:
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

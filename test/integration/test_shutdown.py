@@ -1,0 +1,203 @@
+"""SIGINT and SIGTERM: an orderly end at once, a last command, and nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import rclpy
+from integration.ros import PLANAR, Driver, Graph, Log, gravity
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynamics_ros.bags import read_joint_states
+from robot_dynamics_ros.cli.processes import NodeProcess
+
+#: The promise is 2 s; a loaded machine gets more.
+BOUND = 5.0
+INT, TERM = signal.SIGINT, signal.SIGTERM
+
+
+def _end(process: NodeProcess, signals: list[signal.Signals]) -> None:
+    """Signal a process, the later ones while it ends; it must end in time, well and without a traceback."""
+    start = time.monotonic()
+    process.process.send_signal(signals[0])
+    for number in signals[1:]:
+        time.sleep(0.01)
+        if process.process.poll() is None:
+            process.process.send_signal(number)
+    try:
+        code = process.process.wait(timeout=BOUND)
+    except subprocess.TimeoutExpired:
+        raise AssertionError(f"{process.name} runs on {BOUND} s after {signals[0].name}") from None
+    print(f"{process.name}: {time.monotonic() - start:.2f} s after {signals[0].name} x {len(signals)}")
+    assert code == 0, f"{process.name}: exit code {code}\n{process.tail()}"
+    log = process.log.read_text(encoding="utf-8")
+    assert "Traceback" not in log and "[FATAL]" not in log, log
+
+
+@pytest.mark.parametrize("signals", [[INT], [TERM, INT] * 30], ids=["once", "again and again"])
+def test_every_node_ends_at_once(signals: list[signal.Signals], tmp_path: Path) -> None:
+    """Alive and at work: a plant, its controller, a recorder, and a trajectory that waits to be heard."""
+    bag = tmp_path / "bag"
+    with Graph(tmp_path) as graph:
+        nodes = [
+            graph.start("recorder_node", {"output": str(bag), "topics": ["/joint_states"]}),
+            graph.start("trajectory_node", {"listeners": ["nobody"]}),
+            graph.start("computed_torque_node", PLANAR),
+            graph.start("simulation_node", PLANAR),
+        ]
+        log = Log(nodes[1].log)
+        efforts = Driver(graph).efforts
+        graph.wait(lambda: len(efforts) > 10, "the controller to answer")
+        graph.await_log(log, "waiting for nobody to listen")
+        graph.wait(lambda: bag.exists(), "the recorder")
+        graph.settle(0.5)
+        # The recorder first, the plant last; or the other way round, so that each loses what it works with.
+        for node in nodes if signals == [INT] else reversed(nodes):
+            assert node.process.poll() is None
+            _end(node, signals)
+    (series,) = read_joint_states(bag, ["/joint_states"]).values()
+    assert len(series.stamps) > 10
+    assert (np.diff(series.stamps) > 0).all()
+
+
+@pytest.mark.parametrize(("on_fault", "number"), [("hold", INT), ("zero", TERM)])
+def test_the_controller_leaves_a_last_command(on_fault: str, number: signal.Signals, tmp_path: Path) -> None:
+    """An effort controller keeps it for ever: the torque that holds the arm, or none."""
+    q = (0.4, -0.7)
+    with Graph(tmp_path) as graph:
+        node = graph.start("computed_torque_node", {**PLANAR, "law": "pd", "on_fault": on_fault})
+        driver = Driver(graph)
+        driver.ask((0.0, 0.0))
+        driver.ask(q, (0.5, 1.0))
+        graph.wait(lambda: len(driver.efforts) == len(driver.answers), "the command")
+        before = len(driver.efforts)
+        _end(node, [number])
+        graph.wait(lambda: len(driver.efforts) > before, "the last command", seconds=10.0)
+        expected = gravity(q) if on_fault == "hold" else np.zeros(2)
+        assert np.abs(np.subtract(driver.efforts[before - 1].data, expected)).max() > 0.1
+        np.testing.assert_allclose(driver.efforts[-1].data, expected, rtol=0, atol=1e-9)
+        assert len(driver.efforts) == before + 1
+
+
+def test_a_controller_that_commanded_nothing_says_nothing(tmp_path: Path) -> None:
+    with Graph(tmp_path) as graph:
+        node = graph.start("computed_torque_node", {**PLANAR, "robot_description": ""})
+        driver = Driver(graph)
+        graph.await_log(Log(node.log), "waiting for the topic")
+        _end(node, [INT])
+        graph.settle(0.3)
+        assert driver.efforts == []
+
+
+@pytest.mark.parametrize("node", ["computed_torque_node", "simulation_node"])
+@pytest.mark.parametrize("late", [False, True], ids=["parameter", "topic"])
+def test_compiling_is_broken_off(node: str, late: bool, tmp_path: Path) -> None:
+    """The first start compiles for half a minute; it ends at once all the same."""
+    with Graph(tmp_path) as graph:
+        parameters = {**PLANAR, "robot_description": ""} if late else PLANAR
+        process = graph.start(node, parameters, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+        log = Log(process.log)
+        driver = Driver(graph)
+        if late:
+            graph.await_log(log, "waiting for the topic")
+            graph.describe(PLANAR["robot_description"])
+        graph.await_log(log, "compiling the dynamics kernels")
+        graph.settle(1.0)
+        _end(process, [INT, INT])
+        assert driver.efforts == []
+        assert log.errors == []
+
+
+def test_a_subscriber_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
+    """trajectory_node waits for confirmation, but not for ever."""
+    with Graph(tmp_path) as graph:
+        controller = graph.start("computed_torque_node", PLANAR)
+        topic = "/computed_torque_node/joint_trajectory"
+        listeners = {"listeners": ["computed_torque_node", "late_comer"]}
+        trajectory = graph.start("trajectory_node", listeners, "-r", f"joint_trajectory:={topic}")
+        log = Log(trajectory.log)
+        graph.collect(JointTrajectory, topic)
+        graph.wait(lambda: graph.client.count_publishers(topic), "the trajectory node")
+        driver = Driver(graph)
+        while "waiting for late_comer to listen" not in log.text():  # the two others do
+            driver.ask((0.0, 0.0))
+            graph.settle(0.1)
+        controller.process.send_signal(signal.SIGSTOP)
+        late_comer = rclpy.create_node("late_comer", context=graph.client.context)
+        late_comer.create_subscription(JointTrajectory, topic, print, 1)
+        graph.wait(lambda: trajectory.process.poll() is not None, "the trajectory node to end", seconds=30.0)
+        late_comer.destroy_node()
+        assert trajectory.process.returncode == 0
+        assert "not every subscriber confirmed" in log.text()
+
+
+# The demo, which starts processes itself
+
+
+def _children(parent: int) -> dict[int, str]:
+    """Processes whose parent this is: number and command line."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            if int(fields[1]) == parent and fields[0] != "Z":
+                found[int(folder.name)] = _command_line(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def _command_line(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def _await(true: Any, what: str, log: Path, seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}\n{log.read_text()}"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("signals", [[INT], [TERM, INT] * 10], ids=["once", "again and again"])
+def test_the_interrupted_demo_leaves_nothing_behind(signals: list[signal.Signals], tmp_path: Path) -> None:
+    log = tmp_path / "demo.log"
+    command = "-m robot_dynamics_ros.cli.main demo --robot planar_2r --law computed_torque --duration 60".split()
+    with log.open("w") as output:
+        demo = subprocess.Popen(
+            [sys.executable, *command, "--output", str(tmp_path / "out")],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    children: dict[int, str] = {}
+    try:
+        _await(lambda: demo.poll() is not None or " of 60.5 s" in log.read_text(), "the motion to begin", log)
+        children = _children(demo.pid)
+        assert len(children) >= 3, children  # trajectory_node may have ended
+        start = time.monotonic()
+        for number in signals:
+            if demo.poll() is None:
+                demo.send_signal(number)
+            time.sleep(0.02)
+        code = demo.wait(timeout=15.0)
+        print(f"demo: {time.monotonic() - start:.2f} s after {signals[0].name} x {len(signals)}")
+        assert [line for child, line in children.items() if _command_line(child) == line] == []
+        assert code == 0, log.read_text()
+        assert "Traceback" not in log.read_text()
+        for file in (tmp_path / "out").rglob("*_node.log"):
+            assert "Traceback" not in file.read_text(), file
+    finally:
+        demo.kill()
+        demo.wait()
+        for child, line in children.items():
+            if _command_line(child) == line:
+                os.kill(child, signal.SIGKILL)
