@@ -19,7 +19,7 @@ from robot_dynamics_ros.cli.tracking import Tracking, read_tracking, tracking_ta
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import run_interruptibly
-from robot_dynamics_ros.kernels.compilation import COMPILED, cache_directory, is_cached
+from robot_dynamics_ros.kernels.compilation import cache_directory, must_compile
 from robot_dynamics_ros.kernels.layout import COORDINATE, KIND, PRISMATIC
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _compile(model: RobotModel) -> None:
-    if COMPILED and not is_cached():
+    if must_compile("model") or must_compile("plant"):
         print(
             f"first run: compiling the dynamics kernels, half a minute; kept in {cache_directory()}",
             flush=True,

@@ -27,6 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments.run(arguments)
     except KeyboardInterrupt:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # for good: the interpreter takes a while to end
         print("\ninterrupted: every process has been ended", file=sys.stderr)
         leave(0)
     except RobotDynamicsError as problem:

@@ -106,26 +106,27 @@ def _in_order(series: JointSeries, joint_names: tuple[str, ...]) -> JointSeries:
 
 def tracking_table(runs: list[Tracking], units: list[str]) -> str:
     """Return a table of RMS and largest error of each joint and law; ``units`` are mrad or mm per joint."""
-    names = runs[0].joint_names
-    title = "tracking error: RMS / largest"
-    width = max(len(title), *(len(name) for name in names)) + 2
-    column = max(18, *(len(run.law) + 2 for run in runs))
-    lines = [f"{title:<{width}}{'':6}" + "".join(f"{run.law:>{column}}" for run in runs)]
-    for j, name in enumerate(names):
-        cells = (f"{1e3 * run.rms[j]:.3f} / {1e3 * run.worst[j]:.3f}" for run in runs)
-        lines.append(f"{name:<{width}}{units[j]:<6}" + "".join(f"{cell:>{column}}" for cell in cells))
     mixed = len(set(units)) > 1
-    unit_of_all = "mixed" if mixed else units[0]
+    error_unit = "mixed" if mixed else units[0]
     effort_unit = "mixed" if mixed else "Nm" if units[0] == "mrad" else "N"
-    rows = (
-        ("error, RMS of all joints", unit_of_all, [f"{1e3 * run.total_rms:.3f}" for run in runs]),
+    joints = [
+        (name, unit, [f"{1e3 * run.rms[j]:.3f} / {1e3 * run.worst[j]:.3f}" for run in runs])
+        for j, (name, unit) in enumerate(zip(runs[0].joint_names, units, strict=True))
+    ]
+    totals = [
+        ("error, RMS of all joints", error_unit, [f"{1e3 * run.total_rms:.3f}" for run in runs]),
         ("effort, RMS of all joints", effort_unit, [f"{np.sqrt(np.mean(run.effort**2)):.2f}" for run in runs]),
         ("effort, largest", effort_unit, [f"{np.abs(run.effort).max():.1f}" for run in runs]),
         ("cycles", "", [str(run.cycles) for run in runs]),
         ("late cycles", "", [str(run.late) for run in runs]),
         ("lost cycles", "", [str(run.lost) for run in runs]),
-    )
-    lines.append("-" * len(lines[0]))
-    for label, unit, cells_of_row in rows:
-        lines.append(f"{label:<{width}}{unit:<6}" + "".join(f"{cell:>{column}}" for cell in cells_of_row))
+    ]
+    rows = [("tracking error: RMS / largest", "", [run.law for run in runs]), *joints, *totals]
+    label_width = max(len(label) for label, _, _ in rows) + 2
+    column = max(len(cell) for _, _, cells in rows for cell in cells) + 3
+    lines = [
+        f"{label:<{label_width}}{unit:<6}" + "".join(f"{cell:>{column}}" for cell in cells)
+        for label, unit, cells in rows
+    ]
+    lines.insert(1 + len(joints), "-" * len(lines[0]))
     return "\n".join(lines)

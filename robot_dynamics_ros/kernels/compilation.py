@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -39,7 +40,9 @@ if not COMPILED:
 @cache
 def _source_hash() -> str:
     # numba's own cache does not see an edit in another file that a cached function calls.
-    digest = hashlib.sha256(repr((sorted(_FLAGS.items()), numba.config.BOUNDSCHECK)).encode())
+    # Place and versions are in it so that the marks of ``mark_compiled`` hold.
+    conditions = (_PACKAGE, sys.version, numba.__version__, sorted(_FLAGS.items()), numba.config.BOUNDSCHECK)
+    digest = hashlib.sha256(repr(conditions).encode())
     for folder in _KERNEL_FOLDERS:
         for source in sorted((_PACKAGE / folder).glob("*.py")):
             digest.update(source.name.encode() + b"\0" + source.read_bytes())
@@ -73,10 +76,17 @@ def cache_directory() -> Path | None:
         return None
 
 
-def is_cached() -> bool:
-    """Whether an earlier run left compiled kernels of this very source."""
+def must_compile(kernels: str) -> bool:
+    """Whether no earlier run of this very source has compiled these kernels to the end."""
     folder = cache_directory() if COMPILED else None
-    return folder is not None and any(folder.rglob("*.nbi"))
+    return COMPILED and (folder is None or not (folder / f"{kernels}.compiled").exists())
+
+
+def mark_compiled(kernels: str) -> None:
+    """Remember that these kernels have been compiled to the end: ``model`` or ``plant``."""
+    folder = cache_directory() if COMPILED else None
+    if folder is not None:
+        (folder / f"{kernels}.compiled").touch()
 
 
 def kernel(function: Function) -> Function:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels import energy
+from robot_dynamics_ros.kernels.compilation import mark_compiled
 from robot_dynamics_ros.kernels.composite_body import composite_body
 from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
 from robot_dynamics_ros.kernels.friction import friction
@@ -238,6 +239,7 @@ class RobotModel:
         self.potential_energy(rest)
         if not self.packed.massless_ends:
             self.forward_dynamics(rest, rest, rest)
+            mark_compiled("model")
 
     def require_mass(self) -> None:
         """Raise RobotModelError, naming the joints, if some joint moves no mass at all."""

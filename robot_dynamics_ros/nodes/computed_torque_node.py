@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -120,32 +121,37 @@ class ComputedTorqueNode(Program, LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load the robot, check every parameter, compile, connect; on an error say which and stay unconfigured."""
         try:
-            description = self._description()
-            if not description:
-                raise RobotDynamicsError(
-                    "robot_description is empty. Cure: set the parameter, or publish the topic and configure again"
-                )
-            self._update_rate = read_number(self, "update_rate", least=0.0) and read_rate(self, "update_rate")
-            self._state_timeout = read_number(self, "state_timeout", least=0.0)
-            self._on_fault = read_text(self, "on_fault")
-            if self._on_fault not in _LAST_COMMANDS:
-                raise RobotDynamicsError(f"parameter on_fault: {self._on_fault!r}. Cure: {' or '.join(_LAST_COMMANDS)}")
-            settings = self._read_settings()
-            if self._update_rate == 0.0 and settings.law in LAWS and not LAWS[settings.law].needs_state:
-                self.get_logger().info("update_rate is 0: commands come only in answer to joint_states")
-            model = load_robot(self, description)
-            controller = Controller(model, settings)
+            self._configure()
         except RobotDynamicsError as problem:
             self.get_logger().error(f"not configured: {problem}")
             return TransitionCallbackReturn.FAILURE
-        try:
-            compile_kernels(self, model.warm_up)
         except Interrupted:
             return TransitionCallbackReturn.FAILURE
+        except Exception:
+            self.get_logger().fatal(traceback.format_exc())  # rclpy would swallow it without a word
+            raise
+        return TransitionCallbackReturn.SUCCESS
+
+    def _configure(self) -> None:
+        description = self._description()
+        if not description:
+            raise RobotDynamicsError(
+                "robot_description is empty. Cure: set the parameter, or publish the topic and configure again"
+            )
+        self._update_rate = read_number(self, "update_rate", least=0.0) and read_rate(self, "update_rate")
+        self._state_timeout = read_number(self, "state_timeout", least=0.0)
+        self._on_fault = read_text(self, "on_fault")
+        if self._on_fault not in _LAST_COMMANDS:
+            raise RobotDynamicsError(f"parameter on_fault: {self._on_fault!r}. Cure: {' or '.join(_LAST_COMMANDS)}")
+        settings = self._read_settings()
+        if self._update_rate == 0.0 and settings.law in LAWS and not LAWS[settings.law].needs_state:
+            self.get_logger().info("update_rate is 0: commands come only in answer to joint_states")
+        model = load_robot(self, description)
+        controller = Controller(model, settings)
+        compile_kernels(self, "model", model.warm_up)
         self._controller = controller
         self._reader = JointStateReader(model.joint_names)
         self._connect()
-        return TransitionCallbackReturn.SUCCESS
 
     def _read_settings(self) -> ControllerSettings:
         return ControllerSettings(

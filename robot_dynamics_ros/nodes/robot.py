@@ -11,7 +11,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
 from robot_dynamics_ros.errors import RobotModelWarning
-from robot_dynamics_ros.kernels.compilation import COMPILED, cache_directory, is_cached
+from robot_dynamics_ros.kernels.compilation import cache_directory, must_compile
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.parameters import declare, read_names, read_text
 from robot_dynamics_ros.nodes.spinning import compile_interruptibly
@@ -44,12 +44,12 @@ def load_robot(node: Node, description: str) -> RobotModel:
     return model
 
 
-def compile_kernels(node: Node, run_once: Callable[[], object]) -> None:
-    """Run each kernel once, before anything depends on its time, and say what takes so long.
+def compile_kernels(node: Node, kernels: str, run_once: Callable[[], object]) -> None:
+    """Run each kernel of ``model`` or ``plant`` once, before anything depends on its time, and say what takes so long.
 
     Raises Interrupted where a signal comes meanwhile.
     """
-    if COMPILED and not is_cached():
+    if must_compile(kernels):
         node.get_logger().info(
             "compiling the dynamics kernels: the first start takes half a minute, "
             f"later ones load them from {cache_directory()}"

@@ -82,7 +82,7 @@ class SimulationNode(Program, Node):
             self.get_logger().error(f"no simulation: {problem}")
             return
         try:
-            compile_kernels(self, plant.warm_up)
+            compile_kernels(self, "plant", plant.warm_up)
         except Interrupted:
             return
         self._plant = plant

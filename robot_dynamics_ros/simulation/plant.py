@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.compilation import mark_compiled
 from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE
 from robot_dynamics_ros.kernels.types import Floats, Ints
 from robot_dynamics_ros.model import RobotModel
@@ -126,6 +127,7 @@ class Plant:
         """Compile the step, or load it from the cache, without moving the robot."""
         wrenches = self._wrenches(None)
         advance(self._robot, self._integrator, self._step_size, 0, self._effort, wrenches, self._state)
+        mark_compiled("plant")
 
     def step(self, tau: ArrayLike, count: int = 1, external_wrenches: Mapping[str, ArrayLike] | None = None) -> None:
         """Take ``count`` steps under motor torque ``tau`` (n,), Nm or N, clamped to the effort limits.

@@ -222,8 +222,8 @@ def test_a_fixed_rate_and_a_state_that_grows_old(tmp_path: Path) -> None:
         drive(0.5, Q)
         begin, count = time.monotonic(), len(driver.answers)
         drive(2.0, Q)
-        # About 100; half of them would do on a loaded machine, but never more.
-        assert 30 < len(driver.answers) - count < 50 * (time.monotonic() - begin) + 10
+        # About 100; a loaded machine may lose some, or bring late those of before.
+        assert 30 < len(driver.answers) - count < 75 * (time.monotonic() - begin)
         assert abs(driver.answers[-1].effort[0]) > 1e-6
         assert log.errors == []
 
