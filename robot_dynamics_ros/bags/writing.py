@@ -25,11 +25,14 @@ class BagWriter:
     Raises
     ------
     BagError
-        Where the folder exists or cannot be made; it names the path and the cure.
+        Where the folder exists or cannot be made, or a type is unknown; it names the culprit and the cure.
     """
 
     def __init__(self, path: str | Path, topics: Mapping[str, str]) -> None:
         types = get_typestore(Stores.LATEST)
+        for topic, kind in topics.items():
+            if kind not in types.fielddefs:
+                raise BagError(f"{path}: {topic}: message type {kind} is unknown. Cure: leave that topic out")
         try:
             self._writer = Writer(Path(path), version=9, storage_plugin=StoragePlugin.MCAP)
             self._writer.open()

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.errors import BagError
@@ -52,12 +52,22 @@ class RecorderNode(Program, Node):
         except BagError as problem:
             self.fail(problem)
             return
-        # Deep and reliable: a bag must not lose what was sent.
-        deep = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
         for topic, kind in kinds.items():
             package, _, name = kind.split("/")
             message_class = getattr(import_module(f"{package}.msg"), name)
-            self.create_subscription(message_class, topic, self._writer_of(topic, self._writer), deep, raw=True)
+            self.create_subscription(
+                message_class, topic, self._writer_of(topic, self._writer), self._qos(topic), raw=True
+            )
+
+    def _qos(self, topic: str) -> QoSProfile:
+        """Reliable and latched where every publisher is, so that all of them match; deep, to lose nothing."""
+        offers = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
+        qos = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+        if any(offer.reliability == ReliabilityPolicy.BEST_EFFORT for offer in offers):
+            qos.reliability = ReliabilityPolicy.BEST_EFFORT
+        if offers and all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers):
+            qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
+        return qos
 
     def _writer_of(self, topic: str, writer: BagWriter) -> Callable[[Any], None]:
         def write(message: bytes) -> None:

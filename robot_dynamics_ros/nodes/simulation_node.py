@@ -87,7 +87,6 @@ class SimulationNode(Program, Node):
             return
         self._plant = plant
         self._joint_names = model.joint_names
-        self._effort_limits = model.effort_limits
         self._period = round(self._steps * step_size * 1e9)
         self._start = 0 if self._publish_clock else time.time_ns()
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
@@ -114,7 +113,7 @@ class SimulationNode(Program, Node):
                 throttle_duration_sec=1.0,
             )
         else:
-            self._command = np.clip(effort, -self._effort_limits, self._effort_limits)
+            self._command = effort
 
     def _tick(self) -> None:
         assert self._plant is not None

@@ -115,3 +115,9 @@ def test_numbers_that_do_not_fit_the_names(tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", message(START, position=[1, 2]), message(START, position=[1, 2, 3]))
     with pytest.raises(BagError, match=r"/joint_states: 3 numbers in position for 2 names"):
         read_joint_states(bag, ["/joint_states"])
+
+
+def test_an_unknown_type_is_named_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(BagError, match=r"/gripper: message type gripper_msgs/msg/Grip is unknown"):
+        BagWriter(tmp_path / "bag", {"/joint_states": KIND, "/gripper": "gripper_msgs/msg/Grip"})
+    assert not (tmp_path / "bag").exists()

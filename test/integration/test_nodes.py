@@ -10,12 +10,13 @@ import yaml
 from integration.ros import BEST_EFFORT, JOINTS, PLANAR, RELIABLE, TSAI, Driver, Graph, Log, gravity
 from lifecycle_msgs.msg import Transition
 from oracles import tsai_planar_2r
-from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics_ros.bags import read_joint_states
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.nodes.messages import nanoseconds
 
@@ -371,3 +372,25 @@ def test_the_trajectory_starts_where_the_arm_is(tmp_path: Path) -> None:
         np.testing.assert_allclose(message.points[-1].positions, [0.2, 0.1], rtol=0, atol=1e-12)
         for point in (message.points[0], message.points[-1]):
             np.testing.assert_array_equal([*point.velocities, *point.accelerations], 0.0)
+
+
+# The recorder
+
+
+@pytest.mark.parametrize("qos", [RELIABLE, BEST_EFFORT], ids=["reliable", "best effort"])
+def test_the_recorder_matches_its_publisher(qos: QoSProfile, tmp_path: Path) -> None:
+    bag = tmp_path / "bag"
+    with Graph(tmp_path) as graph:
+        publisher = graph.publisher(JointState, "joint_states", qos)
+        recorder = graph.start("recorder_node", {"output": str(bag), "topics": ["/joint_states"]})
+        graph.wait(lambda: publisher.get_subscription_count() == 1, "the recorder")
+        graph.settle(0.5)
+        for k in range(50):
+            publisher.publish(JointState(name=["a"], position=[float(k)]))
+            graph.settle(0.01)
+        graph.settle(0.5)
+        recorder.stop()
+        recorder.join(time.monotonic() + 20.0)
+    recorded = read_joint_states(bag, ["/joint_states"])["/joint_states"].position[:, 0]
+    # Best effort may lose some on a loaded machine.
+    assert set(recorded) <= set(range(50)) and len(recorded) >= (50 if qos is RELIABLE else 25)
