@@ -23,7 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     warnings.formatwarning = _one_line
     # SIGTERM unwinds like Ctrl-C, so that no child process is left behind.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: shells start background jobs with it ignored
+        signal.signal(number, signal.default_int_handler)
     try:
         arguments.run(arguments)
     except KeyboardInterrupt:
