@@ -130,7 +130,7 @@ def test_a_subscriber_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
             graph.settle(0.1)
         controller.process.send_signal(signal.SIGSTOP)
         late_comer = rclpy.create_node("late_comer", context=graph.client.context)
-        late_comer.create_subscription(JointTrajectory, topic, print, 1)
+        late_comer.create_subscription(JointTrajectory, topic, lambda message: None, 1)
         graph.wait(lambda: trajectory.process.poll() is not None, "the trajectory node to end", seconds=30.0)
         late_comer.destroy_node()
         assert trajectory.process.returncode == 0
