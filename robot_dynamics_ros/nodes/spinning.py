@@ -10,6 +10,7 @@ from typing import cast
 
 import rclpy
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
@@ -88,7 +89,11 @@ def run(make_node: Callable[[], Program], argv: Sequence[str] | None = None) -> 
         executor.add_node(cast(Node, node))
         _SIGNALS.leave = False
         while rclpy.ok() and not _SIGNALS.stop and not node.done:
-            executor.spin_once(timeout_sec=0.1)
+            try:
+                executor.spin_once(timeout_sec=0.1)
+            except rclpy_implementation.RCLError as problem:
+                # Jazzy: a life cycle transition that does not exist from here, asked for by whoever
+                cast(Node, node).get_logger().error(f"{problem}. Cure: see `ros2 lifecycle list`")
         if node.problem is not None:
             raise node.problem
     except (Interrupted, ExternalShutdownException):
