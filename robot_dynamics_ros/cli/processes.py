@@ -14,16 +14,14 @@ from types import TracebackType
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 _PATIENCE = 10.0
+_HUMBLE = os.environ.get("ROS_DISTRO") == "humble"
 
 
 def private_graph() -> dict[str, str]:
     """Environment in which nodes see this machine only, in a domain that no other run of now uses."""
-    return {
-        **os.environ,
-        "ROS_DOMAIN_ID": str(1 + os.getpid() % 100),
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-        "ROS_LOCALHOST_ONLY": "1",  # the same for Humble
-    }
+    # Later distributions warn of Humble's variable.
+    here_only = ("ROS_LOCALHOST_ONLY", "1") if _HUMBLE else ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    return {**os.environ, "ROS_DOMAIN_ID": str(1 + os.getpid() % 100), **dict([here_only])}
 
 
 class NodeProcess:
