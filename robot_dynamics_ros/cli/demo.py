@@ -8,7 +8,7 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +172,9 @@ def _counts(recorder: NodeProcess, group: ProcessGroup) -> Iterator[dict[str, in
     recorder.check()
 
 
-def _await(counts: Iterator[dict[str, int]], true: Any, what: str, group: ProcessGroup) -> dict[str, int]:
+def _await(
+    counts: Iterator[dict[str, int]], true: Callable[[dict[str, int]], bool], what: str, group: ProcessGroup
+) -> dict[str, int]:
     deadline = time.monotonic() + _START_UP
     for now in counts:
         if true(now):

@@ -78,8 +78,10 @@ def cache_directory() -> Path | None:
 
 def must_compile(kernels: str) -> bool:
     """Whether no earlier run of this very source has compiled these kernels to the end."""
-    folder = cache_directory() if COMPILED else None
-    return COMPILED and (folder is None or not (folder / f"{kernels}.compiled").exists())
+    if not COMPILED:
+        return False
+    folder = cache_directory()
+    return folder is None or not (folder / f"{kernels}.compiled").exists()
 
 
 def mark_compiled(kernels: str) -> None:

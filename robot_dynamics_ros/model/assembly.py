@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
-from robot_dynamics_ros.kernels.layout import BODY_SIZE, FRICTION_SIZE, MASS, PRISMATIC, RATIO, REVOLUTE
+from robot_dynamics_ros.kernels.layout import (
+    BODY_SIZE,
+    FRICTION_SIZE,
+    INERTIA,
+    MASS,
+    PARENT,
+    PRISMATIC,
+    RATIO,
+    REVOLUTE,
+)
 from robot_dynamics_ros.kernels.types import Floats, Ints
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics
 from robot_dynamics_ros.model.inertia import Array, Inertial, InertiaSum
@@ -95,14 +104,13 @@ def assemble(
             rotor[RATIO + coordinate[joint.name]] = extra.gear_ratio
             rotors.append(rotor)
 
-    tree = np.array(rows, dtype=np.int64).reshape(len(rows), 3)
+    tree = np.array(rows, dtype=np.int64)
     bodies = np.zeros((len(rows), BODY_SIZE))
     for i, numbers in enumerate(placements):
         bodies[i, :MASS] = numbers
     for i, total in enumerate(_body_inertias(description, dynamics, frames, len(rows))):
         bodies[i, MASS:] = total.flat()
     limits = np.array([[j.lower, j.upper, j.velocity, j.effort] for j in (movable[name] for name in names)])
-    limits = limits.reshape(len(names), 4)
     return PackedModel(
         joint_names=names,
         frames=frames,
@@ -243,11 +251,11 @@ def _refuse_unknown(description: Description, dynamics: DynamicsFile, movable: d
 
 def _massless(source: str, tree: Ints, bodies: Floats, order: list[Joint], strict: bool) -> tuple[str, ...]:
     """Names of joints that move nothing with mass; warns of bodies without mass."""
-    carried = bodies[:, MASS] + bodies[:, MASS + 4] + bodies[:, MASS + 7] + bodies[:, MASS + 9]
+    carried = bodies[:, MASS] + bodies[:, INERTIA] + bodies[:, INERTIA + 3] + bodies[:, INERTIA + 5]
     empty = carried <= 0.0
     for i in range(len(order) - 1, -1, -1):
-        if tree[i, 0] >= 0:
-            carried[tree[i, 0]] += carried[i]
+        if tree[i, PARENT] >= 0:
+            carried[tree[i, PARENT]] += carried[i]
     ends = tuple(joint.name for joint, mass in zip(order, carried, strict=True) if mass <= 0.0)
     inner = [j.name for j, none, mass in zip(order, empty, carried, strict=True) if none and mass > 0.0]
     if ends:

@@ -85,31 +85,29 @@ def read_dynamics_file(path: str | Path) -> DynamicsFile:
         raise RobotModelError(f"{source}: not plain YAML: {first}. Cure: correct it") from None
     if content is None:
         return DynamicsFile(source)
-    top = _table(content, _TOP, source, "top level")
+    top = _table(content, _TOP, f"{source}: top level")
     joints = {
         name: _joint(value, f'{source}: joint "{name}"')
-        for name, value in _table(top.get("joints"), None, source, "joints").items()
+        for name, value in _table(top.get("joints"), None, f"{source}: joints").items()
     }
     links = {
-        name: _inertial(_table(value, _INERTIAL, source, f'link "{name}"'), f'{source}: link "{name}"')
-        for name, value in _table(top.get("links"), None, source, "links").items()
+        name: _inertial(value, f'{source}: link "{name}"')
+        for name, value in _table(top.get("links"), None, f"{source}: links").items()
     }
     gravity = _numbers(top["gravity"], 3, f"{source}: gravity") if top.get("gravity") is not None else None
     return DynamicsFile(source, gravity, joints, links, _payload(top.get("payload"), source))
 
 
-def _table(value: Any, known: tuple[str, ...] | None, source: str, where: str) -> Mapping[str, Any]:
+def _table(value: Any, known: tuple[str, ...] | None, where: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise RobotModelError(
-            f"{source}: {where}: a table of keys and values is expected, not {value!r}. Cure: correct it"
-        )
+        raise RobotModelError(f"{where}: a table of keys and values is expected, not {value!r}. Cure: correct it")
     for key in value:
         if not isinstance(key, str):
-            raise RobotModelError(f"{source}: {where}: key {key!r} is no name. Cure: put it in quotes")
+            raise RobotModelError(f"{where}: key {key!r} is no name. Cure: put it in quotes")
         if known is not None and key not in known:
-            raise RobotModelError(f"{source}: {where}: unknown key {key!r}. Cure: use one of {', '.join(known)}")
+            raise RobotModelError(f"{where}: unknown key {key!r}. Cure: use one of {', '.join(known)}")
     return value
 
 
@@ -129,8 +127,8 @@ def _numbers(value: Any, count: int, where: str) -> Array:
 
 
 def _joint(value: Any, where: str) -> JointDynamics:
-    table = _table(value, _JOINT, *where.split(": ", 1))
-    sigmoid = _table(table.get("sigmoid"), _SIGMOID, *f"{where} sigmoid".split(": ", 1))
+    table = _table(value, _JOINT, where)
+    sigmoid = _table(table.get("sigmoid"), _SIGMOID, f"{where} sigmoid")
     carrier = table.get("rotor_carrier", "parent")
     if carrier not in _CARRIERS:
         raise RobotModelError(f"{where} rotor_carrier: {carrier!r} is unknown. Cure: use one of {', '.join(_CARRIERS)}")
@@ -153,7 +151,8 @@ def _joint(value: Any, where: str) -> JointDynamics:
     )
 
 
-def _inertial(table: Mapping[str, Any], where: str) -> Inertial:
+def _inertial(value: Any, where: str) -> Inertial:
+    table = _table(value, _INERTIAL, where)
     missing = [key for key in _INERTIAL if key not in table]
     if missing:
         raise RobotModelError(f"{where}: {', '.join(missing)} missing. Cure: give mass, com and inertia")
@@ -168,7 +167,7 @@ def _inertial(table: Mapping[str, Any], where: str) -> Inertial:
 def _payload(value: Any, source: str) -> tuple[str, Inertial] | None:
     if value is None:
         return None
-    table = dict(_table(value, ("link", *_INERTIAL), source, "payload"))
+    table = dict(_table(value, ("link", *_INERTIAL), f"{source}: payload"))
     link = table.pop("link", None)
     if not isinstance(link, str):
         raise RobotModelError(f"{source}: payload: link is missing. Cure: name the link that carries it")

@@ -165,7 +165,7 @@ class RobotModel:
         """
         p = self.packed
         tau = np.empty(self.n)
-        q, qd, qdd = self._vector("q", q), self._vector("qd", qd), self._vector("qdd", qdd)
+        q, qd, qdd = self.vector("q", q), self.vector("qd", qd), self.vector("qdd", qdd)
         newton_euler(p.tree, p.bodies, p.rotors, p.gravity, q, qd, qdd, self.body_wrenches(external_wrenches), tau)
         return tau
 
@@ -184,7 +184,7 @@ class RobotModel:
         p = self.packed
         self.require_mass()
         qdd = np.empty(self.n)
-        q, qd, tau = self._vector("q", q), self._vector("qd", qd), self._vector("tau", tau)
+        q, qd, tau = self.vector("q", q), self.vector("qd", qd), self.vector("tau", tau)
         failed = solve_motion(
             p.tree, p.bodies, p.rotors, p.gravity, q, qd, tau, self.body_wrenches(external_wrenches), qdd
         )
@@ -199,7 +199,7 @@ class RobotModel:
         """Mass matrix M(q) (n, n) with rotors, Craig (6.59), by composite bodies."""
         p = self.packed
         matrix = np.empty((self.n, self.n))
-        composite_body(p.tree, p.bodies, p.rotors, self._vector("q", q), matrix)
+        composite_body(p.tree, p.bodies, p.rotors, self.vector("q", q), matrix)
         return matrix
 
     def bias_torque(self, q: ArrayLike, qd: ArrayLike) -> Floats:
@@ -215,20 +215,20 @@ class RobotModel:
 
         Coulomb friction counts as 0 at rest, where it is whatever holds the joint. Craig (6.110)-(6.114).
         """
-        self._vector("q", q)
+        self.vector("q", q)
         tau = np.empty(self.n)
-        friction(self.packed.friction, self._vector("qd", qd), tau)
+        friction(self.packed.friction, self.vector("qd", qd), tau)
         return tau
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> float:
         """Kinetic energy (J) of bodies and rotors: 1/2 qd^T M qd, Craig (6.71)."""
-        qd = self._vector("qd", qd)
+        qd = self.vector("qd", qd)
         return float(0.5 * qd @ self.mass_matrix(q) @ qd)
 
     def potential_energy(self, q: ArrayLike) -> float:
         """Potential energy (J) of the moving bodies: -sum m g . c, with c from the root frame's origin."""
         p = self.packed
-        return float(energy.potential_energy(p.tree, p.bodies, p.gravity, self._vector("q", q)))
+        return float(energy.potential_energy(p.tree, p.bodies, p.gravity, self.vector("q", q)))
 
     def warm_up(self) -> None:
         """Compile, or load from the cache, every kernel of this model; without it the first calls do."""
@@ -249,7 +249,11 @@ class RobotModel:
                 "acceleration is undefined. Cure: give their links an inertial, or lock them"
             )
 
-    def _vector(self, name: str, value: ArrayLike) -> Floats:
+    def vector(self, name: str, value: ArrayLike) -> Floats:
+        """Return ``value`` as n numbers (n,) in the kernels' form, the same array where it has that already.
+
+        Raises RobotDynamicsError, calling it ``name``, for anything but n real numbers; they may be infinite.
+        """
         n = self.n
         # Contiguous, aligned and writable (carray): for any other kind numba would compile anew.
         if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (n,) and value.flags.carray:

@@ -73,9 +73,9 @@ class Plant:
         if initial_positions is None:
             self._start = np.clip(np.zeros(model.n), packed.position_lower, packed.position_upper)
         else:
-            self._start = self._finite("initial_positions", initial_positions)
+            self._start = self._finite("initial_positions", initial_positions).copy()
         still = np.zeros(model.n) if initial_velocities is None else initial_velocities
-        self._start_velocity = self._finite("initial_velocities", still)
+        self._start_velocity = self._finite("initial_velocities", still).copy()
         self.reset()
 
     @property
@@ -169,24 +169,17 @@ class Plant:
         )
 
     def _finite(self, name: str, value: ArrayLike) -> Floats:
-        n, names = self._model.n, self._model.joint_names
-        try:
-            array = np.array(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise RobotDynamicsError(f"{name}: {value!r} is not numbers. Cure: pass shape ({n},)") from None
-        if array.shape != (n,):
-            raise RobotDynamicsError(
-                f"{name} has shape {array.shape}, expected ({n},). Cure: one value for each of {', '.join(names)}"
-            )
-        for joint, number in zip(names, array.tolist(), strict=True):
+        array = self._model.vector(name, value)
+        for joint, number in zip(self._model.joint_names, array.tolist(), strict=True):
             if not math.isfinite(number):
                 raise RobotDynamicsError(f'{name}: joint "{joint}": {number} is not finite. Cure: give a number')
         return array
 
     def _wrenches(self, wrenches: Mapping[str, ArrayLike] | None) -> Floats:
+        packed = self._model.body_wrenches(wrenches)
         for link, value in (wrenches or {}).items():
-            if not np.isfinite(value).all():
+            if not np.isfinite(np.asarray(value, dtype=np.float64)).all():
                 raise RobotDynamicsError(
                     f'external_wrenches: link "{link}": {value!r} is not finite. Cure: give six numbers'
                 )
-        return self._model.body_wrenches(wrenches)
+        return packed

@@ -114,6 +114,8 @@ def test_bad_wrenches_and_counts_are_refused(panda: Plant) -> None:
     before = _state(panda)
     with pytest.raises(RobotDynamicsError, match="panda_link3.*not finite"):
         panda.step(np.zeros(7), 1, {"panda_link3": [np.nan] * 6})
+    with pytest.raises(RobotDynamicsError, match="panda_link3.*not 6 numbers"):
+        panda.step(np.zeros(7), external_wrenches={"panda_link3": ["1", "2", "3", "4", "5", "six"]})
     with pytest.raises(RobotDynamicsError, match="no_such_link"):
         panda.step(np.zeros(7), 1, {"no_such_link": np.zeros(6)})
     with pytest.raises(RobotDynamicsError, match="count"):
