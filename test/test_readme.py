@@ -1,4 +1,4 @@
-"""The README's code runs, and its dynamics file is one that the package reads."""
+"""The README's code runs, and the dynamics files in README and docs are ones that the package reads."""
 
 import re
 from pathlib import Path
@@ -31,3 +31,13 @@ def test_dynamics_file_is_read(tmp_path: Path) -> None:
     content = read_dynamics_file(path)
     assert content.joints["joint1"].coulomb_negative == 0.35
     assert content.payload is not None and content.payload[0] == "link2"
+
+
+def test_dynamics_files_of_the_docs_are_read(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "dynamics_file.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL)
+    for block in blocks:
+        path = tmp_path / "docs.dynamics.yaml"
+        path.write_text(block, encoding="utf-8")
+        read_dynamics_file(path)
+    assert len(blocks) == 3

@@ -20,7 +20,7 @@ from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import run_interruptibly
 from robot_dynamics_ros.kernels.compilation import cache_directory, must_compile
-from robot_dynamics_ros.kernels.layout import COORDINATE, KIND, PRISMATIC
+from robot_dynamics_ros.kernels.layout import KIND, PRISMATIC
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
 from robot_dynamics_ros.simulation import Plant
@@ -75,7 +75,8 @@ def run(arguments: argparse.Namespace) -> None:
         f"with each of {', '.join(arguments.law)}"
     )
     runs = [_drive(law, arguments, settings, output) for law in dict.fromkeys(arguments.law)]
-    sliding = {model.joint_names[row[COORDINATE]] for row in model.packed.tree if row[KIND] == PRISMATIC}
+    kinds = model.packed.robot.tree[:, KIND]
+    sliding = {name for name, kind in zip(model.moving_joints, kinds, strict=False) if kind == PRISMATIC}
     units = ["mm" if name in sliding else "mrad" for name in runs[0].joint_names]
     print(f"\n{tracking_table(runs, units)}\n{_verdict(runs)}")
     from robot_dynamics_ros.cli.tracking_plot import plot_tracking  # matplotlib takes a second to load

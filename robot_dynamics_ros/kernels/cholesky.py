@@ -1,4 +1,8 @@
-"""Cholesky factorisation and solution of small symmetric positive definite systems."""
+"""Cholesky factorisation M = L^T L and solution of small symmetric positive definite systems.
+
+From the last row to the first, so that the zeros of a branched robot's mass matrix stay zeros:
+Featherstone, Rigid Body Dynamics Algorithms, 6.5.
+"""
 
 from __future__ import annotations
 
@@ -13,38 +17,39 @@ _SMALLEST_PIVOT = 1e-15
 
 @kernel
 def factorise(matrix: Floats) -> int:
-    """Replace the lower triangle of ``matrix`` by its Cholesky factor.
+    """Replace the lower triangle of ``matrix`` by its factor L, with 1 / L_jj on the diagonal.
 
-    Returns -1, or the first row whose pivot is not positive: the matrix is not positive definite.
+    Returns -1, or the first row met whose pivot is not positive: the matrix is not positive definite.
     """
-    for j in range(matrix.shape[0]):
+    n = matrix.shape[0]
+    for j in range(n - 1, -1, -1):
         diagonal = matrix[j, j]
         pivot = diagonal
-        for k in range(j):
-            pivot -= matrix[j, k] * matrix[j, k]
+        for k in range(j + 1, n):
+            pivot -= matrix[k, j] * matrix[k, j]
         if not pivot > _SMALLEST_PIVOT * diagonal:  # also catches NaN
             return j
-        root = math.sqrt(pivot)
-        matrix[j, j] = root
-        for i in range(j + 1, matrix.shape[0]):
-            total = matrix[i, j]
-            for k in range(j):
-                total -= matrix[i, k] * matrix[j, k]
-            matrix[i, j] = total / root
+        inverse = 1.0 / math.sqrt(pivot)
+        matrix[j, j] = inverse
+        for i in range(j):
+            total = matrix[j, i]
+            for k in range(j + 1, n):
+                total -= matrix[k, j] * matrix[k, i]
+            matrix[j, i] = total * inverse
     return -1
 
 
 @kernel
 def solve_factorised(factor: Floats, vector: Floats) -> None:
-    """Replace ``vector`` b by the solution of L L^T x = b."""
+    """Replace ``vector`` b by the solution of L^T L x = b."""
     n = factor.shape[0]
-    for i in range(n):
-        total = vector[i]
-        for k in range(i):
-            total -= factor[i, k] * vector[k]
-        vector[i] = total / factor[i, i]
     for i in range(n - 1, -1, -1):
         total = vector[i]
         for k in range(i + 1, n):
             total -= factor[k, i] * vector[k]
-        vector[i] = total / factor[i, i]
+        vector[i] = total * factor[i, i]
+    for i in range(n):
+        total = vector[i]
+        for k in range(i):
+            total -= factor[i, k] * vector[k]
+        vector[i] = total * factor[i, i]

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+import numpy as np
 
 numba: Any
 try:
@@ -91,17 +93,62 @@ def mark_compiled(kernels: str) -> None:
         (folder / f"{kernels}.compiled").touch()
 
 
-def kernel(function: Function) -> Function:
-    """Compile a scalar-loop function with numba (no fastmath), keeping the result on disk."""
+def _compiled(function: Function, **flags: Any) -> Function:
     if not COMPILED:
         return function
     folder = cache_directory()
     if folder is None:
-        return numba.njit(**_FLAGS)(function)  # type: ignore[no-any-return]
+        return numba.njit(**_FLAGS, **flags)(function)  # type: ignore[no-any-return]
     # numba reads the folder once, while it decorates; other users of numba keep their own.
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)
     try:
-        return numba.njit(cache=True, **_FLAGS)(function)  # type: ignore[no-any-return]
+        return numba.njit(cache=True, **_FLAGS, **flags)(function)  # type: ignore[no-any-return]
     finally:
         numba.config.CACHE_DIR = before
+
+
+def kernel(function: Function) -> Function:
+    """Compile a scalar-loop function with numba (no fastmath), keeping the result on disk."""
+    return _compiled(function)
+
+
+def inlined(function: Function) -> Function:
+    """Compile as a part of each caller: for what is called so often that handing over arrays would count."""
+    return _compiled(function, inline="always")
+
+
+def batch_kernel(function: Function) -> Function:
+    """Compile a loop over many states, which lets other threads run meanwhile."""
+    return _compiled(function, nogil=True)
+
+
+def _refuse(*arguments: Any, **keywords: Any) -> None:
+    raise TypeError("other types than the kernel was compiled for")
+
+
+@cache
+def only_for(function: Function, signature: str) -> Function:
+    """Compile a kernel for one signature; arguments of any other type then raise TypeError.
+
+    So Python may hand over what a caller gave without looking at it first.
+    """
+    if COMPILED:
+        dispatcher: Any = function
+        dispatcher.compile(signature)
+        dispatcher.disable_compile()
+        # numba would look for conversions first and word a message then, 0.1 ms for what happens with each list.
+        dispatcher._search_new_conversions = _refuse
+        dispatcher._explain_matching_error = _refuse
+        return function
+    dimensions = [part.count(":") for part in signature.split("[")[1:]]
+
+    def checked(*arguments: Any) -> Any:
+        for argument, count in zip(arguments, dimensions, strict=True):
+            if type(argument) is not np.ndarray or argument.ndim != count or not argument.flags.carray:
+                raise TypeError
+            if argument.dtype not in (np.float64, np.int64):
+                raise TypeError
+        return function(*arguments)
+
+    return cast(Function, checked)

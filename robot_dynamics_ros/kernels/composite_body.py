@@ -6,41 +6,42 @@ for a unit acceleration of joint j alone: the bodies beyond j then move as one.
 
 from __future__ import annotations
 
-import numpy as np
-
-from robot_dynamics_ros.kernels.compilation import kernel
+from robot_dynamics_ros.kernels.compilation import inlined, kernel
+from robot_dynamics_ros.kernels.couplings import add_element, expand
 from robot_dynamics_ros.kernels.layout import (
-    CARRIER,
-    COORDINATE,
+    COMPOSITE,
     INERTIA,
+    JOINT_POSITION,
     KIND,
     MASS,
     PARENT,
-    RATIO,
+    PLACEMENT,
     REVOLUTE,
     ROTOR_INERTIA,
     SPIN_AXIS,
+    Robot,
 )
-from robot_dynamics_ros.kernels.placement import place_bodies
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.placement import origin, place_bodies, three, to_parent
+from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.kernels.vectors import cross, rotate
 
 _BODY = 10  # mass, first moment, inertia: the layout's columns from MASS on
 
 
 @kernel
-def _add_to_parent(r: Floats, body: Floats, parent: Floats) -> None:
-    """Add a body's mass, first moment and inertia to its parent's, in the parent's frame.
+def add_inertia(r: Floats, body: Floats, carrier: Floats) -> None:
+    """Add a body's mass, first moment and inertia to its carrier's, in the carrier's frame.
 
-    I_parent = R I R^T - [p][h] - [h][p] - m [p][p], with h = R h_body and [.] the cross-product matrix.
+    ``r`` (12) places the body in that frame: I_carrier += R I R^T - [p][h] - [h][p] - m [p][p], with
+    h = R h_body and [.] the cross-product matrix.
     """
     m = body[0]
     hx, hy, hz = rotate(r, body[1], body[2], body[3])
     px, py, pz = r[9], r[10], r[11]
-    parent[0] += m
-    parent[1] += hx + m * px
-    parent[2] += hy + m * py
-    parent[3] += hz + m * pz
+    carrier[0] += m
+    carrier[1] += hx + m * px
+    carrier[2] += hy + m * py
+    carrier[3] += hz + m * pz
     # Rows of R I, then (R I) R^T.
     ax = r[0] * body[4] + r[1] * body[5] + r[2] * body[6]
     ay = r[0] * body[5] + r[1] * body[7] + r[2] * body[8]
@@ -53,71 +54,72 @@ def _add_to_parent(r: Floats, body: Floats, parent: Floats) -> None:
     cz = r[6] * body[6] + r[7] * body[8] + r[8] * body[9]
     # u = 2 h + m p: the steps from one origin to the other, both products at once.
     ux, uy, uz = 2.0 * hx + m * px, 2.0 * hy + m * py, 2.0 * hz + m * pz
-    parent[4] += ax * r[0] + ay * r[1] + az * r[2] + py * uy + pz * uz
-    parent[5] += ax * r[3] + ay * r[4] + az * r[5] - 0.5 * (px * uy + py * ux)
-    parent[6] += ax * r[6] + ay * r[7] + az * r[8] - 0.5 * (px * uz + pz * ux)
-    parent[7] += bx * r[3] + by * r[4] + bz * r[5] + px * ux + pz * uz
-    parent[8] += bx * r[6] + by * r[7] + bz * r[8] - 0.5 * (py * uz + pz * uy)
-    parent[9] += cx * r[6] + cy * r[7] + cz * r[8] + px * ux + py * uy
+    carrier[4] += ax * r[0] + ay * r[1] + az * r[2] + py * uy + pz * uz
+    carrier[5] += ax * r[3] + ay * r[4] + az * r[5] - 0.5 * (px * uy + py * ux)
+    carrier[6] += ax * r[6] + ay * r[7] + az * r[8] - 0.5 * (px * uz + pz * ux)
+    carrier[7] += bx * r[3] + by * r[4] + bz * r[5] + px * ux + pz * uz
+    carrier[8] += bx * r[6] + by * r[7] + bz * r[8] - 0.5 * (py * uz + pz * uy)
+    carrier[9] += cx * r[6] + cy * r[7] + cz * r[8] + px * ux + py * uy
+
+
+@inlined
+def _add_symmetric(robot: Robot, i: int, j: int, value: float, matrix: Floats) -> None:
+    add_element(robot, i, j, value, matrix)
+    if i != j:
+        add_element(robot, j, i, value, matrix)
 
 
 @kernel
-def _add_rotors(tree: Ints, rotors: Floats, placement: Floats, matrix: Floats) -> None:
-    """Add I r r^T and, for a carrier that turns, I (r w^T + w r^T), w the axial rate of the carrier per joint."""
-    n = matrix.shape[0]
-    for k in range(rotors.shape[0]):
-        inertia = rotors[k, ROTOR_INERTIA]
-        for i in range(n):
-            for j in range(n):
-                matrix[i, j] += inertia * rotors[k, RATIO + i] * rotors[k, RATIO + j]
-        body = int(rotors[k, CARRIER])
-        x, y, z = rotors[k, SPIN_AXIS], rotors[k, SPIN_AXIS + 1], rotors[k, SPIN_AXIS + 2]
+def _add_rotors(robot: Robot, work: Floats, matrix: Floats) -> None:
+    """Add each rotor's own inertia and, for a carrier that turns, what couples it to the carrier's joints."""
+    tree, count = robot.tree, robot.bodies.shape[0]
+    for k in range(robot.rotors.shape[0]):
+        inertia = robot.rotors[k, ROTOR_INERTIA]
+        _add_symmetric(robot, count + k, count + k, inertia, matrix)
+        body = tree[count + k, PARENT]
+        x, y, z = three(robot.rotors, k, SPIN_AXIS)
         while body >= 0:
             if tree[body, KIND] == REVOLUTE:
-                i = tree[body, COORDINATE]
-                for j in range(n):
-                    coupling = inertia * z * rotors[k, RATIO + j]
-                    matrix[i, j] += coupling
-                    matrix[j, i] += coupling
-            x, y, z = rotate(placement[body], x, y, z)
+                _add_symmetric(robot, body, count + k, inertia * z, matrix)
+            x, y, z = to_parent(work, body, x, y, z)
             body = tree[body, PARENT]
 
 
 @kernel
-def composite_body(tree: Ints, bodies: Floats, rotors: Floats, q: Floats, matrix: Floats) -> None:
-    """Write the mass matrix (n, n) at ``q`` to ``matrix``."""
-    count = tree.shape[0]
-    placement = np.empty((count, 12))
-    composite = np.empty((count, _BODY))
-    place_bodies(tree, bodies, q, placement)
+def gather_composites(robot: Robot, work: Floats, matrix: Floats) -> None:
+    """Write the mass matrix (n, n) to ``matrix`` for the placements in ``work``."""
+    tree, count = robot.tree, robot.bodies.shape[0]
     matrix[:] = 0.0
     for i in range(count):
         for k in range(_BODY):
-            composite[i, k] = bodies[i, MASS + k]
+            work[i, COMPOSITE + k] = robot.bodies[i, MASS + k]
     for i in range(count - 1, -1, -1):
+        body = work[i, COMPOSITE:]
         if tree[i, PARENT] >= 0:
-            _add_to_parent(placement[i], composite[i], composite[tree[i, PARENT]])
-        body = composite[i]
+            add_inertia(work[i, PLACEMENT:], body, work[tree[i, PARENT], COMPOSITE:])
         if tree[i, KIND] == REVOLUTE:
             fx, fy, fz = -body[2], body[1], 0.0
             nx, ny, nz = body[INERTIA - MASS + 2], body[INERTIA - MASS + 4], body[INERTIA - MASS + 5]
         else:
             fx, fy, fz = 0.0, 0.0, body[0]
             nx, ny, nz = body[2], -body[1], 0.0
-        column = tree[i, COORDINATE]
         j = i
         while True:
-            part = nz if tree[j, KIND] == REVOLUTE else fz
-            row = tree[j, COORDINATE]
-            matrix[row, column] += part
-            if j != i:
-                matrix[column, row] += part
+            _add_symmetric(robot, j, i, nz if tree[j, KIND] == REVOLUTE else fz, matrix)
             if tree[j, PARENT] < 0:
                 break
-            r = placement[j]
-            fx, fy, fz = rotate(r, fx, fy, fz)
-            nx, ny, nz = rotate(r, nx, ny, nz)
-            px, py, pz = cross(r[9], r[10], r[11], fx, fy, fz)
+            fx, fy, fz = to_parent(work, j, fx, fy, fz)
+            nx, ny, nz = to_parent(work, j, nx, ny, nz)
+            px, py, pz = origin(work, j)
+            px, py, pz = cross(px, py, pz, fx, fy, fz)
             nx, ny, nz = nx + px, ny + py, nz + pz
             j = tree[j, PARENT]
-    _add_rotors(tree, rotors, placement, matrix)
+    _add_rotors(robot, work, matrix)
+
+
+@kernel
+def composite_body(robot: Robot, q: Floats, work: Floats, matrix: Floats) -> None:
+    """Write the mass matrix (n, n) at ``q`` to ``matrix``."""
+    expand(robot, q, work, JOINT_POSITION)
+    place_bodies(robot, work)
+    gather_composites(robot, work, matrix)

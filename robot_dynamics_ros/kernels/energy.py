@@ -1,39 +1,46 @@
-"""Potential energy of the bodies in the field of gravity, Tsai (9.88)."""
+"""Energies: of the bodies in the field of gravity, Tsai (9.88), and of motion, Craig (6.71)."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from robot_dynamics_ros.kernels.compilation import kernel
-from robot_dynamics_ros.kernels.layout import MASS, MOMENT, PARENT
+from robot_dynamics_ros.kernels.couplings import expand
+from robot_dynamics_ros.kernels.layout import COMPOSITE, JOINT_POSITION, MASS, PARENT, PLACEMENT, Robot
 from robot_dynamics_ros.kernels.placement import place_bodies
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.kernels.vectors import rotate
 
 
 @kernel
-def potential_energy(tree: Ints, bodies: Floats, gravity: Floats, q: Floats) -> float:
+def potential_energy(robot: Robot, q: Floats, work: Floats) -> float:
     """-sum m g . c, zero where every body's centre of mass lies at the root frame's origin."""
-    count = tree.shape[0]
-    placement = np.empty((count, 12))
-    place_bodies(tree, bodies, q, placement)
-    mass = np.empty(count)
-    moment = np.empty((count, 3))
+    expand(robot, q, work, JOINT_POSITION)
+    place_bodies(robot, work)
+    count = robot.bodies.shape[0]
     for i in range(count):
-        mass[i] = bodies[i, MASS]
-        for k in range(3):
-            moment[i, k] = bodies[i, MOMENT + k]
+        for k in range(4):
+            work[i, COMPOSITE + k] = robot.bodies[i, MASS + k]
     energy = 0.0
     for i in range(count - 1, -1, -1):
-        r = placement[i]
-        x, y, z = rotate(r, moment[i, 0], moment[i, 1], moment[i, 2])
-        x, y, z = x + mass[i] * r[9], y + mass[i] * r[10], z + mass[i] * r[11]
-        parent = tree[i, PARENT]
+        r, body = work[i, PLACEMENT:], work[i, COMPOSITE:]
+        x, y, z = rotate(r, body[1], body[2], body[3])
+        x, y, z = x + body[0] * r[9], y + body[0] * r[10], z + body[0] * r[11]
+        parent = robot.tree[i, PARENT]
         if parent >= 0:
-            mass[parent] += mass[i]
-            moment[parent, 0] += x
-            moment[parent, 1] += y
-            moment[parent, 2] += z
+            carrying = work[parent, COMPOSITE:]
+            carrying[0] += body[0]
+            carrying[1] += x
+            carrying[2] += y
+            carrying[3] += z
         else:
-            energy -= gravity[0] * x + gravity[1] * y + gravity[2] * z
+            energy -= robot.gravity[0] * x + robot.gravity[1] * y + robot.gravity[2] * z
     return energy
+
+
+@kernel
+def quadratic_form(matrix: Floats, vector: Floats) -> float:
+    """1/2 v^T M v: the kinetic energy of M at rates v."""
+    total = 0.0
+    for i in range(vector.shape[0]):
+        for j in range(vector.shape[0]):
+            total += vector[i] * matrix[i, j] * vector[j]
+    return 0.5 * total

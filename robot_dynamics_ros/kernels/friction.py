@@ -1,7 +1,9 @@
-"""Joint friction as a function of the joint's rate.
+"""Joint friction as a function of a joint's position and rate.
 
-Viscous and Coulomb: Craig (6.110)-(6.112), the Coulomb level by direction. Sigmoid: Gaz et al. 2019,
-"Dynamic identification of the Franka Emika Panda robot", the published Panda model.
+Viscous and Coulomb: Craig (6.110)-(6.112), the Coulomb level by direction; static level: ME5118 p. 42;
+its fall to the Coulomb level: Stribeck, level = coulomb + (static - coulomb) exp(-(rate / v_s)^2), Armstrong-
+Helouvry, Dupont, Canudas de Wit 1994; a level that varies with position: Craig (6.114). Sigmoid: Gaz et al.
+2019, "Dynamic identification of the Franka Emika Panda robot", the published Panda model.
 """
 
 from __future__ import annotations
@@ -9,13 +11,23 @@ from __future__ import annotations
 import math
 
 from robot_dynamics_ros.kernels.compilation import kernel
+from robot_dynamics_ros.kernels.couplings import clear, expand, project
 from robot_dynamics_ros.kernels.layout import (
     COULOMB,
     COULOMB_NEGATIVE,
+    JOINT_POSITION,
+    JOINT_RATE,
+    JOINT_TORQUE,
+    RIPPLE_AMPLITUDE,
+    RIPPLE_PER_TURN,
+    RIPPLE_PHASE,
     SIGMOID_AMPLITUDE,
     SIGMOID_SHIFT,
     SIGMOID_SLOPE,
+    STATIC,
+    STRIBECK_VELOCITY,
     VISCOUS,
+    Robot,
 )
 from robot_dynamics_ros.kernels.types import Floats
 
@@ -38,17 +50,37 @@ def smooth_friction(joint: Floats, rate: float) -> float:
 
 
 @kernel
-def coulomb_friction(joint: Floats, rate: float) -> float:
-    """The Coulomb torque of a sliding joint; 0 at rest, where it is whatever holds the joint."""
+def grip(joint: Floats, level: float, position: float, rate: float) -> float:
+    """Size of the dry friction of a joint whose Coulomb level in this direction is ``level``; at rest, the most."""
+    fade = 0.0
+    if rate == 0.0:
+        fade = 1.0
+    elif joint[STRIBECK_VELOCITY] > 0.0:
+        ratio = rate / joint[STRIBECK_VELOCITY]
+        fade = math.exp(-ratio * ratio)
+    size = level + fade * max(joint[STATIC] - level, 0.0)
+    if joint[RIPPLE_AMPLITUDE] > 0.0:
+        size += joint[RIPPLE_AMPLITUDE] * math.sin(joint[RIPPLE_PER_TURN] * position + joint[RIPPLE_PHASE])
+    return float(max(size, 0.0))
+
+
+@kernel
+def dry_friction(joint: Floats, position: float, rate: float) -> float:
+    """The dry friction of a sliding joint; 0 at rest, where it is whatever holds the joint."""
     if rate > 0.0:
-        return float(joint[COULOMB])
+        return grip(joint, joint[COULOMB], position, rate)
     if rate < 0.0:
-        return -float(joint[COULOMB_NEGATIVE])
+        return -grip(joint, joint[COULOMB_NEGATIVE], position, rate)
     return 0.0
 
 
 @kernel
-def friction(joints: Floats, qd: Floats, tau: Floats) -> None:
-    """Write the torque that friction takes from each joint to ``tau`` (n,)."""
-    for j in range(qd.shape[0]):
-        tau[j] = smooth_friction(joints[j], qd[j]) + coulomb_friction(joints[j], qd[j])
+def friction(robot: Robot, joints: Floats, q: Floats, qd: Floats, work: Floats, tau: Floats) -> None:
+    """Write the torque (n,) that friction takes to ``tau``; ``joints`` has a line for each body's joint."""
+    expand(robot, q, work, JOINT_POSITION)
+    expand(robot, qd, work, JOINT_RATE)
+    clear(work, JOINT_TORQUE)  # rotors have none of their own
+    for i in range(joints.shape[0]):
+        position, rate = work[i, JOINT_POSITION], work[i, JOINT_RATE]
+        work[i, JOINT_TORQUE] = smooth_friction(joints[i], rate) + dry_friction(joints[i], position, rate)
+    project(robot, work, JOINT_TORQUE, tau)

@@ -1,35 +1,112 @@
-"""Placement of each body's frame in its parent's, at given joint positions."""
+"""Placement of the bodies' frames: each in its parent's, at given joint positions, and each in the root's."""
 
 from __future__ import annotations
 
 import math
 
-from robot_dynamics_ros.kernels.compilation import kernel
-from robot_dynamics_ros.kernels.layout import COORDINATE, KIND, POSITION, REVOLUTE, ROTATION
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.compilation import inlined, kernel
+from robot_dynamics_ros.kernels.layout import (
+    INERTIA,
+    JOINT_POSITION,
+    KIND,
+    PARENT,
+    PLACEMENT,
+    POSITION,
+    REVOLUTE,
+    ROTATION,
+    Robot,
+)
+from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.vectors import Vector, rotate
 
 
 @kernel
-def place_bodies(tree: Ints, bodies: Floats, q: Floats, placement: Floats) -> None:
-    """Write rotation (9, row by row) and position (3) of each body in its parent's frame to ``placement``.
+def place_bodies(robot: Robot, work: Floats) -> None:
+    """Write rotation (9, row by row) and position (3) of each body in its parent's frame to ``work``.
 
     The joint turns about or slides along the frame's own z axis: R = R0 Rz(q), p = p0 + R0 z q.
     """
-    for i in range(tree.shape[0]):
-        angle = q[tree[i, COORDINATE]]
-        if tree[i, KIND] == REVOLUTE:
-            c = math.cos(angle)
-            s = math.sin(angle)
+    bodies = robot.bodies
+    for i in range(bodies.shape[0]):
+        q = work[i, JOINT_POSITION]
+        if robot.tree[i, KIND] == REVOLUTE:
+            c = math.cos(q)
+            s = math.sin(q)
             for row in range(3):
                 x = bodies[i, ROTATION + 3 * row]
                 y = bodies[i, ROTATION + 3 * row + 1]
-                placement[i, 3 * row] = x * c + y * s
-                placement[i, 3 * row + 1] = y * c - x * s
-                placement[i, 3 * row + 2] = bodies[i, ROTATION + 3 * row + 2]
-                placement[i, 9 + row] = bodies[i, POSITION + row]
+                work[i, PLACEMENT + 3 * row] = x * c + y * s
+                work[i, PLACEMENT + 3 * row + 1] = y * c - x * s
+                work[i, PLACEMENT + 3 * row + 2] = bodies[i, ROTATION + 3 * row + 2]
+                work[i, PLACEMENT + 9 + row] = bodies[i, POSITION + row]
         else:
             for row in range(3):
-                placement[i, 3 * row] = bodies[i, ROTATION + 3 * row]
-                placement[i, 3 * row + 1] = bodies[i, ROTATION + 3 * row + 1]
-                placement[i, 3 * row + 2] = bodies[i, ROTATION + 3 * row + 2]
-                placement[i, 9 + row] = bodies[i, POSITION + row] + bodies[i, ROTATION + 3 * row + 2] * angle
+                z = bodies[i, ROTATION + 3 * row + 2]
+                work[i, PLACEMENT + 3 * row] = bodies[i, ROTATION + 3 * row]
+                work[i, PLACEMENT + 3 * row + 1] = bodies[i, ROTATION + 3 * row + 1]
+                work[i, PLACEMENT + 3 * row + 2] = z
+                work[i, PLACEMENT + 9 + row] = bodies[i, POSITION + row] + z * q
+
+
+@inlined
+def to_parent(work: Floats, i: int, x: float, y: float, z: float) -> Vector:
+    """From the axes of body i to those of its parent."""
+    return (
+        work[i, PLACEMENT] * x + work[i, PLACEMENT + 1] * y + work[i, PLACEMENT + 2] * z,
+        work[i, PLACEMENT + 3] * x + work[i, PLACEMENT + 4] * y + work[i, PLACEMENT + 5] * z,
+        work[i, PLACEMENT + 6] * x + work[i, PLACEMENT + 7] * y + work[i, PLACEMENT + 8] * z,
+    )
+
+
+@inlined
+def to_body(work: Floats, i: int, x: float, y: float, z: float) -> Vector:
+    """From the axes of body i's parent to its own."""
+    return (
+        work[i, PLACEMENT] * x + work[i, PLACEMENT + 3] * y + work[i, PLACEMENT + 6] * z,
+        work[i, PLACEMENT + 1] * x + work[i, PLACEMENT + 4] * y + work[i, PLACEMENT + 7] * z,
+        work[i, PLACEMENT + 2] * x + work[i, PLACEMENT + 5] * y + work[i, PLACEMENT + 8] * z,
+    )
+
+
+@inlined
+def origin(work: Floats, i: int) -> Vector:
+    """Origin of body i's frame in its parent's."""
+    return work[i, PLACEMENT + 9], work[i, PLACEMENT + 10], work[i, PLACEMENT + 11]
+
+
+@inlined
+def three(table: Floats, i: int, column: int) -> Vector:
+    """Three numbers of a line."""
+    return table[i, column], table[i, column + 1], table[i, column + 2]
+
+
+@inlined
+def times_inertia(bodies: Floats, i: int, x: float, y: float, z: float) -> Vector:
+    """Inertia of body i, about its frame's origin, times a vector in its axes."""
+    return (
+        bodies[i, INERTIA] * x + bodies[i, INERTIA + 1] * y + bodies[i, INERTIA + 2] * z,
+        bodies[i, INERTIA + 1] * x + bodies[i, INERTIA + 3] * y + bodies[i, INERTIA + 4] * z,
+        bodies[i, INERTIA + 2] * x + bodies[i, INERTIA + 4] * y + bodies[i, INERTIA + 5] * z,
+    )
+
+
+@kernel
+def compose(r: Floats, s: Floats, product: Floats) -> None:
+    """Write the placement (12) of C in A to ``product``: ``r`` places B in A, ``s`` places C in B."""
+    for column in range(3):
+        x, y, z = rotate(r, s[column], s[3 + column], s[6 + column])
+        product[column], product[3 + column], product[6 + column] = x, y, z
+    x, y, z = rotate(r, s[9], s[10], s[11])
+    product[9], product[10], product[11] = r[9] + x, r[10] + y, r[11] + z
+
+
+@kernel
+def place_in_root(robot: Robot, work: Floats, world: Floats) -> None:
+    """Write each body's placement in the root frame to ``world`` (bodies, 12), from those in ``work``."""
+    for i in range(world.shape[0]):
+        parent = robot.tree[i, PARENT]
+        if parent < 0:
+            for k in range(12):
+                world[i, k] = work[i, PLACEMENT + k]
+        else:
+            compose(world[parent], work[i, PLACEMENT:], world[i])

@@ -5,56 +5,36 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from numbers import Real
-from typing import Any
 
 import numpy as np
 
 from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.kernels.layout import (
     BODY_SIZE,
-    FRICTION_SIZE,
-    INERTIA,
     MASS,
-    PARENT,
     PRISMATIC,
-    RATIO,
     REVOLUTE,
+    ROTOR,
+    ROTOR_SIZE,
+    Robot,
+    pack,
 )
 from robot_dynamics_ros.kernels.types import Floats, Ints
-from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics
-from robot_dynamics_ros.model.inertia import Array, Inertial, InertiaSum
-from robot_dynamics_ros.model.urdf import MOVABLE, Description, Joint
+from robot_dynamics_ros.model.couplings import Couplings, resolve
+from robot_dynamics_ros.model.drives import check_static, friction_table, rotor_rows
+from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Row
+from robot_dynamics_ros.model.inertia import Array, InertiaSum
+from robot_dynamics_ros.model.packed import (
+    LinkFrame,
+    PackedModel,
+    carried_mass,
+    massless,
+    own_mass,
+    with_payload,
+)
+from robot_dynamics_ros.model.urdf import Description, Joint
 
 _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
-
-
-@dataclass(frozen=True)
-class LinkFrame:
-    """Where a link's frame stands: on which body (-1: the fixed base), and how in that body's frame."""
-
-    body: int
-    rotation: Array
-    position: Array
-
-
-@dataclass(frozen=True)
-class PackedModel:
-    """A robot as flat arrays (see kernels/layout.py) and the names that go with them."""
-
-    joint_names: tuple[str, ...]
-    frames: dict[str, LinkFrame]
-    tree: Ints
-    bodies: Floats
-    rotors: Floats
-    gravity: Floats
-    friction: Floats
-    position_lower: Floats
-    position_upper: Floats
-    velocity_limits: Floats
-    effort_limits: Floats
-    massless_ends: tuple[str, ...]
 
 
 def assemble(
@@ -68,63 +48,85 @@ def assemble(
     """Merge what does not move, put each body's frame on its joint's axis, and pack the numbers.
 
     Raises RobotModelError for names that the URDF does not have, joints that are neither controlled nor
-    locked, a gravity that is not three finite numbers, and, where ``strict``, moving bodies without mass.
+    locked, couplings and rotors that cannot be, a static friction below the Coulomb level, a gravity that
+    is not three finite numbers, and, where ``strict``, moving bodies without mass.
     """
-    movable = {joint.name: joint for joint in description.joints if joint.kind in MOVABLE}
-    locked = _checked_locked(description, movable, locked)
-    names = _controlled(description, movable, joints, locked)
-    _refuse_unknown(description, dynamics, movable)
-    coordinate = {name: index for index, name in enumerate(names)}
-
-    frames = {description.root: LinkFrame(-1, np.eye(3), np.zeros(3))}
-    rows: list[tuple[int, int, int]] = []
-    placements: list[Array] = []
-    order: list[Joint] = []
-    rotors: list[Array] = []
-    for joint in description.joints:
-        parent = frames[joint.parent]
-        rotation = parent.rotation @ joint.rotation
-        position = parent.position + parent.rotation @ joint.position
-        if joint.name not in coordinate:
-            if joint.name in locked:
-                rotation, position = _moved(joint, locked[joint.name], rotation, position)
-            frames[joint.child] = LinkFrame(parent.body, rotation, position)
-            continue
-        aligned = _frame_along(joint.axis)
-        placement = rotation @ aligned
-        frames[joint.child] = LinkFrame(len(rows), aligned.T, np.zeros(3))
-        kind = PRISMATIC if joint.kind == "prismatic" else REVOLUTE
-        rows.append((parent.body, kind, coordinate[joint.name]))
-        placements.append(np.concatenate([placement.ravel(), position]))
-        order.append(joint)
-        extra = dynamics.joints.get(joint.name, JointDynamics())
-        if extra.rotor_inertia > 0.0:
-            carrier = parent.body if extra.rotor_carrier == "parent" else -1
-            rotor = np.concatenate([[carrier], placement[:, 2], [extra.rotor_inertia], np.zeros(len(names))])
-            rotor[RATIO + coordinate[joint.name]] = extra.gear_ratio
-            rotors.append(rotor)
-
-    tree = np.array(rows, dtype=np.int64)
-    bodies = np.zeros((len(rows), BODY_SIZE))
-    for i, numbers in enumerate(placements):
-        bodies[i, :MASS] = numbers
-    for i, total in enumerate(_body_inertias(description, dynamics, frames, len(rows))):
-        bodies[i, MASS:] = total.flat()
-    limits = np.array([[j.lower, j.upper, j.velocity, j.effort] for j in (movable[name] for name in names)])
-    return PackedModel(
-        joint_names=names,
+    couplings = resolve(description, dynamics, joints, locked)
+    _refuse_unknown_links(description, dynamics)
+    check_static(description, dynamics)
+    frames, moving, bodies = _place(description, couplings)
+    bare = _body_inertias(description, dynamics, frames, len(moving))
+    bodies[:, MASS:] = bare
+    rotors = rotor_rows(description, dynamics, couplings, frames, moving)
+    followed = [couplings.rows[joint.name].factors for joint in moving]
+    alone = {name for row in followed for name, factor in row.items() if factor == 1.0 and len(row) == 1}
+    tree, coordinates, factors = _entries(
+        couplings.names,
+        [
+            *(
+                (frames[joint.parent].body, PRISMATIC if joint.kind == "prismatic" else REVOLUTE, row)
+                for joint, row in zip(moving, followed, strict=True)
+            ),
+            *((rotor.body, ROTOR, rotor.factors) for rotor in rotors),
+        ],
+    )
+    robot = Robot(
+        tree,
+        coordinates,
+        factors,
+        bodies,
+        np.array([[*rotor.axis, rotor.inertia] for rotor in rotors]).reshape(len(rotors), ROTOR_SIZE),
+        _gravity(gravity, dynamics),
+    )
+    structure, numbers = pack(robot, len(couplings.names))
+    limits = _limits(description, couplings.names)
+    packed = PackedModel(
+        joint_names=couplings.names,
+        moving_joints=tuple(joint.name for joint in moving),
+        body_links=tuple(joint.child for joint in moving),
+        rotor_names=tuple(rotor.name for rotor in rotors),
         frames=frames,
-        tree=tree,
-        bodies=bodies,
-        rotors=np.array(rotors).reshape(len(rotors), RATIO + len(names)),
-        gravity=_gravity(gravity, dynamics),
-        friction=_friction([movable[name] for name in names], dynamics),
+        structure=structure,
+        numbers=numbers,
+        link_rotations=np.array([frames[joint.child].rotation.ravel() for joint in moving]),
+        friction=friction_table(dynamics, couplings, moving),
+        bare_inertials=bare,
+        payload=None,
         position_lower=limits[:, 0].copy(),
         position_upper=limits[:, 1].copy(),
         velocity_limits=limits[:, 2].copy(),
         effort_limits=limits[:, 3].copy(),
-        massless_ends=_massless(description.source, tree, bodies, order, strict),
+        coupled=len(moving) > len(alone) or alone != set(couplings.names),
+        massless_ends=massless(robot, couplings.names),
     )
+    if dynamics.payload is not None:
+        packed = with_payload(packed, *dynamics.payload)
+    _warn_of_missing_mass(description.source, packed, strict)
+    return packed
+
+
+def _place(description: Description, couplings: Couplings) -> tuple[dict[str, LinkFrame], list[Joint], Floats]:
+    """Frames of all links, the joints that move, and their bodies' placements where all coordinates are zero."""
+    frames = {description.root: LinkFrame(-1, np.eye(3), np.zeros(3))}
+    moving: list[Joint] = []
+    placements: list[Array] = []
+    for joint in description.joints:
+        parent = frames[joint.parent]
+        rotation = parent.rotation @ joint.rotation
+        position = parent.position + parent.rotation @ joint.position
+        row = couplings.rows.get(joint.name, Row({}))
+        if row.offset != 0.0:
+            rotation, position = _moved(joint, row.offset, rotation, position)
+        if not row.factors:
+            frames[joint.child] = LinkFrame(parent.body, rotation, position)
+            continue
+        aligned = _frame_along(joint.axis)
+        frames[joint.child] = LinkFrame(len(moving), aligned.T, np.zeros(3))
+        placements.append(np.concatenate([(rotation @ aligned).ravel(), position]))
+        moving.append(joint)
+    bodies = np.zeros((len(moving), BODY_SIZE))
+    bodies[:, :MASS] = np.array(placements).reshape(len(moving), MASS)
+    return frames, moving, bodies
 
 
 def _frame_along(axis: Array) -> Array:
@@ -139,7 +141,7 @@ def _frame_along(axis: Array) -> Array:
 
 
 def _moved(joint: Joint, value: float, rotation: Array, position: Array) -> tuple[Array, Array]:
-    """Placement of a locked joint's child at joint position ``value``."""
+    """Placement of a joint's child at joint position ``value``."""
     if joint.kind == "prismatic":
         return rotation, position + rotation @ joint.axis * value
     aligned = _frame_along(joint.axis)
@@ -148,32 +150,40 @@ def _moved(joint: Joint, value: float, rotation: Array, position: Array) -> tupl
     return rotation @ aligned @ turn @ aligned.T, position
 
 
+def _entries(names: Sequence[str], rows: Sequence[tuple[int, int, Mapping[str, float]]]) -> tuple[Ints, Ints, Floats]:
+    """The table of the tree and the entries of G, from each row's parent, kind and factors."""
+    index = {name: k for k, name in enumerate(names)}
+    tree: list[tuple[int, int, int, int]] = []
+    coordinates: list[int] = []
+    factors: list[float] = []
+    for parent, kind, row in rows:
+        first = len(coordinates)
+        for name in sorted(row, key=index.__getitem__):
+            coordinates.append(index[name])
+            factors.append(row[name])
+        tree.append((parent, kind, first, len(coordinates)))
+    return (
+        np.array(tree, dtype=np.int64).reshape(len(tree), 4),
+        np.array(coordinates, dtype=np.int64),
+        np.array(factors),
+    )
+
+
 def _body_inertias(
     description: Description, dynamics: DynamicsFile, frames: dict[str, LinkFrame], count: int
-) -> list[InertiaSum]:
+) -> Floats:
     sums = [InertiaSum.zero() for _ in range(count)]
-    parts: list[tuple[str, Inertial]] = list({**description.links, **dynamics.links}.items())
-    if dynamics.payload is not None:
-        parts.append(dynamics.payload)
-    for name, part in parts:
+    for name, part in {**description.links, **dynamics.links}.items():
         frame = frames[name]
         if frame.body >= 0:
             sums[frame.body].add(part, frame.rotation, frame.position)
-    return sums
+    return np.array([total.flat() for total in sums]).reshape(count, BODY_SIZE - MASS)
 
 
-def _friction(joints: list[Joint], dynamics: DynamicsFile) -> Floats:
-    table = np.zeros((len(joints), FRICTION_SIZE))
-    for row, joint in zip(table, joints, strict=True):
-        extra = dynamics.joints.get(joint.name, JointDynamics())
-        coulomb = joint.friction if extra.coulomb is None else extra.coulomb
-        row[:] = (
-            joint.damping if extra.viscous is None else extra.viscous,
-            coulomb,
-            coulomb if extra.coulomb_negative is None else extra.coulomb_negative,
-            *extra.sigmoid,
-        )
-    return table
+def _limits(description: Description, names: Sequence[str]) -> Floats:
+    """Position lower and upper, velocity and effort limit of each name, (n, 4)."""
+    table = {j.name: (j.lower, j.upper, j.velocity, j.effort) for j in description.joints}
+    return np.array([table.get(name, (-math.inf, math.inf, math.inf, math.inf)) for name in names])
 
 
 def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Floats:
@@ -188,60 +198,9 @@ def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Floats:
     return vector
 
 
-def _checked_locked(
-    description: Description, movable: dict[str, Joint], locked: Mapping[str, Any] | None
-) -> dict[str, float]:
-    result: dict[str, float] = {}
-    for name, value in (locked or {}).items():
-        if name not in movable:
-            raise RobotModelError(_no_joint(description, "locked", name, movable))
-        if not isinstance(value, Real) or not math.isfinite(value):
-            raise RobotModelError(f'locked: joint "{name}": position {value!r} is not finite. Cure: give a number')
-        result[name] = float(value)
-    return result
-
-
-def _controlled(
-    description: Description,
-    movable: dict[str, Joint],
-    joints: Sequence[str] | None,
-    locked: dict[str, float],
-) -> tuple[str, ...]:
-    if joints is None:
-        names = tuple(name for name in movable if name not in locked)
-    else:
-        if isinstance(joints, str):
-            raise RobotModelError(f"joints: {joints!r} is one text. Cure: give a list of names")
-        names = tuple(joints)
-        for name in names:
-            if name not in movable:
-                raise RobotModelError(_no_joint(description, "joints", name, movable))
-        if len(set(names)) < len(names):
-            raise RobotModelError(f"joints: {list(names)} names a joint twice. Cure: name each once")
-        both = [name for name in names if name in locked]
-        if both:
-            raise RobotModelError(f"joints: {both} are locked as well. Cure: name each joint in one of the two")
-        loose = [name for name in movable if name not in names and name not in locked]
-        if loose:
-            raise RobotModelError(
-                f"joints: {loose} of {description.source} are neither controlled nor locked. "
-                "Cure: add them to joints, or give their positions in locked"
-            )
-    if not names:
-        raise RobotModelError(f"{description.source}: no joint is left to move. Cure: use a robot with movable joints")
-    return names
-
-
-def _no_joint(description: Description, argument: str, name: str, movable: dict[str, Joint]) -> str:
-    return f'{argument}: {description.source} has no movable joint "{name}". Cure: use one of {", ".join(movable)}'
-
-
-def _refuse_unknown(description: Description, dynamics: DynamicsFile, movable: dict[str, Joint]) -> None:
-    for name in dynamics.joints:
-        if name not in movable:
-            raise RobotModelError(_no_joint(description, dynamics.source, name, movable))
+def _refuse_unknown_links(description: Description, dynamics: DynamicsFile) -> None:
     links = [*dynamics.links, *([dynamics.payload[0]] if dynamics.payload else [])]
-    for name in links:
+    for name in (*links, *(rotor.carrier for rotor in dynamics.rotors if rotor.carrier is not None)):
         if name not in description.links:
             raise RobotModelError(
                 f'{dynamics.source}: {description.source} has no link "{name}". '
@@ -249,18 +208,13 @@ def _refuse_unknown(description: Description, dynamics: DynamicsFile, movable: d
             )
 
 
-def _massless(source: str, tree: Ints, bodies: Floats, order: list[Joint], strict: bool) -> tuple[str, ...]:
-    """Names of joints that move nothing with mass; warns of bodies without mass."""
-    carried = bodies[:, MASS] + bodies[:, INERTIA] + bodies[:, INERTIA + 3] + bodies[:, INERTIA + 5]
-    empty = carried <= 0.0
-    for i in range(len(order) - 1, -1, -1):
-        if tree[i, PARENT] >= 0:
-            carried[tree[i, PARENT]] += carried[i]
-    ends = tuple(joint.name for joint, mass in zip(order, carried, strict=True) if mass <= 0.0)
-    inner = [j.name for j, none, mass in zip(order, empty, carried, strict=True) if none and mass > 0.0]
-    if ends:
+def _warn_of_missing_mass(source: str, packed: PackedModel, strict: bool) -> None:
+    masses = zip(packed.moving_joints, own_mass(packed.robot), carried_mass(packed.robot), strict=True)
+    inner = [name for name, own, carried in masses if own <= 0.0 < carried]
+    if packed.massless_ends:
         warnings.warn(
-            f"{source}: joints {list(ends)} move no mass: forward dynamics and simulation will refuse this robot",
+            f"{source}: joints {list(packed.massless_ends)} move no mass: "
+            "forward dynamics and simulation will refuse this robot",
             RobotModelWarning,
             stacklevel=5,
         )
@@ -275,4 +229,3 @@ def _massless(source: str, tree: Ints, bodies: Floats, order: list[Joint], stric
             RobotModelWarning,
             stacklevel=5,
         )
-    return ends

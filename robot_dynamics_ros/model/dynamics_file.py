@@ -1,4 +1,4 @@
-"""The dynamics file: what a URDF cannot say about friction, rotors, inertias and payload (YAML)."""
+"""The dynamics file (YAML): what a URDF cannot say about friction, rotors, inertias, couplings and payload."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import yaml
 
 from robot_dynamics_ros.errors import RobotModelError
-from robot_dynamics_ros.model.inertia import Array, Inertial, check_inertia, symmetric
+from robot_dynamics_ros.model.inertia import Array, Inertial, payload_inertial
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,35 @@ class JointDynamics:
     viscous: float | None = None
     coulomb: float | None = None
     coulomb_negative: float | None = None
-    sigmoid: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    static: float | None = None
+    stribeck_velocity: float = 0.0
+    ripple: tuple[float, float, float] = (0.0, 0.0, 0.0)  # amplitude, per_turn, phase
+    sigmoid: tuple[float, float, float] = (0.0, 0.0, 0.0)  # amplitude, slope, shift
     rotor_inertia: float = 0.0
     gear_ratio: float = 1.0
     rotor_carrier: str = "parent"
+
+
+@dataclass(frozen=True)
+class Rotor:
+    """A rotor of the general form: it spins at the sum of ratio times rate of each name.
+
+    ``carrier`` None: only its reflected inertia counts; ``axis`` (3,), a unit vector in the carrier
+    link's frame, None: that of the one joint it drives from that joint's parent link.
+    """
+
+    carrier: str | None
+    axis: Array | None
+    inertia: float
+    ratio: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A joint's position as an affine function: the sum of factor times position of each name, plus offset."""
+
+    factors: dict[str, float]
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -36,22 +61,33 @@ class DynamicsFile:
     gravity: Array | None = None
     joints: dict[str, JointDynamics] = field(default_factory=dict)
     links: dict[str, Inertial] = field(default_factory=dict)
+    rotors: tuple[Rotor, ...] = ()
+    coordinates: tuple[str, ...] = ()
+    couplings: dict[str, Row] = field(default_factory=dict)
     payload: tuple[str, Inertial] | None = None
 
 
-_TOP = ("gravity", "joints", "links", "payload")
+_TOP = ("gravity", "joints", "links", "rotors", "coordinates", "couplings", "payload")
 _JOINT = (
     "viscous",
     "coulomb",
     "coulomb_negative",
+    "static",
+    "stribeck_velocity",
+    "ripple",
     "sigmoid",
     "rotor_inertia",
     "gear_ratio",
     "rotor_carrier",
 )
+_RIPPLE = ("amplitude", "per_turn", "phase")
 _SIGMOID = ("amplitude", "slope", "shift")
+_ROTOR = ("carrier", "axis", "inertia", "ratio")
 _INERTIAL = ("mass", "com", "inertia")
 _CARRIERS = ("parent", "none")
+_NO_CARRIER = "none"
+_LARGEST = float(np.finfo(np.float64).max)  # YAML's integers may be larger
+_OFFSET = "offset"
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -94,8 +130,23 @@ def read_dynamics_file(path: str | Path) -> DynamicsFile:
         name: _inertial(value, f'{source}: link "{name}"')
         for name, value in _table(top.get("links"), None, f"{source}: links").items()
     }
-    gravity = _numbers(top["gravity"], 3, f"{source}: gravity") if top.get("gravity") is not None else None
-    return DynamicsFile(source, gravity, joints, links, _payload(top.get("payload"), source))
+    couplings = {
+        name: _row(value, f'{source}: couplings: joint "{name}"')
+        for name, value in _table(top.get("couplings"), None, f"{source}: couplings").items()
+    }
+    return DynamicsFile(
+        source,
+        gravity=None if top.get("gravity") is None else _numbers(top["gravity"], 3, f"{source}: gravity"),
+        joints=joints,
+        links=links,
+        rotors=tuple(
+            _rotor(value, f"{source}: rotors[{k}]")
+            for k, value in enumerate(_list(top.get("rotors"), "tables", f"{source}: rotors"))
+        ),
+        coordinates=_coordinates(top.get("coordinates"), f"{source}: coordinates"),
+        couplings=couplings,
+        payload=_payload(top.get("payload"), source),
+    )
 
 
 def _table(value: Any, known: tuple[str, ...] | None, where: str) -> Mapping[str, Any]:
@@ -111,8 +162,23 @@ def _table(value: Any, known: tuple[str, ...] | None, where: str) -> Mapping[str
     return value
 
 
+def _list(value: Any, content: str, where: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise RobotModelError(f"{where}: a list of {content} is expected, not {value!r}. Cure: correct it")
+    return value
+
+
+def _required(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
+    missing = [key for key in keys if key not in table]
+    if missing:
+        raise RobotModelError(f"{where}: {', '.join(missing)} missing. Cure: give {', '.join(keys)}")
+
+
 def _number(value: Any, where: str, *, least: float = -math.inf) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    if not plain or abs(value) > _LARGEST or math.isnan(value):
         hint = " (YAML takes 1e-3 for a text: write 1.0e-3)" if isinstance(value, str) else ""
         raise RobotModelError(f"{where}: {value!r} is not a finite number{hint}. Cure: correct it")
     if value < least:
@@ -128,6 +194,9 @@ def _numbers(value: Any, count: int, where: str) -> Array:
 
 def _joint(value: Any, where: str) -> JointDynamics:
     table = _table(value, _JOINT, where)
+    ripple = _table(table.get("ripple"), _RIPPLE, f"{where} ripple")
+    if ripple:
+        _required(ripple, _RIPPLE[:2], f"{where} ripple")
     sigmoid = _table(table.get("sigmoid"), _SIGMOID, f"{where} sigmoid")
     carrier = table.get("rotor_carrier", "parent")
     if carrier not in _CARRIERS:
@@ -140,6 +209,13 @@ def _joint(value: Any, where: str) -> JointDynamics:
         viscous=optional("viscous"),
         coulomb=optional("coulomb"),
         coulomb_negative=optional("coulomb_negative"),
+        static=optional("static"),
+        stribeck_velocity=optional("stribeck_velocity") or 0.0,
+        ripple=(
+            _number(ripple.get("amplitude", 0.0), f"{where} ripple amplitude", least=0.0),
+            _number(ripple.get("per_turn", 0.0), f"{where} ripple per_turn", least=0.0),
+            _number(ripple.get("phase", 0.0), f"{where} ripple phase"),
+        ),
         sigmoid=(
             _number(sigmoid.get("amplitude", 0.0), f"{where} sigmoid amplitude", least=0.0),
             _number(sigmoid.get("slope", 0.0), f"{where} sigmoid slope", least=0.0),
@@ -151,17 +227,54 @@ def _joint(value: Any, where: str) -> JointDynamics:
     )
 
 
+def _rotor(value: Any, where: str) -> Rotor:
+    table = _table(value, _ROTOR, where)
+    _required(table, ("carrier", "inertia", "ratio"), where)
+    carrier = table["carrier"]
+    if not isinstance(carrier, str):
+        raise RobotModelError(f"{where} carrier: {carrier!r} is no name. Cure: name a link, or {_NO_CARRIER}")
+    axis = None
+    if "axis" in table:
+        axis = _numbers(table["axis"], 3, f"{where} axis")
+        length = float(np.linalg.norm(axis))
+        if length < 1e-12:
+            raise RobotModelError(f"{where} axis: {axis.tolist()} is zero. Cure: give its direction in the carrier")
+        axis = axis / length
+    ratio = _table(table["ratio"], None, f"{where} ratio")
+    if not ratio:
+        raise RobotModelError(f"{where} ratio: it is empty. Cure: give at least one joint or coordinate: number")
+    return Rotor(
+        carrier=None if carrier == _NO_CARRIER else carrier,
+        axis=axis,
+        inertia=_number(table["inertia"], f"{where} inertia", least=0.0),
+        ratio={name: _number(number, f"{where} ratio {name}") for name, number in ratio.items()},
+    )
+
+
+def _coordinates(value: Any, where: str) -> tuple[str, ...]:
+    names = _list(value, "names", where)
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise RobotModelError(f"{where}: {name!r} is no name. Cure: put it in quotes")
+        if name == _OFFSET:
+            raise RobotModelError(f'{where}: "{_OFFSET}" is the constant in couplings. Cure: rename it')
+        if names.count(name) > 1:
+            raise RobotModelError(f'{where}: "{name}" stands twice. Cure: name each once')
+    return tuple(names)
+
+
+def _row(value: Any, where: str) -> Row:
+    table = dict(_table(value, None, where))
+    offset = _number(table.pop(_OFFSET, 0.0), f"{where} {_OFFSET}")
+    return Row({name: _number(factor, f"{where} {name}") for name, factor in table.items()}, offset)
+
+
 def _inertial(value: Any, where: str) -> Inertial:
     table = _table(value, _INERTIAL, where)
-    missing = [key for key in _INERTIAL if key not in table]
-    if missing:
-        raise RobotModelError(f"{where}: {', '.join(missing)} missing. Cure: give mass, com and inertia")
-    inertia = symmetric(*_numbers(table["inertia"], 6, f"{where} inertia"))
-    problem = check_inertia(inertia)
-    if problem is not None:
-        raise RobotModelError(f"{where} inertia: {problem}. Cure: give ixx ixy ixz iyy iyz izz at the com (kg m^2)")
+    _required(table, _INERTIAL, where)
     mass = _number(table["mass"], f"{where} mass", least=0.0)
-    return Inertial(mass, _numbers(table["com"], 3, f"{where} com"), inertia)
+    com, inertia = _numbers(table["com"], 3, f"{where} com"), _numbers(table["inertia"], 6, f"{where} inertia")
+    return payload_inertial(mass, com, inertia, where)
 
 
 def _payload(value: Any, source: str) -> tuple[str, Inertial] | None:

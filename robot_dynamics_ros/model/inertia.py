@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from robot_dynamics_ros.errors import RobotModelError
 
 Array = NDArray[np.float64]
 
@@ -68,10 +70,39 @@ def check_inertia(inertia: Array) -> str | None:
     """
     moments = np.linalg.eigvalsh(inertia)
     scale = float(np.abs(moments).max())
-    if scale < 1e-20:  # rounding dust of CAD exports, e.g. 2.4e-35
+    if scale < 1e-15:  # rounding dust of CAD exports, e.g. 1.4e-20
         return None
     if moments[0] < -1e-6 * scale:
         return f"negative principal moment {moments[0]:.6g}"
     if moments[2] > (moments[0] + moments[1]) * (1 + 1e-6) + 1e-6 * scale:
         return f"principal moment {moments[2]:.6g} exceeds the sum of the others ({moments[0]:.6g} + {moments[1]:.6g})"
     return None
+
+
+def payload_inertial(mass: float, com: ArrayLike, inertia: ArrayLike, where: str = "payload") -> Inertial:
+    """Mass (kg), centre of mass (3,) (m) and inertia at it (kg m^2), checked, as an Inertial.
+
+    ``inertia`` is ixx ixy ixz iyy iyz izz or the symmetric matrix (3, 3). Raises RobotModelError, which
+    begins with ``where``, for a wrong number of numbers, numbers that are not finite, a negative mass and an
+    inertia that no body can have.
+    """
+    m, c, i = (_finite(value) for value in (mass, com, inertia))
+    if m.shape != () or m < 0.0:
+        raise RobotModelError(f"{where} mass: {mass!r} is not a finite number of at least 0. Cure: give kg")
+    if c.shape != (3,):
+        raise RobotModelError(f"{where} com: {com!r} is not 3 finite numbers. Cure: give x y z in m")
+    if i.shape == (3, 3) and np.array_equal(i, i.T):
+        i = i[np.triu_indices(3)]
+    problem = check_inertia(symmetric(*i)) if i.shape == (6,) else f"{inertia!r} is not 6 finite numbers"
+    if problem is not None:
+        raise RobotModelError(f"{where} inertia: {problem}. Cure: give ixx ixy ixz iyy iyz izz at the com (kg m^2)")
+    return Inertial(float(m), c, symmetric(*i))
+
+
+def _finite(value: ArrayLike) -> Array:
+    """``value`` as an array, an empty one where it is anything but finite real numbers."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
+    return array if np.isfinite(array).all() else np.empty(0)

@@ -4,31 +4,41 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
-from robot_dynamics_ros.kernels import energy
+from robot_dynamics_ros.kernels import entries
 from robot_dynamics_ros.kernels.compilation import mark_compiled
-from robot_dynamics_ros.kernels.composite_body import composite_body
-from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
-from robot_dynamics_ros.kernels.friction import friction
-from robot_dynamics_ros.kernels.newton_euler import newton_euler
+from robot_dynamics_ros.kernels.entries import GENERAL, OK, SINGULAR, Kernels
+from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Floats
-from robot_dynamics_ros.model.assembly import PackedModel, assemble
+from robot_dynamics_ros.model.arguments import common_shape, numbers, wrenches_on_bodies
+from robot_dynamics_ros.model.assembly import assemble
+from robot_dynamics_ros.model.batches import spread_over
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, read_dynamics_file
+from robot_dynamics_ros.model.inertia import payload_inertial
+from robot_dynamics_ros.model.packed import PackedModel, with_payload
 from robot_dynamics_ros.model.urdf import parse_urdf
 
-_NO_WRENCHES: Floats = np.empty((0, 6))
+# Looked at before numba does, which takes an array of the other byte order for this one once it has seen a subclass.
+_FLOAT64 = np.dtype(np.float64)
+
+Wrenches = Mapping[str, ArrayLike]
+
+_BODY_PARAMETERS = ("mass", "mcx", "mcy", "mcz", "ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class RobotModel:
     """A robot arm as rigid bodies, rotors and joint friction. It never changes; make it with ``from_urdf``.
 
-    Vectors have shape (n,), in the order of ``joint_names``: radians or metres, and Nm or N. Numbers in
+    Vectors have shape (..., n), in the order of ``joint_names``: radians or metres, and Nm or N. Leading
+    axes are many states at once, spread over the cores; those of several arguments are broadcast. Numbers in
     lists, other float types and non-contiguous arrays are converted. A wrong shape raises RobotDynamicsError.
 
     Attributes
@@ -37,10 +47,13 @@ class RobotModel:
         The robot's name in its URDF.
     packed
         The same robot as flat arrays, for compiled code.
+    kernels
+        The compiled code.
     """
 
     name: str
     packed: PackedModel
+    kernels: Kernels = GENERAL
 
     @classmethod
     def from_urdf_file(
@@ -78,14 +91,14 @@ class RobotModel:
         text
             The URDF document.
         dynamics
-            Path of a dynamics file (YAML): friction, rotors, inertias, payload, gravity.
+            Path of a dynamics file (YAML): friction, rotors, couplings, inertias, payload, gravity.
         gravity
             Acceleration of gravity in the root frame (m/s^2); None: the dynamics file's, else 0 0 -9.81.
         joints
-            The joints to control, in the order of every vector; None: every movable joint that is not
-            locked, depth first, children in document order.
+            The independent joints and coordinates to control, in the order of every vector; None: every one
+            that is not locked, depth first, children in document order. Mimic and coupled joints follow.
         locked
-            Joints that stand still, and where (rad or m).
+            Joints and coordinates that stand still, and where (rad or m).
         strict
             Refuse inertias that no body can have, instead of warning.
 
@@ -111,7 +124,15 @@ class RobotModel:
         extra = DynamicsFile() if dynamics is None else read_dynamics_file(dynamics)
         return cls(description.name, assemble(description, extra, gravity, joints, locked, strict))
 
-    @property
+    def with_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> RobotModel:
+        """Return this model with a payload on ``link``, in place of the one it has; nothing is recompiled.
+
+        Mass (kg), centre of mass (3,) (m) and inertia at it, (3, 3) or ixx ixy ixz iyy iyz izz (kg m^2), in
+        the link's axes. Raises RobotModelError for an unknown link and for values that no body can have.
+        """
+        return dataclasses.replace(self, packed=with_payload(self.packed, link, payload_inertial(mass, com, inertia)))
+
+    @cached_property
     def n(self) -> int:
         """Number of independent joints."""
         return len(self.packed.joint_names)
@@ -122,6 +143,11 @@ class RobotModel:
         return self.packed.joint_names
 
     @property
+    def moving_joints(self) -> tuple[str, ...]:
+        """The joints of the tree that move, coupled ones included, parents first."""
+        return self.packed.moving_joints
+
+    @property
     def link_names(self) -> tuple[str, ...]:
         """All links, the root first."""
         return tuple(self.packed.frames)
@@ -129,7 +155,7 @@ class RobotModel:
     @property
     def gravity(self) -> Floats:
         """Acceleration of gravity (3,) in the root frame, m/s^2."""
-        return self.packed.gravity.copy()
+        return self.packed.robot.gravity.copy()
 
     @property
     def position_lower(self) -> Floats:
@@ -151,92 +177,193 @@ class RobotModel:
         """Limits of the joint torque or force (n,), inf where there is none."""
         return self.packed.effort_limits.copy()
 
+    @property
+    def inertial_parameters(self) -> Floats:
+        """What ``regressor`` multiplies, as ``parameter_names`` says: payload included, SI units."""
+        return self.packed.inertial_parameters()
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """For the link of each moving body ten names, as "link.mcx"; then one for each rotor.
+
+        Mass, mass times centre of mass, inertia at the link's origin, all in the link's axes; links that are
+        fixed to the link count with it.
+        """
+        bodies = (f"{link}.{parameter}" for link in self.packed.body_links for parameter in _BODY_PARAMETERS)
+        return (*bodies, *(f"{rotor}.inertia" for rotor in self.packed.rotor_names))
+
     def inverse_dynamics(
         self,
         q: ArrayLike,
         qd: ArrayLike,
         qdd: ArrayLike,
-        external_wrenches: Mapping[str, ArrayLike] | None = None,
+        external_wrenches: Wrenches | None = None,
     ) -> Floats:
-        """Torque (n,) of rigid bodies and rotors for a motion, without friction: recursive Newton-Euler.
+        """Torque (..., n) of rigid bodies and rotors for a motion, without friction: recursive Newton-Euler.
 
-        ``external_wrenches`` maps a link to the force and moment (6,) that act on it, at its frame's
+        ``external_wrenches`` maps a link to the force and moment (..., 6) that act on it, at its frame's
         origin, in its axes. Craig (6.45)-(6.53); rotors Tsai (9.157).
         """
-        p = self.packed
+        if external_wrenches:
+            return self._run(entries.inverse_dynamics_under_wrenches, (self.n,), external_wrenches, q=q, qd=qd, qdd=qdd)
         tau = np.empty(self.n)
-        q, qd, qdd = self.vector("q", q), self.vector("qd", qd), self.vector("qdd", qdd)
-        newton_euler(p.tree, p.bodies, p.rotors, p.gravity, q, qd, qdd, self.body_wrenches(external_wrenches), tau)
-        return tau
+        try:
+            p = self.packed
+            plain = q.dtype is qd.dtype is qdd.dtype is _FLOAT64  # type: ignore[union-attr]
+            if plain and self.kernels.inverse_dynamics(p.structure, p.numbers, q, qd, qdd, tau) == OK:
+                return tau
+        except (AttributeError, TypeError):  # not plain arrays of one state
+            pass
+        return self._run(self.kernels.inverse_dynamics_batch, (self.n,), q=q, qd=qd, qdd=qdd)
 
     def forward_dynamics(
         self,
         q: ArrayLike,
         qd: ArrayLike,
         tau: ArrayLike,
-        external_wrenches: Mapping[str, ArrayLike] | None = None,
+        external_wrenches: Wrenches | None = None,
     ) -> Floats:
-        """Acceleration (n,) under joint torque ``tau`` (n,), without friction, Craig (6.115).
+        """Acceleration (..., n) under joint torque ``tau`` (..., n), without friction, Craig (6.115).
 
         Wrenches as in ``inverse_dynamics``. Raises RobotModelError, naming the joint, where the mass
         matrix is not positive definite: something moves without mass.
         """
-        p = self.packed
-        self.require_mass()
+        if self.packed.massless_ends:
+            self.require_mass()
+        if external_wrenches:
+            return self._run(entries.forward_dynamics_under_wrenches, (self.n,), external_wrenches, q=q, qd=qd, tau=tau)
         qdd = np.empty(self.n)
-        q, qd, tau = self.vector("q", q), self.vector("qd", qd), self.vector("tau", tau)
-        failed = solve_motion(
-            p.tree, p.bodies, p.rotors, p.gravity, q, qd, tau, self.body_wrenches(external_wrenches), qdd
-        )
-        if failed >= 0:
-            raise RobotModelError(
-                f'robot "{self.name}": the mass matrix is not positive definite at joint '
-                f'"{self.joint_names[failed]}", position {q.tolist()}. Cure: give the links beyond it mass and inertia'
-            )
-        return qdd
+        try:
+            p = self.packed
+            plain = q.dtype is qd.dtype is tau.dtype is _FLOAT64  # type: ignore[union-attr]
+            if plain and self.kernels.forward_dynamics(p.structure, p.numbers, q, qd, tau, qdd) == OK:
+                return qdd
+        except (AttributeError, TypeError):
+            pass
+        return self._run(self.kernels.forward_dynamics_batch, (self.n,), q=q, qd=qd, tau=tau)
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
-        """Mass matrix M(q) (n, n) with rotors, Craig (6.59), by composite bodies."""
-        p = self.packed
+        """Mass matrix M(q) (..., n, n) with rotors, Craig (6.59), by composite bodies."""
         matrix = np.empty((self.n, self.n))
-        composite_body(p.tree, p.bodies, p.rotors, self.vector("q", q), matrix)
-        return matrix
+        try:
+            plain = q.dtype is _FLOAT64  # type: ignore[union-attr]
+            if plain and self.kernels.mass_matrix(self.packed.structure, self.packed.numbers, q, matrix) == OK:
+                return matrix
+        except (AttributeError, TypeError):
+            pass
+        return self._run(entries.mass_matrix_batch, (self.n, self.n), q=q)
 
     def bias_torque(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """Torque (n,) without acceleration: V(q, qd) + G(q) of Craig (6.59)."""
-        return self.inverse_dynamics(q, qd, np.zeros(self.n))
+        """Torque (..., n) without acceleration: V(q, qd) + G(q) of Craig (6.59)."""
+        return self.inverse_dynamics(q, qd, self._zeros)
 
     def gravity_torque(self, q: ArrayLike) -> Floats:
-        """Torque (n,) that holds the robot still against gravity: G(q) of Craig (6.59)."""
-        return self.inverse_dynamics(q, np.zeros(self.n), np.zeros(self.n))
+        """Torque (..., n) that holds the robot still against gravity: G(q) of Craig (6.59)."""
+        tau = np.empty(self.n)
+        try:
+            plain = q.dtype is _FLOAT64  # type: ignore[union-attr]
+            if plain and self.kernels.gravity_torque(self.packed.structure, self.packed.numbers, q, tau) == OK:
+                return tau
+        except (AttributeError, TypeError):
+            pass
+        return self.inverse_dynamics(q, self._zeros, self._zeros)
+
+    def inverse_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
+        """dtau/dq and dtau/dqd (..., n, n) of ``inverse_dynamics``; dtau/dqdd is the mass matrix.
+
+        Analytically: Singh, Russo, Wensing 2022 (see kernels/derivatives.py).
+        """
+        n = self.n
+        dq, dqd = np.empty((n, n)), np.empty((n, n))
+        try:
+            p = self.packed
+            plain = q.dtype is qd.dtype is qdd.dtype is _FLOAT64  # type: ignore[union-attr]
+            if plain and self.kernels.inverse_dynamics_derivatives(p.structure, p.numbers, q, qd, qdd, dq, dqd) == OK:
+                return dq, dqd
+        except (AttributeError, TypeError):
+            pass
+        arguments = self._numbers(q=q, qd=qd, qdd=qdd)
+        batch = common_shape(arguments)
+        dq, dqd = np.empty((*batch, n, n)), np.empty((*batch, n, n))
+        spread_over(entries.inverse_dynamics_derivatives_batch, self._robot, batch, arguments, (dq, dqd))
+        return dq, dqd
+
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """Coriolis matrix C (..., n, n) by Christoffel symbols, Spong (9.64); dM/dt - 2 C is skew.
+
+        C qd is the velocity part of ``bias_torque``. It is half of dtau/dqd: Echeandia and Wensing 2021.
+        """
+        return 0.5 * self.inverse_dynamics_derivatives(q, qd, self._zeros)[1]
 
     def friction_torque(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """Torque (n,) that friction takes at rate ``qd``; the motor gives inverse_dynamics + friction_torque.
+        """Torque (..., n) that friction takes; the motor gives inverse_dynamics + friction_torque.
 
-        Coulomb friction counts as 0 at rest, where it is whatever holds the joint. Craig (6.110)-(6.114).
+        At rest Coulomb friction is whatever holds the joint: 0 here. Craig (6.110)-(6.114).
         """
-        self.vector("q", q)
-        tau = np.empty(self.n)
-        friction(self.packed.friction, self.vector("qd", qd), tau)
-        return tau
+        return self._run(entries.friction_batch, (self.n,), extra=(self.packed.friction,), q=q, qd=qd)
 
-    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> float:
-        """Kinetic energy (J) of bodies and rotors: 1/2 qd^T M qd, Craig (6.71)."""
-        qd = self.vector("qd", qd)
-        return float(0.5 * qd @ self.mass_matrix(q) @ qd)
+    def joint_reactions(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        external_wrenches: Wrenches | None = None,
+    ) -> Floats:
+        """Force and moment (..., moving joints, 6) that the parent exerts on the child of each moving joint.
 
-    def potential_energy(self, q: ArrayLike) -> float:
-        """Potential energy (J) of the moving bodies: -sum m g . c, with c from the root frame's origin."""
-        p = self.packed
-        return float(energy.potential_energy(p.tree, p.bodies, p.gravity, self.vector("q", q)))
+        At and in the child link's frame, in the order of ``moving_joints``; Craig (6.49)-(6.52). The axial
+        part is the joint's torque less its rotor's; coupled joints as if each were driven at the joint.
+        """
+        loads = self._run(
+            entries.joint_loads_batch,
+            (len(self.moving_joints), 6),
+            external_wrenches or {},
+            q=q,
+            qd=qd,
+            qdd=qdd,
+        )
+        axes = self.packed.link_rotations.reshape(-1, 3, 3)
+        force, moment = (np.einsum("bji,...bj->...bi", axes, part) for part in (loads[..., :3], loads[..., 3:]))
+        return np.concatenate([force, moment], axis=-1)
+
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+        """Y (..., n, parameters) with inverse_dynamics = Y inertial_parameters, Spong (9.116)."""
+        count = PARAMETERS * len(self.moving_joints) + len(self.packed.rotor_names)
+        columns = self._run(
+            entries.regressor_batch, (count, self.n), extra=(self.packed.link_rotations,), q=q, qd=qd, qdd=qdd
+        )
+        return np.swapaxes(columns, -1, -2).copy()
+
+    def link_pose(self, q: ArrayLike, link: str) -> Floats:
+        """Pose (..., 4, 4) of a link's frame in the root frame. RobotDynamicsError for an unknown link."""
+        return self._run(entries.link_pose_batch, (4, 4), extra=self._link(link), q=q)
+
+    def jacobian(self, q: ArrayLike, link: str) -> Floats:
+        """Jacobian (..., 6, n) of a link: velocity of its frame's origin, then angular velocity, in root axes.
+
+        Craig chapter 5. RobotDynamicsError for an unknown link.
+        """
+        return self._run(entries.jacobian_batch, (6, self.n), extra=self._link(link), q=q)
+
+    def jacobian_dot_qd(self, q: ArrayLike, qd: ArrayLike, link: str) -> Floats:
+        """dJ/dt qd (..., 6): the acceleration of the link's origin, then angular, while qdd = 0, in root axes."""
+        return self._run(entries.jacobian_dot_qd_batch, (6,), extra=self._link(link), q=q, qd=qd)
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """Kinetic energy (...) (J) of bodies and rotors: 1/2 qd^T M qd, Craig (6.71)."""
+        return self._run(entries.kinetic_energy_batch, (), q=q, qd=qd)[()]
+
+    def potential_energy(self, q: ArrayLike) -> Floats:
+        """Potential energy (...) (J) of the moving bodies: -sum m g . c, with c from the root frame's origin."""
+        return self._run(entries.potential_energy_batch, (), q=q)[()]
 
     def warm_up(self) -> None:
-        """Compile, or load from the cache, every kernel of this model; without it the first calls do."""
-        rest = np.zeros(self.n)
+        """Compile, or load from the cache, what a controller calls; without it the first calls do."""
+        rest = self._zeros
         self.inverse_dynamics(rest, rest, rest)
+        self.gravity_torque(rest)
         self.mass_matrix(rest)
         self.friction_torque(rest, rest)
-        self.potential_energy(rest)
         if not self.packed.massless_ends:
             self.forward_dynamics(rest, rest, rest)
             mark_compiled("model")
@@ -254,55 +381,57 @@ class RobotModel:
 
         Raises RobotDynamicsError, calling it ``name``, for anything but n real numbers; they may be infinite.
         """
-        n = self.n
-        # Contiguous, aligned and writable (carray): for any other kind numba would compile anew.
-        if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (n,) and value.flags.carray:
-            return value
-        try:
-            if np.iscomplexobj(value):
-                raise TypeError
-            array = np.array(value, dtype=np.float64, order="C")
-        except (TypeError, ValueError):
-            raise RobotDynamicsError(
-                f"{name}: {value!r} is not an array of {n} numbers. Cure: pass shape ({n},)"
-            ) from None
-        if np.shape(value) != (n,):
-            raise RobotDynamicsError(
-                f"{name} has shape {np.shape(value)}, expected ({n},). "
-                f"Cure: one value for each of {', '.join(self.joint_names)}"
-            )
-        return array
+        return numbers(name, value, self.joint_names, single=True)
 
-    def body_wrenches(self, wrenches: Mapping[str, ArrayLike] | None) -> Floats:
-        """Wrenches (6,) on links as wrenches (bodies, 6) on the kernels' bodies; (0, 6) for none.
+    def body_wrenches(self, wrenches: Wrenches | None) -> Floats:
+        """Wrenches (..., 6) on links as wrenches (..., bodies, 6) on the kernels' bodies; (0, 6) for None.
 
         Force, then moment, at and in the link's or the body's frame. Raises RobotDynamicsError for an
         unknown link and for values that are not six numbers.
         """
-        if not wrenches:
-            return _NO_WRENCHES
-        total = np.zeros((self.packed.tree.shape[0], 6))
-        for link, value in wrenches.items():
-            frame = self.packed.frames.get(link)
-            if frame is None:
-                raise RobotDynamicsError(
-                    f'external_wrenches: no link "{link}". Cure: use one of {", ".join(self.link_names)}'
-                )
-            try:
-                wrench = np.asarray(value, dtype=np.float64)
-            except (TypeError, ValueError):
-                raise RobotDynamicsError(
-                    f'external_wrenches: link "{link}": {value!r} is not 6 numbers. Cure: force, then moment'
-                ) from None
-            if wrench.shape != (6,):
-                raise RobotDynamicsError(
-                    f'external_wrenches: link "{link}": shape {wrench.shape}, expected (6,). Cure: force, then moment'
-                )
-            if frame.body >= 0:
-                force = frame.rotation @ wrench[:3]
-                total[frame.body, :3] += force
-                total[frame.body, 3:] += frame.rotation @ wrench[3:] + np.cross(frame.position, force)
-        return total
+        return wrenches_on_bodies(wrenches, self.packed.frames, len(self.moving_joints))
+
+    @cached_property
+    def _zeros(self) -> Floats:
+        return np.zeros(self.n)
+
+    @property
+    def _robot(self) -> tuple[Any, ...]:
+        return self.packed.structure, self.packed.numbers
+
+    def _link(self, link: str) -> tuple[int, Floats]:
+        frame = self.packed.frames.get(link)
+        if frame is None:
+            raise RobotDynamicsError(f'no link "{link}". Cure: use one of {", ".join(self.link_names)}')
+        return frame.body, np.concatenate([frame.rotation.ravel(), frame.position])
+
+    def _numbers(self, **vectors: ArrayLike) -> dict[str, Floats]:
+        return {name: numbers(name, value, self.joint_names) for name, value in vectors.items()}
+
+    def _run(
+        self,
+        function: Any,
+        shape: tuple[int, ...],
+        wrenches: Wrenches | None = None,
+        *,
+        extra: tuple[Any, ...] = (),
+        **vectors: ArrayLike,
+    ) -> Floats:
+        """Evaluate a batch kernel with one result of ``shape`` a state, one state or many."""
+        arguments = self._numbers(**vectors)
+        if wrenches is not None:
+            arguments["external_wrenches"] = self.body_wrenches(wrenches)
+        batch = common_shape(arguments)
+        result = np.empty((*batch, *shape))
+        status = spread_over(function, (*self._robot, *extra), batch, arguments, (result,))
+        if status >= SINGULAR:
+            state, joint = divmod(status - SINGULAR, self.n)
+            q = np.broadcast_to(arguments["q"], (*batch, self.n)).reshape(-1, self.n)[state]
+            raise RobotModelError(
+                f'robot "{self.name}": the mass matrix is not positive definite at joint '
+                f'"{self.joint_names[joint]}", position {q.tolist()}. Cure: give the links beyond it mass and inertia'
+            )
+        return result
 
     def __repr__(self) -> str:
         return f"RobotModel({self.name!r}, {self.n} joints: {', '.join(self.joint_names)})"

@@ -19,6 +19,15 @@ MOVABLE = ("revolute", "continuous", "prismatic")
 
 
 @dataclass(frozen=True)
+class Mimic:
+    """A joint's position follows another's: multiplier * position of ``joint`` + offset."""
+
+    joint: str
+    multiplier: float
+    offset: float
+
+
+@dataclass(frozen=True)
 class Joint:
     """A joint of the URDF; limits are infinite where none is set."""
 
@@ -35,6 +44,7 @@ class Joint:
     velocity: float
     damping: float
     friction: float
+    mimic: Mimic | None
 
 
 @dataclass(frozen=True)
@@ -76,6 +86,7 @@ def parse_urdf(text: str | bytes, source: str, *, strict: bool = False) -> Descr
         raise RobotModelError(f"{source}: robot {robot.name!r} has no link. Cure: add at least one <link>")
     links = {link.name: _inertial(link, source) for link in robot.links}
     joints = [_joint(joint, links, source) for joint in robot.joints]
+    _check_mimics({joint.name: joint for joint in joints}, source)
     root, ordered = _walk(links, joints, source)
     _warn(links, ordered, source, strict)
     return Description(source, robot.name, root, links, tuple(ordered))
@@ -139,10 +150,6 @@ def _inertial(link: Any, source: str) -> Inertial:
 
 def _joint(joint: Any, links: dict[str, Inertial], source: str) -> Joint:
     where = f'{source}: joint "{joint.name}"'
-    if joint.mimic is not None:
-        raise RobotModelError(
-            f"{where}: mimic joints are not supported. Cure: make it a fixed joint, or an independent one"
-        )
     for role, link in (("parent", joint.parent), ("child", joint.child)):
         if link not in links:
             raise RobotModelError(f"{where}: {role} link {link!r} does not exist. Cure: define it or correct the name")
@@ -167,6 +174,10 @@ def _joint(joint: Any, links: dict[str, Inertial], source: str) -> Joint:
     if damping < 0.0 or friction < 0.0:
         raise RobotModelError(f"{where} <dynamics>: damping and friction must not be negative. Cure: correct them")
     rotation, position = _origin(joint)
+    mimic = None
+    if joint.mimic is not None and joint.type != "fixed":  # what cannot move follows nothing
+        multiplier, offset = joint.mimic.multiplier, joint.mimic.offset
+        mimic = Mimic(joint.mimic.joint, 1.0 if multiplier is None else multiplier, offset or 0.0)
     return Joint(
         joint.name,
         joint.type,
@@ -181,7 +192,32 @@ def _joint(joint: Any, links: dict[str, Inertial], source: str) -> Joint:
         velocity,
         damping,
         friction,
+        mimic,
     )
+
+
+def _check_mimics(joints: dict[str, Joint], source: str) -> None:
+    for joint in joints.values():
+        followed = joint if joint.mimic is None else joints.get(joint.mimic.joint)
+        if joint.mimic is not None and (followed is None or followed.kind not in MOVABLE):
+            problem = "does not exist" if followed is None else "is fixed"
+            raise RobotModelError(
+                f'{source}: joint "{joint.name}" <mimic>: joint "{joint.mimic.joint}" {problem}. '
+                "Cure: name a movable joint, or remove the <mimic>"
+            )
+    settled: set[str] = set()
+    for joint in joints.values():
+        chain: dict[str, None] = {}  # a set that keeps the order
+        while joint.mimic is not None and joint.name not in settled:
+            if joint.name in chain:
+                circle = list(chain)[list(chain).index(joint.name) :]
+                raise RobotModelError(
+                    f'{source}: joint "{joint.name}" <mimic>: joints {circle} follow each other in a cycle. '
+                    "Cure: remove one <mimic>"
+                )
+            chain[joint.name] = None
+            joint = joints[joint.mimic.joint]
+        settled.update(chain)
 
 
 def _walk(links: dict[str, Inertial], joints: list[Joint], source: str) -> tuple[str, list[Joint]]:

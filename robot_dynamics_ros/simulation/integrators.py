@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import kernel
-from robot_dynamics_ros.kernels.composite_body import composite_body
-from robot_dynamics_ros.kernels.friction import logistic, smooth_friction
+from robot_dynamics_ros.kernels.composite_body import gather_composites
+from robot_dynamics_ros.kernels.friction import grip, logistic, smooth_friction
 from robot_dynamics_ros.kernels.layout import (
     COULOMB,
     COULOMB_NEGATIVE,
@@ -24,8 +24,10 @@ from robot_dynamics_ros.kernels.layout import (
     SIGMOID_SHIFT,
     SIGMOID_SLOPE,
     VISCOUS,
+    WORK_SIZE,
+    Robot,
 )
-from robot_dynamics_ros.kernels.newton_euler import newton_euler
+from robot_dynamics_ros.kernels.newton_euler import bias_torque
 from robot_dynamics_ros.kernels.types import Floats, Ints
 from robot_dynamics_ros.simulation.stick_slip import (
     BACKWARD,
@@ -53,14 +55,11 @@ Outcome = tuple[int, int, int, float]
 """Status, the joint to blame (-1: none), linear systems solved, residual of the friction problem."""
 
 
-class Robot(NamedTuple):
-    """What does not change from step to step: the packed model (see kernels/layout.py)."""
+class Arm(NamedTuple):
+    """What does not change from step to step."""
 
-    tree: Ints
-    bodies: Floats
-    rotors: Floats
-    gravity: Floats
-    friction: Floats
+    robot: Robot
+    friction: Floats  # (n, 11), see kernels/layout.py
     lower: Floats  # (n,) position limits
     upper: Floats
 
@@ -77,6 +76,7 @@ class State(NamedTuple):
 class Buffers(NamedTuple):
     """Scratch arrays, made once for many steps."""
 
+    work: Floats  # of the kernels
     joints: Floats  # (n, 10) the friction problem
     pattern: Ints  # (n,)
     matrix: Floats  # (n, n)
@@ -89,13 +89,13 @@ class Buffers(NamedTuple):
     position: Floats  # (n,)
     velocity: Floats  # (n,)
     acceleration: Floats  # (n,)
-    zeros: Floats  # (n,)
 
 
 @kernel
-def make_buffers(n: int) -> Buffers:
+def make_buffers(robot: Robot, n: int) -> Buffers:
     """Scratch arrays for ``n`` joints."""
     return Buffers(
+        np.empty((robot.tree.shape[0], WORK_SIZE)),
         np.empty((n, JOINTS_SIZE)),
         np.empty(n, np.int64),
         np.empty((n, n)),
@@ -108,7 +108,6 @@ def make_buffers(n: int) -> Buffers:
         np.empty(n),
         np.empty(n),
         np.empty(n),
-        np.zeros(n),
     )
 
 
@@ -123,13 +122,14 @@ def friction_slope(friction: Floats, j: int, rate: float) -> float:
 
 
 @kernel
-def _pose_problem(robot: Robot, dt: float, tau: Floats, state: State, buffers: Buffers) -> None:
+def _pose_problem(arm: Arm, dt: float, tau: Floats, state: State, buffers: Buffers) -> None:
     """Fill in what is known before the free motion: grips, limits, and the torque on joints that slide."""
-    friction, lower, upper = robot.friction, robot.lower, robot.upper
+    friction, lower, upper = arm.friction, arm.lower, arm.upper
     position, velocity, pattern = state.position, state.velocity, state.pattern
     joints, drive, held = buffers.joints, buffers.drive, buffers.held
     for j in range(tau.shape[0]):
-        forward, backward = friction[j, COULOMB], friction[j, COULOMB_NEGATIVE]
+        forward = grip(friction[j], friction[j, COULOMB], position[j], velocity[j])
+        backward = grip(friction[j], friction[j, COULOMB_NEGATIVE], position[j], velocity[j])
         joints[j, GRIP_FORWARD], joints[j, GRIP_BACKWARD] = dt * forward, dt * backward
         joints[j, LOWER] = min(0.0, (lower[j] - position[j]) / dt)
         joints[j, UPPER] = max(0.0, (upper[j] - position[j]) / dt)
@@ -143,18 +143,18 @@ def _pose_problem(robot: Robot, dt: float, tau: Floats, state: State, buffers: B
 
 @kernel
 def _accelerate(
-    robot: Robot, buffers: Buffers, wrenches: Floats, q: Floats, v: Floats, matrix: Floats, dt: float
+    arm: Arm, buffers: Buffers, wrenches: Floats, q: Floats, v: Floats, matrix: Floats, dt: float
 ) -> tuple[int, int]:
     """Write the free motion's acceleration to the buffers, and A = M + dt B to ``matrix``.
 
     A a = drive - h - smooth friction + what holds the joints at rest; B is the slope of the smooth friction.
     Returns a status and the joint to blame.
     """
-    friction, drive, held, load = robot.friction, buffers.drive, buffers.held, buffers.load
+    friction, drive, held, load = arm.friction, buffers.drive, buffers.held, buffers.load
     factor, acceleration = buffers.factor, buffers.acceleration
     n = q.shape[0]
-    newton_euler(robot.tree, robot.bodies, robot.rotors, robot.gravity, q, v, buffers.zeros, wrenches, load)
-    composite_body(robot.tree, robot.bodies, robot.rotors, q, matrix)
+    bias_torque(arm.robot, q, v, wrenches, buffers.work, load)
+    gather_composites(arm.robot, buffers.work, matrix)
     for j in range(n):
         load[j] = drive[j] - load[j] - smooth_friction(friction[j], v[j])
         if dt > 0.0:
@@ -189,12 +189,12 @@ def _hold(buffers: Buffers, matrix: Floats, duration: float) -> None:
 
 
 @kernel
-def _finish(robot: Robot, half: float, state: State, buffers: Buffers) -> Outcome:
+def _finish(arm: Arm, half: float, state: State, buffers: Buffers) -> Outcome:
     """Let friction and limits act, then renew the state: q+ = free position + half (v+ - v_free).
 
     A joint that was and stays at rest keeps the very bits of its position, and none goes past a limit.
     """
-    lower, upper = robot.lower, robot.upper
+    lower, upper = arm.lower, arm.upper
     joints, pattern, position, free = buffers.joints, buffers.pattern, buffers.position, buffers.free
     old_position, old_velocity = state.position, state.velocity
     n = position.shape[0]
@@ -225,7 +225,7 @@ def _finish(robot: Robot, half: float, state: State, buffers: Buffers) -> Outcom
 
 
 @kernel
-def rk4_step(robot: Robot, dt: float, tau: Floats, wrenches: Floats, state: State, buffers: Buffers) -> Outcome:
+def rk4_step(arm: Arm, dt: float, tau: Floats, wrenches: Floats, state: State, buffers: Buffers) -> Outcome:
     """Classical Runge-Kutta step of ``dt`` seconds under torque ``tau`` (n,), A = M(q).
 
     Fourth order while no joint starts or stops; where one does, q+ = q_free + dt/2 (v+ - v_free).
@@ -234,13 +234,13 @@ def rk4_step(robot: Robot, dt: float, tau: Floats, wrenches: Floats, state: Stat
     joints, free, position, velocity = buffers.joints, buffers.free, buffers.position, buffers.velocity
     acceleration = buffers.acceleration
     n = q.shape[0]
-    _pose_problem(robot, dt, tau, state, buffers)
+    _pose_problem(arm, dt, tau, state, buffers)
     for j in range(n):
         position[j], velocity[j] = q[j], v[j]
         free[j], joints[j, FREE] = q[j], v[j]
     for stage in range(4):
         matrix = buffers.matrix if stage == 0 else buffers.spare
-        status, bad = _accelerate(robot, buffers, wrenches, position, velocity, matrix, 0.0)
+        status, bad = _accelerate(arm, buffers, wrenches, position, velocity, matrix, 0.0)
         if status != OK:
             return status, bad, 0, 0.0
         weight = dt / 3.0 if stage == 1 or stage == 2 else dt / 6.0
@@ -251,13 +251,11 @@ def rk4_step(robot: Robot, dt: float, tau: Floats, wrenches: Floats, state: Stat
             joints[j, FREE] += weight * acceleration[j]
             position[j] = q[j] + ahead * velocity[j]
             velocity[j] = v[j] + ahead * acceleration[j]
-    return _finish(robot, 0.5 * dt, state, buffers)
+    return _finish(arm, 0.5 * dt, state, buffers)
 
 
 @kernel
-def semi_implicit_step(
-    robot: Robot, dt: float, tau: Floats, wrenches: Floats, state: State, buffers: Buffers
-) -> Outcome:
+def semi_implicit_step(arm: Arm, dt: float, tau: Floats, wrenches: Floats, state: State, buffers: Buffers) -> Outcome:
     """First order step of ``dt`` seconds under torque ``tau`` (n,), several times as fast as rk4.
 
     Smooth friction is implicit, A = M + dt B with B its slope, and q+ = q + dt v+. Velocity terms are
@@ -265,32 +263,32 @@ def semi_implicit_step(
     """
     q, v = state.position, state.velocity
     joints, free, acceleration = buffers.joints, buffers.free, buffers.acceleration
-    _pose_problem(robot, dt, tau, state, buffers)
-    status, bad = _accelerate(robot, buffers, wrenches, q, v, buffers.matrix, dt)
+    _pose_problem(arm, dt, tau, state, buffers)
+    status, bad = _accelerate(arm, buffers, wrenches, q, v, buffers.matrix, dt)
     if status != OK:
         return status, bad, 0, 0.0
     _hold(buffers, buffers.matrix, dt)
     for j in range(q.shape[0]):
         joints[j, FREE] = v[j] + dt * acceleration[j]
         free[j] = q[j] + dt * joints[j, FREE]
-    return _finish(robot, dt, state, buffers)
+    return _finish(arm, dt, state, buffers)
 
 
 @kernel
 def advance(
-    robot: Robot, integrator: int, dt: float, count: int, tau: Floats, wrenches: Floats, state: State
+    arm: Arm, integrator: int, dt: float, count: int, tau: Floats, wrenches: Floats, state: State
 ) -> tuple[int, int, int, int, float]:
     """Take ``count`` steps under constant torque ``tau`` (n,); stop before one that fails.
 
     Returns status, joint to blame, steps taken, linear systems solved, largest residual of them all.
     """
-    buffers = make_buffers(tau.shape[0])
+    buffers = make_buffers(arm.robot, tau.shape[0])
     total, worst = 0, 0.0
     for k in range(count):
         if integrator == RK4:
-            status, joint, solves, error = rk4_step(robot, dt, tau, wrenches, state, buffers)
+            status, joint, solves, error = rk4_step(arm, dt, tau, wrenches, state, buffers)
         else:
-            status, joint, solves, error = semi_implicit_step(robot, dt, tau, wrenches, state, buffers)
+            status, joint, solves, error = semi_implicit_step(arm, dt, tau, wrenches, state, buffers)
         total += solves
         worst = max(worst, error)
         if status != OK:

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels.compilation import mark_compiled
-from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE
+from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE, STATIC
 from robot_dynamics_ros.kernels.types import Floats, Ints
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.simulation.integrators import INTEGRATORS, NOT_FINITE, OK, Robot, State, advance
+from robot_dynamics_ros.simulation.integrators import INTEGRATORS, NOT_FINITE, OK, Arm, State, advance
 from robot_dynamics_ros.simulation.stick_slip import BACKWARD, FORWARD, STUCK
 
 
@@ -61,15 +61,14 @@ class Plant:
         self._integrator = INTEGRATORS[integrator]
         self._step_size = float(step_size)
         packed = model.packed
-        self._robot = Robot(
-            packed.tree,
-            packed.bodies,
-            packed.rotors,
-            packed.gravity,
-            packed.friction,
-            packed.position_lower,
-            packed.position_upper,
-        )
+        if set(packed.joint_names) != set(packed.moving_joints):
+            raise RobotModelError(
+                f'robot "{model.name}": some of its joints follow others (mimic or couplings): they cannot be '
+                "simulated. Cure: lock them"
+            )
+        rows = [packed.moving_joints.index(name) for name in packed.joint_names]
+        self._friction = packed.friction[rows]
+        self._arm = Arm(packed.robot, self._friction, packed.position_lower, packed.position_upper)
         if initial_positions is None:
             self._start = np.clip(np.zeros(model.n), packed.position_lower, packed.position_upper)
         else:
@@ -115,9 +114,9 @@ class Plant:
 
     def reset(self) -> None:
         """Go back to time 0 and the initial state."""
-        velocity, friction = self._start_velocity, self._robot.friction
-        # A joint without Coulomb friction never sticks, not even at rest.
-        sticks = (velocity == 0.0) & (friction[:, COULOMB] + friction[:, COULOMB_NEGATIVE] > 0.0)
+        velocity, friction = self._start_velocity, self._friction
+        # A joint without dry friction never sticks, not even at rest.
+        sticks = (velocity == 0.0) & (friction[:, [COULOMB, COULOMB_NEGATIVE, STATIC]].max(axis=1) > 0.0)
         pattern: Ints = np.where(sticks, STUCK, np.where(velocity < 0.0, BACKWARD, FORWARD)).astype(np.int64)
         self._state = State(self._start.copy(), velocity.copy(), pattern, np.zeros(self._model.n))
         self._effort = np.zeros(self._model.n)
@@ -126,7 +125,7 @@ class Plant:
     def warm_up(self) -> None:
         """Compile the step, or load it from the cache, without moving the robot."""
         wrenches = self._wrenches(None)
-        advance(self._robot, self._integrator, self._step_size, 0, self._effort, wrenches, self._state)
+        advance(self._arm, self._integrator, self._step_size, 0, self._effort, wrenches, self._state)
         mark_compiled("plant")
 
     def step(self, tau: ArrayLike, count: int = 1, external_wrenches: Mapping[str, ArrayLike] | None = None) -> None:
@@ -148,7 +147,7 @@ class Plant:
         effort = np.clip(self._finite("tau", tau), -limits, limits)
         wrenches = self._wrenches(external_wrenches)
         status, joint, done, _, _ = advance(
-            self._robot, self._integrator, self._step_size, count, effort, wrenches, self._state
+            self._arm, self._integrator, self._step_size, count, effort, wrenches, self._state
         )
         self._steps += done
         if done > 0:

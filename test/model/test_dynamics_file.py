@@ -11,6 +11,7 @@ from comparing import assert_close
 from pinocchio_peer import Peer
 
 from robot_dynamics_ros import RobotModel, RobotModelError
+from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Row, read_dynamics_file
 
 ARM = arms.random_arm(np.random.default_rng(21), [0, 1, 2, 3], ["revolute", "continuous", "prismatic", "fixed"])
 JOINT = ARM.movable[1]
@@ -26,14 +27,38 @@ def _load(tmp_path: Path, text: str, **keywords: object) -> RobotModel:
 
 
 BODY = "mass: 1.0, com: [0, 0, 0], inertia: [1, 0, 0, 1, 0, 1]"
-JOINT_KEYS = ["viscous", "coulomb", "sigmoid", "rotor_inertia", "gear_ratio", "rotor_carrier"]
+JOINT_KEYS = [
+    "viscous",
+    "coulomb",
+    "coulomb_negative",
+    "static",
+    "stribeck_velocity",
+    "ripple",
+    "sigmoid",
+    "rotor_inertia",
+    "gear_ratio",
+    "rotor_carrier",
+]
+TOP_KEYS = ["gravity", "joints", "links", "rotors", "coordinates", "couplings", "payload"]
+
+
+def rotor(**changes: str) -> str:
+    """A dynamics file with one rotor of the general form; a change of "" leaves that key out."""
+    keys = {"carrier": LINK, "axis": "[0, 0, 1]", "inertia": "1.0e-4", "ratio": f"{{{JOINT}: 50}}", **changes}
+    return "rotors: [{" + ", ".join(f"{key}: {value}" for key, value in keys.items() if value) + "}]"
+
+
+def coupling(text: str, coordinates: str = "[p]") -> str:
+    """A dynamics file with a row for the joint."""
+    return f"coordinates: {coordinates}\ncouplings: {{{JOINT}: {text}}}"
+
 
 #: text, and words that the message must hold
 BAD: dict[str, tuple[str, list[str]]] = {
     "broken_yaml": ("joints: {a: [1, 2", ["YAML", "line"]),
     "a_list": ("- gravity\n", ["mapping|keys"]),
     "a_word": ("gravity", ["mapping|keys"]),
-    "unknown_key": ("frictions: {}", ["frictions", "gravity", "joints", "links", "payload"]),
+    "unknown_key": ("frictions: {}", ["frictions", *TOP_KEYS]),
     "key_of_no_string": ("3: {}", ["3"]),
     "unknown_joint": ("joints: {shoulder: {viscous: 1.0}}", ["shoulder", JOINT]),
     "fixed_joint": (f"joints: {{{ARM.joints[3].name}: {{viscous: 1.0}}}}", [ARM.joints[3].name]),
@@ -55,6 +80,68 @@ BAD: dict[str, tuple[str, list[str]]] = {
         f"joints: {{{JOINT}: {{rotor_inertia: 1.0e-4, rotor_carrier: base}}}}",
         [JOINT, "base", "parent", "none"],
     ),
+    "huge_number": (f"joints: {{{JOINT}: {{viscous: 1{'0' * 400}}}}}", [JOINT, "viscous", "finite"]),
+    "negative_static": (f"joints: {{{JOINT}: {{static: -1}}}}", [JOINT, "static", "-1", "below 0"]),
+    "static_below_coulomb": (
+        f"joints: {{{JOINT}: {{coulomb: 0.5, static: 0.4}}}}",
+        [JOINT, "static", "0.4", "Coulomb", "0.5"],
+    ),
+    "static_below_the_negative_level": (
+        f"joints: {{{JOINT}: {{coulomb: 0.3, coulomb_negative: 0.6, static: 0.4}}}}",
+        [JOINT, "static", "0.4", "Coulomb", "0.6"],
+    ),
+    "negative_stribeck": (f"joints: {{{JOINT}: {{stribeck_velocity: -0.1}}}}", [JOINT, "stribeck_velocity", "-0.1"]),
+    "ripple_a_number": (f"joints: {{{JOINT}: {{ripple: 0.1}}}}", [JOINT, "ripple", "0.1"]),
+    "ripple_key": (
+        f"joints: {{{JOINT}: {{ripple: {{amplitude: 0.1, per_trun: 3}}}}}}",
+        [JOINT, "ripple", "per_trun", "amplitude", "per_turn", "phase"],
+    ),
+    "half_a_ripple": (f"joints: {{{JOINT}: {{ripple: {{amplitude: 0.1}}}}}}", [JOINT, "ripple", "per_turn missing"]),
+    "negative_ripple": (
+        f"joints: {{{JOINT}: {{ripple: {{amplitude: -0.1, per_turn: 3}}}}}}",
+        [JOINT, "ripple amplitude", "-0.1"],
+    ),
+    "ripple_phase": (
+        f"joints: {{{JOINT}: {{ripple: {{amplitude: 0.1, per_turn: 3, phase: .nan}}}}}}",
+        [JOINT, "ripple phase", "nan"],
+    ),
+    "rotors_a_table": (f"rotors: {{{JOINT}: {{inertia: 1}}}}", ["rotors", "list"]),
+    "rotor_a_number": ("rotors: [{carrier: none, inertia: 1, ratio: {x: 1}}, 3]".replace("x", JOINT), [r"rotors\[1\]"]),
+    "rotor_key": (rotor(ratios="2"), [r"rotors\[0\]", "ratios", "carrier", "axis", "inertia", "ratio"]),
+    "rotor_without_carrier": (rotor(carrier=""), [r"rotors\[0\]", "carrier missing"]),
+    "rotor_on_nothing": (rotor(carrier="null"), [r"rotors\[0\] carrier", "None", "none"]),
+    "rotor_on_unknown_link": (rotor(carrier="hand"), ["hand", LINK]),
+    "rotor_axis_short": (rotor(axis="[0, 1]"), [r"rotors\[0\] axis", "3"]),
+    "rotor_axis_zero": (rotor(axis="[0, 0, 0]"), [r"rotors\[0\] axis", "zero"]),
+    "rotor_axis_infinite": (rotor(axis="[0, 0, .inf]"), [r"rotors\[0\] axis", "inf"]),
+    "rotor_axis_missing": (rotor(axis="", carrier=TOOL), [r"rotors\[0\]", "axis is missing", TOOL]),
+    "rotor_axis_missing_for_two": (
+        rotor(axis="", carrier=ARM.joints[1].parent, ratio=f"{{{JOINT}: 2, {ARM.movable[0]}: 1}}"),
+        [r"rotors\[0\]", "axis is missing"],
+    ),
+    "rotor_without_inertia": (rotor(inertia=""), [r"rotors\[0\]", "inertia missing"]),
+    "rotor_inertia_negative": (rotor(inertia="-1.0"), [r"rotors\[0\] inertia", "-1"]),
+    "rotor_without_ratio": (rotor(ratio=""), [r"rotors\[0\]", "ratio missing"]),
+    "rotor_ratio_empty": (rotor(ratio="{}"), [r"rotors\[0\] ratio", "at least one"]),
+    "rotor_ratio_a_number": (rotor(ratio="50"), [r"rotors\[0\] ratio", "50"]),
+    "rotor_ratio_nan": (rotor(ratio=f"{{{JOINT}: .nan}}"), [r"rotors\[0\] ratio", JOINT, "nan"]),
+    "rotor_of_unknown_joint": (rotor(ratio="{shoulder: 1}"), [r"rotors\[0\] ratio", "shoulder", JOINT]),
+    "rotor_of_fixed_joint": (rotor(ratio=f"{{{ARM.joints[3].name}: 1}}"), [r"rotors\[0\] ratio", ARM.joints[3].name]),
+    "coordinates_a_word": ("coordinates: p1", ["coordinates", "list", "p1"]),
+    "coordinate_a_number": ("coordinates: [p, 1]", ["coordinates", "1", "quotes"]),
+    "coordinate_a_yaml_word": ("coordinates: [y, no]", ["coordinates", "False", "quotes"]),
+    "coordinate_blank": ("coordinates: ['']", ["coordinates", "quotes"]),
+    "coordinate_twice": ("coordinates: [p, p]", ["coordinates", "p", "twice"]),
+    "coordinate_offset": ("coordinates: [offset]", ["coordinates", "offset", "rename"]),
+    "coordinate_of_a_joints_name": (f"coordinates: [{JOINT}]", ["coordinates", JOINT, "joint"]),
+    "coordinate_without_use": ("coordinates: [p]", ["coordinates", "p", "moves no joint"]),
+    "couplings_a_list": ("couplings: [1]", ["couplings", r"\[1\]"]),
+    "coupling_a_number": (coupling("2.0"), ["couplings", JOINT, "2.0"]),
+    "coupling_of_unknown_joint": ("couplings: {thumb: {p: 1}}\ncoordinates: [p]", ["thumb", JOINT]),
+    "coupling_to_unknown": (coupling("{p: 1, q: 1}"), ["couplings", JOINT, '"q"', "p"]),
+    "coupling_word": (coupling("{p: one}"), ["couplings", JOINT, "p", "one"]),
+    "coupling_offset": (coupling("{p: 1, offset: .inf}"), ["couplings", JOINT, "offset", "inf"]),
+    "coupling_cycle": (f"couplings: {{{JOINT}: {{{JOINT}: 1}}}}", ["couplings", JOINT, "cycle"]),
     "gravity_short": ("gravity: [0, -9.81]", ["gravity", "3|three"]),
     "gravity_number": ("gravity: -9.81", ["gravity", "3|three"]),
     "gravity_nan": ("gravity: [0, 0, .nan]", ["gravity", "nan"]),
@@ -186,3 +273,68 @@ def test_friction_and_rotor_of_a_locked_joint_are_allowed(tmp_path: Path) -> Non
     )
     assert model.n == 2
     assert_close(model.friction_torque(np.zeros(2), np.ones(2)), np.zeros(2), 0.0)
+
+
+def _read(tmp_path: Path, text: str) -> DynamicsFile:
+    file = tmp_path / "arm.dynamics.yaml"
+    file.write_text(text)
+    return read_dynamics_file(file)
+
+
+def test_everything_is_read(tmp_path: Path) -> None:
+    """The example of the design, number by number."""
+    text = """
+gravity: [0.0, 0.5, -9.81]
+joints:
+  j1: {viscous: 0.5, coulomb: 0.3, coulomb_negative: 0.35, static: 0.4, stribeck_velocity: 0.05,
+       ripple: {amplitude: 0.02, per_turn: 100, phase: 0.1}, sigmoid: {amplitude: 0.546, slope: 5.12, shift: 0.0395},
+       rotor_inertia: 2.0e-4, gear_ratio: -100.0, rotor_carrier: none}
+  j2: {}
+links:
+  l3: {mass: 3.2, com: [0.04, 0.01, -0.07], inertia: [0.02, 0.001, 0.002, 0.021, 0.003, 0.01]}
+rotors:
+  - {carrier: l1, axis: [0, 0, -2], inertia: 1.0e-4, ratio: {j2: -60.0, p1: 1}}
+  - {carrier: none, inertia: 0, ratio: {p2: 3}}
+coordinates: [p1, p2]
+couplings:
+  j1: {p1: 1.0}
+  j2: {p1: -1.0, p2: 1.0, offset: 0.25}
+  j3:
+payload: {link: l8, mass: 1.2, com: [0, 0, 0.05], inertia: [0.01, 0, 0, 0.01, 0, 0.005]}
+"""
+    content = _read(tmp_path, text)
+    assert content.source.endswith("arm.dynamics.yaml")
+    assert content.gravity is not None and content.gravity.tolist() == [0.0, 0.5, -9.81]
+    assert content.joints == {
+        "j1": JointDynamics(
+            0.5, 0.3, 0.35, 0.4, 0.05, (0.02, 100.0, 0.1), (0.546, 5.12, 0.0395), 2.0e-4, -100.0, "none"
+        ),
+        "j2": JointDynamics(),
+    }
+    assert content.coordinates == ("p1", "p2")
+    assert content.couplings == {"j1": Row({"p1": 1.0}), "j2": Row({"p1": -1.0, "p2": 1.0}, 0.25), "j3": Row({})}
+    first, second = content.rotors
+    assert first.carrier == "l1" and first.inertia == 1.0e-4 and first.ratio == {"j2": -60.0, "p1": 1.0}
+    assert first.axis is not None and first.axis.tolist() == [0.0, 0.0, -1.0]
+    assert second.carrier is None and second.axis is None and second.inertia == 0.0
+    assert content.links["l3"].inertia.tolist() == [[0.02, 0.001, 0.002], [0.001, 0.021, 0.003], [0.002, 0.003, 0.01]]
+    assert content.payload is not None and content.payload[0] == "l8" and content.payload[1].mass == 1.2
+
+
+@pytest.mark.parametrize(
+    "text", ["rotors:\ncoordinates:\ncouplings:\n", "rotors: []\ncoordinates: []\ncouplings: {}\n"]
+)
+def test_empty_tables_are_nothing(text: str, tmp_path: Path) -> None:
+    content = _read(tmp_path, text)
+    assert content.rotors == () and content.coordinates == () and content.couplings == {}
+
+
+def test_static_level_below_the_coulomb_level_of_the_urdf(tmp_path: Path) -> None:
+    """The file's own Coulomb level goes before the URDF's."""
+    arm = ARM.with_joint(JOINT, extra='<dynamics damping="0" friction="0.5"/>')
+    file = tmp_path / "static.yaml"
+    file.write_text(f"joints: {{{JOINT}: {{static: 0.4}}}}")
+    with pytest.raises(RobotModelError, match=rf"static\.yaml.*{JOINT}.*static.*0\.4.*0\.5.*Cure"):
+        RobotModel.from_urdf(arm.urdf, dynamics=file)
+    file.write_text(f"joints: {{{JOINT}: {{static: 0.4, coulomb: 0.1}}}}")
+    assert RobotModel.from_urdf(arm.urdf, dynamics=file).n == 3

@@ -4,6 +4,7 @@ Each mistake is one clear error; defaults are the format's; what does not matter
 """
 
 import re
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,12 @@ def joint(
     """A <joint> element."""
     ends = f'<parent link="{parent}"/><child link="{child}"/>'
     return f'<joint name="{name}" type="{kind}">{ends}{origin}{axis}{limit}</joint>'
+
+
+def follower(mimic: str) -> str:
+    """The robot with a second joint, finger, that mimics, and a fixed one, weld."""
+    finger = joint("finger", "forearm", "hand", limit=f"{LIMIT}<mimic {mimic}/>")
+    return robot(extra=massive("hand") + massive("plate") + finger + joint("weld", "forearm", "plate", "fixed"))
 
 
 def massive(name: str) -> str:
@@ -156,14 +163,31 @@ BAD: dict[str, tuple[str | bytes, list[str]]] = {
     ),
     "floating": (robot(joint_type="floating"), ["elbow", "floating"]),
     "planar": (robot(joint_type="planar"), ["elbow", "planar"]),
-    "mimic": (
-        robot(
-            extra=massive("hand")
-            + '<joint name="finger" type="revolute"><parent link="forearm"/><child link="hand"/>'
-            + f'{LIMIT}<mimic joint="elbow" multiplier="2"/></joint>'
-        ),
-        ["finger", "mimic"],
+    "mimic_of_nothing": (follower('joint="ghost"'), ["finger", "mimic", "ghost"]),
+    "mimic_of_a_fixed_joint": (follower('joint="weld"'), ["finger", "mimic", "weld", "fixed"]),
+    "mimic_of_itself": (follower('joint="finger"'), ["finger", "mimic", "cycle"]),
+    "mimic_cycle": (
+        follower('joint="elbow"').replace(LIMIT, LIMIT + '<mimic joint="finger"/>', 1),
+        ["finger", "elbow", "mimic", "cycle"],
     ),
+    "mimic_without_joint": (follower('multiplier="2"'), ["finger", "mimic", "joint"]),
+    "mimic_nan": (follower('joint="elbow" multiplier="nan"'), ["finger", "mimic", "multiplier", "nan"]),
+    "mimic_infinite": (follower('joint="elbow" offset="-inf"'), ["finger", "mimic", "offset", "-inf"]),
+    "mimic_word": (follower('joint="elbow" offset="far"'), ["finger", "mimic", "offset", "far"]),
+    "mimic_xacro": (follower('joint="${side}_elbow"'), ["finger", r"\$\{side\}", "xacro"]),
+    "mimic_twice": (follower('joint="elbow"/><mimic joint="elbow"'), ["finger", "mimic", "twice"]),
+    "origin_twice": (robot(origin="<origin/><origin/>"), ["elbow", "origin", "twice"]),
+    "xacro_command": (robot(inertial=inertia(mass="$(arg mass)")), ["forearm", "mass", r"\$\(arg mass\)", "xacro"]),
+    "xacro_element": (
+        robot(extra='<xacro:arm xmlns:xacro="http://www.ros.org/wiki/xacro"/>'),
+        ["xacro"],
+    ),
+    "infinite_effort": (robot(limit='<limit lower="-1" upper="1" effort="inf" velocity="1"/>'), ["elbow", "effort"]),
+    "nan_damping": (
+        robot(limit=LIMIT + '<dynamics damping="nan" friction="0"/>'),
+        ["elbow", "dynamics", "damping", "nan"],
+    ),
+    "negative_friction": (robot(limit=LIMIT + '<dynamics friction="-1"/>'), ["elbow", "dynamics", "friction"]),
     "no_movable_joint": (robot(joint_type="fixed"), ["joint"]),
 }
 
@@ -305,10 +329,11 @@ def test_missing_bound_is_zero() -> None:
     assert_close([*model.position_lower, *model.position_upper], [0.0, 2.0], 0.0)
 
 
-def test_zero_limits_mean_no_limit() -> None:
+@pytest.mark.parametrize("numbers", ['effort="0" velocity="0"', 'effort="0"', ""])
+def test_zero_or_absent_limits_mean_no_limit(numbers: str) -> None:
     """A limit of zero would forbid all torque: it is read as not given, with one warning."""
     with pytest.warns(RobotModelWarning, match="elbow") as caught:
-        model = RobotModel.from_urdf(robot(limit='<limit lower="-1" upper="1" effort="0" velocity="0"/>'))
+        model = RobotModel.from_urdf(robot(limit=f'<limit lower="-1" upper="1" {numbers}/>'))
     assert len(caught) == 1
     assert model.effort_limits[0] == np.inf and model.velocity_limits[0] == np.inf
     assert model.position_upper[0] == 1.0
@@ -331,9 +356,10 @@ def test_thin_rod_is_possible() -> None:
         RobotModel.from_urdf(robot(inertial=inertia(ixx="0", iyy=rod, izz=rod)), strict=True)
 
 
-def test_rounding_dust_is_no_mistake() -> None:
-    """The public URDF of the iCub has a head with this inertia, whose eigenvalue is -2.4e-35."""
-    dust = inertia(ixx="0", iyy="0", izz="0", ixz="2.40741e-35")
+@pytest.mark.parametrize("ixz", ["2.40741e-35", "1.35525e-20"])
+def test_rounding_dust_is_no_mistake(ixz: str) -> None:
+    """The public URDF of the iCub has links with these inertias, whose eigenvalues are negative."""
+    dust = inertia(ixx="0", iyy="0", izz="0", ixz=ixz)
     assert (
         RobotModel.from_urdf(robot(extra=f'<link name="head">{dust}</link>' + joint("neck", "forearm", "head"))).n == 2
     )
@@ -382,6 +408,50 @@ def test_order_is_depth_first_in_document_order() -> None:
     links = "".join(massive(name) for name in ("z_tip", "a", "z", "base", "b", "c"))
     model = RobotModel.from_urdf(robot(links=links, joints="".join(joint(*edge) for edge in edges)))
     assert list(model.joint_names) == ["z", "tip", "b", "a", "c"]
+
+
+def test_mimic_joint_follows() -> None:
+    """finger = 2 elbow + 0.5: as the arm of independent joints at those positions."""
+    text = follower('joint="elbow" multiplier="2" offset="0.5"')
+    model = RobotModel.from_urdf(text, gravity=[1, 2, 3])
+    free = RobotModel.from_urdf(re.sub("<mimic.*?/>", "", text), gravity=[1, 2, 3])
+    assert list(model.joint_names) == ["elbow"] and list(free.joint_names) == ["elbow", "finger"]
+    tree = free.inverse_dynamics([0.3, 1.1], [0.7, 1.4], [-0.2, -0.4])
+    assert_close(model.inverse_dynamics([0.3], [0.7], [-0.2]), [tree[0] + 2 * tree[1]], 1e-14)
+
+
+def test_mimic_inside_a_fixed_joint_does_not_matter() -> None:
+    """What cannot move follows nothing."""
+    weld = '<joint name="weld" type="fixed">'
+    text = follower('joint="elbow"').replace(weld, weld + '<mimic joint="ghost"/>')
+    assert RobotModel.from_urdf(text).n == 1
+
+
+def test_no_file_that_a_urdf_names_is_opened(tmp_path: Path) -> None:
+    """Meshes, textures and plugins are not looked at, whether they are there or not."""
+    there = tmp_path / "mesh.stl"
+    there.write_text("solid")
+    names = [f"file://{there}", str(there), "package://nowhere/gone.stl", "model.dae"]
+    meshes = "".join(f'<visual><geometry><mesh filename="{name}"/></geometry></visual>' for name in names)
+    shapes = meshes.replace("visual", "collision")
+    links = f'<link name="base">{meshes}</link><link name="forearm">{INERTIAL}{shapes}</link>'
+    extra = f'<gazebo><plugin filename="{there}"/></gazebo><material name="m"><texture filename="{there}"/></material>'
+    opened: list[str] = []
+    watching = True
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if watching and event == "open":
+            opened.append(str(arguments[0]))
+
+    sys.addaudithook(watch)  # it cannot be taken off again
+    try:
+        model = RobotModel.from_urdf(robot(links=links, extra=extra))
+        there.read_text()
+    finally:
+        watching = False
+    assert model.n == 1
+    assert opened.count(str(there)) == 1, "the watch itself, and nothing else"
+    assert not [name for name in opened if "gone" in name or "model.dae" in name]
 
 
 @pytest.mark.parametrize("gravity", [[0, 0], [0, 0, np.nan], "down", [0, 0, 0, -9.81], 9.81])

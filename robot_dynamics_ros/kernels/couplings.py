@@ -1,0 +1,53 @@
+"""From the independent coordinates to the rows of the tree and back: q_tree = G q + c.
+
+Rates go out by G; torques come back by G^T, matrices by G^T M G (virtual work; Spong (9.89) for the
+remotely driven elbow, Tsai (9.157) for rotors). G is kept as its entries (see layout).
+"""
+
+from __future__ import annotations
+
+from robot_dynamics_ros.kernels.compilation import inlined, kernel
+from robot_dynamics_ros.kernels.layout import AFTER, FIRST, Robot
+from robot_dynamics_ros.kernels.types import Floats
+
+
+@kernel
+def expand(robot: Robot, vector: Floats, work: Floats, column: int) -> None:
+    """Write G vector to a column of ``work``."""
+    for row in range(robot.tree.shape[0]):
+        total = 0.0
+        for entry in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
+            total += robot.factors[entry] * vector[robot.coordinates[entry]]
+        work[row, column] = total
+
+
+@kernel
+def clear(work: Floats, column: int) -> None:
+    """Write zeros to a column of ``work``."""
+    for row in range(work.shape[0]):
+        work[row, column] = 0.0
+
+
+@kernel
+def project(robot: Robot, work: Floats, column: int, vector: Floats) -> None:
+    """Write G^T times a column of ``work`` to ``vector`` (n,)."""
+    vector[:] = 0.0
+    for row in range(robot.tree.shape[0]):
+        for entry in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
+            vector[robot.coordinates[entry]] += robot.factors[entry] * work[row, column]
+
+
+@inlined
+def add_element(robot: Robot, row: int, column: int, value: float, matrix: Floats) -> None:
+    """Add G^T E G to ``matrix`` (n, n), E the matrix over rows with the one element ``value``."""
+    for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
+        part = robot.factors[i] * value
+        for j in range(robot.tree[column, FIRST], robot.tree[column, AFTER]):
+            matrix[robot.coordinates[i], robot.coordinates[j]] += part * robot.factors[j]
+
+
+@inlined
+def add_column(robot: Robot, row: int, value: float, vector: Floats) -> None:
+    """Add G^T e to ``vector`` (n,), e the vector over rows with the one element ``value``."""
+    for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
+        vector[robot.coordinates[i]] += robot.factors[i] * value

@@ -1,0 +1,300 @@
+"""What Python calls: for one state at a time the hottest algorithms, for many states in a row all of them.
+
+``structure`` and ``numbers`` are the robot (see layout). The functions for one state check the shapes of
+what they get and return WRONG_SHAPE, so that the caller need not look; the caller makes the results' arrays.
+The batch functions take C-contiguous arrays (count, ...) of shapes that the caller has checked.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics_ros.kernels import derivatives, kinematics, newton_euler
+from robot_dynamics_ros.kernels.compilation import batch_kernel, kernel, only_for
+from robot_dynamics_ros.kernels.composite_body import composite_body
+from robot_dynamics_ros.kernels.energy import potential_energy, quadratic_form
+from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
+from robot_dynamics_ros.kernels.friction import friction
+from robot_dynamics_ros.kernels.layout import LOAD, WORK_SIZE, Robot, unpack
+from robot_dynamics_ros.kernels.regressor import regressor
+from robot_dynamics_ros.kernels.types import Floats, Ints
+
+OK, WRONG_SHAPE, SINGULAR = 0, 1, 2  # SINGULAR + j: the mass matrix is not positive definite at coordinate j
+
+
+@kernel
+def make_work(robot: Robot) -> Floats:
+    """Scratch for one state."""
+    return np.empty((robot.tree.shape[0], WORK_SIZE))
+
+
+@kernel
+def inverse_dynamics(structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, tau: Floats) -> int:
+    """Torque for a motion of one state."""
+    n = structure[3]
+    if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n or tau.shape[0] != n:
+        return WRONG_SHAPE
+    robot = unpack(structure, numbers)
+    newton_euler.newton_euler(robot, q, qd, qdd, np.empty((0, 6)), make_work(robot), tau)
+    return OK
+
+
+@kernel
+def gravity_torque(structure: Ints, numbers: Floats, q: Floats, tau: Floats) -> int:
+    """Torque that holds one state."""
+    n = structure[3]
+    if q.shape[0] != n or tau.shape[0] != n:
+        return WRONG_SHAPE
+    robot = unpack(structure, numbers)
+    newton_euler.gravity_torque(robot, q, np.empty((0, 6)), make_work(robot), tau)
+    return OK
+
+
+@kernel
+def mass_matrix(structure: Ints, numbers: Floats, q: Floats, matrix: Floats) -> int:
+    """Mass matrix of one state."""
+    n = structure[3]
+    if q.shape[0] != n or matrix.shape[0] != n or matrix.shape[1] != n:
+        return WRONG_SHAPE
+    robot = unpack(structure, numbers)
+    composite_body(robot, q, make_work(robot), matrix)
+    return OK
+
+
+@kernel
+def forward_dynamics(structure: Ints, numbers: Floats, q: Floats, qd: Floats, tau: Floats, qdd: Floats) -> int:
+    """Acceleration of one state under a torque."""
+    n = structure[3]
+    if q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n or qdd.shape[0] != n:
+        return WRONG_SHAPE
+    robot = unpack(structure, numbers)
+    failed = solve_motion(robot, q, qd, tau, np.empty((0, 6)), make_work(robot), np.empty((n, n)), qdd)
+    return OK if failed < 0 else SINGULAR + failed
+
+
+@kernel
+def inverse_dynamics_derivatives(
+    structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, dq: Floats, dqd: Floats
+) -> int:
+    """dtau/dq and dtau/dqd of one state."""
+    n = structure[3]
+    if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n:
+        return WRONG_SHAPE
+    if dq.shape[0] != n or dq.shape[1] != n or dqd.shape[0] != n or dqd.shape[1] != n:
+        return WRONG_SHAPE
+    robot = unpack(structure, numbers)
+    bodies = robot.bodies.shape[0]
+    world, spatial = np.empty((bodies, 12)), np.empty((bodies, derivatives.SPATIAL_SIZE))
+    derivatives.differentiate(robot, q, qd, qdd, make_work(robot), world, spatial, dq, dqd)
+    return OK
+
+
+@batch_kernel
+def inverse_dynamics_batch(structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, tau: Floats) -> int:
+    """Torques for motions."""
+    robot = unpack(structure, numbers)
+    work, none = make_work(robot), np.empty((0, 6))
+    for k in range(q.shape[0]):
+        newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], none, work, tau[k])
+    return OK
+
+
+@batch_kernel
+def inverse_dynamics_under_wrenches(
+    structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, wrenches: Floats, tau: Floats
+) -> int:
+    """Torques for motions under wrenches (count, bodies, 6)."""
+    robot = unpack(structure, numbers)
+    work = make_work(robot)
+    for k in range(q.shape[0]):
+        newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], wrenches[k], work, tau[k])
+    return OK
+
+
+@batch_kernel
+def mass_matrix_batch(structure: Ints, numbers: Floats, q: Floats, matrix: Floats) -> int:
+    """Mass matrices."""
+    robot = unpack(structure, numbers)
+    work = make_work(robot)
+    for k in range(q.shape[0]):
+        composite_body(robot, q[k], work, matrix[k])
+    return OK
+
+
+@batch_kernel
+def forward_dynamics_batch(structure: Ints, numbers: Floats, q: Floats, qd: Floats, tau: Floats, qdd: Floats) -> int:
+    """Accelerations under torques; stops at the first state whose mass matrix is singular."""
+    robot = unpack(structure, numbers)
+    n: int = q.shape[1]
+    work, matrix, none = make_work(robot), np.empty((n, n)), np.empty((0, 6))
+    for k in range(q.shape[0]):
+        failed = solve_motion(robot, q[k], qd[k], tau[k], none, work, matrix, qdd[k])
+        if failed >= 0:
+            return SINGULAR + k * n + failed
+    return OK
+
+
+@batch_kernel
+def forward_dynamics_under_wrenches(
+    structure: Ints, numbers: Floats, q: Floats, qd: Floats, tau: Floats, wrenches: Floats, qdd: Floats
+) -> int:
+    """Accelerations under torques and wrenches (count, bodies, 6); stops as forward_dynamics_batch."""
+    robot = unpack(structure, numbers)
+    n: int = q.shape[1]
+    work, matrix = make_work(robot), np.empty((n, n))
+    for k in range(q.shape[0]):
+        failed = solve_motion(robot, q[k], qd[k], tau[k], wrenches[k], work, matrix, qdd[k])
+        if failed >= 0:
+            return SINGULAR + k * n + failed
+    return OK
+
+
+@batch_kernel
+def inverse_dynamics_derivatives_batch(
+    structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, dq: Floats, dqd: Floats
+) -> int:
+    """dtau/dq and dtau/dqd."""
+    robot = unpack(structure, numbers)
+    bodies = robot.bodies.shape[0]
+    work, world, spatial = make_work(robot), np.empty((bodies, 12)), np.empty((bodies, derivatives.SPATIAL_SIZE))
+    for k in range(q.shape[0]):
+        derivatives.differentiate(robot, q[k], qd[k], qdd[k], work, world, spatial, dq[k], dqd[k])
+    return OK
+
+
+@batch_kernel
+def joint_loads_batch(
+    structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, wrenches: Floats, loads: Floats
+) -> int:
+    """Force and moment (bodies, 6) that each body's parent exerts on it, at and in the body's frame."""
+    robot = unpack(structure, numbers)
+    work, tau = make_work(robot), np.empty(q.shape[1])
+    for k in range(q.shape[0]):
+        newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], wrenches[k], work, tau)
+        for i in range(robot.bodies.shape[0]):
+            for j in range(6):
+                loads[k, i, j] = work[i, LOAD + j]
+    return OK
+
+
+@batch_kernel
+def regressor_batch(
+    structure: Ints, numbers: Floats, link_rotations: Floats, q: Floats, qd: Floats, qdd: Floats, columns: Floats
+) -> int:
+    """Regressors, transposed: (10 bodies + rotors, n)."""
+    robot = unpack(structure, numbers)
+    work = make_work(robot)
+    for k in range(q.shape[0]):
+        regressor(robot, link_rotations, q[k], qd[k], qdd[k], work, columns[k])
+    return OK
+
+
+@batch_kernel
+def friction_batch(structure: Ints, numbers: Floats, joints: Floats, q: Floats, qd: Floats, tau: Floats) -> int:
+    """Friction torques."""
+    robot = unpack(structure, numbers)
+    work = make_work(robot)
+    for k in range(q.shape[0]):
+        friction(robot, joints, q[k], qd[k], work, tau[k])
+    return OK
+
+
+@batch_kernel
+def link_pose_batch(structure: Ints, numbers: Floats, body: int, frame: Floats, q: Floats, pose: Floats) -> int:
+    """Poses of a link."""
+    robot = unpack(structure, numbers)
+    work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
+    for k in range(q.shape[0]):
+        kinematics.link_pose(robot, body, frame, q[k], work, world, pose[k])
+    return OK
+
+
+@batch_kernel
+def jacobian_batch(structure: Ints, numbers: Floats, body: int, frame: Floats, q: Floats, matrix: Floats) -> int:
+    """Jacobians of a link."""
+    robot = unpack(structure, numbers)
+    work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
+    for k in range(q.shape[0]):
+        kinematics.jacobian(robot, body, frame, q[k], work, world, matrix[k])
+    return OK
+
+
+@batch_kernel
+def jacobian_dot_qd_batch(
+    structure: Ints, numbers: Floats, body: int, frame: Floats, q: Floats, qd: Floats, product: Floats
+) -> int:
+    """Jdot qd of a link."""
+    robot = unpack(structure, numbers)
+    work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
+    for k in range(q.shape[0]):
+        kinematics.jacobian_dot_qd(robot, body, frame, q[k], qd[k], work, world, product[k])
+    return OK
+
+
+@batch_kernel
+def kinetic_energy_batch(structure: Ints, numbers: Floats, q: Floats, qd: Floats, energy: Floats) -> int:
+    """Kinetic energies."""
+    robot = unpack(structure, numbers)
+    n: int = q.shape[1]
+    work, matrix = make_work(robot), np.empty((n, n))
+    for k in range(q.shape[0]):
+        composite_body(robot, q[k], work, matrix)
+        energy[k] = quadratic_form(matrix, qd[k])
+    return OK
+
+
+@batch_kernel
+def potential_energy_batch(structure: Ints, numbers: Floats, q: Floats, energy: Floats) -> int:
+    """Potential energies."""
+    robot = unpack(structure, numbers)
+    work = make_work(robot)
+    for k in range(q.shape[0]):
+        energy[k] = potential_energy(robot, q[k], work)
+    return OK
+
+
+_ROBOT = "int64(int64[::1], float64[::1]"
+_VECTOR = ", float64[::1]"
+_MATRIX = ", float64[:,::1]"
+
+
+class Kernels:
+    """The kernels that a model calls: these are the general ones, for every robot.
+
+    Those for one state are compiled when they are first asked for; they take C-contiguous float64 arrays and
+    raise TypeError for all else.
+    """
+
+    inverse_dynamics_batch: Any = staticmethod(inverse_dynamics_batch)
+    forward_dynamics_batch: Any = staticmethod(forward_dynamics_batch)
+
+    @cached_property
+    def inverse_dynamics(self) -> Any:
+        """(structure, numbers, q, qd, qdd, tau)."""
+        return only_for(inverse_dynamics, f"{_ROBOT}{4 * _VECTOR})")
+
+    @cached_property
+    def gravity_torque(self) -> Any:
+        """(structure, numbers, q, tau)."""
+        return only_for(gravity_torque, f"{_ROBOT}{2 * _VECTOR})")
+
+    @cached_property
+    def mass_matrix(self) -> Any:
+        """(structure, numbers, q, matrix)."""
+        return only_for(mass_matrix, f"{_ROBOT}{_VECTOR}{_MATRIX})")
+
+    @cached_property
+    def forward_dynamics(self) -> Any:
+        """(structure, numbers, q, qd, tau, qdd)."""
+        return only_for(forward_dynamics, f"{_ROBOT}{4 * _VECTOR})")
+
+    @cached_property
+    def inverse_dynamics_derivatives(self) -> Any:
+        """(structure, numbers, q, qd, qdd, dq, dqd)."""
+        return only_for(inverse_dynamics_derivatives, f"{_ROBOT}{3 * _VECTOR}{2 * _MATRIX})")
+
+
+GENERAL = Kernels()

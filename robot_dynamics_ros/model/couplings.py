@@ -1,0 +1,191 @@
+"""Which coordinates are independent, and how every movable joint follows them: q_tree = G q + c.
+
+Rows come from the dynamics file, else from a URDF's <mimic>. Spong (9.89) is the remotely driven elbow,
+Spong (9.96) the parallelogram five-bar.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from robot_dynamics_ros.errors import RobotModelError
+from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Row
+from robot_dynamics_ros.model.urdf import MOVABLE, Description
+
+
+@dataclass(frozen=True)
+class Couplings:
+    """``names``: the n independent coordinates; ``rows``: movable joints and coordinates in terms of them.
+
+    Rows hold no factor of zero; a row without factors stands still at its offset.
+    """
+
+    names: tuple[str, ...]
+    rows: Mapping[str, Row]
+
+    def follow(self, row: Row, where: str) -> Row:
+        """Put for each name in ``row`` what it follows, so that only independent names are left.
+
+        Raises RobotModelError, which begins with ``where``, for products that are no numbers any more.
+        """
+        factors: dict[str, float] = {}
+        offset = row.offset
+        for name, factor in row.factors.items():
+            source = self.rows[name]
+            offset += factor * source.offset
+            for independent, inner in source.factors.items():
+                factors[independent] = factors.get(independent, 0.0) + factor * inner
+        if not all(map(math.isfinite, (offset, *factors.values()))):
+            raise RobotModelError(
+                f"{where} follows others by a factor or an offset that is too large to be a number. "
+                "Cure: correct the mimic multipliers, couplings or ratios"
+            )
+        return Row({name: factor for name, factor in factors.items() if factor != 0.0}, offset)
+
+
+def resolve(
+    description: Description,
+    dynamics: DynamicsFile,
+    joints: Sequence[str] | None,
+    locked: Mapping[str, Any] | None,
+) -> Couplings:
+    """Choose the independent coordinates and express every movable joint by them.
+
+    Independent is what has no row and is not locked; ``joints`` puts all of it in another order. A locked
+    joint stands still, and its own row no longer holds.
+
+    Raises RobotModelError for names that are not there, joints that follow themselves, dependent joints
+    in ``joints``, what is neither in ``joints`` nor locked, and coordinates that move nothing.
+    """
+    movable = [joint.name for joint in description.joints if joint.kind in MOVABLE]
+    for name in dynamics.coordinates:
+        if name in movable:
+            raise RobotModelError(
+                f'{dynamics.source}: coordinates: "{name}" is a joint of {description.source}. '
+                "Cure: choose another name; joints without a row in couplings are coordinates already"
+            )
+    known = [*movable, *dynamics.coordinates]
+    for name in (*dynamics.joints, *dynamics.couplings):
+        if name not in movable:
+            raise RobotModelError(_no_joint(description, dynamics.source, name, movable))
+    for where, used in _uses(dynamics):
+        for name in used:
+            if name not in known:
+                raise RobotModelError(_no_joint(description, f"{dynamics.source}: {where}", name, known))
+
+    positions = _checked_locked(description, known, locked)
+    mimics = {
+        joint.name: Row({joint.mimic.joint: joint.mimic.multiplier}, joint.mimic.offset)
+        for joint in description.joints
+        if joint.mimic is not None
+    }
+    rows = {name: row for name, row in {**mimics, **dynamics.couplings}.items() if name not in positions}
+    free = [name for name in known if name not in rows and name not in positions]
+    names = tuple(free) if joints is None else _in_order(description, joints, known, rows, positions, free)
+    start = {name: Row({name: 1.0}) for name in names} | {name: Row({}, value) for name, value in positions.items()}
+    couplings = Couplings(names, _followed(description, dynamics, rows, start))
+    if not any(couplings.rows[name].factors for name in movable):
+        raise RobotModelError(f"{description.source}: no joint is left to move. Cure: use a robot with movable joints")
+    _refuse_idle(dynamics, couplings)
+    return couplings
+
+
+def _uses(dynamics: DynamicsFile) -> list[tuple[str, list[str]]]:
+    """Where the file speaks of joints and coordinates, and of which."""
+    rows = [(f'couplings: joint "{name}"', list(row.factors)) for name, row in dynamics.couplings.items()]
+    return rows + [(f"rotors[{k}] ratio", list(rotor.ratio)) for k, rotor in enumerate(dynamics.rotors)]
+
+
+def _no_joint(description: Description, where: str, name: str, known: Sequence[str]) -> str:
+    return f'{where}: {description.source} has no movable joint "{name}". Cure: use one of {", ".join(known)}'
+
+
+def _checked_locked(
+    description: Description, known: Sequence[str], locked: Mapping[str, Any] | None
+) -> dict[str, float]:
+    result: dict[str, float] = {}
+    for name, value in (locked or {}).items():
+        if name not in known:
+            raise RobotModelError(_no_joint(description, "locked", name, known))
+        if not isinstance(value, Real) or not math.isfinite(value):
+            raise RobotModelError(f'locked: joint "{name}": position {value!r} is not finite. Cure: give a number')
+        result[name] = float(value)
+    return result
+
+
+def _in_order(
+    description: Description,
+    joints: Sequence[str],
+    known: Sequence[str],
+    rows: Mapping[str, Row],
+    positions: Mapping[str, float],
+    free: Sequence[str],
+) -> tuple[str, ...]:
+    if isinstance(joints, str):
+        raise RobotModelError(f"joints: {joints!r} is one text. Cure: give a list of names")
+    names = tuple(joints)
+    for name in names:
+        if name not in known:
+            raise RobotModelError(_no_joint(description, "joints", name, known))
+        if name in rows:
+            followed = ", ".join(rows[name].factors) or "nothing, but stands still"
+            raise RobotModelError(
+                f'joints: joint "{name}" is not independent: it follows {followed}. '
+                f"Cure: leave it out; the independent names are {', '.join(free)}"
+            )
+    if len(set(names)) < len(names):
+        raise RobotModelError(f"joints: {list(names)} names a joint twice. Cure: name each once")
+    both = [name for name in names if name in positions]
+    if both:
+        raise RobotModelError(f"joints: {both} are locked as well. Cure: name each joint in one of the two")
+    loose = [name for name in free if name not in names]
+    if loose:
+        raise RobotModelError(
+            f"joints: {loose} of {description.source} are neither controlled nor locked. "
+            "Cure: add them to joints, or give their positions in locked"
+        )
+    return names
+
+
+def _followed(
+    description: Description, dynamics: DynamicsFile, rows: Mapping[str, Row], start: dict[str, Row]
+) -> dict[str, Row]:
+    """Resolve rows that name other rows, the nearest first."""
+    done = Couplings((), start)
+    pending = dict(rows)
+    while pending:
+        ready = [name for name, row in pending.items() if not any(source in pending for source in row.factors)]
+        if not ready:
+            raise RobotModelError(
+                f"{dynamics.source}: couplings: joints {_circle(pending)} follow each other in a cycle. "
+                "Cure: let one of them follow another joint or a coordinate"
+            )
+        for name in ready:
+            start[name] = done.follow(pending.pop(name), f'{description.source}: joint "{name}"')
+    return start
+
+
+def _circle(pending: Mapping[str, Row]) -> list[str]:
+    chain: list[str] = []
+    name = next(iter(pending))
+    while name not in chain:
+        chain.append(name)
+        name = next(source for source in pending[name].factors if source in pending)
+    return chain[chain.index(name) :]
+
+
+def _refuse_idle(dynamics: DynamicsFile, couplings: Couplings) -> None:
+    joints = [joint for joint in couplings.rows if joint not in dynamics.coordinates]
+    moved = {name for joint in joints for name in couplings.rows[joint].factors}
+    for k, rotor in enumerate(dynamics.rotors):
+        moved.update(couplings.follow(Row(rotor.ratio), f"{dynamics.source}: rotors[{k}]").factors)
+    for name in couplings.names:
+        if name not in moved:
+            raise RobotModelError(
+                f'{dynamics.source}: coordinates: "{name}" moves no joint and no rotor that is not locked. '
+                "Cure: name it in couplings or in a rotor's ratio, lock it, or remove it"
+            )
