@@ -11,6 +11,7 @@ MAKEFLAGS += --no-print-directory
 VENV ?= .venv
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 UV ?= uv
 
 # What a sourced ROS installation or an activated environment leaves behind would mix its libraries with .venv's.
@@ -62,6 +63,19 @@ test: $(TEST) ## the tests that take a few minutes
 test-all: $(TEST) ## every test, the slow ones and many more random cases included
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m "slow or not slow" $(PYTEST_ARGS)
 
+# Both put their tables into docs/benchmarks.md by BENCH_ARGS='--write docs/benchmarks.md'.
+.PHONY: bench
+bench: $(TEST) ## measure against Pinocchio and MuJoCo, called from Python (a few minutes on a quiet machine)
+	@$(BIN)/python -m benchmarks.dynamics $(BENCH_ARGS)
+
+.PHONY: counts
+counts: $(TEST) ## count multiplications and additions, beside those in the books
+	@$(BIN)/python -m benchmarks.operation_counts $(BENCH_ARGS)
+
+.PHONY: test-interpreted
+test-interpreted: $(TEST) ## the tests of the dynamics with the kernels as plain Python, fewer random cases
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest test/kernels test/model test/codegen test/oracles test/test_textbook.py $(PYTEST_ARGS)
+
 .PHONY: lint
 lint: $(TEST) ## style, types and package.xml
 	@$(BIN)/ruff check .
@@ -101,6 +115,6 @@ $(RUN): $(BUILD) requirements/run.txt
 	@touch $@
 
 $(TEST): $(BUILD) requirements/test.txt
-	@echo "Installing what the tests need into $(VENV) (at first 330 MB to fetch, 1.4 GB on disk, one minute or more)"
+	@echo "Installing what the tests need into $(VENV) (at first 460 MB to fetch, 1.8 GB on disk, one minute or more)"
 	@$(PIP) $(LOCKED) -r requirements/test.txt
 	@touch $@ $(RUN)

@@ -26,6 +26,7 @@ TEST = [
     *DEMO,
     "catkin-pkg",
     "colcon-common-extensions",
+    "example-robot-data",
     "hypothesis",
     "mujoco",
     "pin",

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from robot_dynamics_ros.kernels.compilation import COMPILED
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 
@@ -26,7 +28,9 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 _SLOW_START = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("fast", max_examples=25, deadline=None, suppress_health_check=_SLOW_START)
 settings.register_profile("thorough", max_examples=1000, deadline=None, suppress_health_check=_SLOW_START)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+# Kernels as plain Python take some hundred times as long.
+settings.register_profile("interpreted", max_examples=10, deadline=None, suppress_health_check=_SLOW_START)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast" if COMPILED else "interpreted"))
 
 #: The shipped robots and the dynamics files in config/ that belong to each.
 ROBOTS = {

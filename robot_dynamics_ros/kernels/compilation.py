@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -24,7 +25,7 @@ except ImportError:  # an optional accelerator: the same source runs without it
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_KERNEL_FOLDERS = ("kernels", "simulation")
+_KERNEL_FOLDERS = ("codegen", "kernels", "simulation")
 _FLAGS: dict[str, Any] = {"error_model": "numpy"}
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
@@ -141,14 +142,12 @@ def only_for(function: Function, signature: str) -> Function:
         dispatcher._search_new_conversions = _refuse
         dispatcher._explain_matching_error = _refuse
         return function
-    dimensions = [part.count(":") for part in signature.split("[")[1:]]
+    kinds = [(np.dtype(name), axes.count(",") + 1) for name, axes in re.findall(r"(\w+)\[(.*?)\]", signature)]
 
     def checked(*arguments: Any) -> Any:
-        for argument, count in zip(arguments, dimensions, strict=True):
-            if type(argument) is not np.ndarray or argument.ndim != count or not argument.flags.carray:
-                raise TypeError
-            if argument.dtype not in (np.float64, np.int64):
-                raise TypeError
+        for argument, kind in zip(arguments, kinds, strict=False):
+            if type(argument) is not np.ndarray or (argument.dtype, argument.ndim) != kind or not argument.flags.carray:
+                raise TypeError("other types than the kernel was compiled for")
         return function(*arguments)
 
     return cast(Function, checked)

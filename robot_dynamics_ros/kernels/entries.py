@@ -7,13 +7,10 @@ The batch functions take C-contiguous arrays (count, ...) of shapes that the cal
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any
-
 import numpy as np
 
 from robot_dynamics_ros.kernels import derivatives, kinematics, newton_euler
-from robot_dynamics_ros.kernels.compilation import batch_kernel, kernel, only_for
+from robot_dynamics_ros.kernels.compilation import batch_kernel, kernel
 from robot_dynamics_ros.kernels.composite_body import composite_body
 from robot_dynamics_ros.kernels.energy import potential_energy, quadratic_form
 from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
@@ -254,47 +251,3 @@ def potential_energy_batch(structure: Ints, numbers: Floats, q: Floats, energy: 
     for k in range(q.shape[0]):
         energy[k] = potential_energy(robot, q[k], work)
     return OK
-
-
-_ROBOT = "int64(int64[::1], float64[::1]"
-_VECTOR = ", float64[::1]"
-_MATRIX = ", float64[:,::1]"
-
-
-class Kernels:
-    """The kernels that a model calls: these are the general ones, for every robot.
-
-    Those for one state are compiled when they are first asked for; they take C-contiguous float64 arrays and
-    raise TypeError for all else.
-    """
-
-    inverse_dynamics_batch: Any = staticmethod(inverse_dynamics_batch)
-    forward_dynamics_batch: Any = staticmethod(forward_dynamics_batch)
-
-    @cached_property
-    def inverse_dynamics(self) -> Any:
-        """(structure, numbers, q, qd, qdd, tau)."""
-        return only_for(inverse_dynamics, f"{_ROBOT}{4 * _VECTOR})")
-
-    @cached_property
-    def gravity_torque(self) -> Any:
-        """(structure, numbers, q, tau)."""
-        return only_for(gravity_torque, f"{_ROBOT}{2 * _VECTOR})")
-
-    @cached_property
-    def mass_matrix(self) -> Any:
-        """(structure, numbers, q, matrix)."""
-        return only_for(mass_matrix, f"{_ROBOT}{_VECTOR}{_MATRIX})")
-
-    @cached_property
-    def forward_dynamics(self) -> Any:
-        """(structure, numbers, q, qd, tau, qdd)."""
-        return only_for(forward_dynamics, f"{_ROBOT}{4 * _VECTOR})")
-
-    @cached_property
-    def inverse_dynamics_derivatives(self) -> Any:
-        """(structure, numbers, q, qd, qdd, dq, dqd)."""
-        return only_for(inverse_dynamics_derivatives, f"{_ROBOT}{3 * _VECTOR}{2 * _MATRIX})")
-
-
-GENERAL = Kernels()

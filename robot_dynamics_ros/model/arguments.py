@@ -9,9 +9,12 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.model.inertia import real_numbers
 from robot_dynamics_ros.model.packed import LinkFrame
 
 _NO_WRENCHES: Floats = np.empty((0, 6))
+# NumPy broadcasts up to 32 axes, of which wrenches and results take some.
+_MOST_AXES = 24
 
 
 def numbers(name: str, value: ArrayLike, joint_names: Sequence[str], *, single: bool = False) -> Floats:
@@ -24,20 +27,13 @@ def numbers(name: str, value: ArrayLike, joint_names: Sequence[str], *, single: 
     # Contiguous, aligned and writable (carray): for any other kind numba would compile anew.
     plain = type(value) is np.ndarray and value.dtype == np.float64 and value.flags.carray
     expected = f"({n},)" if single else f"({n},) or (..., {n})"
-    try:
-        if not plain and np.iscomplexobj(value):
-            raise TypeError
-        array = value if plain else np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise RobotDynamicsError(
-            f"{name}: {value!r} is not an array of {n} numbers. Cure: pass shape {expected}"
-        ) from None
+    array = value if plain else real_numbers(value)
+    if array is None:
+        raise RobotDynamicsError(f"{name}: {value!r} is not an array of {n} numbers. Cure: pass shape {expected}")
     assert isinstance(array, np.ndarray)
-    # The shape that was given: subclasses may change it on the way.
-    shape = np.shape(value)
-    if len(shape) < 1 or shape[-1] != n or (single and len(shape) != 1) or shape != array.shape:
+    if array.ndim < 1 or array.shape[-1] != n or (single and array.ndim != 1):
         raise RobotDynamicsError(
-            f"{name} has shape {shape}, expected {expected}. Cure: one value for each of {', '.join(joint_names)}"
+            f"{name} has shape {array.shape}, expected {expected}. Cure: one value for each of {', '.join(joint_names)}"
         )
     return array
 
@@ -51,17 +47,20 @@ def wrenches_on_bodies(
     """
     if wrenches is None:
         return _NO_WRENCHES
+    if not isinstance(wrenches, Mapping):
+        raise RobotDynamicsError(
+            f"external_wrenches: {wrenches!r} names no links. Cure: give a mapping from each link to six numbers"
+        )
     checked: list[tuple[LinkFrame, Floats]] = []
     for link, value in wrenches.items():
         frame = frames.get(link)
         if frame is None:
             raise RobotDynamicsError(f'external_wrenches: no link "{link}". Cure: use one of {", ".join(frames)}')
-        try:
-            wrench = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
+        wrench = real_numbers(value)
+        if wrench is None:
             raise RobotDynamicsError(
                 f'external_wrenches: link "{link}": {value!r} is not 6 numbers. Cure: force, then moment'
-            ) from None
+            )
         if wrench.shape[-1:] != (6,):
             raise RobotDynamicsError(
                 f'external_wrenches: link "{link}": shape {wrench.shape}, expected (6,) or (..., 6). '
@@ -74,11 +73,18 @@ def wrenches_on_bodies(
     total = np.zeros((*batch, bodies, 6))
     for frame, wrench in checked:
         if frame.body >= 0:
-            force = wrench[..., :3] @ frame.rotation.T
-            moment = wrench[..., 3:] @ frame.rotation.T + np.cross(frame.position, force)
+            force = _turned(wrench[..., :3], frame.rotation)
+            moment = _turned(wrench[..., 3:], frame.rotation) + np.cross(frame.position, force)
             total[..., frame.body, :3] += force
             total[..., frame.body, 3:] += moment
     return total
+
+
+def _turned(vectors: Floats, rotation: Floats) -> Floats:
+    """Rotation times vectors (..., 3), element by element: a matrix product rounds by how many there are."""
+    x, y, z = vectors[..., 0:1], vectors[..., 1:2], vectors[..., 2:3]
+    turned: Floats = x * rotation[:, 0] + y * rotation[:, 1] + z * rotation[:, 2]
+    return turned
 
 
 def common_shape(arguments: Mapping[str, Floats]) -> tuple[int, ...]:
@@ -97,10 +103,15 @@ def own_axes(name: str) -> int:
 
 def _broadcast(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     first, *others = shapes.values()
+    if max(map(len, shapes.values())) > _MOST_AXES:
+        raise RobotDynamicsError(f"leading axes are too many: {_listed(shapes)}. Cure: give at most {_MOST_AXES}")
     if all(shape == first for shape in others):
         return first
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
-        listed = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise RobotDynamicsError(f"leading axes do not go together: {listed}. Cure: give equal ones") from None
+        raise RobotDynamicsError(f"leading axes do not go together: {_listed(shapes)}. Cure: give equal ones") from None
+
+
+def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in shapes.items())

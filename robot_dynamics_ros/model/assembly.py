@@ -23,7 +23,7 @@ from robot_dynamics_ros.kernels.types import Floats, Ints
 from robot_dynamics_ros.model.couplings import Couplings, resolve
 from robot_dynamics_ros.model.drives import check_static, friction_table, rotor_rows
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Row
-from robot_dynamics_ros.model.inertia import Array, InertiaSum
+from robot_dynamics_ros.model.inertia import Array, InertiaSum, real_numbers
 from robot_dynamics_ros.model.packed import (
     LinkFrame,
     PackedModel,
@@ -35,6 +35,7 @@ from robot_dynamics_ros.model.packed import (
 from robot_dynamics_ros.model.urdf import Description, Joint
 
 _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+_NOISE = 1e-15  # of directions, and of metres
 
 
 def assemble(
@@ -117,16 +118,22 @@ def _place(description: Description, couplings: Couplings) -> tuple[dict[str, Li
         row = couplings.rows.get(joint.name, Row({}))
         if row.offset != 0.0:
             rotation, position = _moved(joint, row.offset, rotation, position)
+        rotation, position = _without_noise(rotation), _without_noise(position)
         if not row.factors:
             frames[joint.child] = LinkFrame(parent.body, rotation, position)
             continue
         aligned = _frame_along(joint.axis)
         frames[joint.child] = LinkFrame(len(moving), aligned.T, np.zeros(3))
-        placements.append(np.concatenate([(rotation @ aligned).ravel(), position]))
+        placements.append(np.concatenate([_without_noise(rotation @ aligned).ravel(), position]))
         moving.append(joint)
     bodies = np.zeros((len(moving), BODY_SIZE))
     bodies[:, :MASS] = np.array(placements).reshape(len(moving), MASS)
     return frames, moving, bodies
+
+
+def _without_noise(array: Array) -> Array:
+    """Zero for what is no more than rounding, as cos(pi / 2): kernels made for one robot leave zeros out."""
+    return np.where(np.abs(array) < _NOISE, 0.0, array)
 
 
 def _frame_along(axis: Array) -> Array:
@@ -189,11 +196,8 @@ def _limits(description: Description, names: Sequence[str]) -> Floats:
 def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Floats:
     if gravity is None:
         return np.array(_STANDARD_GRAVITY) if dynamics.gravity is None else dynamics.gravity.copy()
-    try:
-        vector = np.array(gravity, dtype=np.float64)
-    except (TypeError, ValueError):
-        vector = np.empty(0)
-    if vector.shape != (3,) or not np.isfinite(vector).all():
+    vector = real_numbers(gravity)
+    if vector is None or vector.shape != (3,) or not np.isfinite(vector).all():
         raise RobotModelError(f"gravity: {gravity!r} is not three finite numbers. Cure: give x, y, z in m/s^2")
     return vector
 

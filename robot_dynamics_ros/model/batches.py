@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -33,12 +32,11 @@ def _pool(process: int) -> ThreadPoolExecutor:
 
 def spread_over(
     function: Callable[..., int],
-    robot: Sequence[Any],
     batch: tuple[int, ...],
     arguments: Mapping[str, Floats],
     results: Sequence[Floats],
 ) -> int:
-    """Call ``function(*robot, *arguments, *results)`` for every state of ``batch``, on all cores.
+    """Call ``function(*arguments, *results)`` for every state of ``batch``, on all cores.
 
     Arguments are repeated over the axes of ``batch`` that they lack; results are C-contiguous and have
     them all. Returns the function's status, OK, or else the least: one that counts states from the first.
@@ -48,11 +46,11 @@ def spread_over(
     arrays += [result.reshape((count, *result.shape[len(batch) :])) for result in results]
     parts = min(cores(), count // _LEAST)
     if parts < 2:
-        return function(*robot, *arrays)
+        return function(*arrays)
     size = -(-count // parts // _BLOCK) * _BLOCK
 
     def run(start: int) -> int:
-        status = function(*robot, *(array[start : start + size] for array in arrays))
+        status = function(*(array[start : start + size] for array in arrays))
         return status if status == OK else status + start * arrays[0].shape[1]
 
     return min((status for status in _pool(os.getpid()).map(run, range(0, count, size)) if status != OK), default=OK)
@@ -61,5 +59,6 @@ def spread_over(
 def _in_a_row(array: Floats, batch: tuple[int, ...], axes: int, count: int) -> Floats:
     own = array.shape[array.ndim - axes :]
     if array.shape != batch + own:
-        array = np.ascontiguousarray(np.broadcast_to(array, batch + own))
+        # A copy even where the view is contiguous: views are read-only, and numba would compile for that.
+        array = np.array(np.broadcast_to(array, batch + own), order="C")
     return array.reshape((count, *own))

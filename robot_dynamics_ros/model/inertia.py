@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -101,8 +102,17 @@ def payload_inertial(mass: float, com: ArrayLike, inertia: ArrayLike, where: str
 
 def _finite(value: ArrayLike) -> Array:
     """``value`` as an array, an empty one where it is anything but finite real numbers."""
+    array = real_numbers(value)
+    return array if array is not None and np.isfinite(array).all() else np.empty(0)
+
+
+def real_numbers(value: ArrayLike) -> Array | None:
+    """Real numbers of any kind as a new float64 array in C order, None for all else."""
     try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.empty(0)
-    return array if np.isfinite(array).all() else np.empty(0)
+        given = np.asarray(value)
+        # NumPy would read numbers out of text and dates, and nan out of None.
+        if given.dtype.kind in "fiub" or (given.dtype.kind == "O" and all(isinstance(x, Real) for x in given.flat)):
+            return np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return None

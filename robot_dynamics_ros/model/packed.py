@@ -98,7 +98,7 @@ def with_payload(packed: PackedModel, link: str, inertial: Inertial) -> PackedMo
 
     Only numbers differ. Raises RobotModelError for a link that the robot does not have.
     """
-    frame = packed.frames.get(link)
+    frame = packed.frames.get(link) if isinstance(link, str) else None
     if frame is None:
         raise RobotModelError(f'payload: no link "{link}". Cure: use one of {", ".join(packed.frames)}')
     numbers = packed.numbers.copy()

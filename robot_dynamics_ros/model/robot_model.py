@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels import entries
 from robot_dynamics_ros.kernels.compilation import mark_compiled
-from robot_dynamics_ros.kernels.entries import GENERAL, OK, SINGULAR, Kernels
+from robot_dynamics_ros.kernels.entries import OK, SINGULAR
+from robot_dynamics_ros.kernels.general import GeneralKernels, Kernel
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.model.arguments import common_shape, numbers, wrenches_on_bodies
@@ -25,7 +26,7 @@ from robot_dynamics_ros.model.inertia import payload_inertial
 from robot_dynamics_ros.model.packed import PackedModel, with_payload
 from robot_dynamics_ros.model.urdf import parse_urdf
 
-# Looked at before numba does, which takes an array of the other byte order for this one once it has seen a subclass.
+# Looked at before numba does: once it has seen an array out of alignment, it takes the other byte order for this one.
 _FLOAT64 = np.dtype(np.float64)
 
 Wrenches = Mapping[str, ArrayLike]
@@ -53,7 +54,7 @@ class RobotModel:
 
     name: str
     packed: PackedModel
-    kernels: Kernels = GENERAL
+    kernels: GeneralKernels
 
     @classmethod
     def from_urdf_file(
@@ -122,7 +123,8 @@ class RobotModel:
     ) -> RobotModel:
         description = parse_urdf(text, source, strict=strict)
         extra = DynamicsFile() if dynamics is None else read_dynamics_file(dynamics)
-        return cls(description.name, assemble(description, extra, gravity, joints, locked, strict))
+        packed = assemble(description, extra, gravity, joints, locked, strict)
+        return cls(description.name, packed, GeneralKernels(packed.structure, packed.numbers))
 
     def with_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> RobotModel:
         """Return this model with a payload on ``link``, in place of the one it has; nothing is recompiled.
@@ -130,7 +132,20 @@ class RobotModel:
         Mass (kg), centre of mass (3,) (m) and inertia at it, (3, 3) or ixx ixy ixz iyy iyz izz (kg m^2), in
         the link's axes. Raises RobotModelError for an unknown link and for values that no body can have.
         """
-        return dataclasses.replace(self, packed=with_payload(self.packed, link, payload_inertial(mass, com, inertia)))
+        packed = with_payload(self.packed, link, payload_inertial(mass, com, inertia))
+        return dataclasses.replace(self, packed=packed, kernels=self.kernels.with_numbers(packed.numbers))
+
+    def customised(self) -> RobotModel:
+        """Return this model with kernels that are generated and compiled for this robot: Craig 6.13.
+
+        Inverse and forward dynamics, gravity torque and mass matrix become faster, many states at once by far.
+        Each is compiled at its first call or in ``warm_up``, which takes from seconds to a minute, and is kept
+        for the next start. The numbers agree with the general kernels' to rounding.
+        """
+        # Here, so that a model that is not customised does not wait for it.
+        from robot_dynamics_ros.codegen.customised_kernels import CustomisedKernels
+
+        return dataclasses.replace(self, kernels=CustomisedKernels(self.packed.structure, self.packed.numbers))
 
     @cached_property
     def n(self) -> int:
@@ -204,13 +219,13 @@ class RobotModel:
         ``external_wrenches`` maps a link to the force and moment (..., 6) that act on it, at its frame's
         origin, in its axes. Craig (6.45)-(6.53); rotors Tsai (9.157).
         """
-        if external_wrenches:
-            return self._run(entries.inverse_dynamics_under_wrenches, (self.n,), external_wrenches, q=q, qd=qd, qdd=qdd)
+        if external_wrenches is not None:
+            tied = self._tied(entries.inverse_dynamics_under_wrenches)
+            return self._run(tied, (self.n,), external_wrenches, q=q, qd=qd, qdd=qdd)
         tau = np.empty(self.n)
         try:
-            p = self.packed
             plain = q.dtype is qd.dtype is qdd.dtype is _FLOAT64  # type: ignore[union-attr]
-            if plain and self.kernels.inverse_dynamics(p.structure, p.numbers, q, qd, qdd, tau) == OK:
+            if plain and self.kernels.inverse_dynamics(q, qd, qdd, tau) == OK:
                 return tau
         except (AttributeError, TypeError):  # not plain arrays of one state
             pass
@@ -230,13 +245,13 @@ class RobotModel:
         """
         if self.packed.massless_ends:
             self.require_mass()
-        if external_wrenches:
-            return self._run(entries.forward_dynamics_under_wrenches, (self.n,), external_wrenches, q=q, qd=qd, tau=tau)
+        if external_wrenches is not None:
+            tied = self._tied(entries.forward_dynamics_under_wrenches)
+            return self._run(tied, (self.n,), external_wrenches, q=q, qd=qd, tau=tau)
         qdd = np.empty(self.n)
         try:
-            p = self.packed
             plain = q.dtype is qd.dtype is tau.dtype is _FLOAT64  # type: ignore[union-attr]
-            if plain and self.kernels.forward_dynamics(p.structure, p.numbers, q, qd, tau, qdd) == OK:
+            if plain and self.kernels.forward_dynamics(q, qd, tau, qdd) == OK:
                 return qdd
         except (AttributeError, TypeError):
             pass
@@ -246,12 +261,11 @@ class RobotModel:
         """Mass matrix M(q) (..., n, n) with rotors, Craig (6.59), by composite bodies."""
         matrix = np.empty((self.n, self.n))
         try:
-            plain = q.dtype is _FLOAT64  # type: ignore[union-attr]
-            if plain and self.kernels.mass_matrix(self.packed.structure, self.packed.numbers, q, matrix) == OK:
+            if q.dtype is _FLOAT64 and self.kernels.mass_matrix(q, matrix) == OK:  # type: ignore[union-attr]
                 return matrix
         except (AttributeError, TypeError):
             pass
-        return self._run(entries.mass_matrix_batch, (self.n, self.n), q=q)
+        return self._run(self._tied(entries.mass_matrix_batch), (self.n, self.n), q=q)
 
     def bias_torque(self, q: ArrayLike, qd: ArrayLike) -> Floats:
         """Torque (..., n) without acceleration: V(q, qd) + G(q) of Craig (6.59)."""
@@ -261,8 +275,7 @@ class RobotModel:
         """Torque (..., n) that holds the robot still against gravity: G(q) of Craig (6.59)."""
         tau = np.empty(self.n)
         try:
-            plain = q.dtype is _FLOAT64  # type: ignore[union-attr]
-            if plain and self.kernels.gravity_torque(self.packed.structure, self.packed.numbers, q, tau) == OK:
+            if q.dtype is _FLOAT64 and self.kernels.gravity_torque(q, tau) == OK:  # type: ignore[union-attr]
                 return tau
         except (AttributeError, TypeError):
             pass
@@ -276,16 +289,15 @@ class RobotModel:
         n = self.n
         dq, dqd = np.empty((n, n)), np.empty((n, n))
         try:
-            p = self.packed
             plain = q.dtype is qd.dtype is qdd.dtype is _FLOAT64  # type: ignore[union-attr]
-            if plain and self.kernels.inverse_dynamics_derivatives(p.structure, p.numbers, q, qd, qdd, dq, dqd) == OK:
+            if plain and self.kernels.inverse_dynamics_derivatives(q, qd, qdd, dq, dqd) == OK:
                 return dq, dqd
         except (AttributeError, TypeError):
             pass
         arguments = self._numbers(q=q, qd=qd, qdd=qdd)
         batch = common_shape(arguments)
         dq, dqd = np.empty((*batch, n, n)), np.empty((*batch, n, n))
-        spread_over(entries.inverse_dynamics_derivatives_batch, self._robot, batch, arguments, (dq, dqd))
+        spread_over(self._tied(entries.inverse_dynamics_derivatives_batch), batch, arguments, (dq, dqd))
         return dq, dqd
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
@@ -300,7 +312,7 @@ class RobotModel:
 
         At rest Coulomb friction is whatever holds the joint: 0 here. Craig (6.110)-(6.114).
         """
-        return self._run(entries.friction_batch, (self.n,), extra=(self.packed.friction,), q=q, qd=qd)
+        return self._run(self._tied(entries.friction_batch, self.packed.friction), (self.n,), q=q, qd=qd)
 
     def joint_reactions(
         self,
@@ -315,9 +327,9 @@ class RobotModel:
         part is the joint's torque less its rotor's; coupled joints as if each were driven at the joint.
         """
         loads = self._run(
-            entries.joint_loads_batch,
+            self._tied(entries.joint_loads_batch),
             (len(self.moving_joints), 6),
-            external_wrenches or {},
+            {} if external_wrenches is None else external_wrenches,
             q=q,
             qd=qd,
             qdd=qdd,
@@ -329,33 +341,32 @@ class RobotModel:
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """Y (..., n, parameters) with inverse_dynamics = Y inertial_parameters, Spong (9.116)."""
         count = PARAMETERS * len(self.moving_joints) + len(self.packed.rotor_names)
-        columns = self._run(
-            entries.regressor_batch, (count, self.n), extra=(self.packed.link_rotations,), q=q, qd=qd, qdd=qdd
-        )
+        tied = self._tied(entries.regressor_batch, self.packed.link_rotations)
+        columns = self._run(tied, (count, self.n), q=q, qd=qd, qdd=qdd)
         return np.swapaxes(columns, -1, -2).copy()
 
     def link_pose(self, q: ArrayLike, link: str) -> Floats:
         """Pose (..., 4, 4) of a link's frame in the root frame. RobotDynamicsError for an unknown link."""
-        return self._run(entries.link_pose_batch, (4, 4), extra=self._link(link), q=q)
+        return self._run(self._tied(entries.link_pose_batch, *self._link(link)), (4, 4), q=q)
 
     def jacobian(self, q: ArrayLike, link: str) -> Floats:
         """Jacobian (..., 6, n) of a link: velocity of its frame's origin, then angular velocity, in root axes.
 
         Craig chapter 5. RobotDynamicsError for an unknown link.
         """
-        return self._run(entries.jacobian_batch, (6, self.n), extra=self._link(link), q=q)
+        return self._run(self._tied(entries.jacobian_batch, *self._link(link)), (6, self.n), q=q)
 
     def jacobian_dot_qd(self, q: ArrayLike, qd: ArrayLike, link: str) -> Floats:
         """dJ/dt qd (..., 6): the acceleration of the link's origin, then angular, while qdd = 0, in root axes."""
-        return self._run(entries.jacobian_dot_qd_batch, (6,), extra=self._link(link), q=q, qd=qd)
+        return self._run(self._tied(entries.jacobian_dot_qd_batch, *self._link(link)), (6,), q=q, qd=qd)
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
         """Kinetic energy (...) (J) of bodies and rotors: 1/2 qd^T M qd, Craig (6.71)."""
-        return self._run(entries.kinetic_energy_batch, (), q=q, qd=qd)[()]
+        return self._run(self._tied(entries.kinetic_energy_batch), (), q=q, qd=qd)[()]
 
     def potential_energy(self, q: ArrayLike) -> Floats:
         """Potential energy (...) (J) of the moving bodies: -sum m g . c, with c from the root frame's origin."""
-        return self._run(entries.potential_energy_batch, (), q=q)[()]
+        return self._run(self._tied(entries.potential_energy_batch), (), q=q)[()]
 
     def warm_up(self) -> None:
         """Compile, or load from the cache, what a controller calls; without it the first calls do."""
@@ -395,12 +406,11 @@ class RobotModel:
     def _zeros(self) -> Floats:
         return np.zeros(self.n)
 
-    @property
-    def _robot(self) -> tuple[Any, ...]:
-        return self.packed.structure, self.packed.numbers
+    def _tied(self, function: Kernel, *extra: Any) -> Kernel:
+        return partial(function, self.packed.structure, self.packed.numbers, *extra)
 
     def _link(self, link: str) -> tuple[int, Floats]:
-        frame = self.packed.frames.get(link)
+        frame = self.packed.frames.get(link) if isinstance(link, str) else None
         if frame is None:
             raise RobotDynamicsError(f'no link "{link}". Cure: use one of {", ".join(self.link_names)}')
         return frame.body, np.concatenate([frame.rotation.ravel(), frame.position])
@@ -410,11 +420,9 @@ class RobotModel:
 
     def _run(
         self,
-        function: Any,
+        function: Kernel,
         shape: tuple[int, ...],
         wrenches: Wrenches | None = None,
-        *,
-        extra: tuple[Any, ...] = (),
         **vectors: ArrayLike,
     ) -> Floats:
         """Evaluate a batch kernel with one result of ``shape`` a state, one state or many."""
@@ -423,13 +431,14 @@ class RobotModel:
             arguments["external_wrenches"] = self.body_wrenches(wrenches)
         batch = common_shape(arguments)
         result = np.empty((*batch, *shape))
-        status = spread_over(function, (*self._robot, *extra), batch, arguments, (result,))
+        status = spread_over(function, batch, arguments, (result,))
         if status >= SINGULAR:
             state, joint = divmod(status - SINGULAR, self.n)
             q = np.broadcast_to(arguments["q"], (*batch, self.n)).reshape(-1, self.n)[state]
+            cure = "give the links beyond it mass and inertia" if np.isfinite(q).all() else "give finite positions"
             raise RobotModelError(
                 f'robot "{self.name}": the mass matrix is not positive definite at joint '
-                f'"{self.joint_names[joint]}", position {q.tolist()}. Cure: give the links beyond it mass and inertia'
+                f'"{self.joint_names[joint]}", q = {q.tolist()}. Cure: {cure}'
             )
         return result
 

@@ -1,14 +1,20 @@
 """Kernels with and without numba, and where their compiled form is kept. Each case is a process of its own."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.codegen.blocks import batch_source
+from robot_dynamics_ros.codegen.straight_line import function_source
+from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, trace_algorithm
+from robot_dynamics_ros.kernels import compilation
 
 ROOT = Path(__file__).resolve().parents[2]
 PANDA = ROOT / "urdf" / "panda.urdf"
@@ -24,7 +30,7 @@ def run(code: str, package_parent: Path = ROOT, **environment: str) -> subproces
     return subprocess.run(
         [sys.executable, "-c", code],
         cwd=package_parent,
-        env={**os.environ, "PYTHONPATH": str(package_parent), **environment},
+        env={**os.environ, "NUMBA_DISABLE_JIT": "0", "PYTHONPATH": str(package_parent), **environment},
         capture_output=True,
         text=True,
         check=True,
@@ -58,12 +64,105 @@ def test_an_edit_in_any_kernel_file_leads_to_another_cache(tmp_path: Path) -> No
     shutil.copytree(ROOT / "robot_dynamics_ros", package, ignore=shutil.ignore_patterns("__pycache__"))
     folders = [run(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache")).stdout]
     assert folders == [run(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache")).stdout]
-    for file in ("kernels/vectors.py", "simulation/stick_slip.py"):
+    for file in ("kernels/vectors.py", "simulation/stick_slip.py", "codegen/sines.py"):
         with (package / file).open("a", encoding="utf-8") as source:
             source.write("\nADDED = 1\n")
         folders.append(run(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache")).stdout)
-    assert len(set(folders)) == 3
+    assert len(set(folders)) == 4
     assert all(folder.startswith(str(tmp_path / "cache")) for folder in folders)
+
+
+def test_no_file_with_kernels_is_overlooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever in the package a kernel stands, an edit changes the hash."""
+    package = tmp_path / "robot_dynamics_ros"
+    shutil.copytree(ROOT / "robot_dynamics_ros", package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(compilation, "_PACKAGE", package)
+    hashes = {compilation._source_hash.__wrapped__()}
+    files = [
+        file
+        for file in sorted(package.rglob("*.py"))
+        if re.search(r"^ *@(kernel|inlined|batch_kernel)\b", file.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert {"newton_euler.py", "sines.py", "stick_slip.py"} <= {file.name for file in files}
+    for file in files:
+        file.write_bytes(file.read_bytes() + b"\nADDED = 1\n")
+        hashes.add(compilation._source_hash.__wrapped__())
+    assert len(hashes) == 1 + len(files)
+
+
+def test_generated_code_uses_only_hashed_code() -> None:
+    """Generated files are named by their text: what they import must be in the hash, or come from outside."""
+    panda = RobotModel.from_urdf_file(PANDA).packed
+    for algorithm in (INVERSE_DYNAMICS, FORWARD_DYNAMICS):
+        program = trace_algorithm(algorithm, panda.structure, panda.numbers)
+        assert program is not None
+        for source in (function_source(program), batch_source(program)):
+            for module in re.findall(r"^ *(?:from|import) +(\S+)", source, re.MULTILINE):
+                folder = module.split(".")[1] if module.startswith("robot_dynamics_ros.") else module
+                assert folder in {"math", "numpy", *compilation._KERNEL_FOLDERS}
+
+
+ONLY_FOR = """
+import numpy as np
+from robot_dynamics_ros.kernels.compilation import COMPILED, only_for
+from small import add
+
+strict = only_for(add, "int64(int64[::1], float64[::1], float64[:,::1])")
+whole, vector, matrix = np.array([4, 5]), np.array([1.0, 2.0]), np.zeros((2, 2))
+print(COMPILED, strict(whole, vector, matrix), matrix[0, 0])
+read_only = vector.copy()
+read_only.flags.writeable = False
+unaligned = np.ndarray(2, float, bytearray(17), 1)
+kinds = ["f4", ">f8", "i8", "u8", "c16", "O", "?", "M8[s]"]
+strided = [np.repeat(vector, 2)[::2], vector[::-1], np.broadcast_to(1.0, (2,))]
+numbers = [None, 1.0, 1, [1.0, 2.0], (1.0, 2.0), "12", {}, np.float64(1.0), np.array(1.0), matrix, matrix[:1]]
+refused = [(whole, odd, matrix) for odd in [*map(vector.astype, kinds), *strided, read_only, unaligned, *numbers]]
+refused += [(odd, vector, matrix) for odd in (vector, whole.astype("i4"), np.repeat(whole, 2)[::2])]
+refused += [(whole, vector, odd) for odd in (vector, np.zeros((2, 2), order="F"), np.zeros((4, 4))[::2, ::2])]
+refused += [(), (whole, vector), (whole, vector, matrix, matrix)]
+for arguments in refused:
+    try:
+        strict(*arguments)
+    except TypeError:
+        continue
+    print("let through:", arguments)
+print(len(getattr(add, "signatures", [1])))
+"""
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_only_for_refuses_other_types(compiled: bool, tmp_path: Path) -> None:
+    """The same with and without numba, and nothing is compiled for them."""
+    (tmp_path / "small.py").write_text(
+        """
+from robot_dynamics_ros.kernels.compilation import kernel
+
+@kernel
+def add(whole, vector, matrix):
+    matrix[0, 0] = vector[0] + vector[1]
+    return whole[0] + whole[1]
+"""
+    )
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    result = run(ONLY_FOR, PYTHONPATH=path, NUMBA_DISABLE_JIT="0" if compiled else "1", NUMBA_CACHE_DIR=str(tmp_path))
+    assert result.stdout.split() == [str(compiled), "9", "3.0", "1"]
+
+
+def test_importing_the_package_waits_for_nothing() -> None:
+    """What takes long to import comes with RobotModel, and ROS and plots not even then."""
+    code = """
+import sys
+def heavy():
+    names = {name.split(".")[0] for name in {*sys.modules} - before}
+    return sorted(names & {"numba", "scipy", "matplotlib", "rclpy", "urdf_parser_py"})
+before = {*sys.modules}
+import robot_dynamics_ros
+print(heavy(), "RobotModel" in dir(robot_dynamics_ros))
+from robot_dynamics_ros import *
+from robot_dynamics_ros.model import RobotModel as the_same
+print(RobotModel is the_same, {"matplotlib", "rclpy"} & {*heavy()})
+"""
+    assert run(code).stdout.splitlines() == ["[] True", "True set()"]
 
 
 def test_the_first_run_is_announced_until_it_has_finished(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from comparing import assert_close
 from hypothesis import given
 from pinocchio_peer import Peer
+from robots_with_drives import Robot, robots, size, state
 
 from robot_dynamics_ros import RobotModel
 
@@ -92,3 +93,21 @@ def test_gravity_torque_is_the_gradient_of_the_potential(arm: arms.Arm) -> None:
     rise = model.potential_energy(q) - model.potential_energy(np.zeros(model.n))
     expected = peer.potential_energy(q) - peer.potential_energy(np.zeros(model.n))
     assert rise == pytest.approx(expected, abs=1e-11 * size)
+
+
+@given(robot=robots())
+def test_any_robot(robot: Robot) -> None:
+    """Symmetric, positive definite, and dtau/dqdd, with couplings and rotors too."""
+    model = robot.model(gravity=[0, 0, 0])
+    q = state(robot, model.n)[0]
+    m, rest = model.mass_matrix(q), np.zeros(model.n)
+    # Under couplings both triangles are sums of the same terms, in another order.
+    assert_close(m, m.T, 1e-14)
+    assert np.linalg.eigvalsh(m).min() > 0.0
+    columns = [model.inverse_dynamics(q, rest, unit) for unit in np.eye(model.n)]
+    assert_close(m, np.array(columns).T, 1e-12)
+    # The torque is affine in the acceleration, so that a difference over any step is the derivative.
+    _, qd, qdd = state(robot, model.n)
+    whole = robot.model()
+    steps = [whole.inverse_dynamics(q, qd, qdd + e) - whole.inverse_dynamics(q, qd, qdd - e) for e in np.eye(model.n)]
+    assert_close(m, np.array(steps).T / 2.0, 1e-12, size(whole, q, qd, qdd))

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from comparing import assert_close
 from hypothesis import given
+from hypothesis import strategies as st
 from pinocchio_peer import Peer
+from robots_with_drives import Robot, robots, size, state, wrenches
 
 from robot_dynamics_ros import RobotModel
 
@@ -70,3 +72,22 @@ def test_undoes_inverse_dynamics_of_shipped_robots(
     for q, qd, qdd in zip(*arms.states(5, model.n, 50), strict=True):
         again = model.forward_dynamics(q, qd, model.inverse_dynamics(q, qd, qdd))
         assert np.abs(again - qdd).max() < 1e-9
+
+
+@given(robot=robots(), loaded=st.booleans())
+def test_inverse_and_forward_dynamics_undo_each_other(robot: Robot, loaded: bool) -> None:
+    """With couplings, rotors, payload and wrenches.
+
+    Torques come back to rounding; an acceleration's error is that of the torque times M^-1.
+    """
+    model = robot.model()
+    q, qd, qdd = state(robot, model.n)
+    loads = wrenches(robot) if loaded else None
+    tau = model.inverse_dynamics(q, qd, qdd, loads)
+    scale = size(model, q, qd, qdd) + float(np.abs(tau).max())
+    m = model.mass_matrix(q)
+    gain = float(np.abs(np.linalg.inv(m)).sum(axis=1).max())
+    found = model.forward_dynamics(q, qd, tau, loads)
+    assert_close(found, qdd, 1e-12 * max(1.0, gain * scale))
+    again = model.inverse_dynamics(q, qd, found, loads)
+    assert_close(again, tau, 1e-12, scale + float(np.max(np.abs(m) @ np.abs(found))))

@@ -11,6 +11,7 @@ from comparing import assert_close
 from hypothesis import given
 from hypothesis import strategies as st
 from pinocchio_peer import Peer
+from robots_with_drives import Robot, robots, size, state, wrenches
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 
@@ -122,3 +123,39 @@ def test_length_of_the_axis_does_not_matter() -> None:
     q, qd, qdd = (x[0] for x in arms.states(8, 3, 1))
     expected = RobotModel.from_urdf(arm.urdf).inverse_dynamics(q, qd, qdd)
     assert_close(RobotModel.from_urdf(longer.urdf).inverse_dynamics(q, qd, qdd), expected, 1e-13)
+
+
+@given(robot=robots())
+def test_terms_of_any_robots_torque(robot: Robot) -> None:
+    """Linear in the accelerations and in gravity, quadratic in the rates; couplings and rotors included."""
+    model = robot.model()
+    q, qd, qdd = state(robot, model.n)
+    rest, scale = np.zeros(model.n), size(model, q, qd, qdd)
+    bias, gravity = model.bias_torque(q, qd), model.gravity_torque(q)
+    assert_close(bias, model.inverse_dynamics(q, qd, rest), 1e-13, scale)
+    assert_close(gravity, model.inverse_dynamics(q, rest, rest), 1e-13, scale)
+    forward, backward, twice = (model.bias_torque(q, k * qd) - gravity for k in (1.0, -1.0, 2.0))
+    assert_close(backward, forward, 1e-12, scale)
+    assert_close(twice, 4.0 * forward, 1e-12, 4.0 * scale)
+    inertial = model.mass_matrix(q) @ qdd
+    assert_close(model.inverse_dynamics(q, qd, qdd), inertial + bias, 1e-12, scale)
+    assert_close(model.inverse_dynamics(q, qd, -2.0 * qdd), -2.0 * inertial + bias, 1e-12, 2.0 * scale)
+    unit = [robot.model(gravity=direction).gravity_torque(q) for direction in np.eye(3).tolist()]
+    assert_close(gravity, np.array(unit).T @ robot.gravity, 1e-12, 10.0 * float(np.abs(unit).max()))
+    assert_close(robot.model(gravity=[0, 0, 0]).gravity_torque(q), rest, 0.0)
+
+
+@given(robot=robots())
+def test_wrenches_do_virtual_work(robot: Robot) -> None:
+    """Wrenches take J^T w off the torque, with w turned into the root's axes (Craig 5.9)."""
+    model = robot.model()
+    q, qd, qdd = state(robot, model.n)
+    loads = wrenches(robot)
+    expected = model.inverse_dynamics(q, qd, qdd)
+    scale = size(model, q, qd, qdd)
+    for link, wrench in loads.items():
+        turn = model.link_pose(q, link)[:3, :3]
+        work = model.jacobian(q, link).T @ np.concatenate([turn @ wrench[:3], turn @ wrench[3:]])
+        expected = expected - work
+        scale += 20.0 * float(np.abs(model.jacobian(q, link)).sum())
+    assert_close(model.inverse_dynamics(q, qd, qdd, external_wrenches=loads), expected, 1e-12, scale)

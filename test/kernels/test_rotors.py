@@ -11,8 +11,10 @@ import pytest
 import yaml
 from comparing import assert_close
 from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pinocchio_peer import Peer
+from robots_with_drives import Robot, load, robots, size, state, stride
 
 from robot_dynamics_ros import RobotModel
 
@@ -144,3 +146,82 @@ def test_rotor_of_a_locked_joint_rests_on_its_carrier(folder: Path) -> None:
     q, qd, qdd = (x[0] for x in arms.states(6, 2, 1))
     with_rotor, without = _load(folder, arm, rotor, **choice), RobotModel.from_urdf(arm.urdf, **choice)
     assert_close(with_rotor.inverse_dynamics(q, qd, qdd), without.inverse_dynamics(q, qd, qdd), 1e-14)
+
+
+# --- Rotors of the general form, on any robot
+
+
+@given(robot=robots())
+def test_rotors_are_bodies_coupled_by_a_row(robot: Robot) -> None:
+    """Each rotor as a link of its own URDF joint, which our own couplings then tie to what drives it.
+
+    Its mass and its inertia across the axis leave the carrier with it; both stand still in the carrier, so
+    that nothing changes by the way the numbers are shared out.
+    """
+    if not robot.rotors:
+        return
+    model = robot.model()
+    content = robot.dynamics
+    content["rotors"] = []
+    content["joints"] = {}
+    content.pop("payload", None)  # a link of the explicit tree
+    rows = {f"spin_{k}": dict(rotor.ratio) for k, rotor in enumerate(robot.rotors)}
+    content["couplings"] = {**robot.rows, **rows}
+    explicit = load(robot.tree, content)
+    assert explicit.joint_names == model.joint_names
+    q, qd, qdd = state(robot, model.n)
+    scale = size(model, q, qd, qdd)
+    assert_close(explicit.mass_matrix(q), model.mass_matrix(q), 1e-12)
+    tau, bias = model.inverse_dynamics(q, qd, qdd), model.bias_torque(q, qd)
+    assert_close(explicit.inverse_dynamics(q, qd, qdd), tau, 1e-11, scale)
+    assert_close(explicit.bias_torque(q, qd), bias, 1e-11, scale)
+    assert_close(explicit.gravity_torque(q), model.gravity_torque(q), 1e-11, scale)
+    gain = float(np.abs(np.linalg.inv(model.mass_matrix(q))).sum(axis=1).max())
+    assert_close(explicit.forward_dynamics(q, qd, tau), qdd, 1e-11 * max(1.0, gain * scale))
+    assert explicit.kinetic_energy(q, qd) == pytest.approx(model.kinetic_energy(q, qd), rel=1e-11)
+    rate = stride(robot, model.joint_names, rotors=True)
+    for got, expected in zip(
+        explicit.inverse_dynamics_derivatives(q, qd, qdd), model.inverse_dynamics_derivatives(q, qd, qdd), strict=True
+    ):
+        assert_close(got, expected, 1e-11, rate * scale)
+
+
+@given(robot=robots(coupled=False, rotors=False), data=st.data())
+def test_rotors_on_what_does_not_turn_are_pinocchios_armature(robot: Robot, data: st.DataObject) -> None:
+    """On the base, on links that are fixed to it, on links that only slide, or without carrier."""
+    arm = robot.arm
+    resting = ["none", arm.links[0].name]
+    for joint in arm.joints:
+        if joint.parent in resting and joint.type in ("fixed", "prismatic"):
+            resting.append(joint.child)
+    rng = np.random.default_rng(robot.seed)
+    rotors = []
+    armature = dict.fromkeys(arm.movable, 0.0)
+    for _ in range(data.draw(st.integers(1, 6))):
+        inertia, ratio, joint_name = rng.uniform(1e-5, 1e-4), rng.uniform(-100, 100), str(rng.choice(arm.movable))
+        armature[joint_name] += inertia * ratio**2
+        axis, carrier = rng.standard_normal(3).tolist(), data.draw(st.sampled_from(resting))
+        rotors.append(
+            {"carrier": carrier, "axis": axis, "inertia": float(inertia), "ratio": {joint_name: float(ratio)}}
+        )
+    model = load(arm, {**robot.dynamics, "rotors": rotors})
+    peer = Peer(robot.tree.urdf, model.joint_names, robot.gravity)
+    peer.set_armature(armature)
+    q, qd, qdd = state(robot, model.n)
+    scale = size(model, q, qd, qdd)
+    assert_close(model.mass_matrix(q), peer.crba(q), 1e-12)
+    assert_close(model.inverse_dynamics(q, qd, qdd), peer.rnea(q, qd, qdd), 1e-12, scale)
+    gain = float(np.abs(np.linalg.inv(peer.crba(q))).sum(axis=1).max())
+    assert_close(model.forward_dynamics(q, qd, qdd), peer.aba(q, qd, qdd), 1e-12 * max(1.0, gain * scale))
+
+
+def test_rotor_driven_by_several_joints() -> None:
+    """A differential: I r r^T on the mass matrix, where the carrier does not turn."""
+    arm = arms.random_arm(np.random.default_rng(5), [0, 1, 2], ["revolute", "prismatic", "continuous"])
+    ratio = dict(zip(arm.movable, (30.0, -50.0, 7.0), strict=True))
+    rotor = {"carrier": "none", "inertia": 2e-4, "ratio": ratio}
+    q, qd, _ = (x[0] for x in arms.states(5, 3, 1))
+    with_rotor, without = load(arm, {"rotors": [rotor]}), RobotModel.from_urdf(arm.urdf)
+    r = np.array(list(ratio.values()))
+    assert_close(with_rotor.mass_matrix(q) - without.mass_matrix(q), 2e-4 * np.outer(r, r), 1e-13)
+    assert_close(with_rotor.bias_torque(q, qd), without.bias_torque(q, qd), 1e-13, 100.0)

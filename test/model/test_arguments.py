@@ -1,110 +1,321 @@
-"""What the methods of RobotModel accept and refuse as vectors."""
+"""Whatever the methods of RobotModel are given: the right result, or an error that says what was expected.
 
-from collections.abc import Callable
+Compiled code reads nothing outside its arrays, and nothing is compiled for an odd argument: a compiler inside a
+control cycle would stop it for seconds. `test/kernels/test_bounds.py` runs this file with bounds checked.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import arms
+import hypothesis.extra.numpy as npst
 import numpy as np
 import pytest
 from comparing import assert_close
-from numpy.typing import NDArray
+from hypothesis import given
+from hypothesis import strategies as st
+from odd_arguments import FORMS, NONSENSE, plain
 
-from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.kernels.newton_euler import newton_euler
+from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
+from robot_dynamics_ros.kernels.compilation import COMPILED
 
-Array = NDArray[np.float64]
+pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 ARM = arms.random_arm(np.random.default_rng(3), [0, 1, 2], ["revolute", "prismatic", "continuous"])
+MODEL = RobotModel.from_urdf(ARM.urdf)
+LINK = MODEL.link_names[2]
+WRENCH = {LINK: [1.0, -2.0, 3.0, 0.5, 0.0, -1.0]}
 
-
-@pytest.mark.parametrize("form", [list, tuple, np.float32, np.asfortranarray, "strided", "integers"])
-def test_vectors_of_other_types_are_converted(form: Any) -> None:
-    model = RobotModel.from_urdf(ARM.urdf)
-    # Small integers are exact in every one of these types.
-    q, qd, qdd = np.array([1.0, -2.0, 3.0]), np.array([2.0, 1.0, -1.0]), np.array([0.0, 4.0, 1.0])
-    expected = model.inverse_dynamics(q, qd, qdd)
-    if form == "strided":
-        given: list[Any] = [np.repeat(x, 2)[::2] for x in (q, qd, qdd)]
-    elif form == "integers":
-        given = [x.astype(np.int64) for x in (q, qd, qdd)]
-    else:
-        given = [form(x) for x in (q, qd, qdd)]
-    assert_close(model.inverse_dynamics(given[0], given[1], given[2]), expected, 0.0)
-
-
-def _read_only(x: Array) -> Array:
-    x = x.copy()
-    x.flags.writeable = False
-    return x
-
-
-def _unaligned(x: Array) -> Array:
-    out: Array = np.ndarray(x.shape, np.float64, bytearray(8 * x.size + 1), 1)
-    out[:] = x
-    return out
-
-
-@pytest.mark.parametrize("form", [_read_only, _unaligned, lambda x: x.astype(">f8"), np.ma.array])
-def test_odd_arrays_work_and_compile_nothing(form: Callable[[Array], Any]) -> None:
-    """To the kernel all arrays look the same: a compiler inside a control cycle would stop it for seconds."""
-    model = RobotModel.from_urdf(ARM.urdf)
-    q, qd, qdd = (x[0] for x in arms.states(3, 3, 1))
-    expected = model.inverse_dynamics(q, qd, qdd)
-    before = list(getattr(newton_euler, "signatures", []))
-    assert_close(model.inverse_dynamics(q, form(qd), qdd), expected, 0.0)
-    assert_close(model.inverse_dynamics(form(q), form(qd), form(qdd)), expected, 0.0)
-    assert list(getattr(newton_euler, "signatures", [])) == before
-
-
-CALLS: dict[str, Callable[[RobotModel, Any, Any, Any], Any]] = {
-    "inverse_dynamics": lambda m, a, b, c: m.inverse_dynamics(a, b, c),
-    "forward_dynamics": lambda m, a, b, c: m.forward_dynamics(a, b, c),
-    "bias_torque": lambda m, a, b, c: m.bias_torque(a, b),
-    "friction_torque": lambda m, a, b, c: m.friction_torque(a, b),
-    "kinetic_energy": lambda m, a, b, c: m.kinetic_energy(a, b),
-    "mass_matrix": lambda m, a, b, c: m.mass_matrix(a),
-    "gravity_torque": lambda m, a, b, c: m.gravity_torque(a),
-    "potential_energy": lambda m, a, b, c: m.potential_energy(a),
+#: Names of the vectors that each method takes, and a call with them.
+METHODS: dict[str, tuple[list[str], Callable[..., Any]]] = {
+    "inverse_dynamics": (["q", "qd", "qdd"], MODEL.inverse_dynamics),
+    "inverse_dynamics under wrenches": (["q", "qd", "qdd"], lambda *x: MODEL.inverse_dynamics(*x, WRENCH)),
+    "forward_dynamics": (["q", "qd", "tau"], MODEL.forward_dynamics),
+    "forward_dynamics under wrenches": (["q", "qd", "tau"], lambda *x: MODEL.forward_dynamics(*x, WRENCH)),
+    "mass_matrix": (["q"], MODEL.mass_matrix),
+    "bias_torque": (["q", "qd"], MODEL.bias_torque),
+    "gravity_torque": (["q"], MODEL.gravity_torque),
+    "dtau/dq": (["q", "qd", "qdd"], lambda *x: MODEL.inverse_dynamics_derivatives(*x)[0]),
+    "dtau/dqd": (["q", "qd", "qdd"], lambda *x: MODEL.inverse_dynamics_derivatives(*x)[1]),
+    "coriolis_matrix": (["q", "qd"], MODEL.coriolis_matrix),
+    "friction_torque": (["q", "qd"], MODEL.friction_torque),
+    "joint_reactions": (["q", "qd", "qdd"], MODEL.joint_reactions),
+    "joint_reactions under wrenches": (["q", "qd", "qdd"], lambda *x: MODEL.joint_reactions(*x, WRENCH)),
+    "regressor": (["q", "qd", "qdd"], MODEL.regressor),
+    "link_pose": (["q"], lambda q: MODEL.link_pose(q, LINK)),
+    "jacobian": (["q"], lambda q: MODEL.jacobian(q, LINK)),
+    "jacobian_dot_qd": (["q", "qd"], lambda *x: MODEL.jacobian_dot_qd(*x, LINK)),
+    "kinetic_energy": (["q", "qd"], MODEL.kinetic_energy),
+    "potential_energy": (["q"], MODEL.potential_energy),
 }
-#: how many vectors each takes, where not two
-TAKEN = {
-    "inverse_dynamics": 3,
-    "forward_dynamics": 3,
-    "mass_matrix": 1,
-    "gravity_torque": 1,
-    "potential_energy": 1,
+# The same methods on kernels that were made for this robot.
+CUSTOMISED = MODEL.customised()
+METHODS |= {
+    f"{name} customised": (METHODS[name][0], getattr(CUSTOMISED, name))
+    for name in ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_torque", "gravity_torque")
 }
+OTHERS = {
+    "customised",
+    "from_urdf",
+    "from_urdf_file",
+    "with_payload",
+    "warm_up",
+    "require_mass",
+    "vector",
+    "body_wrenches",
+}
+#: Every method with every place for a vector in it.
+PLACES = [(name, k) for name, (vectors, _) in METHODS.items() for k in range(len(vectors))]
 
 
-@pytest.mark.parametrize(("name", "position"), [(name, k) for name in CALLS for k in range(TAKEN.get(name, 2))])
-@pytest.mark.parametrize("length", [0, 2, 4])
-def test_wrong_length_is_refused(name: str, position: int, length: int) -> None:
-    """The message says what was given and what was expected."""
-    model = RobotModel.from_urdf(ARM.urdf)
-    vectors = [np.zeros(3), np.zeros(3), np.zeros(3)]
-    vectors[position] = np.zeros(length)
-    with pytest.raises(RobotDynamicsError, match=f"(?s)(?=.*{length})(?=.*3)"):
-        CALLS[name](model, *vectors)
+def test_no_method_is_left_out() -> None:
+    """The table above names all that takes states."""
+    public = {name for name, x in vars(RobotModel).items() if callable(getattr(RobotModel, name)) and name[0] != "_"}
+    tested = {name.split()[0] for name in METHODS} - {"dtau/dq", "dtau/dqd"} | {"inverse_dynamics_derivatives"}
+    assert public - OTHERS == tested
 
 
-@pytest.mark.parametrize(
-    "value", [np.full(3, 1j), 0.5, "abc", None, [[0.0]] * 3, np.zeros((3, 1)), [1, "x", 2], [1j, 0, 0]]
+@pytest.fixture(scope="module", autouse=True)
+def kernels() -> list[Any]:
+    """All compiled kernels, after each method has run with plain arrays for one state and for many."""
+    for vectors, call in METHODS.values():
+        for shape in ((3,), (2, 3)):
+            call(*np.ones((len(vectors), *shape)))
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("robot_dynamics_ros")]
+    found = [value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")]
+    assert bool(found) == COMPILED
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled(kernels: list[Any]) -> Iterator[None]:
+    """No test here makes numba compile for other types."""
+    before = {str(kernel): len(kernel.signatures) for kernel in kernels}
+    yield
+    assert {str(kernel): len(kernel.signatures) for kernel in kernels} == before
+
+
+@pytest.mark.parametrize("name", METHODS)
+@given(data=st.data())
+def test_any_form_gives_what_plain_arrays_give(name: str, data: st.DataObject) -> None:
+    """Forms mixed, leading axes that broadcast, none and length 0 among them."""
+    vectors, call = METHODS[name]
+    shapes = data.draw(
+        npst.mutually_broadcastable_shapes(num_shapes=len(vectors), min_side=0, max_dims=2, max_side=3)
+    ).input_shapes
+    rng = np.random.default_rng(data.draw(st.integers(0, 9)))
+    given = [
+        FORMS[data.draw(st.sampled_from(sorted(FORMS)))](rng.integers(-3, 4, (*shape, 3)).astype(np.float64))
+        for shape in shapes
+    ]
+    got = call(*given)
+    full = np.broadcast_arrays(*map(plain, given))
+    assert_close(got, call(*map(plain, full)), 1e-13)
+
+
+@pytest.mark.parametrize("name", ["gravity_torque", "gravity_torque customised"])
+def test_forms_in_any_order(name: str) -> None:
+    """What numba remembers of one kind of array does not let another kind through."""
+    call, x = METHODS[name][1], np.array([1.0, 0.0, 1.0])
+    expected = {kind: call(plain(form(x)).ravel()) for kind, form in FORMS.items()}
+    for first in FORMS:
+        for second in FORMS:
+            for kind in (first, second):
+                assert_close(np.squeeze(call(FORMS[kind](x))), expected[kind], 1e-13)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_many_states_on_all_cores(name: str) -> None:
+    """Parts that do not divide evenly, one vector for all states, odd layouts; each as in a small batch."""
+    vectors, call = METHODS[name]
+    count = 1100 if COMPILED else 20
+    q, qd, qdd = arms.states(5, 3, count)
+    given = [FORMS["strided"](q), qd[0], np.asfortranarray(qdd)][: len(vectors)]
+    got = call(*given)
+    for part in (slice(0, 7), slice(count // 2 - 3, count // 2 + 3), slice(count - 7, count)):
+        assert_close(got[part], call(*(x if x.ndim == 1 else x[part] for x in given)), 1e-13)
+
+
+@pytest.mark.parametrize(("name", "place"), PLACES)
+def test_nonsense_is_refused(name: str, place: int) -> None:
+    """The message names the argument and what was expected of it; other arguments are single or many states."""
+    vectors, call = METHODS[name]
+    for kind, make in NONSENSE.items():
+        for others in (np.ones(3), np.ones((2, 3))):
+            given: list[Any] = [others] * len(vectors)
+            given[place] = make()
+            with pytest.raises(RobotDynamicsError) as caught:
+                call(*given)
+            message = str(caught.value)
+            assert f"{vectors[place]}:" in message or f"{vectors[place]} " in message, f"{kind}: {message}"
+            assert " Cure: " in message and ("3" in message or kind == "too many axes"), f"{kind}: {message}"
+
+
+@given(
+    place=st.sampled_from(PLACES),
+    shape=npst.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=6).filter(lambda s: s[-1:] != (3,)),
 )
-def test_other_nonsense_is_refused(value: Any) -> None:
-    model = RobotModel.from_urdf(ARM.urdf)
-    with pytest.raises(RobotDynamicsError):
-        model.gravity_torque(value)
+def test_wrong_lengths_are_refused(place: tuple[str, int], shape: tuple[int, ...]) -> None:
+    name, k = place
+    vectors, call = METHODS[name]
+    given = [np.zeros(3)] * len(vectors)
+    given[k] = np.zeros(shape)
+    with pytest.raises(RobotDynamicsError) as caught:
+        call(*given)
+    assert f"{vectors[k]} has shape {shape}, expected (3,) or (..., 3)" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [name for name, (vectors, _) in METHODS.items() if len(vectors) > 1])
+@pytest.mark.parametrize("shapes", [((2,), (5,)), ((0,), (5,)), ((2, 1), (3, 3)), ((2, 3), (2,))])
+def test_leading_axes_must_go_together(name: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    vectors, call = METHODS[name]
+    given = [np.zeros((*shape, 3)) for shape in (*shapes, ())][: len(vectors)]
+    with pytest.raises(RobotDynamicsError) as caught:
+        call(*given)
+    for vector, shape in zip(vectors, shapes, strict=False):
+        assert f"{vector} {shape}" in str(caught.value)
+
+
+#: Without numba the sine of infinity is an error of Python's.
+INFINITE = [np.inf, -np.inf] if COMPILED else []
+
+
+@pytest.mark.parametrize(("name", "place"), PLACES)
+@given(number=st.sampled_from([np.nan, 1e308, -1e200, 5e-324, *INFINITE]), where=st.integers(0, 2))
+def test_numbers_beyond_sense_stay_where_they_are(name: str, place: int, number: float, where: int) -> None:
+    """No error but for a mass matrix that is none, and the other states of a batch do not notice."""
+    vectors, call = METHODS[name]
+    states = list(arms.states(1, 3, 3)[: len(vectors)])
+    expected = call(*states)
+    states[place][1, where] = number
+    with np.errstate(all="ignore"):
+        try:
+            assert np.shape(call(*(x[1] for x in states))) == expected.shape[1:]
+            got = call(*states)
+        except RobotDynamicsError as error:
+            assert name.startswith("forward") and vectors[place] == "q" and "q = [" in str(error)
+            return
+    assert_close(got[[0, 2]], expected[[0, 2]], 1e-13)
+
+
+# --- Wrenches on links
+
+
+PUSHED: dict[str, Callable[[Any], Any]] = {
+    "inverse_dynamics": lambda w: MODEL.inverse_dynamics(*np.ones((3, 3)), w),
+    "forward_dynamics": lambda w: MODEL.forward_dynamics(*np.ones((3, 3)), w),
+    "joint_reactions": lambda w: MODEL.joint_reactions(*np.ones((3, 3)), w),
+    "body_wrenches": MODEL.body_wrenches,
+}
+
+
+@pytest.mark.parametrize("name", PUSHED)
+def test_wrenches_in_any_form(name: str) -> None:
+    call = PUSHED[name]
+    for axes in ((), (4,), (0,), (2, 1)):
+        x = np.arange(6.0 * np.prod(axes, dtype=int)).reshape(*axes, 6) % 4
+        for form in FORMS.values():
+            got = call({LINK: form(x)})
+            assert_close(got, call({LINK: plain(form(x))}), 1e-13)
+    # Several links, of one state and of many.
+    both = call({LINK: np.ones(6), MODEL.link_names[3]: np.ones((5, 6)), MODEL.link_names[0]: np.ones((1, 6))})
+    one = call({LINK: np.ones(6), MODEL.link_names[3]: np.ones(6)})
+    assert_close(both, np.broadcast_to(one, (5, *one.shape)), 1e-13)
+
+
+def test_no_wrenches() -> None:
+    """Neither None nor no links at all pushes anything."""
+    for name in ("inverse_dynamics", "forward_dynamics", "joint_reactions"):
+        assert_close(PUSHED[name]({}), PUSHED[name](None), 1e-13)
+
+
+@pytest.mark.parametrize("name", PUSHED)
+def test_nonsense_is_refused_as_a_wrench(name: str) -> None:
+    call = PUSHED[name]
+    long = {"too long": lambda: np.zeros(7), "three": lambda: np.zeros(3), "a column": lambda: np.zeros((6, 1))}
+    for kind, make in {**NONSENSE, **long}.items():
+        if kind == "too many axes":
+            continue
+        with pytest.raises(RobotDynamicsError) as caught:
+            call({LINK: make()})
+        assert f'external_wrenches: link "{LINK}":' in str(caught.value), kind
+    for links in (np.zeros(6), [0.0] * 6, 0, "text", [(LINK, [0.0] * 6)], [], np.zeros(0)):
+        with pytest.raises(RobotDynamicsError, match="external_wrenches: .* Cure: give a mapping"):
+            call(links)
+    for link in ("nowhere", 3, None, ("a", "b"), b"link"):
+        with pytest.raises(RobotDynamicsError, match=f"external_wrenches: no link .* Cure: .*{LINK}"):
+            call({link: np.zeros(6)})
+    with pytest.raises(RobotDynamicsError, match=r"leading axes do not go together: .*\(2,\).*\(5,\)"):
+        call({LINK: np.zeros((2, 6)), MODEL.link_names[1]: np.zeros((5, 6))})
+    with pytest.raises(RobotDynamicsError, match="leading axes are too many"):
+        call({LINK: np.zeros([1] * 27 + [6])})
+
+
+@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics", "joint_reactions"])
+def test_wrenches_must_go_with_the_states(name: str) -> None:
+    with pytest.raises(RobotDynamicsError, match=r"q \(2,\), .*external_wrenches \(5,\)"):
+        getattr(MODEL, name)(*np.ones((3, 2, 3)), {LINK: np.ones((5, 6))})
+
+
+# --- Other arguments
+
+
+@pytest.mark.parametrize("link", ["nowhere", "", None, 3, [LINK], {}, b"link", np.array([LINK])])
+def test_unknown_links_are_refused(link: Any) -> None:
+    for call in (
+        lambda: MODEL.link_pose(np.zeros(3), link),
+        lambda: MODEL.jacobian(np.zeros(3), link),
+        lambda: MODEL.jacobian_dot_qd(np.zeros(3), np.zeros(3), link),
+    ):
+        with pytest.raises(RobotDynamicsError, match=f"no link .* Cure: use one of .*{LINK}"):
+            call()
+
+
+SIX = [0.1, 0, 0, 0.1, 0, 0.1]
+
+
+@pytest.mark.parametrize("name", ["mass", "com", "inertia", "gravity", "link"])
+def test_nonsense_is_refused_as_a_payload_or_gravity(name: str) -> None:
+    fine = {"link": LINK, "mass": 1.0, "com": [0, 0, 0], "inertia": SIX}
+    for kind, make in NONSENSE.items():
+        if (
+            name == "mass"
+            and kind in ("a number", "a NumPy number", "no axes")
+            or name == "gravity"
+            and kind == "nothing"
+        ):
+            continue
+        with pytest.raises(RobotModelError) as caught:
+            if name == "gravity":
+                RobotModel.from_urdf(ARM.urdf, gravity=make())
+            else:
+                MODEL.with_payload(**{**fine, name: make()})
+        assert name in str(caught.value) and " Cure: " in str(caught.value), kind
+
+
+def test_one_vector() -> None:
+    """`vector` takes one state only, and gives plain arrays back as they are."""
+    x = np.array([1.0, 0.0, 2.0])
+    assert MODEL.vector("kp", x) is x
+    for kind, form in FORMS.items():
+        if kind != "matrix":
+            got = MODEL.vector("kp", form(x))
+            assert type(got) is np.ndarray and got.flags.carray and got.dtype == np.float64
+            assert_close(got, plain(form(x)), 0.0)
+    for make in (*NONSENSE.values(), lambda: np.zeros((1, 3)), lambda: np.matrix(x)):
+        with pytest.raises(RobotDynamicsError, match=r"(?s)kp.*\(3,\)\. Cure|kp.*Cure: pass shape \(3,\)"):
+            MODEL.vector("kp", make())
 
 
 def test_results_belong_to_the_caller() -> None:
     """No workspace leaks out: a result stays as it was after the next call, and the inputs stay untouched."""
-    model = RobotModel.from_urdf(ARM.urdf)
     q, qd, qdd = (x[0] for x in arms.states(3, 3, 1))
     copies = q.copy(), qd.copy(), qdd.copy()
-    first, m = model.inverse_dynamics(q, qd, qdd), model.mass_matrix(q)
+    first, m = MODEL.inverse_dynamics(q, qd, qdd), MODEL.mass_matrix(q)
     kept, m_kept = first.copy(), m.copy()
-    model.inverse_dynamics(2 * q, qd, -qdd)
-    model.mass_matrix(2 * q)
-    model.forward_dynamics(q, qd, qdd)
+    MODEL.inverse_dynamics(2 * q, qd, -qdd)
+    MODEL.mass_matrix(2 * q)
+    MODEL.forward_dynamics(q, qd, qdd)
     assert np.array_equal(first, kept) and np.array_equal(m, m_kept)
     for now, before in zip((q, qd, qdd), copies, strict=True):
         assert np.array_equal(now, before)
@@ -112,10 +323,9 @@ def test_results_belong_to_the_caller() -> None:
 
 def test_model_does_not_change() -> None:
     """Limits are handed out as copies, and attributes cannot be set."""
-    model = RobotModel.from_urdf(ARM.urdf)
     for name in ("position_lower", "position_upper", "effort_limits", "velocity_limits"):
-        before = getattr(model, name).copy()
-        getattr(model, name)[:] = 0.0
-        assert np.array_equal(getattr(model, name), before)
+        before = getattr(MODEL, name).copy()
+        getattr(MODEL, name)[:] = 0.0
+        assert np.array_equal(getattr(MODEL, name), before)
         with pytest.raises((AttributeError, TypeError)):
-            setattr(model, name, np.zeros(3))
+            setattr(MODEL, name, np.zeros(3))

@@ -14,13 +14,23 @@ from oracles import (
     craig_rp,
     lagrange,
     metr4202_statics,
+    spong_five_bar,
+    spong_remotely_driven_elbow,
     tsai_geared_2r,
     tsai_planar_2r,
     tsai_scara,
 )
 
 Array = NDArray[np.float64]
-BOOKS = [craig_planar_2r, craig_rp, tsai_geared_2r, tsai_planar_2r, tsai_scara]
+BOOKS = [
+    craig_planar_2r,
+    craig_rp,
+    spong_five_bar,
+    spong_remotely_driven_elbow,
+    tsai_geared_2r,
+    tsai_planar_2r,
+    tsai_scara,
+]
 
 
 def _case(book: types.ModuleType, seed: int) -> tuple[Any, Array, Array, Array]:

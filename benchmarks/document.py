@@ -1,0 +1,36 @@
+"""What the benchmarks print: Markdown tables, and their place in a document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def around_part(path: Path, part: str) -> tuple[str, str]:
+    """What stands before and after ``part`` in a Markdown file, its comments included.
+
+    The part lies between ``<!-- begin: part -->`` and ``<!-- end: part -->``. Leaves the program where the file or
+    the comments are not there.
+    """
+    begin, end = f"<!-- begin: {part} -->", f"<!-- end: {part} -->"
+    try:
+        before, rest = path.read_text(encoding="utf-8").split(begin)
+        _, after = rest.split(end)
+    except (OSError, ValueError) as problem:
+        raise SystemExit(f"{path}: {problem}. Cure: a Markdown file with one line {begin} and one line {end}") from None
+    return before + begin, end + after
+
+
+def replace_part(path: Path, part: str, text: str) -> None:
+    """Put ``text`` in place of what is between the comments of ``around_part``; errors as there."""
+    before, after = around_part(path, part)
+    path.write_text(f"{before}\n\n{text.strip()}\n\n{after}", encoding="utf-8")
+
+
+def markdown_table(rows: list[list[str]]) -> str:
+    """Rows of cells as a Markdown table; the first row is its head."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    head, *body = (
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+    )
+    rule = "| " + " | ".join("-" * width for width in widths) + " |"
+    return "\n".join([head, rule, *body])

@@ -1,0 +1,172 @@
+"""Measures the public methods against Pinocchio and MuJoCo, called from Python, on robots with 6 to 30 joints.
+
+``python -m benchmarks.dynamics`` prints the tables of docs/benchmarks.md, ``--write docs/benchmarks.md`` puts them
+there. Before anything is timed, every library must give the same numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from benchmarks.document import around_part, replace_part
+from benchmarks.peers import ALGORITHMS, BATCHED, STATES, THREADS, Calls, mujoco_calls, ours, pinocchio
+from benchmarks.robots import ROBOTS, Floats, Robot, States, random_states, urdf_file
+from benchmarks.tables import CUSTOMISED, GENERAL, MUJOCO, Times, machine, missed, ratio_table, time_table
+from benchmarks.timing import Timed, available_cores, bound_to, interleaved
+from robot_dynamics_ros import RobotModel
+
+COMMAND = "python -m benchmarks.dynamics"
+PART = "make bench"
+TOLERANCE = 1e-8
+CHECKED = 20  # states on which the libraries are compared before they are timed
+SINGLE_STATES, ROUNDS, BLOCK = 2000, 50, 200
+BATCH_ROUNDS = 7
+QUIET = 0.5  # load average before the run
+QUIET_CORES = 0.75 * THREADS  # kept busy by the batches
+NOT_QUIET = ": other programs had the rest, so that the ratios of batches mean little. Cure: run it again"
+
+
+def load(robot: Robot) -> tuple[int, dict[str, Calls]]:
+    """Number of joints, and the algorithms of every library for one robot, joints matched by name."""
+    path = urdf_file(robot)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on what these URDFs leave out: friction, limits
+        model = RobotModel.from_urdf_file(path, locked=dict.fromkeys(robot.locked, 0.0))
+    return model.n, {
+        CUSTOMISED: ours(model.customised()),
+        GENERAL: ours(model),
+        **pinocchio(path, model.joint_names),
+        MUJOCO: mujoco_calls(path, model.joint_names),
+    }
+
+
+def with_algorithm(libraries: Mapping[str, Calls], algorithm: str) -> dict[str, Calls]:
+    """Those libraries that offer an algorithm."""
+    return {name: calls for name, calls in libraries.items() if algorithm in calls}
+
+
+def check_agreement(robot: str, libraries: Mapping[str, Calls], algorithm: str, states: States) -> None:
+    """Leave the program where a library's numbers differ from the customised model's by more than TOLERANCE.
+
+    The difference counts relative to the largest number of each result.
+    """
+    vectors = [getattr(states, name) for name in ALGORITHMS[algorithm]]
+    rows = [slice(None)] if algorithm in BATCHED else range(CHECKED)
+    for row in rows:
+        sample = [column[row] for column in vectors]
+        values: dict[str, Floats] = {
+            name: calls[algorithm].value(calls[algorithm].function(*calls[algorithm].arguments(*sample)))
+            for name, calls in with_algorithm(libraries, algorithm).items()
+        }
+        expected = values[CUSTOMISED]
+        for name, value in values.items():
+            difference = np.max(np.abs(value - expected)) / np.max(np.abs(expected))
+            if not difference <= TOLERANCE:
+                raise SystemExit(
+                    f"{robot}: {algorithm}: {name} differs from ours by {difference:.2g} of the largest number, "
+                    f"allowed is {TOLERANCE:g}; nothing is timed. Cure: find who is wrong, or has another robot"
+                )
+
+
+def measure(libraries: Mapping[str, Calls], algorithm: str, states: States, core: list[int]) -> dict[str, Floats]:
+    """Seconds a call in each round, for every library that offers the algorithm; single calls on one core."""
+    vectors = [getattr(states, name) for name in ALGORITHMS[algorithm]]
+    offered = {name: calls[algorithm] for name, calls in with_algorithm(libraries, algorithm).items()}
+    if algorithm in BATCHED:
+        batches = {name: Timed(call.function, [call.arguments(*vectors)]) for name, call in offered.items()}
+        return interleaved(batches, BATCH_ROUNDS, 1, settle=True)
+    samples = [[column[k].copy() for column in vectors] for k in range(SINGLE_STATES)]
+    singles = {
+        name: Timed(call.function, [call.arguments(*sample) for sample in samples]) for name, call in offered.items()
+    }
+    with bound_to(core):
+        return interleaved(singles, ROUNDS, BLOCK)
+
+
+def run(names: list[str]) -> tuple[Times, float]:
+    """Compare the libraries on these robots, then measure them; a bar says how far it is.
+
+    With the times comes how many cores the batches kept busy, where it was least: that of a quiet machine is near
+    THREADS.
+    """
+    cores = available_cores(THREADS)
+    robots: dict[str, dict[str, Calls]] = {}
+    states: dict[str, tuple[States, States]] = {}
+    times: dict[str, dict[str, dict[str, Floats]]] = {}
+    busy = float(THREADS)
+    with bound_to(cores), tqdm(total=len(names) * (1 + len(ALGORITHMS)), leave=False) as bar:
+        for name in names:
+            bar.set_description(f"{name}: compiling what is not cached")
+            n, robots[name] = load(ROBOTS[name])
+            states[name] = random_states(n, SINGLE_STATES, seed=n), random_states(n, STATES, seed=n + 1)
+            for algorithm in ALGORITHMS:
+                check_agreement(name, robots[name], algorithm, states[name][algorithm in BATCHED])
+            bar.update()
+        for name, libraries in robots.items():
+            times[name] = {}
+            for algorithm in ALGORITHMS:
+                bar.set_description(f"{name}: {algorithm}")
+                wall, processors = time.perf_counter(), time.process_time()
+                measured = measure(libraries, algorithm, states[name][algorithm in BATCHED], cores[-1:])
+                if algorithm in BATCHED:
+                    busy = min(busy, (time.process_time() - processors) / (time.perf_counter() - wall))
+                times[name][algorithm] = measured
+                bar.update()
+    return times, busy
+
+
+def report(times: Times, busy: float) -> str:
+    """Everything that ``run`` measured, as Markdown."""
+    return f"""\
+Machine: {machine()}. Command: `{COMMAND}`.
+
+Medians, and quartiles in brackets, of {ROUNDS} rounds of {BLOCK} calls on one core, and of {BATCH_ROUNDS} batches on
+{THREADS} threads, which kept {busy:.1f} cores busy or more{"" if busy > QUIET_CORES else NOT_QUIET}.
+
+{missed(times)}
+
+The customised model:
+
+{ratio_table(times, CUSTOMISED)}
+
+The general model:
+
+{ratio_table(times, GENERAL)}
+
+Times of a call in microseconds; of a batch, for each of its states:
+
+{time_table(times)}
+"""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser.add_argument("--robots", nargs="+", choices=list(ROBOTS), default=list(ROBOTS), help="only these robots")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this Markdown file, too")
+    options = parser.parse_args(arguments)
+    if options.write and set(options.robots) != set(ROBOTS):
+        parser.error("--write takes the tables of all robots. Cure: leave out --robots")
+    if options.write:
+        around_part(options.write, PART)
+    if os.getloadavg()[0] > QUIET:
+        print(
+            "Other programs have just been running: batches want free cores. Cure: wait, then repeat", file=sys.stderr
+        )
+    text = report(*run(options.robots))
+    print(text)
+    if options.write:
+        replace_part(options.write, PART, text)
+
+
+if __name__ == "__main__":
+    main()

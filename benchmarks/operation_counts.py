@@ -1,0 +1,247 @@
+"""Counts what the kernels multiply and add, beside the counts in the books.
+
+``python -m benchmarks.operation_counts`` prints the tables of docs/benchmarks.md, ``--write docs/benchmarks.md`` puts
+them there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from fractions import Fraction as _F
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.counting import Counted
+from benchmarks.document import markdown_table, replace_part
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.codegen.expressions import Trace
+from robot_dynamics_ros.codegen.interpretation import interpreted
+from robot_dynamics_ros.codegen.tracing import (
+    FORWARD_DYNAMICS,
+    GRAVITY_TORQUE,
+    INVERSE_DYNAMICS,
+    MASS_MATRIX,
+    Algorithm,
+    trace_algorithm,
+)
+from robot_dynamics_ros.kernels.composite_body import composite_body
+from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
+from robot_dynamics_ros.kernels.layout import BODY_SIZE, REVOLUTE, ROTOR_SIZE, WORK_SIZE, Robot
+from robot_dynamics_ros.kernels.newton_euler import gravity_torque, newton_euler
+from robot_dynamics_ros.resources import find_resource
+
+COMMAND = "python -m benchmarks.operation_counts"
+ALGORITHMS = (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
+LARGEST = 12
+
+# Robots of this package and their dynamics files; the planar arm with the point masses of Craig 6.7.
+ROBOTS = {"panda": "panda", "ur5e": "ur5e", "puma560": "puma560", "scara": "scara", "planar_2r": "planar_2r_craig"}
+
+
+class Count(NamedTuple):
+    """Multiplications, and additions with subtractions."""
+
+    multiplications: int
+    additions: int
+
+    def __str__(self) -> str:
+        return f"{self.multiplications} / {self.additions}"
+
+
+Polynomial = tuple[int | _F, ...]
+"""Coefficients, the highest power first."""
+
+
+PRINTED: dict[str, tuple[Polynomial, Polynomial]] = {
+    "Craig 6.13, Newton-Euler": ((126, -99), (106, -92)),
+    "Milicevic Table 3, Newton-Euler": ((132, 0), (111, -4)),
+    "Milicevic Table 3, d'Alembert": (
+        (_F(13, 6), _F(105, 2), _F(268, 3), 69),
+        (_F(4, 3), 44, _F(146, 3), 45),
+    ),
+    "Milicevic Table 3, Lagrange-Euler": (
+        (_F(128, 3), _F(512, 3), _F(739, 3), _F(160, 3), 0),
+        (_F(98, 3), _F(781, 6), _F(559, 3), _F(245, 6), 0),
+    ),
+}
+"""Printed counts of inverse dynamics, multiplications and additions, for n joints (Craig's: n at least 2)."""
+
+CRAIG_PLANAR_ARM = Count(30, 13)
+"""Craig 6.13, "about": the closed form of his section 6.7, two links with point masses."""
+
+
+def printed(source: str, n: int) -> Count:
+    """A printed count for n joints."""
+
+    def value(polynomial: Polynomial) -> int:
+        return int(sum(coefficient * n**power for power, coefficient in enumerate(reversed(polynomial))))
+
+    multiplications, additions = PRINTED[source]
+    return Count(value(multiplications), value(additions))
+
+
+def general_count(algorithm: Algorithm, n: int) -> Count:
+    """Operations of a general kernel for n revolute joints in a row, with any twists, offsets and inertias."""
+    tally: Counter[str] = Counter()
+    robot = _random_arm(n, tally)
+    states = iter(np.random.default_rng(n).normal(size=4 * n).tolist())
+    _run(algorithm, robot, n, lambda _vector, _joint: Counted(next(states), tally))
+    return _count(tally)
+
+
+def customised_count(algorithm: Algorithm, model: RobotModel) -> Count:
+    """Operations of the kernel that is generated for a robot: masses and inertias are arguments, for payloads."""
+    program = trace_algorithm(algorithm, model.packed.structure, model.packed.numbers)
+    assert program is not None
+    return _count(program.trace.count_operations(program.results.ravel().tolist()))
+
+
+def folded_count(algorithm: Algorithm, model: RobotModel) -> Count:
+    """Operations that are left where masses and inertias are folded in, too: the robot with this payload for ever."""
+    trace = Trace()
+    robot = model.packed.robot
+    known = robot._replace(**{name: _as_objects(getattr(robot, name)) for name in _NUMBERS})
+    return _count(trace.count_operations(_run(algorithm, known, model.n, trace.input).ravel().tolist()))
+
+
+_NUMBERS = ("factors", "bodies", "rotors", "gravity")
+
+
+def _run(algorithm: Algorithm, robot: Robot, n: int, number: Callable[[str, int], Any]) -> Any:
+    """Run a kernel's plain-Python source; ``number(vector, joint)`` makes its arguments. Returns the results."""
+    vectors: Any = [np.empty(n, dtype=object) for _ in algorithm.vectors]
+    for name, vector in zip(algorithm.vectors, vectors, strict=True):
+        vector[:] = [number(name, joint) for joint in range(n)]
+    work: Any = np.empty((len(robot.tree), WORK_SIZE), dtype=object)
+    results: Any = np.empty((n,) * algorithm.axes, dtype=object)
+    no_wrenches = np.empty((0, 6))
+    if algorithm == INVERSE_DYNAMICS:
+        interpreted(newton_euler)(robot, *vectors, no_wrenches, work, results)
+    elif algorithm == GRAVITY_TORQUE:
+        interpreted(gravity_torque)(robot, *vectors, no_wrenches, work, results)
+    elif algorithm == MASS_MATRIX:
+        interpreted(composite_body)(robot, *vectors, work, results)
+    else:
+        matrix: Any = np.empty((n, n), dtype=object)
+        failed = interpreted(solve_motion)(robot, *vectors, no_wrenches, work, matrix, results)
+        assert failed < 0
+    return results
+
+
+def _as_objects(numbers: Any, make: Callable[[float], Any] = float) -> Any:
+    out = np.empty(numbers.shape, dtype=object)
+    for place, number in np.ndenumerate(numbers):
+        out[place] = make(float(number))
+    return out
+
+
+def _random_arm(n: int, tally: Counter[str]) -> Robot:
+    generator = np.random.default_rng(560)
+    bodies = np.empty((n, BODY_SIZE))
+    for body in bodies:
+        rotation, _ = np.linalg.qr(generator.normal(size=(3, 3)))
+        axes, _ = np.linalg.qr(generator.normal(size=(3, 3)))
+        mass, com = generator.uniform(1.0, 5.0), generator.normal(0.0, 0.1, 3)
+        about_com = axes @ np.diag(generator.uniform(0.02, 0.03, 3)) @ axes.T
+        inertia = about_com + mass * (com @ com * np.eye(3) - np.outer(com, com))
+        body[:] = (*rotation.flat, *generator.normal(0.0, 0.5, 3), mass, *(mass * com), *inertia[np.triu_indices(3)])
+    tree = np.array([[i - 1, REVOLUTE, i, i + 1] for i in range(n)])
+    numbers = {
+        "factors": np.ones(n),
+        "bodies": bodies,
+        "rotors": np.empty((0, ROTOR_SIZE)),
+        "gravity": generator.normal(size=3),
+    }
+    counted = {name: _as_objects(values, lambda number: Counted(number, tally)) for name, values in numbers.items()}
+    return Robot(tree=tree, coordinates=np.arange(n), **counted)
+
+
+def _count(tally: Mapping[str, int]) -> Count:
+    return Count(tally.get("*", 0), tally.get("+", 0) + tally.get("-", 0))
+
+
+def general_table() -> str:
+    """The general kernels for 1 to LARGEST revolute joints, and the printed counts."""
+    rows = [["n", *(algorithm.name for algorithm in ALGORITHMS), *PRINTED]]
+    for n in range(1, LARGEST + 1):
+        ours = [str(general_count(algorithm, n)) for algorithm in ALGORITHMS]
+        books = ["–" if source.startswith("Craig") and n < 2 else str(printed(source, n)) for source in PRINTED]
+        rows.append([str(n), *ours, *books])
+    return markdown_table(rows)
+
+
+def customised_table() -> str:
+    """The generated kernels for robots of this package, beside the general one and Craig's."""
+    rows = [
+        [
+            "robot",
+            "n",
+            "rotors",
+            *(algorithm.name for algorithm in ALGORITHMS),
+            f"{INVERSE_DYNAMICS.name}, all folded",
+            f"{INVERSE_DYNAMICS.name}, general",
+            "Craig 6.13",
+        ]
+    ]
+    for name in ROBOTS:
+        model = load(name)
+        craig = str(printed("Craig 6.13, Newton-Euler", model.n))
+        rows.append(
+            [
+                name,
+                str(model.n),
+                str(len(model.packed.rotor_names)),
+                *(str(customised_count(algorithm, model)) for algorithm in ALGORITHMS),
+                str(folded_count(INVERSE_DYNAMICS, model)),
+                str(general_count(INVERSE_DYNAMICS, model.n)),
+                f"{craig}; closed form {CRAIG_PLANAR_ARM}" if name == "planar_2r" else craig,
+            ]
+        )
+    return markdown_table(rows)
+
+
+def load(name: str) -> RobotModel:
+    """One of ROBOTS."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on friction and inertias: not asked for here
+        dynamics = find_resource("config", f"{ROBOTS[name]}.dynamics.yaml")
+        return RobotModel.from_urdf_file(find_resource("urdf", f"{name}.urdf"), dynamics=dynamics)
+
+
+def report() -> str:
+    """Everything that is counted, as Markdown."""
+    two, three = (general_count(INVERSE_DYNAMICS, n) for n in (2, 3))
+    slopes = [after - before for before, after in zip(two, three, strict=True)]
+    terms = [f"{slope}n{count - 2 * slope:+d}" for slope, count in zip(slopes, two, strict=True)]
+    return f"""\
+Command: `{COMMAND}`. Multiplications / additions, subtractions among the latter.
+
+The general kernels for n revolute joints in a row, with any placements and inertias; inverse dynamics takes
+{terms[0]} multiplications and {terms[1]} additions:
+
+{general_table()}
+
+The customised kernels:
+
+{customised_table()}
+"""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this Markdown file, too")
+    options = parser.parse_args(arguments)
+    text = report()
+    print(text)
+    if options.write:
+        replace_part(options.write, "make counts", text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""The robots of the benchmark: URDFs of the ``example-robot-data`` wheel."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+CURE = "Cure: pip install example-robot-data, or run it by `make bench`"
+
+
+class Robot(NamedTuple):
+    """Where a robot's URDF is, and which of its joints stand still at position 0."""
+
+    title: str
+    file: str
+    locked: tuple[str, ...] = ()
+
+
+ROBOTS = {
+    "ur10": Robot("UR10", "ur_description/urdf/ur10_robot.urdf"),
+    "panda": Robot("Panda", "panda_description/urdf/panda.urdf", ("panda_finger_joint1", "panda_finger_joint2")),
+    "solo12": Robot("Solo12", "solo_description/robots/solo12.urdf"),
+    "g1": Robot("G1", "g1_description/urdf/g1_29dof_rev_1_0.urdf"),
+    "talos": Robot("Talos", "talos_data/robots/talos_reduced.urdf", ("gripper_left_joint", "gripper_right_joint")),
+}
+
+
+def urdf_file(robot: Robot) -> Path:
+    """Path of the robot's URDF. Leaves the program, saying how to get it, where the wheel is not installed."""
+    try:
+        wheel = distribution("example-robot-data")
+    except PackageNotFoundError:
+        raise SystemExit(f"The robots of the benchmark are in a package that is not installed. {CURE}") from None
+    path = Path(str(wheel.locate_file("cmeel.prefix/share/example-robot-data/robots"))) / robot.file
+    if not path.is_file():
+        raise SystemExit(f"{path}: not there, though example-robot-data {wheel.version} is installed. {CURE}")
+    return path
+
+
+class States(NamedTuple):
+    """Random states (count, n) and what goes with them: rad, rad/s, rad/s^2 and Nm."""
+
+    q: Floats
+    qd: Floats
+    qdd: Floats
+    tau: Floats
+
+
+def random_states(n: int, count: int, seed: int) -> States:
+    """States all over the circle, with rates and accelerations of a few units and torques of some ten."""
+    generator = np.random.default_rng(seed)
+    q = generator.uniform(-np.pi, np.pi, (count, n))
+    qd, qdd = generator.normal(0.0, 2.0, (2, count, n))
+    return States(q, qd, qdd, generator.normal(0.0, 20.0, (count, n)))

@@ -1,0 +1,112 @@
+"""The benchmark's times as Markdown tables, beside what they are meant to be."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.document import markdown_table
+from benchmarks.peers import BATCH, BATCHED, SINGLE, STATES
+from benchmarks.robots import ROBOTS, Floats
+
+CUSTOMISED, GENERAL, PINOCCHIO, WORLD, MUJOCO = "customised", "general", "Pinocchio", "Pinocchio (WORLD)", "MuJoCo"
+LIBRARIES = (CUSTOMISED, GENERAL, PINOCCHIO, WORLD, MUJOCO)
+
+Times = Mapping[str, Mapping[str, Mapping[str, Floats]]]
+"""Seconds a call in each round: robot, algorithm, library."""
+
+
+class Target(NamedTuple):
+    """What a ratio must be, and what it aims at; for batches states per second over Pinocchio's."""
+
+    must: float
+    aim: float
+
+
+TARGETS = {
+    "inverse_dynamics": Target(0.75, 0.45),
+    "gravity_torque": Target(1.0, 0.6),
+    "mass_matrix": Target(0.9, 0.6),
+    "forward_dynamics": Target(0.65, 0.4),
+    "inverse_dynamics_derivatives": Target(1.5, 0.8),
+    "inverse_dynamics" + BATCH: Target(6.0, 16.0),
+    "forward_dynamics" + BATCH: Target(3.0, 10.0),
+}
+
+
+def ratios(times: Mapping[str, Floats], algorithm: str, library: str) -> Floats:
+    """Each round's ratio to Pinocchio: of times, lower is better; for batches of speeds, higher is better."""
+    ratio = times[library] / times[PINOCCHIO]
+    return np.asarray(1.0 / ratio if algorithm in BATCHED else ratio)
+
+
+def is_missed(algorithm: str, ratio: float) -> bool:
+    """Whether the median ratio is on the wrong side of what it must be."""
+    must = TARGETS[algorithm].must
+    return ratio < must if algorithm in BATCHED else ratio > must
+
+
+def ratio_table(times: Times, library: str) -> str:
+    """Median ratio to Pinocchio and its quartiles, one column a robot."""
+    rows = [["ratio to Pinocchio", "must", "aim", *(ROBOTS[robot].title for robot in times)]]
+    for algorithm, target in TARGETS.items():
+        sign = _sign(algorithm)
+        cells = []
+        for by_algorithm in times.values():
+            low, median, high = np.percentile(ratios(by_algorithm[algorithm], algorithm, library), [25, 50, 75])
+            mark = " ✗" if is_missed(algorithm, median) else ""
+            cells.append(f"**{_short(median)}{sign}**{mark} ({_short(low)} to {_short(high)})")
+        rows.append([algorithm, f"{target.must:g}{sign}", f"{target.aim:g}{sign}", *cells])
+    return markdown_table(rows)
+
+
+def time_table(times: Times) -> str:
+    """Median times of a call in microseconds, one column a library; for batches the time of one state of it."""
+    rows = [["robot", "algorithm", *LIBRARIES]]
+    for robot, by_algorithm in times.items():
+        for algorithm, by_library in by_algorithm.items():
+            states = STATES if algorithm in BATCHED else 1
+            cells = [
+                f"{1e6 * float(np.median(by_library[library])) / states:.3g}" if library in by_library else "–"
+                for library in LIBRARIES
+            ]
+            rows.append([ROBOTS[robot].title, algorithm, *cells])
+    return markdown_table(rows)
+
+
+def missed(times: Times) -> str:
+    """One sentence on what the customised model misses."""
+    found = [
+        f"{algorithm} on {ROBOTS[robot].title} ({_short(median)}{_sign(algorithm)}, must be "
+        f"{TARGETS[algorithm].must:g}{_sign(algorithm)})"
+        for algorithm in (*SINGLE, *BATCHED)
+        for robot, by_algorithm in times.items()
+        if is_missed(algorithm, median := float(np.median(ratios(by_algorithm[algorithm], algorithm, CUSTOMISED))))
+    ]
+    return f"Missed (✗): {'; '.join(found)}." if found else "Every ratio is what it must be."
+
+
+def machine() -> str:
+    """The machine and the versions, in one line."""
+    names = [
+        line.split(":", 1)[1].strip()
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        if line.startswith("model name")
+    ]
+    cpu = names[0] if names else platform.machine()
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "pin", "mujoco"))
+    return f"{cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, {packages}"
+
+
+def _sign(algorithm: str) -> str:
+    return "×" if algorithm in BATCHED else ""
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}"

@@ -1,0 +1,156 @@
+"""Source of a customised kernel for many states: a loop over blocks of states, done in vector registers."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+from robot_dynamics_ros.codegen.expressions import COS, INPUT, SIN, Expression, Node
+from robot_dynamics_ros.codegen.statements import Statements
+from robot_dynamics_ros.codegen.tracing import Program
+from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
+
+BLOCK = 64
+"""States in a block."""
+
+_TEMPLATE = """\
+import numpy as np
+
+from robot_dynamics_ros.codegen.sines import sines_and_cosines
+
+rows = np.array({result_rows})
+
+
+def {name}(numbers, {vectors}, {result}):
+    count = q.shape[0]
+    if {wrong_shapes}:
+        return {wrong_shape}
+    results = {result}.reshape((count, {size}))
+{read_numbers}
+    b = np.empty({buffer})
+    for first in range(0, count, {block}):
+        for k in range({block}):
+            state = min(first + k, count - 1)
+            for j in range({n}):
+{read_vectors}
+        for k in range({block}):
+{angles}
+        sines_and_cosines(b, {first_angle}, {first_sine}, {first_cosine}, {angle_count})
+        for k in range({block}):
+            good = True
+            held = 0.0
+{statements}
+            b[{held} + k] = held
+        for k in range(min({block}, count - first)):
+            if b[{held} + k] < {guards}:
+                return int({first_failure} + (first + k) * {n} - b[{held} + k])
+            for i in range({size}):
+                results[first + k, i] = b[{block} * rows[i] + k]
+    return {ok}
+"""
+
+
+class _Rows:
+    """The buffer ``b``: a row for each number, in which the states of a block stand side by side."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: dict[str, int] = {}
+
+    def add(self, part: str, size: int) -> None:
+        """Append the rows of a part."""
+        self.first[part] = self.count
+        self.count += size
+
+    def offset(self, part: str) -> int:
+        """Place of a part's first number, of the first state."""
+        return self.first[part] * BLOCK
+
+    def text(self, part: str, index: int) -> str:
+        """A part's number of state k."""
+        return f"b[{self.offset(part) + index * BLOCK} + k]"
+
+
+def batch_source(program: Program) -> str:
+    """Python source of ``(numbers, q, ..., result) -> int``: vectors (count, n), the result (count, ...) is written.
+
+    The function returns OK; or WRONG_SHAPE where an array has not the shape that it must have; or SINGULAR + i n + j
+    where the mass matrix is not positive definite for state i at coordinate j (see entries), i the first such state;
+    then later results are missing.
+
+    One buffer with constant offsets leaves a compiler no doubt about what overlaps, so that it does each statement
+    for several states at once. The last block is filled up with the last state: what is computed for a state
+    depends on nothing but that state.
+    """
+    algorithm, n, trace = program.algorithm, program.n, program.trace
+    results = program.results.ravel()
+    needed = [trace.nodes[place] for place in trace.needed(results)]
+    angles = sorted({node.operands[0] for node in needed if node.operation in (SIN, COS)})
+    rows = _Rows()
+    for vector in algorithm.vectors:
+        rows.add(vector, n)
+    for part in ("angle", SIN, COS):
+        rows.add(part, len(angles))
+
+    def read_input(node: Node) -> str | None:
+        if node.operation != INPUT:
+            return None
+        return f"number_{node.element}" if node.array == "numbers" else rows.text(node.array, node.element)
+
+    def read(node: Node) -> str | None:
+        if node.operation in (SIN, COS):
+            return rows.text(node.operation, angles.index(node.operands[0]))
+        return read_input(node)
+
+    def guard(_: int, condition: str) -> str:
+        return f"good &= {condition}\nheld += 1.0 * good"
+
+    arguments = [Expression(trace, place, False) for place in angles]
+    before = Statements(trace, arguments, read_input, functions="np")
+    write_angles = [f"{rows.text('angle', i)} = {before.text(angle)}" for i, angle in enumerate(arguments)]
+
+    main = Statements(trace, results, read, guard, "np")
+    texts = [main.text(result) for result in results]
+    distinct = list(dict.fromkeys(texts))  # a mass matrix has zeros, and all else twice
+    rows.add("result", len(distinct))
+    rows.add("held", 1)
+    write_results = [f"{rows.text('result', i)} = {text}" for i, text in enumerate(distinct)]
+    return _TEMPLATE.format(
+        name=f"{algorithm.name}_batch",
+        vectors=", ".join(algorithm.vectors),
+        result=algorithm.result,
+        result_rows=[rows.first["result"] + distinct.index(text) for text in texts],
+        wrong_shapes=_wrong_shapes(program),
+        n=n,
+        size=len(results),
+        block=BLOCK,
+        buffer=rows.count * BLOCK,
+        read_numbers=_indented(
+            1, [f"number_{x.element} = numbers[{x.element}]" for x in needed if x.array == "numbers"]
+        ),
+        read_vectors=_indented(
+            4, [f"b[{rows.offset(x)} + {BLOCK} * j + k] = {x}[state, j]" for x in algorithm.vectors]
+        ),
+        angles=_indented(3, [*before.lines, *write_angles] or ["pass"]),
+        first_angle=rows.offset("angle"),
+        first_sine=rows.offset(SIN),
+        first_cosine=rows.offset(COS),
+        angle_count=len(angles) * BLOCK,
+        statements=_indented(3, [*main.lines, *write_results]),
+        held=rows.offset("held"),
+        guards=float(len(trace.guards)),
+        first_failure=SINGULAR + n - 1,
+        ok=OK,
+        wrong_shape=WRONG_SHAPE,
+    )
+
+
+def _indented(levels: int, lines: list[str]) -> str:
+    return indent("\n".join(lines), levels * "    ")
+
+
+def _wrong_shapes(program: Program) -> str:
+    algorithm, n = program.algorithm, program.n
+    tests = [f"numbers.shape[0] != {program.numbers}"]
+    for name, axes in [*((vector, 1) for vector in algorithm.vectors), (algorithm.result, algorithm.axes)]:
+        tests += [f"{name}.shape[0] != count", *(f"{name}.shape[{axis + 1}] != {n}" for axis in range(axes))]
+    return " or ".join(tests)

@@ -1,0 +1,204 @@
+"""Symbolic scalars: a kernel that runs on them leaves behind the graph of what it computes.
+
+Arithmetic between known numbers happens at once and leaves nothing behind. The rest is simplified by rules that keep
+every finite result bit for bit, but for the sign of a zero: x + 0, x - x, 0 x, 1 x, -1 x and x / 1 fold away, equal
+operations are recorded once, whatever the order of their operands, and a minus sign is no operation: it travels
+with the expression until a sum or a result takes it up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+ADD, SUBTRACT, MULTIPLY, DIVIDE, GREATER = "+", "-", "*", "/", ">"
+SIN, COS, SQRT = "sin", "cos", "sqrt"
+INPUT, CONSTANT = "input", "constant"
+
+
+class Node(NamedTuple):
+    """An operation and the places of the nodes that it works on; or an input; or a constant."""
+
+    operation: str
+    operands: tuple[int, ...] = ()
+    array: str = ""  # of an input: array[element]
+    element: int = -1
+    value: float = 0.0  # of a constant, never negative
+
+
+class Trace:
+    """The graph that one run of a kernel leaves behind.
+
+    Attributes
+    ----------
+    nodes
+        What is done, each after all that it needs.
+    guards
+        Places of the comparisons that were taken to hold, in the order in which they were made.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.guards: list[int] = []
+        self._places: dict[Node, int] = {}
+
+    def input(self, array: str, element: int) -> Expression:
+        """The number ``array[element]``, known only when the generated code runs."""
+        return self._record(Node(INPUT, (), array, element), False)
+
+    def needed(self, results: Iterable[Scalar]) -> list[int]:
+        """Places of the nodes that ``results`` and the guards need, in order."""
+        wanted = {value.place for value in results if isinstance(value, Expression)} | set(self.guards)
+        for place in reversed(range(len(self.nodes))):
+            if place in wanted:
+                wanted.update(self.nodes[place].operands)
+        return sorted(wanted)
+
+    def count_operations(self, results: Iterable[Scalar]) -> Counter[str]:
+        """How often each operation ("+", "-", "*", "/", ">", "sin", "cos", "sqrt") is done for all ``results``."""
+        nodes = [self.nodes[place] for place in self.needed(results)]
+        return Counter(node.operation for node in nodes if node.operands)
+
+    def sum(self, left: Scalar, right: Scalar) -> Scalar:
+        """``left + right``."""
+        if _is_known(left, 0.0):
+            return right
+        if _is_known(right, 0.0):
+            return left
+        a, b = sorted((self._lifted(left), self._lifted(right)), key=_place)
+        if a.negative == b.negative:
+            return self._record(Node(ADD, (a.place, b.place)), a.negative)
+        if a.place == b.place:
+            return 0.0
+        return self._record(Node(SUBTRACT, (a.place, b.place)), a.negative)
+
+    def product(self, left: Scalar, right: Scalar) -> Scalar:
+        """``left * right``."""
+        if _is_known(left, 0.0) or _is_known(right, 0.0):
+            return 0.0
+        a, b = sorted((self._lifted(left), self._lifted(right)), key=_place)
+        sign = a.negative != b.negative
+        for one, other in ((a, b), (b, a)):
+            if self.nodes[one.place] == _ONE:
+                return Expression(self, other.place, sign)
+        return self._record(Node(MULTIPLY, (a.place, b.place)), sign)
+
+    def quotient(self, left: Scalar, right: Scalar) -> Scalar:
+        """``left / right``."""
+        if _is_known(left, 0.0):
+            return 0.0
+        a, b = self._lifted(left), self._lifted(right)
+        sign = a.negative != b.negative
+        if self.nodes[b.place] == _ONE:
+            return Expression(self, a.place, sign)
+        return self._record(Node(DIVIDE, (a.place, b.place)), sign)
+
+    def function(self, name: str, argument: Expression) -> Expression:
+        """``sin``, ``cos`` or ``sqrt``; the sign of an angle is taken out of the first two."""
+        if name == SQRT:
+            return self._record(Node(name, (self._unsigned(argument),)), False)
+        return self._record(Node(name, (argument.place,)), name == SIN and argument.negative)
+
+    def guard(self, greater: Scalar, smaller: Scalar) -> bool:
+        """Take ``greater > smaller`` to hold, and remember it."""
+        operands = (self._unsigned(self._lifted(greater)), self._unsigned(self._lifted(smaller)))
+        self.guards.append(self._record(Node(GREATER, operands), False).place)
+        return True
+
+    def _record(self, node: Node, negative: bool) -> Expression:
+        place = self._places.setdefault(node, len(self.nodes))
+        if place == len(self.nodes):
+            self.nodes.append(node)
+        return Expression(self, place, negative)
+
+    def _lifted(self, value: Scalar) -> Expression:
+        if isinstance(value, Expression):
+            return value
+        return self._record(Node(CONSTANT, value=abs(float(value))), value < 0.0)
+
+    def _unsigned(self, value: Expression) -> int:
+        if not value.negative:
+            return value.place
+        zero = self._lifted(0.0)
+        return self._record(Node(SUBTRACT, (zero.place, value.place)), False).place
+
+
+class Expression:
+    """A number that is known only when the generated code runs: a node of a trace, or its negative."""
+
+    __slots__ = ("negative", "place", "trace")
+    __array_ufunc__ = None  # NumPy's scalars then leave the operation to us
+
+    def __init__(self, trace: Trace, place: int, negative: bool) -> None:
+        self.trace, self.place, self.negative = trace, place, negative
+
+    def __neg__(self) -> Expression:
+        return Expression(self.trace, self.place, not self.negative)
+
+    def __add__(self, other: Scalar) -> Scalar:
+        return self.trace.sum(self, other)
+
+    def __radd__(self, other: float) -> Scalar:
+        return self.trace.sum(other, self)
+
+    def __sub__(self, other: Scalar) -> Scalar:
+        return self.trace.sum(self, -other)
+
+    def __rsub__(self, other: float) -> Scalar:
+        return self.trace.sum(other, -self)
+
+    def __mul__(self, other: Scalar) -> Scalar:
+        return self.trace.product(self, other)
+
+    def __rmul__(self, other: float) -> Scalar:
+        return self.trace.product(other, self)
+
+    def __truediv__(self, other: Scalar) -> Scalar:
+        return self.trace.quotient(self, other)
+
+    def __rtruediv__(self, other: float) -> Scalar:
+        return self.trace.quotient(other, self)
+
+    def sin(self) -> Expression:
+        """Sine."""
+        return self.trace.function(SIN, self)
+
+    def cos(self) -> Expression:
+        """Cosine."""
+        return self.trace.function(COS, self)
+
+    def sqrt(self) -> Expression:
+        """Square root."""
+        return self.trace.function(SQRT, self)
+
+    def __gt__(self, other: Scalar) -> bool:
+        return self.trace.guard(self, other)
+
+    def __lt__(self, other: Scalar) -> bool:
+        return self.trace.guard(other, self)
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError(_NO_BRANCH)
+
+    def __bool__(self) -> bool:
+        raise TypeError(_NO_BRANCH)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Scalar: TypeAlias = Expression | float
+
+_ONE = Node(CONSTANT, value=1.0)
+_NO_BRANCH = (
+    "the kernel branches on a number that is not known while it is traced. "
+    "Cure: branch on the robot's structure, or compare by > where the other branch is an error"
+)
+
+
+def _is_known(value: Scalar, number: float) -> bool:
+    return not isinstance(value, Expression) and value == number
+
+
+def _place(value: Expression) -> int:
+    return value.place

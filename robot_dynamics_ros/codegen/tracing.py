@@ -1,0 +1,78 @@
+"""Runs the general kernels on symbolic scalars: what is left is one robot's own algorithm."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.codegen.expressions import Trace
+from robot_dynamics_ros.codegen.interpretation import interpreted
+from robot_dynamics_ros.kernels.composite_body import composite_body
+from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
+from robot_dynamics_ros.kernels.layout import BODY_SIZE, MASS, WORK_SIZE, Robot, coordinate_count, unpack
+from robot_dynamics_ros.kernels.newton_euler import gravity_torque, newton_euler
+from robot_dynamics_ros.kernels.types import Floats, Ints
+
+Scalars = NDArray[np.object_]
+
+
+class Algorithm(NamedTuple):
+    """A kernel that can be customised."""
+
+    name: str
+    vectors: tuple[str, ...]  # arguments of shape (n,)
+    result: str
+    axes: int  # of the result, each of length n
+
+
+INVERSE_DYNAMICS = Algorithm("inverse_dynamics", ("q", "qd", "qdd"), "tau", 1)
+GRAVITY_TORQUE = Algorithm("gravity_torque", ("q",), "tau", 1)
+MASS_MATRIX = Algorithm("mass_matrix", ("q",), "matrix", 2)
+FORWARD_DYNAMICS = Algorithm("forward_dynamics", ("q", "qd", "tau"), "qdd", 1)
+
+
+class Program(NamedTuple):
+    """An algorithm for one robot."""
+
+    algorithm: Algorithm
+    numbers: int  # how many numbers the robot has
+    n: int  # independent coordinates
+    trace: Trace
+    results: Scalars  # (n,) or (n, n)
+
+
+def trace_algorithm(algorithm: Algorithm, structure: Ints, numbers: Floats) -> Program | None:
+    """Trace an algorithm for the robot that ``layout.pack`` made.
+
+    Folded in: the tree, placements, couplings, rotors and gravity. Read from ``numbers`` at run time: mass, first
+    moment and inertia of every body, so that a payload needs no new program.
+
+    Forward dynamics has one guard a coordinate, the last coordinate's first: the pivots of the mass matrix. It is
+    None for the rare robot of which a pivot does not depend on the bodies (a coordinate that only spins rotors, or
+    moves nothing).
+    """
+    n = int(interpreted(coordinate_count)(structure))
+    trace = Trace()
+    symbols: Any = np.array(numbers.tolist(), dtype=object)
+    places: Ints = interpreted(unpack)(structure, np.arange(len(numbers))).bodies[:, MASS:BODY_SIZE]
+    for place in places.flat:
+        symbols[place] = trace.input("numbers", int(place))
+    robot: Robot = interpreted(unpack)(structure, symbols)
+    vectors: Any = [np.array([trace.input(name, j) for j in range(n)], dtype=object) for name in algorithm.vectors]
+    work: Any = np.empty((len(robot.tree), WORK_SIZE), dtype=object)
+    results: Any = np.empty(algorithm.axes * (n,), dtype=object)
+    no_wrenches = np.empty((0, 6))
+    if algorithm == INVERSE_DYNAMICS:
+        interpreted(newton_euler)(robot, *vectors, no_wrenches, work, results)
+    elif algorithm == GRAVITY_TORQUE:
+        interpreted(gravity_torque)(robot, *vectors, no_wrenches, work, results)
+    elif algorithm == MASS_MATRIX:
+        interpreted(composite_body)(robot, *vectors, work, results)
+    else:
+        matrix: Any = np.empty((n, n), dtype=object)
+        failed = interpreted(solve_motion)(robot, *vectors, no_wrenches, work, matrix, results)
+        if failed >= 0 or len(trace.guards) < n:
+            return None
+    return Program(algorithm, len(numbers), n, trace, results)

@@ -1,0 +1,51 @@
+"""The generated source as plain Python, and the general kernels to compare it with."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.codegen.blocks import batch_source
+from robot_dynamics_ros.codegen.straight_line import function_source
+from robot_dynamics_ros.codegen.tracing import (
+    FORWARD_DYNAMICS,
+    GRAVITY_TORQUE,
+    INVERSE_DYNAMICS,
+    MASS_MATRIX,
+    Algorithm,
+    trace_algorithm,
+)
+from robot_dynamics_ros.kernels import entries
+from robot_dynamics_ros.model.packed import PackedModel
+
+Array = NDArray[np.float64]
+ALGORITHMS = (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
+GENERAL: dict[str, Callable[..., int]] = {x.name: getattr(entries, x.name) for x in ALGORITHMS}
+
+
+def plain(algorithm: Algorithm, packed: PackedModel, batch: bool = False) -> Callable[..., int]:
+    """The function of the generated source, not compiled."""
+    program = trace_algorithm(algorithm, packed.structure, packed.numbers)
+    assert program is not None
+    names: dict[str, Any] = {}
+    exec((batch_source if batch else function_source)(program), names)
+    function: Callable[..., int] = names[algorithm.name + batch * "_batch"]
+    return function
+
+
+def random_vectors(algorithm: Algorithm, seed: int, *shape: int) -> list[Array]:
+    """Positions within (-pi, pi), and whatever else the algorithm takes."""
+    rng = np.random.default_rng(seed)
+    return [rng.uniform(-np.pi, np.pi, shape) for _ in algorithm.vectors]
+
+
+def result(algorithm: Algorithm, n: int, *batch: int) -> Array:
+    """A result of the right shape, not yet written."""
+    return np.full((*batch, *algorithm.axes * (n,)), np.nan)
+
+
+def general(algorithm: Algorithm, packed: PackedModel, *vectors: Array) -> tuple[int, Array]:
+    """Status and result of the general kernel for one state."""
+    out = result(algorithm, len(vectors[0]))
+    return GENERAL[algorithm.name](packed.structure, packed.numbers, *vectors, out), out

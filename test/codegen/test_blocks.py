@@ -1,0 +1,112 @@
+"""Generated batch functions, run as plain Python so that nothing compiles (but the sines)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from codegen.generated import ALGORITHMS, general, plain, random_vectors, result
+from comparing import assert_close
+from hypothesis import given, settings
+from robots_with_drives import Robot, robots, size
+
+from robot_dynamics_ros.codegen.blocks import BLOCK
+from robot_dynamics_ros.codegen.tracing import (
+    FORWARD_DYNAMICS,
+    GRAVITY_TORQUE,
+    INVERSE_DYNAMICS,
+    MASS_MATRIX,
+    Algorithm,
+)
+from robot_dynamics_ros.kernels.entries import OK, WRONG_SHAPE
+from robot_dynamics_ros.kernels.layout import MASS, unpack
+from robot_dynamics_ros.kernels.layout import Robot as Views
+
+_views: Callable[..., Views] = getattr(unpack, "py_func", unpack)
+
+
+@given(robot=robots())
+@settings(max_examples=8)
+def test_any_robot_agrees_with_the_general_kernels(robot: Robot) -> None:
+    model = robot.model()
+    for algorithm in (INVERSE_DYNAMICS, MASS_MATRIX):
+        vectors = random_vectors(algorithm, robot.seed, 3, model.n)
+        out = result(algorithm, model.n, 3)
+        assert plain(algorithm, model.packed, batch=True)(model.packed.numbers, *vectors, out) == OK
+        for k in range(3):
+            state = [vector[k] for vector in vectors]
+            _, expected = general(algorithm, model.packed, *state)
+            scale = size(model, *state) if algorithm == INVERSE_DYNAMICS else 0.0
+            assert_close(out[k], expected, 1e-13, scale)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
+@pytest.mark.parametrize("count", [0, 1, BLOCK + 3])
+def test_every_state_of_a_batch_of_any_size(algorithm: Algorithm, count: int, load_robot: Any) -> None:
+    packed = load_robot("scara").packed  # a prismatic joint among revolute ones
+    n = len(packed.joint_names)
+    vectors = random_vectors(algorithm, 7, count, n)
+    out = result(algorithm, n, count)
+    assert plain(algorithm, packed, batch=True)(packed.numbers, *vectors, out) == OK
+    for k in range(count):
+        assert_close(out[k], general(algorithm, packed, *(vector[k] for vector in vectors))[1], 1e-12)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
+def test_wrong_shapes_are_refused_and_nothing_is_written(algorithm: Algorithm, load_robot: Any) -> None:
+    packed = load_robot("planar_2r").packed
+    function = plain(algorithm, packed, batch=True)
+    right = [packed.numbers, *random_vectors(algorithm, 0, 3, 2), result(algorithm, 2, 3)]
+    for place, array in enumerate(right):
+        for axis in range(array.ndim):
+            for change in (-1, 1):
+                wrong = [*right]
+                wrong[place] = np.full([x + change * (axis == i) for i, x in enumerate(array.shape)], np.nan)
+                assert function(*wrong) == WRONG_SHAPE
+                assert np.isnan(wrong[-1]).all()
+    assert function(*right) == OK
+
+
+def test_huge_angles_turn_like_any_others(load_robot: Any) -> None:
+    packed = load_robot("planar_2r", "planar_2r_craig").packed
+    q = np.array([[1e9, 3.0], [0.1, -2e5], [-1e22, 1e300]])
+    tau = result(GRAVITY_TORQUE, 2, 3)
+    assert plain(GRAVITY_TORQUE, packed, batch=True)(packed.numbers, q, tau) == OK
+    for k in range(3):
+        assert_close(tau[k], general(GRAVITY_TORQUE, packed, q[k])[1], 1e-13)
+
+
+def test_what_is_not_finite_stays_so_and_spoils_no_other_state(load_robot: Any) -> None:
+    packed = load_robot("ur5e").packed
+    function = plain(INVERSE_DYNAMICS, packed, batch=True)
+    vectors = random_vectors(INVERSE_DYNAMICS, 4, 8, 6)
+    expected, tau = result(INVERSE_DYNAMICS, 6, 8), result(INVERSE_DYNAMICS, 6, 8)
+    assert function(packed.numbers, *vectors, expected) == OK
+    vectors[0][1, 3], vectors[1][3, 0], vectors[2][5, 2], vectors[0][7, 1] = np.nan, np.inf, -np.inf, np.inf
+    with np.errstate(invalid="ignore"):
+        assert function(packed.numbers, *vectors, tau) == OK
+    for k in (1, 3, 5, 7):
+        assert not np.isfinite(tau[k]).all()
+    np.testing.assert_array_equal(tau[::2], expected[::2])
+
+
+def test_the_first_state_with_a_bad_mass_matrix_is_named(load_robot: Any) -> None:
+    """A link with too much inertia taken away: whether the mass matrix is positive definite depends on the state."""
+    packed = load_robot("ur5e").packed
+    numbers = packed.numbers.copy()
+    _views(packed.structure, numbers).bodies[3, MASS:] *= -2.0
+    spoiled = replace(packed, numbers=numbers)
+    vectors = random_vectors(FORWARD_DYNAMICS, 9, 90, 6)
+    statuses = [general(FORWARD_DYNAMICS, spoiled, *(vector[k] for vector in vectors))[0] for k in range(90)]
+    bad = [k for k in range(90) if statuses[k] != OK]
+    assert 0 < len(bad) < 90
+    assert len({statuses[k] for k in bad}) > 1
+    function = plain(FORWARD_DYNAMICS, packed, batch=True)
+    good = [k for k in range(90) if k not in bad]
+    for k in bad[:5]:
+        order = [*good, k, *bad]  # the first bad one stands in a later block
+        out = result(FORWARD_DYNAMICS, 6, len(order))
+        with np.errstate(invalid="ignore"):
+            status = function(numbers, *(vector[order] for vector in vectors), out)
+        assert status == statuses[k] + len(good) * 6

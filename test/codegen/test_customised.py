@@ -1,0 +1,177 @@
+"""Customised kernels as they are compiled, kept on disk and called."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from codegen.generated import ALGORITHMS, general, random_vectors, result
+from comparing import assert_close
+
+from robot_dynamics_ros.codegen.blocks import BLOCK
+from robot_dynamics_ros.codegen.customised import customised_batch, customised_kernel
+from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, Algorithm
+from robot_dynamics_ros.kernels.compilation import COMPILED
+from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
+from robot_dynamics_ros.kernels.layout import MASS, unpack
+from robot_dynamics_ros.model.packed import PackedModel
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def packed(load_robot: Any) -> PackedModel:
+    """Three joints, one of them prismatic."""
+    model: PackedModel = load_robot("scara", "scara").packed
+    return model
+
+
+def kernels(algorithm: Algorithm, packed: PackedModel) -> tuple[Any, Any]:
+    single = customised_kernel(algorithm, packed.structure, packed.numbers)
+    batch = customised_batch(algorithm, packed.structure, packed.numbers)
+    assert single is not None
+    assert batch is not None
+    return single, batch
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
+def test_one_state_has_the_bits_of_the_general_kernel_and_many_agree(algorithm: Algorithm, packed: PackedModel) -> None:
+    single, batch = kernels(algorithm, packed)
+    vectors = random_vectors(algorithm, 11, 150, 3)
+    many = result(algorithm, 3, 150)
+    assert batch(packed.numbers, *vectors, many) == OK
+    for k in range(150):
+        state = [vector[k] for vector in vectors]
+        out = result(algorithm, 3)
+        assert single(packed.numbers, *state, out) == OK
+        np.testing.assert_array_equal(out, general(algorithm, packed, *state)[1])
+        assert_close(many[k], out, 1e-12)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
+def test_a_state_has_the_same_bits_wherever_it_stands(algorithm: Algorithm, packed: PackedModel) -> None:
+    _, batch = kernels(algorithm, packed)
+    count = 3 * BLOCK + 5
+    vectors = random_vectors(algorithm, 12, count, 3)
+    expected = result(algorithm, 3, count)
+    assert batch(packed.numbers, *vectors, expected) == OK
+    for start, stop in ((0, 1), (1, 2), (7, 7 + BLOCK), (BLOCK - 1, count), (count - 1, count), (5, 5)):
+        out = result(algorithm, 3, stop - start)
+        assert batch(packed.numbers, *(vector[start:stop] for vector in vectors), out) == OK
+        np.testing.assert_array_equal(out, expected[start:stop])
+    out = result(algorithm, 3, count)
+    parts = [slice(start, start + 50) for start in range(0, count, 50)]
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(lambda p: batch(packed.numbers, *(v[p] for v in vectors), out[p]), parts)) == {OK}
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_statuses(packed: PackedModel) -> None:
+    single, batch = kernels(FORWARD_DYNAMICS, packed)
+    vectors = random_vectors(FORWARD_DYNAMICS, 13, 90, 3)
+    state = [vector[0] for vector in vectors]
+    assert single(packed.numbers, *state, np.empty(4)) == WRONG_SHAPE
+    assert single(packed.numbers[:-1], *state, np.empty(3)) == WRONG_SHAPE
+    assert batch(packed.numbers, *vectors, np.empty((89, 3))) == WRONG_SHAPE
+    assert batch(packed.numbers, vectors[0][:0], *vectors[1:], np.empty((0, 3))) == WRONG_SHAPE
+    numbers = packed.numbers.copy()
+    getattr(unpack, "py_func", unpack)(packed.structure, numbers).bodies[2, MASS:] = 0.0
+    assert single(numbers, *state, np.empty(3)) == SINGULAR + 2
+    assert batch(numbers, *vectors, np.empty((90, 3))) == SINGULAR + 2
+    vectors[0][77] = np.nan
+    assert batch(packed.numbers, *vectors, np.empty((90, 3))) in range(SINGULAR + 77 * 3, SINGULAR + 78 * 3)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda x: x.tolist(),
+        lambda x: x.astype(np.float32),
+        lambda x: x.astype(int),
+        lambda x: x.astype(">f8"),
+        lambda x: x[None],
+        lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+        lambda x: None,
+    ],
+)
+def test_arrays_of_another_kind_raise_type_error(spoil: Any, packed: PackedModel) -> None:
+    for kernel, shape in zip(kernels(INVERSE_DYNAMICS, packed), ((3,), (5, 3)), strict=True):
+        right = [packed.numbers, *random_vectors(INVERSE_DYNAMICS, 14, *shape), np.empty(shape)]
+        for place in range(len(right)):
+            wrong: list[Any] = [*right]
+            wrong[place] = spoil(wrong[place])
+            with pytest.raises(TypeError):
+                kernel(*wrong)
+        assert kernel(*right) == OK
+
+
+def test_robots_that_differ_in_their_bodies_only_share_a_kernel(load_robot: Any) -> None:
+    model = load_robot("scara", "scara")
+    link = model.link_names[-1]
+    loaded = model.with_payload(link, 1.0, [0.0, 0.0, 0.1], [0.01, 0.0, 0.0, 0.01, 0.0, 0.01])
+    assert kernels(INVERSE_DYNAMICS, model.packed) == kernels(INVERSE_DYNAMICS, loaded.packed)
+    tilted = load_robot("scara", "scara", gravity=[0.0, 5.0, -8.0])
+    assert kernels(INVERSE_DYNAMICS, model.packed)[0] != kernels(INVERSE_DYNAMICS, tilted.packed)[0]
+
+
+SCRIPT = f"""
+import numpy as np
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.codegen.customised import customised_batch, customised_kernel
+from robot_dynamics_ros.codegen.tracing import INVERSE_DYNAMICS
+packed = RobotModel.from_urdf_file({str(ROOT / "urdf" / "planar_2r.urdf")!r}).packed
+tau = np.empty((1, 2))
+for make, shape in ((customised_kernel, 2), (customised_batch, (1, 2))):
+    vectors = [np.full(shape, x) for x in (0.3, 0.5, -1.0)]
+    make(INVERSE_DYNAMICS, packed.structure, packed.numbers)(packed.numbers, *vectors, tau.reshape(shape))
+    print(*map(float.hex, tau.ravel().tolist()))
+"""
+
+
+def start(**environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finished(process: subprocess.Popen[str]) -> tuple[str, str]:
+    out, err = process.communicate(timeout=250)
+    assert process.returncode == 0, err
+    return out, err
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is kept on disk where nothing is compiled")
+def test_several_processes_at_once_share_what_is_kept(tmp_path: Path) -> None:
+    def kept() -> dict[Path, int]:
+        return {file: file.stat().st_mtime_ns for file in tmp_path.rglob("inverse_dynamics*.*") if file.is_file()}
+
+    processes = [start(NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(3)]
+    outputs = {finished(process)[0] for process in processes}
+    assert len(outputs) == 1
+    sources = [file for file in kept() if file.suffix == ".py"]
+    assert len(sources) == 2
+    assert all(file.stat().st_mode & 0o044 for file in sources), "others may read what is kept"
+    finished(start(NUMBA_CACHE_DIR=str(tmp_path)))  # where two wrote at once, the next start may compile again
+    before = kept()
+    assert any(file.suffix == ".nbc" for file in before)
+    assert {finished(start(NUMBA_CACHE_DIR=str(tmp_path)))[0]} == outputs
+    assert kept() == before
+    sources[0].write_text("broken")
+    assert {finished(start(NUMBA_CACHE_DIR=str(tmp_path)))[0]} == outputs
+
+
+def test_where_nothing_is_kept_or_compiled_it_works_all_the_same() -> None:
+    unwritable, warned = finished(start(NUMBA_CACHE_DIR="/proc/nowhere"))
+    if COMPILED:
+        assert warned.count("Cure: point NUMBA_CACHE_DIR to a writable folder") == 1
+    plain, _ = finished(start(NUMBA_DISABLE_JIT="1"))
+    values = [[float.fromhex(x) for x in text.split()] for text in (unwritable, plain)]
+    np.testing.assert_allclose(values[0], values[1], rtol=1e-14)

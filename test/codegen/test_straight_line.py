@@ -1,0 +1,110 @@
+"""Generated functions for one state against the general kernels, run as plain Python so that nothing compiles."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import arms
+import numpy as np
+import pytest
+from codegen.generated import ALGORITHMS, general, plain, random_vectors, result
+from hypothesis import given
+from robots_with_drives import Robot, load, robots
+
+from robot_dynamics_ros.codegen.straight_line import function_source
+from robot_dynamics_ros.codegen.tracing import (
+    FORWARD_DYNAMICS,
+    INVERSE_DYNAMICS,
+    MASS_MATRIX,
+    Algorithm,
+    trace_algorithm,
+)
+from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
+from robot_dynamics_ros.kernels.layout import MASS, unpack
+from robot_dynamics_ros.kernels.layout import Robot as Views
+
+_views: Callable[..., Views] = getattr(unpack, "py_func", unpack)
+
+
+@given(robot=robots())
+def test_any_robot_gives_the_bits_of_the_general_kernels(robot: Robot) -> None:
+    model = robot.model()
+    for algorithm in ALGORITHMS:
+        vectors = random_vectors(algorithm, robot.seed, model.n)
+        status, expected = general(algorithm, model.packed, *vectors)
+        out = result(algorithm, model.n)
+        assert plain(algorithm, model.packed)(model.packed.numbers, *vectors, out) == status
+        np.testing.assert_array_equal(out, expected, err_msg=algorithm.name)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
+def test_a_payload_needs_no_other_source(algorithm: Algorithm, load_robot: Any) -> None:
+    empty = load_robot("panda", "panda")
+    loaded = empty.with_payload("panda_link7", 2.5, [0.1, 0.0, 0.2], [0.02, 0.001, 0.0, 0.03, 0.0, 0.02])
+    function = plain(algorithm, empty.packed)
+    vectors = random_vectors(algorithm, 3, empty.n)
+    expected = [general(algorithm, model.packed, *vectors)[1] for model in (empty, loaded)]
+    assert np.abs(expected[1] - expected[0]).max() > 0.1
+    for model, values in zip((empty, loaded), expected, strict=True):
+        out = result(algorithm, empty.n)
+        assert function(model.packed.numbers, *vectors, out) == OK
+        np.testing.assert_array_equal(out, values)
+    programs = [trace_algorithm(algorithm, x.packed.structure, x.packed.numbers) for x in (empty, loaded)]
+    first, second = (function_source(program) for program in programs if program is not None)
+    assert first == second
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
+def test_wrong_shapes_are_refused_and_nothing_is_written(algorithm: Algorithm, load_robot: Any) -> None:
+    packed = load_robot("planar_2r").packed
+    function = plain(algorithm, packed)
+    right = [packed.numbers, *random_vectors(algorithm, 0, 2), result(algorithm, 2)]
+    for place, array in enumerate(right):
+        for size in {0, 1, len(array) - 1, len(array) + 1, 3 * len(array)} - {len(array)}:
+            wrong = [*right]
+            wrong[place] = np.full((size, *array.shape[1:]), np.nan)
+            assert function(*wrong) == WRONG_SHAPE
+            assert np.isnan(wrong[-1]).all()
+    if algorithm == MASS_MATRIX:
+        assert function(*right[:-1], np.empty((2, 3))) == WRONG_SHAPE
+    assert function(*right) == OK
+
+
+def test_a_singular_mass_matrix_is_named_as_the_general_kernel_names_it(load_robot: Any) -> None:
+    packed = load_robot("ur5e").packed
+    function = plain(FORWARD_DYNAMICS, packed)
+    vectors = random_vectors(FORWARD_DYNAMICS, 1, 6)
+    found = set()
+    for body, factor in product(range(6), (0.0, -50.0)):
+        numbers = packed.numbers.copy()
+        _views(packed.structure, numbers).bodies[body, MASS:] *= factor
+        expected, _ = general(FORWARD_DYNAMICS, replace(packed, numbers=numbers), *vectors)
+        out = result(FORWARD_DYNAMICS, 6)
+        assert function(numbers, *vectors, out) == expected
+        assert np.isnan(out).all() == (expected != OK)
+        found.add(expected)
+    assert OK in found and SINGULAR + 5 in found and len(found) > 3
+
+
+def test_the_result_may_overwrite_an_argument(load_robot: Any) -> None:
+    packed = load_robot("ur5e").packed
+    for algorithm in (INVERSE_DYNAMICS, FORWARD_DYNAMICS):
+        vectors = random_vectors(algorithm, 5, 6)
+        expected = general(algorithm, packed, *vectors)[1]
+        assert plain(algorithm, packed)(packed.numbers, *vectors, vectors[2]) == OK
+        np.testing.assert_array_equal(vectors[2], expected)
+
+
+def test_a_coordinate_that_only_spins_a_rotor_leaves_forward_dynamics_to_the_general_kernel() -> None:
+    """Its pivot does not depend on the bodies: there is no guard, so that statuses could not name coordinates."""
+    arm = arms.random_arm(np.random.default_rng(2), [0, 1], ["revolute", "revolute"])
+    first, second = arm.movable
+    rotor = {"carrier": arm.links[1].name, "axis": [0, 0, 1], "inertia": 0.01, "ratio": {"spin": 20.0}}
+    rows = {first: {"p1": 1.0}, second: {"p2": 1.0}}
+    packed = load(arm, {"coordinates": ["p1", "p2", "spin"], "couplings": rows, "rotors": [rotor]}).packed
+    assert trace_algorithm(FORWARD_DYNAMICS, packed.structure, packed.numbers) is None
+    vectors = random_vectors(INVERSE_DYNAMICS, 0, 3)
+    out = result(INVERSE_DYNAMICS, 3)
+    assert plain(INVERSE_DYNAMICS, packed)(packed.numbers, *vectors, out) == OK
+    np.testing.assert_array_equal(out, general(INVERSE_DYNAMICS, packed, *vectors)[1])

@@ -1,0 +1,152 @@
+"""q_tree = G q + c: every robot is its plain tree, projected. Rotors are bodies of that tree.
+
+Pinocchio has the tree, numpy projects: tau = G^T tau_tree, M = G^T M_tree G. And the textbook's examples:
+the remotely driven elbow and the five-bar linkage, Spong (9.89)-(9.108).
+"""
+
+from typing import Any
+
+import arms
+import numpy as np
+import pytest
+from comparing import assert_close
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import spong_five_bar, spong_remotely_driven_elbow
+from robots_with_drives import Robot, load, robots, size, state, wrenches
+
+from robot_dynamics_ros import RobotModel
+
+
+@given(robot=robots())
+def test_any_robot_is_its_tree(robot: Robot) -> None:
+    model = robot.model()
+    assert set(model.joint_names) == {*robot.coordinates, *(x for x in robot.bare.movable if x not in robot.rows)}
+    tree = robot.pinocchio(model.joint_names)
+    q, qd, qdd = state(robot, model.n)
+    rest = np.zeros(model.n)
+    m = tree.mass_matrix(q)
+    assert_close(model.mass_matrix(q), m, 1e-12)
+    for motion in ((qd, qdd), (qd, rest), (rest, rest)):
+        rows = tree.rnea(q, *motion)
+        scale = float(np.max(np.abs(tree.g).T @ np.abs(rows))) + size(model, q, *motion)
+        assert_close(model.inverse_dynamics(q, *motion), tree.g.T @ rows, 1e-12, scale)
+    loads = wrenches(robot)
+    rows = tree.rnea(q, qd, qdd, loads)
+    scale = float(np.max(np.abs(tree.g).T @ np.abs(rows))) + size(model, q, qd, qdd)
+    assert_close(model.inverse_dynamics(q, qd, qdd, loads), tree.g.T @ rows, 1e-12, scale)
+    gain = float(np.abs(np.linalg.inv(m)).sum(axis=1).max())
+    found = model.forward_dynamics(q, qd, tree.g.T @ rows, loads)
+    assert_close(found, qdd, 1e-12 * max(1.0, gain * scale))
+
+
+@given(robot=robots(), data=st.data())
+def test_order_and_locked_coordinates(robot: Robot, data: st.DataObject) -> None:
+    """What is locked has no rate: rows and columns of the whole robot at that position, in the order asked for."""
+    whole = robot.model()
+    names = data.draw(st.permutations(whole.joint_names))
+    keep = names[: data.draw(st.integers(1, len(names)))]
+    rng = np.random.default_rng(robot.seed)
+    locked = {name: float(rng.uniform(-2, 2)) for name in names[len(keep) :]}
+    model = robot.model(joints=keep, locked=locked)
+    assert list(model.joint_names) == list(keep)
+    index = [whole.joint_names.index(name) for name in keep]
+    q, qd, qdd = state(robot, model.n)
+    at = np.array([locked.get(name, 0.0) for name in whole.joint_names])
+    moving, accelerating = np.zeros(whole.n), np.zeros(whole.n)
+    at[index], moving[index], accelerating[index] = q, qd, qdd
+    scale = size(whole, at, moving, accelerating)
+    tau = whole.inverse_dynamics(at, moving, accelerating)[index]
+    square = np.ix_(index, index)
+    assert_close(model.inverse_dynamics(q, qd, qdd), tau, 1e-12, scale)
+    assert_close(model.mass_matrix(q), whole.mass_matrix(at)[square], 1e-12)
+    assert_close(model.gravity_torque(q), whole.gravity_torque(at)[index], 1e-12, scale)
+    coriolis = whole.coriolis_matrix(at, moving)
+    assert_close(model.coriolis_matrix(q, qd), coriolis[square], 1e-11, float(np.abs(coriolis).max()))
+    gain = float(np.abs(np.linalg.inv(model.mass_matrix(q))).sum(axis=1).max())
+    assert_close(model.forward_dynamics(q, qd, tau), qdd, 1e-12 * max(1.0, gain * scale))
+    for link in {robot.holder, robot.bare.links[-1].name}:
+        assert_close(model.link_pose(q, link), whole.link_pose(at, link), 1e-12, 10.0)
+        assert_close(model.jacobian(q, link), whole.jacobian(at, link)[:, index], 1e-12, 10.0)
+
+
+def _bar(mass: float, centre: float, inertia: float) -> arms.Link:
+    """A link along x that turns in the plane: only izz counts."""
+    return arms.Link("", mass, (centre, 0, 0), np.diag([0.6, 0.7, 1.0]) * inertia)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_remotely_driven_elbow(seed: int) -> None:
+    """The elbow turns by p2 - p1, the angles of the links against the base: Spong (9.89)-(9.95)."""
+    rng = np.random.default_rng(seed)
+    p = spong_remotely_driven_elbow.Parameters(*rng.uniform(0.2, 3.0, 8).tolist())
+    arm = arms.planar_2r(p.l1, 1.0, _bar(p.m1, p.lc1, p.i1), _bar(p.m2, p.lc2, p.i2))
+    couplings = {"joint1": {"p1": 1.0}, "joint2": {"p1": -1.0, "p2": 1.0}}
+    content = {"coordinates": ["p1", "p2"], "couplings": couplings, "gravity": [0.0, -p.g, 0.0]}
+    model = load(arm, content)
+    assert model.joint_names == ("p1", "p2")
+    for q, qd, qdd in zip(*arms.states(seed, 2, 10), strict=True):
+        _agrees(model, spong_remotely_driven_elbow, p, q, qd, qdd)
+        expected = spong_remotely_driven_elbow.coriolis_matrix(p, q, qd)
+        assert_close(model.coriolis_matrix(q, qd), expected, 1e-12, 100.0)
+
+
+def _five_bar(p: spong_five_bar.Parameters) -> arms.Arm:
+    """Links 1 and 2 on the base; 3 at the end of 2, 4 at the end of 1; tools where the loop closes."""
+    bars = {
+        "link1": _bar(p.m1, p.lc1, p.i1),
+        "link2": _bar(p.m2, p.lc2, p.i2),
+        "link3": _bar(p.m3, p.lc3, p.i3),
+        "link4": _bar(p.m4, p.lc4, p.i4),
+    }
+    return arms.Arm(
+        (
+            arms.Link("base"),
+            *(arms.replace(bar, name=name) for name, bar in bars.items()),
+            arms.Link("tip3"),
+            arms.Link("tip4"),
+        ),
+        (
+            arms.Joint("joint1", "revolute", "base", "link1"),
+            arms.Joint("joint2", "revolute", "base", "link2"),
+            arms.Joint("joint3", "revolute", "link2", "link3", (p.l2, 0, 0)),
+            arms.Joint("joint4", "revolute", "link1", "link4", (p.l1, 0, 0)),
+            arms.Joint("tip3_joint", "fixed", "link3", "tip3", (p.l1, 0, 0)),
+            arms.Joint("tip4_joint", "fixed", "link4", "tip4", (-p.l2, 0, 0)),
+        ),
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_five_bar_linkage(seed: int) -> None:
+    """The parallelogram's joints 3 and 4 turn by q1 - q2 and q2 - q1 - pi: Spong (9.96)-(9.108)."""
+    rng = np.random.default_rng(seed)
+    p = spong_five_bar.Parameters(*rng.uniform(0.2, 3.0, 15).tolist())
+    if seed % 2:
+        p = spong_five_bar.balanced(p)
+    couplings = {
+        "joint3": {"joint1": 1.0, "joint2": -1.0},
+        "joint4": {"joint1": -1.0, "joint2": 1.0, "offset": -np.pi},
+    }
+    model = load(_five_bar(p), {"couplings": couplings, "gravity": [0.0, -p.g, 0.0]})
+    assert model.joint_names == ("joint1", "joint2")
+    for q, qd, qdd in zip(*arms.states(seed, 2, 10), strict=True):
+        _agrees(model, spong_five_bar, p, q, qd, qdd)
+        # The loop stays closed.
+        assert_close(model.link_pose(q, "tip3")[:3, 3], model.link_pose(q, "tip4")[:3, 3], 1e-14, 10.0)
+        if seed % 2:
+            assert_close(model.coriolis_matrix(q, qd), np.zeros((2, 2)), 1e-12, 100.0)
+            assert_close(model.mass_matrix(q)[0, 1], 0.0, 1e-12, 10.0)
+
+
+def _agrees(model: RobotModel, book: Any, p: Any, q: arms.Array, qd: arms.Array, qdd: arms.Array) -> None:
+    m, velocity, gravity = book.mass_matrix(p, q), book.velocity_terms(p, q, qd), book.gravity(p, q)
+    scale = float(np.max(np.abs(m) @ np.abs(qdd) + np.abs(velocity) + np.abs(gravity))) + 100.0
+    assert_close(model.mass_matrix(q), m, 1e-13, 10.0)
+    assert_close(model.gravity_torque(q), gravity, 1e-13, scale)
+    assert_close(model.bias_torque(q, qd), velocity + gravity, 1e-13, scale)
+    assert_close(model.inverse_dynamics(q, qd, qdd), book.torque(p, q, qd, qdd), 1e-13, scale)
+    assert model.kinetic_energy(q, qd) == pytest.approx(book.kinetic_energy(p, q, qd), rel=1e-12)
+    rise = model.potential_energy(q) - model.potential_energy([0.0, 0.0])
+    expected = book.potential_energy(p, q) - book.potential_energy(p, np.zeros(2))
+    assert rise == pytest.approx(expected, abs=1e-13 * scale)

@@ -1,0 +1,211 @@
+"""Every robot of the `example-robot-data` wheel against Pinocchio, or against the error that it deserves."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike, NDArray
+from pinocchio_peer import Peer, mimic_tags
+
+from robot_dynamics_ros import RobotModel, RobotModelError
+
+Array = NDArray[np.float64]
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+
+#: Relative to the size of the terms that are added up, entry by entry: a finger's torque against the
+#: finger's terms. It is 1e5 times what is seen here.
+TOLERANCE = 1e-9
+STATES = 3
+CURE = "Cure: pip install example-robot-data, as requirements/test.txt has it"
+
+#: What is wrong with the files that do not load.
+REFUSED = {
+    # It follows "index_q1", but the file's joints are called "Left_index_q1" and so on.
+    "alex_description/urdf/alex_psyonic_hands": r'joint "Left_index_q2" <mimic>: joint "index_q1" does not exist\.',
+    "hector_description/robots/quadrotor_base": r"no joint is left to move\.",
+    "iris_description/robots/iris_simple": r"no joint is left to move\.",
+    "romeo_description/urdf/romeo_laas_small": r'link "body" <inertial>: .* negative principal moment -0\.0213',
+    "tiago_description/robots/tiago": r'link "base_antenna_left_link" <inertial>: .* negative principal moment',
+    "tiago_description/robots/tiago_dual": r'link "base_antenna_left_link" <inertial>: .* negative principal moment',
+    "tiago_description/robots/tiago_no_hand": r'link "base_antenna_left_link" <inertial>: .* negative principal moment',
+    "ur_description/urdf/ur3": r"<robot>: attribute 'name' is missing\.",
+}
+
+#: Robots with joints that move nothing with mass, so that their acceleration is undefined.
+MASSLESS = {"romeo_description/urdf/romeo": ["LHand", "RHand"]}
+
+
+def _find() -> dict[str, Path]:
+    """The wheel's URDF files by their place in its folder of robots."""
+    try:
+        listed = files("example-robot-data") or []
+    except PackageNotFoundError:
+        return {}
+    found = [Path(str(file.locate())) for file in listed if file.suffix == ".urdf"]
+    return {path.as_posix().split("/robots/", 1)[1].removesuffix(".urdf"): path for path in found}
+
+
+ROBOTS = _find()
+LOADING = [name for name in ROBOTS if name not in REFUSED]
+
+
+@dataclass(frozen=True)
+class States:
+    """Many states in a row, or one of them, with wrenches on some links."""
+
+    q: Array
+    qd: Array
+    qdd: Array
+    tau: Array
+    wrenches: dict[str, Array]
+
+    def __getitem__(self, k: int) -> "States":
+        one = {link: wrench[k] for link, wrench in self.wrenches.items()}
+        return States(self.q[k], self.qd[k], self.qdd[k], self.tau[k], one)
+
+
+def random_states(model: RobotModel, peer: Peer, seed: int) -> States:
+    """Random motions, the torques that make them, and besides these wrenches on three random links."""
+    rng = np.random.default_rng(seed)
+    q, qd, qdd = (rng.uniform(-size, size, (STATES, model.n)) for size in (np.pi, 3.0, 9.0))
+    tau = np.array([peer.rnea(q[k], qd[k], qdd[k]) for k in range(STATES)])
+    links = rng.choice(model.link_names, min(3, len(model.link_names)), replace=False)
+    return States(q, qd, qdd, tau, {str(link): rng.uniform(-10, 10, (STATES, 6)) for link in links})
+
+
+def ours(model: RobotModel, s: States) -> dict[str, Any]:
+    """Every algorithm, at one state or at many."""
+    q, qd, qdd = s.q, s.qd, s.qdd
+    coriolis, regressor = model.coriolis_matrix(q, qd), model.regressor(q, qd, qdd)
+    dq, dqd = model.inverse_dynamics_derivatives(q, qd, qdd)
+    reactions = model.joint_reactions(q, qd, qdd, s.wrenches)
+    results = {
+        "inverse_dynamics": model.inverse_dynamics(q, qd, qdd),
+        "inverse_dynamics under wrenches": model.inverse_dynamics(q, qd, qdd, s.wrenches),
+        "gravity_torque": model.gravity_torque(q),
+        "bias_torque": model.bias_torque(q, qd),
+        "mass_matrix": model.mass_matrix(q),
+        "dtau/dq": dq,
+        "dtau/dqd": dqd,
+        "C qd": (coriolis @ qd[..., None])[..., 0],
+        "C + C^T": coriolis + np.swapaxes(coriolis, -1, -2),
+        "regressor": regressor,
+        "regressor @ parameters": regressor @ model.inertial_parameters,
+        "reaction forces": reactions[..., :3],
+        "reaction moments": reactions[..., 3:],
+        "kinetic_energy": model.kinetic_energy(q, qd),
+        "potential_energy": model.potential_energy(q),
+    }
+    for link in s.wrenches:
+        results[f"link_pose of {link}"] = model.link_pose(q, link)
+        results[f"jacobian of {link}"] = model.jacobian(q, link)
+        results[f"jacobian_dot_qd of {link}"] = model.jacobian_dot_qd(q, qd, link)
+    if not model.packed.massless_ends:
+        results["forward_dynamics"] = model.forward_dynamics(q, qd, s.tau)
+        results["forward_dynamics under wrenches"] = model.forward_dynamics(q, qd, s.tau, s.wrenches)
+    return results
+
+
+def theirs(model: RobotModel, peer: Peer, s: States) -> Iterator[tuple[str, ArrayLike, ArrayLike]]:
+    """Name, expected result and size of the terms of every algorithm, at one state."""
+    q, qd, qdd, moving, wrenches = s.q, s.qd, s.qdd, model.moving_joints, s.wrenches
+    m, gravity, bias, tau = peer.crba(q), peer.gravity(q), peer.bias(q, qd), s.tau
+    jacobians = {link: peer.jacobian(q, link) for link in wrenches}
+    speed = np.abs(qd).max()
+    terms = np.abs(m) @ np.abs(qdd) + np.abs(gravity) + np.abs(bias)
+    pushed = terms + sum(
+        np.abs(j[:3]).sum(0) * np.linalg.norm(wrenches[link][:3])
+        + np.abs(j[3:]).sum(0) * np.linalg.norm(wrenches[link][3:])
+        for link, j in jacobians.items()
+    )
+    yield "inverse_dynamics", tau, terms
+    yield "inverse_dynamics under wrenches", peer.rnea(q, qd, qdd, wrenches), pushed
+    yield "gravity_torque", gravity, terms
+    yield "bias_torque", bias, terms
+    yield "C qd", bias - gravity, terms
+    # |M_ij| is at most this, and comes near it.
+    entries = np.sqrt(np.outer(np.diag(m), np.diag(m)))
+    dq, dqd = peer.derivatives(q, qd, qdd)
+    yield "mass_matrix", m, entries
+    yield "dtau/dq", dq, entries * (9.81 + np.abs(qdd).max() + speed**2)
+    yield "dtau/dqd", dqd, entries * speed
+    yield "C + C^T", peer.mass_matrix_rate(q, qd), entries * speed
+    regressor = peer.regressor(q, qd, qdd, moving)
+    yield "regressor", regressor, np.abs(regressor).max()
+    yield "regressor @ parameters", tau, np.abs(regressor) @ np.abs(peer.inertial_parameters(moving))
+    reactions = peer.reactions(q, qd, qdd, moving, wrenches)
+    for name, part in (("reaction forces", reactions[:, :3]), ("reaction moments", reactions[:, 3:])):
+        yield name, part, np.linalg.norm(part, axis=1, keepdims=True)
+    kinetic, potential = peer.kinetic_energy(q, qd), peer.potential_energy(q)
+    yield "kinetic_energy", kinetic, kinetic
+    yield "potential_energy", potential, 9.81 * peer.inertial_parameters(moving)[::10].sum()
+    for link, j in jacobians.items():
+        pose, reach = peer.pose(q, link), np.abs(j).max()
+        yield f"link_pose of {link}", pose, np.abs(pose).max()
+        yield f"jacobian of {link}", j, reach
+        yield f"jacobian_dot_qd of {link}", peer.jacobian_dot_qd(q, qd, link), reach * speed**2
+    if not model.packed.massless_ends:
+        inverse = np.abs(np.linalg.inv(m))
+        yield "forward_dynamics", peer.aba(q, qd, tau), inverse @ terms
+        yield "forward_dynamics under wrenches", peer.aba(q, qd, tau, wrenches), inverse @ pushed
+
+
+def check(name: str, got: ArrayLike, expected: ArrayLike, size: ArrayLike) -> None:
+    """Every entry within the tolerance of its own size; what has size zero is zero."""
+    got, expected = np.asarray(got, dtype=float), np.asarray(expected, dtype=float)
+    assert got.shape == expected.shape, f"{name}: shape {got.shape}, Pinocchio {expected.shape}"
+    error, allowed = np.abs(got - expected), TOLERANCE * np.broadcast_to(size, expected.shape)
+    worst = np.unravel_index(np.argmax(error - allowed), error.shape)
+    assert (error <= allowed).all(), f"{name}{list(worst)}: {got[worst]!r}, Pinocchio {expected[worst]!r}"
+
+
+def test_the_robots_are_there() -> None:
+    """All files, and none of the exceptions below is out of date."""
+    assert len(ROBOTS) >= 60, f"the URDF files of the wheel example-robot-data are missing. {CURE}"
+    assert not {*REFUSED, *MASSLESS} - ROBOTS.keys()
+
+
+@pytest.mark.parametrize("name", LOADING)
+def test_agrees_with_pinocchio(name: str) -> None:
+    """One state at a time and all at once; mimic joints by G of the test's own reading."""
+    text = ROBOTS[name].read_text(encoding="utf-8")
+    model = RobotModel.from_urdf_file(ROBOTS[name])
+    assert list(model.packed.massless_ends) == MASSLESS.get(name, [])
+    peer = Peer(text, model.joint_names, follows=mimic_tags(text))
+    check("inertial_parameters", *_parameters(model, peer))
+    states = random_states(model, peer, LOADING.index(name))
+    batch = ours(model, states)
+    for k in range(STATES):
+        single = ours(model, states[k])
+        compared = list(theirs(model, peer, states[k]))
+        assert {algorithm for algorithm, _, _ in compared} == single.keys() == batch.keys()
+        for algorithm, expected, size in compared:
+            check(algorithm, single[algorithm], expected, size)
+            check(f"{algorithm} in a batch", batch[algorithm][k], expected, size)
+
+
+def _parameters(model: RobotModel, peer: Peer) -> tuple[Array, Array, Array]:
+    """Ours, Pinocchio's, and the largest of each body's mass, moments or inertias."""
+    expected = peer.inertial_parameters(model.moving_joints).reshape(-1, 10)
+    largest = [np.abs(part).max(axis=1) for part in np.split(expected, [1, 4], axis=1)]
+    return model.inertial_parameters, expected.ravel(), np.repeat(largest, [1, 3, 6], axis=0).T.ravel()
+
+
+@pytest.mark.parametrize("name", [name for name in LOADING if name in MASSLESS])
+def test_massless_ends_are_named(name: str) -> None:
+    model = RobotModel.from_urdf_file(ROBOTS[name])
+    with pytest.raises(RobotModelError, match=re.escape(f"joints {MASSLESS[name]} move no mass")):
+        model.forward_dynamics(*np.zeros((3, model.n)))
+
+
+@pytest.mark.parametrize("name", [name for name in ROBOTS if name in REFUSED])
+def test_is_refused_with_the_reason(name: str) -> None:
+    with pytest.raises(RobotModelError, match=REFUSED[name]) as caught:
+        RobotModel.from_urdf_file(ROBOTS[name])
+    assert str(caught.value).startswith(str(ROBOTS[name]))
+    assert " Cure: " in str(caught.value)
