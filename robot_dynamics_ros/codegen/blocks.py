@@ -16,10 +16,12 @@ _TEMPLATE = """\
 import numpy as np
 
 from robot_dynamics_ros.codegen.sines import sines_and_cosines
+from robot_dynamics_ros.kernels.compilation import batch_kernel
 
 rows = np.array({result_rows})
 
 
+@batch_kernel
 def {name}(numbers, {vectors}, {result}):
     count = q.shape[0]
     if {wrong_shapes}:

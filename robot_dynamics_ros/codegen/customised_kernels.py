@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, partial
 
 from robot_dynamics_ros.codegen.customised import customised_batch, customised_kernel
@@ -12,8 +13,11 @@ from robot_dynamics_ros.codegen.tracing import (
     MASS_MATRIX,
     Algorithm,
 )
-from robot_dynamics_ros.kernels.general import GeneralKernels, Kernel
+from robot_dynamics_ros.kernels.direct_calls import direct_call
+from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
 from robot_dynamics_ros.kernels.types import Floats, Ints
+
+_Make = Callable[[Algorithm, Ints, Floats], "Kernel | None"]
 
 
 class CustomisedKernels(GeneralKernels):
@@ -24,7 +28,7 @@ class CustomisedKernels(GeneralKernels):
     """
 
     def __init__(
-        self, structure: Ints, numbers: Floats, made: dict[tuple[Algorithm, bool], Kernel | None] | None = None
+        self, structure: Ints, numbers: Floats, made: dict[tuple[Algorithm, _Make], Kernel | None] | None = None
     ) -> None:
         super().__init__(structure, numbers)
         self._made = {} if made is None else made
@@ -34,39 +38,43 @@ class CustomisedKernels(GeneralKernels):
         return CustomisedKernels(self.structure, numbers, self._made)
 
     @cached_property
-    def inverse_dynamics(self) -> Kernel:
+    def inverse_dynamics(self) -> Call:
         """(q, qd, qdd, tau), each (n,)."""
-        return self._customised(INVERSE_DYNAMICS) or super().inverse_dynamics
+        kernel = self._made_once(INVERSE_DYNAMICS, customised_kernel)
+        return super().inverse_dynamics if kernel is None else direct_call(kernel, (self.numbers,), (1, 1, 1, 1))
 
     @cached_property
-    def gravity_torque(self) -> Kernel:
+    def gravity_torque(self) -> Call:
         """(q, tau), each (n,)."""
-        return self._customised(GRAVITY_TORQUE) or super().gravity_torque
+        kernel = self._made_once(GRAVITY_TORQUE, customised_kernel)
+        return super().gravity_torque if kernel is None else direct_call(kernel, (self.numbers,), (1, 1))
 
     @cached_property
-    def mass_matrix(self) -> Kernel:
+    def mass_matrix(self) -> Call:
         """(q (n,), matrix (n, n))."""
-        return self._customised(MASS_MATRIX) or super().mass_matrix
+        kernel = self._made_once(MASS_MATRIX, customised_kernel)
+        return super().mass_matrix if kernel is None else direct_call(kernel, (self.numbers,), (1, 2))
 
     @cached_property
-    def forward_dynamics(self) -> Kernel:
+    def forward_dynamics(self) -> Call:
         """(q, qd, tau, qdd), each (n,)."""
-        return self._customised(FORWARD_DYNAMICS) or super().forward_dynamics
+        kernel = self._made_once(FORWARD_DYNAMICS, customised_kernel)
+        return super().forward_dynamics if kernel is None else direct_call(kernel, (self.numbers,), (1, 1, 1, 1))
 
     @cached_property
     def inverse_dynamics_batch(self) -> Kernel:
         """(q, qd, qdd, tau), each (count, n)."""
-        return self._customised(INVERSE_DYNAMICS, batch=True) or super().inverse_dynamics_batch
+        kernel = self._made_once(INVERSE_DYNAMICS, customised_batch)
+        return super().inverse_dynamics_batch if kernel is None else partial(kernel, self.numbers)
 
     @cached_property
     def forward_dynamics_batch(self) -> Kernel:
         """(q, qd, tau, qdd), each (count, n)."""
-        return self._customised(FORWARD_DYNAMICS, batch=True) or super().forward_dynamics_batch
+        kernel = self._made_once(FORWARD_DYNAMICS, customised_batch)
+        return super().forward_dynamics_batch if kernel is None else partial(kernel, self.numbers)
 
-    def _customised(self, algorithm: Algorithm, *, batch: bool = False) -> Kernel | None:
-        key = (algorithm, batch)
+    def _made_once(self, algorithm: Algorithm, make: _Make) -> Kernel | None:
+        key = (algorithm, make)
         if key not in self._made:
-            make = customised_batch if batch else customised_kernel
             self._made[key] = make(algorithm, self.structure, self.numbers)
-        kernel = self._made[key]
-        return None if kernel is None else partial(kernel, self.numbers)
+        return self._made[key]

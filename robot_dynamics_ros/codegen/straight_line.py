@@ -37,4 +37,5 @@ def function_source(program: Program) -> str:
     texts = [statements.text(result) for result in results]
     body += [f"{name}[{i}] = {text}" for i, text in enumerate(texts) if text != "0.0"]
     body.append(f"return {OK}")
-    return f"import math\n\n\ndef {algorithm.name}({', '.join(shapes)}):\n" + indent("\n".join(body), "    ") + "\n"
+    header = "import math\n\nfrom robot_dynamics_ros.kernels.compilation import kernel\n\n\n@kernel\n"
+    return f"{header}def {algorithm.name}({', '.join(shapes)}):\n" + indent("\n".join(body), "    ") + "\n"

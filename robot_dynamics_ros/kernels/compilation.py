@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
+from importlib import import_module, util
 from pathlib import Path
-from typing import Any, TypeVar, cast
-
-import numpy as np
+from typing import Any, TypeVar
+from uuid import uuid4
 
 numba: Any
 try:
@@ -94,19 +93,24 @@ def mark_compiled(kernels: str) -> None:
         (folder / f"{kernels}.compiled").touch()
 
 
+@contextmanager
+def _kept_on_disk() -> Iterator[dict[str, Any]]:
+    """Options for what is decorated meanwhile; numba reads the folder only then, other users of it keep their own."""
+    folder = cache_directory()
+    before = numba.config.CACHE_DIR
+    if folder is not None:
+        numba.config.CACHE_DIR = str(folder)
+    try:
+        yield {**_FLAGS, "cache": folder is not None}
+    finally:
+        numba.config.CACHE_DIR = before
+
+
 def _compiled(function: Function, **flags: Any) -> Function:
     if not COMPILED:
         return function
-    folder = cache_directory()
-    if folder is None:
-        return numba.njit(**_FLAGS, **flags)(function)  # type: ignore[no-any-return]
-    # numba reads the folder once, while it decorates; other users of numba keep their own.
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)
-    try:
-        return numba.njit(cache=True, **_FLAGS, **flags)(function)  # type: ignore[no-any-return]
-    finally:
-        numba.config.CACHE_DIR = before
+    with _kept_on_disk() as options:
+        return numba.njit(**options, **flags)(function)  # type: ignore[no-any-return]
 
 
 def kernel(function: Function) -> Function:
@@ -124,30 +128,34 @@ def batch_kernel(function: Function) -> Function:
     return _compiled(function, nogil=True)
 
 
-def _refuse(*arguments: Any, **keywords: Any) -> None:
-    raise TypeError("other types than the kernel was compiled for")
+def compiled_callback(function: Callable[..., Any], signature: Any) -> Any:
+    """Compile a function that C code calls, keeping the result on disk; its ``address`` lives as long as it does."""
+    with _kept_on_disk() as options:
+        return numba.cfunc(signature, **options)(function)
 
 
-@cache
-def only_for(function: Function, signature: str) -> Function:
-    """Compile a kernel for one signature; arguments of any other type then raise TypeError.
+def load_source(source: str, name: str) -> dict[str, Any]:
+    """Names that generated source defines: from a file, because numba keeps nothing on disk of other functions."""
+    folder = cache_directory() if COMPILED else None
+    names: dict[str, Any] = {}
+    if folder is None:
+        exec(compile(source, f"<{name}>", "exec"), names)
+        return names
+    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
+    path = folder / f"{name}_{digest}.py"
+    _write_once(path, source.encode())
+    spec = util.spec_from_file_location(f"robot_dynamics_ros_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # numba looks there when it loads what it has kept
+    spec.loader.exec_module(module)
+    return vars(module)
 
-    So Python may hand over what a caller gave without looking at it first.
-    """
-    if COMPILED:
-        dispatcher: Any = function
-        dispatcher.compile(signature)
-        dispatcher.disable_compile()
-        # numba would look for conversions first and word a message then, 0.1 ms for what happens with each list.
-        dispatcher._search_new_conversions = _refuse
-        dispatcher._explain_matching_error = _refuse
-        return function
-    kinds = [(np.dtype(name), axes.count(",") + 1) for name, axes in re.findall(r"(\w+)\[(.*?)\]", signature)]
 
-    def checked(*arguments: Any) -> Any:
-        for argument, kind in zip(arguments, kinds, strict=False):
-            if type(argument) is not np.ndarray or (argument.dtype, argument.ndim) != kind or not argument.flags.carray:
-                raise TypeError("other types than the kernel was compiled for")
-        return function(*arguments)
-
-    return cast(Function, checked)
+def _write_once(path: Path, content: bytes) -> None:
+    """Write a whole file or none, though other processes do the same; its time of change is numba's key."""
+    if path.exists() and path.read_bytes() == content:
+        return
+    temporary = path.with_suffix(f".{uuid4().hex}")
+    temporary.write_bytes(content)
+    temporary.replace(path)

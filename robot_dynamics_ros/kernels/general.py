@@ -6,21 +6,19 @@ from collections.abc import Callable
 from functools import cached_property, partial
 
 from robot_dynamics_ros.kernels import entries
-from robot_dynamics_ros.kernels.compilation import only_for
+from robot_dynamics_ros.kernels.direct_calls import direct_call
 from robot_dynamics_ros.kernels.types import Floats, Ints
 
 Kernel = Callable[..., int]
-
-_ROBOT = "int64(int64[::1], float64[::1]"
-_VECTOR = ", float64[::1]"
-_MATRIX = ", float64[:,::1]"
+Call = Callable[..., object]
 
 
 class GeneralKernels:
     """Inverse and forward dynamics, gravity torque, mass matrix and derivatives of the robot in two flat arrays.
 
-    Each takes C-contiguous float64 arrays, the result last, and returns a status (see entries). Those for one
-    state are compiled when they are first asked for, and raise TypeError for arrays of any other kind.
+    Those for one state are compiled when they are first asked for. They give their last argument, the result; or
+    something else where an argument is no plain array of the right shape, or the mass matrix is singular. Those for
+    many states take plain C-contiguous arrays and return a status (see entries).
     """
 
     def __init__(self, structure: Ints, numbers: Floats) -> None:
@@ -32,29 +30,29 @@ class GeneralKernels:
         return GeneralKernels(self.structure, numbers)
 
     @cached_property
-    def inverse_dynamics(self) -> Kernel:
+    def inverse_dynamics(self) -> Call:
         """(q, qd, qdd, tau), each (n,)."""
-        return self._tied(only_for(entries.inverse_dynamics, f"{_ROBOT}{4 * _VECTOR})"))
+        return direct_call(entries.inverse_dynamics, (self.structure, self.numbers), (1, 1, 1, 1))
 
     @cached_property
-    def gravity_torque(self) -> Kernel:
+    def gravity_torque(self) -> Call:
         """(q, tau), each (n,)."""
-        return self._tied(only_for(entries.gravity_torque, f"{_ROBOT}{2 * _VECTOR})"))
+        return direct_call(entries.gravity_torque, (self.structure, self.numbers), (1, 1))
 
     @cached_property
-    def mass_matrix(self) -> Kernel:
+    def mass_matrix(self) -> Call:
         """(q (n,), matrix (n, n))."""
-        return self._tied(only_for(entries.mass_matrix, f"{_ROBOT}{_VECTOR}{_MATRIX})"))
+        return direct_call(entries.mass_matrix, (self.structure, self.numbers), (1, 2))
 
     @cached_property
-    def forward_dynamics(self) -> Kernel:
+    def forward_dynamics(self) -> Call:
         """(q, qd, tau, qdd), each (n,)."""
-        return self._tied(only_for(entries.forward_dynamics, f"{_ROBOT}{4 * _VECTOR})"))
+        return direct_call(entries.forward_dynamics, (self.structure, self.numbers), (1, 1, 1, 1))
 
     @cached_property
-    def inverse_dynamics_derivatives(self) -> Kernel:
+    def inverse_dynamics_derivatives(self) -> Call:
         """(q, qd, qdd, dq, dqd), vectors (n,) and matrices (n, n)."""
-        return self._tied(only_for(entries.inverse_dynamics_derivatives, f"{_ROBOT}{3 * _VECTOR}{2 * _MATRIX})"))
+        return direct_call(entries.inverse_dynamics_derivatives, (self.structure, self.numbers), (1, 1, 1, 2, 2))
 
     @cached_property
     def inverse_dynamics_batch(self) -> Kernel:

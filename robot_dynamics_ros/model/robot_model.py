@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels import entries
 from robot_dynamics_ros.kernels.compilation import mark_compiled
-from robot_dynamics_ros.kernels.entries import OK, SINGULAR
+from robot_dynamics_ros.kernels.entries import SINGULAR
 from robot_dynamics_ros.kernels.general import GeneralKernels, Kernel
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Floats
@@ -25,9 +25,6 @@ from robot_dynamics_ros.model.dynamics_file import DynamicsFile, read_dynamics_f
 from robot_dynamics_ros.model.inertia import payload_inertial
 from robot_dynamics_ros.model.packed import PackedModel, with_payload
 from robot_dynamics_ros.model.urdf import parse_urdf
-
-# Looked at before numba does: once it has seen an array out of alignment, it takes the other byte order for this one.
-_FLOAT64 = np.dtype(np.float64)
 
 Wrenches = Mapping[str, ArrayLike]
 
@@ -223,12 +220,8 @@ class RobotModel:
             tied = self._tied(entries.inverse_dynamics_under_wrenches)
             return self._run(tied, (self.n,), external_wrenches, q=q, qd=qd, qdd=qdd)
         tau = np.empty(self.n)
-        try:
-            plain = q.dtype is qd.dtype is qdd.dtype is _FLOAT64  # type: ignore[union-attr]
-            if plain and self.kernels.inverse_dynamics(q, qd, qdd, tau) == OK:
-                return tau
-        except (AttributeError, TypeError):  # not plain arrays of one state
-            pass
+        if self.kernels.inverse_dynamics(q, qd, qdd, tau) is tau:
+            return tau
         return self._run(self.kernels.inverse_dynamics_batch, (self.n,), q=q, qd=qd, qdd=qdd)
 
     def forward_dynamics(
@@ -249,22 +242,15 @@ class RobotModel:
             tied = self._tied(entries.forward_dynamics_under_wrenches)
             return self._run(tied, (self.n,), external_wrenches, q=q, qd=qd, tau=tau)
         qdd = np.empty(self.n)
-        try:
-            plain = q.dtype is qd.dtype is tau.dtype is _FLOAT64  # type: ignore[union-attr]
-            if plain and self.kernels.forward_dynamics(q, qd, tau, qdd) == OK:
-                return qdd
-        except (AttributeError, TypeError):
-            pass
+        if self.kernels.forward_dynamics(q, qd, tau, qdd) is qdd:
+            return qdd
         return self._run(self.kernels.forward_dynamics_batch, (self.n,), q=q, qd=qd, tau=tau)
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
         """Mass matrix M(q) (..., n, n) with rotors, Craig (6.59), by composite bodies."""
         matrix = np.empty((self.n, self.n))
-        try:
-            if q.dtype is _FLOAT64 and self.kernels.mass_matrix(q, matrix) == OK:  # type: ignore[union-attr]
-                return matrix
-        except (AttributeError, TypeError):
-            pass
+        if self.kernels.mass_matrix(q, matrix) is matrix:
+            return matrix
         return self._run(self._tied(entries.mass_matrix_batch), (self.n, self.n), q=q)
 
     def bias_torque(self, q: ArrayLike, qd: ArrayLike) -> Floats:
@@ -274,11 +260,8 @@ class RobotModel:
     def gravity_torque(self, q: ArrayLike) -> Floats:
         """Torque (..., n) that holds the robot still against gravity: G(q) of Craig (6.59)."""
         tau = np.empty(self.n)
-        try:
-            if q.dtype is _FLOAT64 and self.kernels.gravity_torque(q, tau) == OK:  # type: ignore[union-attr]
-                return tau
-        except (AttributeError, TypeError):
-            pass
+        if self.kernels.gravity_torque(q, tau) is tau:
+            return tau
         return self.inverse_dynamics(q, self._zeros, self._zeros)
 
     def inverse_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
@@ -288,12 +271,8 @@ class RobotModel:
         """
         n = self.n
         dq, dqd = np.empty((n, n)), np.empty((n, n))
-        try:
-            plain = q.dtype is qd.dtype is qdd.dtype is _FLOAT64  # type: ignore[union-attr]
-            if plain and self.kernels.inverse_dynamics_derivatives(q, qd, qdd, dq, dqd) == OK:
-                return dq, dqd
-        except (AttributeError, TypeError):
-            pass
+        if self.kernels.inverse_dynamics_derivatives(q, qd, qdd, dq, dqd) is dqd:
+            return dq, dqd
         arguments = self._numbers(q=q, qd=qd, qdd=qdd)
         batch = common_shape(arguments)
         dq, dqd = np.empty((*batch, n, n)), np.empty((*batch, n, n))

@@ -29,7 +29,8 @@ def plain(algorithm: Algorithm, packed: PackedModel, batch: bool = False) -> Cal
     program = trace_algorithm(algorithm, packed.structure, packed.numbers)
     assert program is not None
     names: dict[str, Any] = {}
-    exec((batch_source if batch else function_source)(program), names)
+    source = (batch_source if batch else function_source)(program)
+    exec(source.replace("@kernel\n", "").replace("@batch_kernel\n", ""), names)
     function: Callable[..., int] = names[algorithm.name + batch * "_batch"]
     return function
 

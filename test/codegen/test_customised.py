@@ -86,29 +86,6 @@ def test_statuses(packed: PackedModel) -> None:
     assert batch(packed.numbers, *vectors, np.empty((90, 3))) in range(SINGULAR + 77 * 3, SINGULAR + 78 * 3)
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda x: x.tolist(),
-        lambda x: x.astype(np.float32),
-        lambda x: x.astype(int),
-        lambda x: x.astype(">f8"),
-        lambda x: x[None],
-        lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
-        lambda x: None,
-    ],
-)
-def test_arrays_of_another_kind_raise_type_error(spoil: Any, packed: PackedModel) -> None:
-    for kernel, shape in zip(kernels(INVERSE_DYNAMICS, packed), ((3,), (5, 3)), strict=True):
-        right = [packed.numbers, *random_vectors(INVERSE_DYNAMICS, 14, *shape), np.empty(shape)]
-        for place in range(len(right)):
-            wrong: list[Any] = [*right]
-            wrong[place] = spoil(wrong[place])
-            with pytest.raises(TypeError):
-                kernel(*wrong)
-        assert kernel(*right) == OK
-
-
 def test_robots_that_differ_in_their_bodies_only_share_a_kernel(load_robot: Any) -> None:
     model = load_robot("scara", "scara")
     link = model.link_names[-1]

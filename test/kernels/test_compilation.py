@@ -102,52 +102,6 @@ def test_generated_code_uses_only_hashed_code() -> None:
                 assert folder in {"math", "numpy", *compilation._KERNEL_FOLDERS}
 
 
-ONLY_FOR = """
-import numpy as np
-from robot_dynamics_ros.kernels.compilation import COMPILED, only_for
-from small import add
-
-strict = only_for(add, "int64(int64[::1], float64[::1], float64[:,::1])")
-whole, vector, matrix = np.array([4, 5]), np.array([1.0, 2.0]), np.zeros((2, 2))
-print(COMPILED, strict(whole, vector, matrix), matrix[0, 0])
-read_only = vector.copy()
-read_only.flags.writeable = False
-unaligned = np.ndarray(2, float, bytearray(17), 1)
-kinds = ["f4", ">f8", "i8", "u8", "c16", "O", "?", "M8[s]"]
-strided = [np.repeat(vector, 2)[::2], vector[::-1], np.broadcast_to(1.0, (2,))]
-numbers = [None, 1.0, 1, [1.0, 2.0], (1.0, 2.0), "12", {}, np.float64(1.0), np.array(1.0), matrix, matrix[:1]]
-refused = [(whole, odd, matrix) for odd in [*map(vector.astype, kinds), *strided, read_only, unaligned, *numbers]]
-refused += [(odd, vector, matrix) for odd in (vector, whole.astype("i4"), np.repeat(whole, 2)[::2])]
-refused += [(whole, vector, odd) for odd in (vector, np.zeros((2, 2), order="F"), np.zeros((4, 4))[::2, ::2])]
-refused += [(), (whole, vector), (whole, vector, matrix, matrix)]
-for arguments in refused:
-    try:
-        strict(*arguments)
-    except TypeError:
-        continue
-    print("let through:", arguments)
-print(len(getattr(add, "signatures", [1])))
-"""
-
-
-@pytest.mark.parametrize("compiled", [True, False])
-def test_only_for_refuses_other_types(compiled: bool, tmp_path: Path) -> None:
-    """The same with and without numba, and nothing is compiled for them."""
-    (tmp_path / "small.py").write_text(
-        """
-from robot_dynamics_ros.kernels.compilation import kernel
-
-@kernel
-def add(whole, vector, matrix):
-    matrix[0, 0] = vector[0] + vector[1]
-    return whole[0] + whole[1]
-"""
-    )
-    path = os.pathsep.join([str(tmp_path), str(ROOT)])
-    result = run(ONLY_FOR, PYTHONPATH=path, NUMBA_DISABLE_JIT="0" if compiled else "1", NUMBA_CACHE_DIR=str(tmp_path))
-    assert result.stdout.split() == [str(compiled), "9", "3.0", "1"]
-
-
 def test_importing_the_package_waits_for_nothing() -> None:
     """What takes long to import comes with RobotModel, and ROS and plots not even then."""
     code = """

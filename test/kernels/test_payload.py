@@ -1,7 +1,5 @@
 """A payload is numbers alone: the same as in the file or the URDF, changed at run time, and nothing is compiled."""
 
-import importlib
-import pkgutil
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from robots_with_drives import Robot, load, robots, size, state
 
-import robot_dynamics_ros.kernels
 from robot_dynamics_ros import RobotModel, RobotModelError
-from robot_dynamics_ros.kernels.compilation import COMPILED
+from robot_dynamics_ros.kernels.compilation import COMPILED, kernel
 
 SIX = np.triu_indices(3)
 
@@ -107,10 +104,16 @@ def test_unknown_link() -> None:
 
 
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled at all")
-def test_nothing_is_compiled() -> None:
-    robot = arms.random_arm(np.random.default_rng(2), [0, 1, 1], ["revolute", "prismatic", "continuous"])
-    model = RobotModel.from_urdf(robot.urdf)
-    q, qd, qdd = arms.states(2, 3, 4)
+@pytest.mark.parametrize("customised", [False, True])
+def test_nothing_is_compiled(customised: bool) -> None:
+    """Neither by what each method calls, nor after all calls that the model of departure has made."""
+    from numba.core import event
+
+    arm = arms.random_arm(np.random.default_rng(2), [0, 1], ["revolute", "prismatic"])
+    model = RobotModel.from_urdf(arm.urdf)
+    if customised:
+        model = model.customised()
+    q, qd, qdd = arms.states(2, 2, 4)
 
     def call(model: RobotModel) -> None:
         for states in ((q, qd, qdd), (q[0], qd[0], qdd[0])):
@@ -121,17 +124,23 @@ def test_nothing_is_compiled() -> None:
             model.gravity_torque(states[0])
 
     call(model)
-    before = _signatures()
-    assert before["inverse_dynamics"] > 0
-    call(model.with_payload(model.link_names[-1], 2.0, [0.1, 0.2, 0.3], [1, 0, 0, 1, 0, 1]))
-    assert _signatures() == before
+    with event.install_recorder("numba:compile") as compiled:
+        call(model.with_payload(model.link_names[-1], 2.0, [0.1, 0.2, 0.3], [1, 0, 0, 1, 0, 1]))
+    assert not compiled.buffer
+    # The recorder would have noticed.
+    with event.install_recorder("numba:compile") as compiled:
+        kernel(lambda x: x + 1.0)(1.0)
+    assert compiled.buffer
 
 
-def _signatures() -> dict[str, int]:
-    """How many versions of each kernel are compiled."""
-    found = {}
-    for module in pkgutil.iter_modules(robot_dynamics_ros.kernels.__path__):
-        for name, item in vars(importlib.import_module(f"robot_dynamics_ros.kernels.{module.name}")).items():
-            if hasattr(item, "py_func"):
-                found[name] = len(item.signatures)
-    return found
+def test_customised_kernels_carry_it_too() -> None:
+    arm = arms.random_arm(np.random.default_rng(2), [0, 1], ["revolute", "prismatic"])
+    model = RobotModel.from_urdf(arm.urdf)
+    payload = model.link_names[-1], 2.0, [0.1, 0.2, 0.3], [1, 0, 0, 1, 0, 1]
+    q, qd, qdd = arms.states(2, 2, 4)
+    tailored, expected = model.customised().with_payload(*payload), model.with_payload(*payload)
+    for states in ((q, qd, qdd), (q[0], qd[0], qdd[0])):
+        assert_close(tailored.inverse_dynamics(*states), expected.inverse_dynamics(*states), 1e-13, 100.0)
+        assert_close(tailored.forward_dynamics(*states), expected.forward_dynamics(*states), 1e-12, 100.0)
+        assert_close(tailored.mass_matrix(states[0]), expected.mass_matrix(states[0]), 1e-13)
+        assert_close(tailored.gravity_torque(states[0]), expected.gravity_torque(states[0]), 1e-13, 100.0)

@@ -1,0 +1,179 @@
+"""Kernels that Python calls directly: they look at every argument themselves, and keep alive what they read."""
+
+import gc
+import os
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.kernels import direct_calls, entries
+from robot_dynamics_ros.kernels.direct_calls import direct_call
+
+ROOT = Path(__file__).resolve().parents[2]
+PANDA = ROOT / "urdf" / "panda.urdf"
+
+
+@pytest.fixture(scope="module")
+def model() -> RobotModel:
+    return RobotModel.from_urdf_file(PANDA)
+
+
+@pytest.fixture(params=["direct", "careful"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways: as built-in functions, and in Python where those cannot be made."""
+    if request.param == "direct" and not direct_calls.SUPPORTED:
+        pytest.skip("kernels are not compiled, or with bounds checks")
+    if request.param == "careful":
+        monkeypatch.setattr(direct_calls, "SUPPORTED", False)
+    return str(request.param)
+
+
+def tied(model: RobotModel, function: Any, axes: tuple[int, ...]) -> Callable[..., Any]:
+    return direct_call(function, (model.packed.structure, model.packed.numbers), axes)
+
+
+def odd_forms(x: Any) -> list[Any]:
+    """What only looks like the array."""
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    unaligned = np.ndarray(x.shape, float, bytearray(x.nbytes + 1), 1)
+    unaligned[:] = x
+    kinds = ["f4", ">f8", "i8", "u8", "c16", "O", "M8[s]"]
+    return [
+        *(x.astype(kind) for kind in kinds),
+        x.astype([("number", "f8")]),
+        np.repeat(x, 2, axis=-1)[..., ::2],
+        x[..., ::-1],
+        np.broadcast_to(0.5, x.shape),
+        read_only,
+        unaligned,
+        x.view(np.memmap),
+        np.ma.array(x),
+        x.view(np.recarray),
+        x[None],
+        x[..., :-1].copy(),
+        np.append(x.ravel(), 1.0),
+        np.empty(0),
+        np.array(1.0),
+        x.tolist(),
+        tuple(x.tolist()),
+        memoryview(x),
+        x.tobytes(),
+        None,
+        1.0,
+        1,
+        "1",
+        {},
+        float,
+        np.ndarray,
+    ]
+
+
+def test_only_plain_arrays_are_taken(model: RobotModel, way: str) -> None:
+    q = np.linspace(-1.0, 1.0, model.n)
+    matrix = np.full((model.n, model.n), np.nan)
+    call = tied(model, entries.mass_matrix, (1, 2))
+    for odd in odd_forms(q):
+        assert call(odd, matrix) is not matrix
+    assert np.isnan(matrix).all()
+    for odd in [*odd_forms(np.zeros_like(matrix)), matrix.T[:3], np.zeros((model.n, model.n), order="F")]:
+        assert odd is None or call(q, odd) is not odd
+    assert call(q, matrix) is matrix
+    np.testing.assert_allclose(matrix, model.mass_matrix(q.tolist()), rtol=1e-14, atol=1e-14)
+
+
+def test_a_wrong_number_of_arguments(model: RobotModel) -> None:
+    if not direct_calls.SUPPORTED:
+        pytest.skip("kernels are not compiled, or with bounds checks")
+    q, tau = np.zeros(model.n), np.zeros(model.n)
+    call = tied(model, entries.gravity_torque, (1, 1))
+    for arguments in ((), (q,), (q, tau, tau), (q,) * 50):
+        assert all(call(*arguments) is not array for array in (q, tau))
+    with pytest.raises(TypeError):
+        call(q, tau=tau)
+    assert not tau.any()
+
+
+def test_references_are_counted(model: RobotModel, way: str) -> None:
+    q, tau = np.zeros(model.n), np.zeros(model.n)
+    call = tied(model, entries.gravity_torque, (1, 1))
+    refused = call(q, None)
+    known = [q, tau] if refused is None else [q, tau, refused]
+    before = [sys.getrefcount(x) for x in known]
+    for _ in range(1000):
+        call(q, tau)
+        call(q, None)
+        call(tau.tolist(), tau)
+    assert [sys.getrefcount(x) for x in known] == before
+    alone = sys.getrefcount(tau)
+    results = [call(q, tau) for _ in range(5)]
+    assert sys.getrefcount(tau) == alone + 5
+    del results
+    assert sys.getrefcount(tau) == alone
+
+
+def test_what_a_call_reads_lives_as_long_as_it(model: RobotModel, way: str) -> None:
+    q = np.linspace(-1.0, 1.0, model.n)
+    expected = model.gravity_torque(q)
+    numbers = model.packed.numbers.copy()
+    alive = weakref.ref(numbers)
+    call = direct_call(entries.gravity_torque, (model.packed.structure, numbers), (1, 1))
+    del numbers
+    gc.collect()
+    rubbish = [np.full(len(model.packed.numbers), np.nan) for _ in range(100)]
+    assert alive() is not None
+    np.testing.assert_array_equal(call(q, np.empty(model.n)), expected)
+    del call, rubbish
+    gc.collect()
+    assert alive() is None
+
+
+def test_many_threads_call_one_model(model: RobotModel) -> None:
+    states = np.random.default_rng(1).uniform(-2.0, 2.0, (400, model.n))
+    expected = [model.inverse_dynamics(q, q, q) for q in states]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            got = list(pool.map(lambda q: model.inverse_dynamics(q, q, q), states))
+            np.testing.assert_array_equal(got, expected)
+
+
+def test_a_result_that_is_an_argument_too(model: RobotModel, way: str) -> None:
+    """The result may overwrite an argument; nothing outside is touched."""
+    q = np.linspace(-1.0, 1.0, model.n)
+    expected = model.gravity_torque(q)
+    guarded = np.full(3 * model.n, 7.0)
+    middle = guarded[model.n : 2 * model.n]
+    middle[:] = q
+    assert tied(model, entries.gravity_torque, (1, 1))(middle, middle) is middle
+    np.testing.assert_allclose(middle, expected, rtol=1e-14, atol=1e-14)
+    assert (guarded[: model.n] == 7.0).all()
+    assert (guarded[2 * model.n :] == 7.0).all()
+
+
+def test_a_layout_that_is_not_known_is_not_read() -> None:
+    """A Python that says it has no global lock, or another name: calls go the careful way, and still work."""
+    code = f"""
+import sysconfig
+told = sysconfig.get_config_var
+sysconfig.get_config_var = lambda name: 1 if name == "Py_GIL_DISABLED" else told(name)
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.kernels import direct_calls
+model = RobotModel.from_urdf_file({str(PANDA)!r})
+print(direct_calls.SUPPORTED, model.gravity_torque([0.0] * 7)[1] < -1.0)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.split() == ["False", "True"]
