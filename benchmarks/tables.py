@@ -53,16 +53,18 @@ def is_missed(algorithm: str, ratio: float) -> bool:
 
 
 def ratio_table(times: Times, library: str) -> str:
-    """Median ratio to Pinocchio and its quartiles, one column a robot."""
-    rows = [["ratio to Pinocchio", "must", "aim", *(ROBOTS[robot].title for robot in times)]]
+    """Median ratio to Pinocchio and its quartiles, one column a robot; targets are the customised model's."""
+    targets = library == CUSTOMISED
+    rows = [["ratio to Pinocchio", *(["must", "aim"] if targets else []), *(ROBOTS[robot].title for robot in times)]]
     for algorithm, target in TARGETS.items():
         sign = _sign(algorithm)
         cells = []
         for by_algorithm in times.values():
             low, median, high = np.percentile(ratios(by_algorithm[algorithm], algorithm, library), [25, 50, 75])
-            mark = " ✗" if is_missed(algorithm, median) else ""
+            mark = " ✗" if targets and is_missed(algorithm, median) else ""
             cells.append(f"**{_short(median)}{sign}**{mark} ({_short(low)} to {_short(high)})")
-        rows.append([algorithm, f"{target.must:g}{sign}", f"{target.aim:g}{sign}", *cells])
+        asked = [f"{target.must:g}{sign}", f"{target.aim:g}{sign}"] if targets else []
+        rows.append([algorithm, *asked, *cells])
     return markdown_table(rows)
 
 

@@ -166,7 +166,7 @@ class Peer:
         """Jacobian (6, n) of a link's origin in root axes, linear rows first."""
         axes = pin.LOCAL_WORLD_ALIGNED
         j = pin.computeFrameJacobian(self.model, self.data, self.q(q), self._frame(link), axes)
-        return np.array(j @ self.g)
+        return np.array(np.reshape(j, (6, -1)) @ self.g)  # the bindings drop an axis of length one
 
     def jacobian_dot_qd(self, q: Array, qd: Array, link: str) -> Array:
         """Acceleration (6,) of a link's origin in root axes without joint acceleration, linear rows first."""

@@ -262,12 +262,13 @@ def arms_of_any_size(draw: st.DrawFn) -> arms.Arm:
 
 @st.composite
 def robots(
-    draw: st.DrawFn, *, coupled: bool = True, rotors: bool = True, payload: bool = True, friction: bool = False
+    draw: st.DrawFn, *, coupled: bool = True, rotors: bool = True, payload: bool | None = None, friction: bool = False
 ) -> Robot:
     """Strategy: robots with a little of everything.
 
     Shape and counts shrink; each number comes from a generator of its own part, so that it stays when
-    other parts go. G has full rank: the k-th coordinate drives the k-th joint of a random order.
+    other parts go. G has full rank: the k-th coordinate drives the k-th joint of a random order. A payload
+    is there sometimes, where not asked for.
     """
     arm = draw(arms_of_any_size())
     movable, links = arm.movable, [link.name for link in arm.links]
@@ -300,7 +301,7 @@ def robots(
     if rotors:
         count = draw(st.integers(0, max(6, len(movable))))
         robot = replace(robot, rotors=tuple(_rotor(_part(arm, 4, k), robot, k) for k in range(count)))
-    if payload and draw(st.booleans()):
+    if payload or (payload is None and draw(st.booleans())):
         rng = _part(arm, 5)
         mass = float(rng.uniform(0.2, 3.0))
         body = arms.Link("load", mass, rng.uniform(-0.2, 0.2, 3), arms.central_inertia(rng, mass))

@@ -8,7 +8,7 @@ from functools import cache
 from robot_dynamics_ros.codegen.blocks import batch_source
 from robot_dynamics_ros.codegen.straight_line import function_source
 from robot_dynamics_ros.codegen.tracing import Algorithm, trace_algorithm
-from robot_dynamics_ros.kernels.compilation import load_source
+from robot_dynamics_ros.kernels.compilation import compile_for, load_source
 from robot_dynamics_ros.kernels.types import Floats, Ints
 
 Kernel = Callable[..., int]
@@ -31,7 +31,12 @@ def customised_batch(algorithm: Algorithm, structure: Ints, numbers: Floats) -> 
     Its sines and cosines are its own, so that it agrees with the kernel for one state to rounding, not to the bit.
     """
     program = trace_algorithm(algorithm, structure, numbers)
-    return None if program is None else _made(batch_source(program), f"{algorithm.name}_batch")
+    if program is None:
+        return None
+    kernel = _made(batch_source(program), f"{algorithm.name}_batch")
+    states, result = "float64[:,::1]", f"float64[{algorithm.axes * ':,'}::1]"
+    compile_for(kernel, f"int64(float64[::1], {len(algorithm.vectors) * f'{states}, '}{result})")
+    return kernel
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import sys
 import tempfile
@@ -20,6 +21,8 @@ try:
     numba = import_module("numba")
 except ImportError:  # an optional accelerator: the same source runs without it
     numba = None
+
+_LOG = logging.getLogger(__name__)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -130,8 +133,28 @@ def batch_kernel(function: Function) -> Function:
 
 def compiled_callback(function: Callable[..., Any], signature: Any) -> Any:
     """Compile a function that C code calls, keeping the result on disk; its ``address`` lives as long as it does."""
-    with _kept_on_disk() as options:
+    with _announced(function), _kept_on_disk() as options:
         return numba.cfunc(signature, **options)(function)
+
+
+def compile_for(generated: Any, signature: str) -> None:
+    """Compile a generated kernel, or load it from the disk, before its first call."""
+    if COMPILED:
+        with _announced(generated.py_func):
+            generated.compile(signature)
+
+
+@contextmanager
+def _announced(function: Callable[..., Any]) -> Iterator[None]:
+    """Say that a function of a generated file is being compiled, where no earlier run has done it."""
+    source = Path(function.__code__.co_filename)
+    done = source.with_suffix(".compiled")
+    known = done.exists()
+    if not known:
+        _LOG.warning("compiling %s: seconds, for a robot of many joints up to a minute", function.__name__)
+    yield
+    if not known and source.exists():
+        done.touch()
 
 
 def load_source(source: str, name: str) -> dict[str, Any]:

@@ -6,8 +6,8 @@ for a unit acceleration of joint j alone: the bodies beyond j then move as one.
 
 from __future__ import annotations
 
-from robot_dynamics_ros.kernels.compilation import inlined, kernel
-from robot_dynamics_ros.kernels.couplings import add_element, expand
+from robot_dynamics_ros.kernels.compilation import kernel
+from robot_dynamics_ros.kernels.couplings import add_symmetric, expand, mirror
 from robot_dynamics_ros.kernels.layout import (
     COMPOSITE,
     INERTIA,
@@ -62,25 +62,18 @@ def add_inertia(r: Floats, body: Floats, carrier: Floats) -> None:
     carrier[9] += cx * r[6] + cy * r[7] + cz * r[8] + px * ux + py * uy
 
 
-@inlined
-def _add_symmetric(robot: Robot, i: int, j: int, value: float, matrix: Floats) -> None:
-    add_element(robot, i, j, value, matrix)
-    if i != j:
-        add_element(robot, j, i, value, matrix)
-
-
 @kernel
 def _add_rotors(robot: Robot, work: Floats, matrix: Floats) -> None:
     """Add each rotor's own inertia and, for a carrier that turns, what couples it to the carrier's joints."""
     tree, count = robot.tree, robot.bodies.shape[0]
     for k in range(robot.rotors.shape[0]):
         inertia = robot.rotors[k, ROTOR_INERTIA]
-        _add_symmetric(robot, count + k, count + k, inertia, matrix)
+        add_symmetric(robot, count + k, count + k, inertia, matrix)
         body = tree[count + k, PARENT]
         x, y, z = three(robot.rotors, k, SPIN_AXIS)
         while body >= 0:
             if tree[body, KIND] == REVOLUTE:
-                _add_symmetric(robot, body, count + k, inertia * z, matrix)
+                add_symmetric(robot, body, count + k, inertia * z, matrix)
             x, y, z = to_parent(work, body, x, y, z)
             body = tree[body, PARENT]
 
@@ -105,7 +98,7 @@ def gather_composites(robot: Robot, work: Floats, matrix: Floats) -> None:
             nx, ny, nz = body[2], -body[1], 0.0
         j = i
         while True:
-            _add_symmetric(robot, j, i, nz if tree[j, KIND] == REVOLUTE else fz, matrix)
+            add_symmetric(robot, j, i, nz if tree[j, KIND] == REVOLUTE else fz, matrix)
             if tree[j, PARENT] < 0:
                 break
             fx, fy, fz = to_parent(work, j, fx, fy, fz)
@@ -115,6 +108,7 @@ def gather_composites(robot: Robot, work: Floats, matrix: Floats) -> None:
             nx, ny, nz = nx + px, ny + py, nz + pz
             j = tree[j, PARENT]
     _add_rotors(robot, work, matrix)
+    mirror(matrix)
 
 
 @kernel

@@ -47,6 +47,29 @@ def add_element(robot: Robot, row: int, column: int, value: float, matrix: Float
 
 
 @inlined
+def add_symmetric(robot: Robot, row: int, column: int, value: float, matrix: Floats) -> None:
+    """Add G^T E G to the lower triangle of ``matrix`` (n, n), E symmetric with ``value`` at row, column."""
+    for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
+        for j in range(robot.tree[column, FIRST], robot.tree[column, AFTER]):
+            a, b = robot.coordinates[i], robot.coordinates[j]
+            part = robot.factors[i] * robot.factors[j] * value
+            if a > b:
+                matrix[a, b] += part
+            elif a == b:
+                matrix[a, a] += part if row == column else 2.0 * part
+            elif row != column:
+                matrix[b, a] += part
+
+
+@inlined
+def mirror(matrix: Floats) -> None:
+    """Copy the lower triangle to the upper one."""
+    for i in range(matrix.shape[0]):
+        for j in range(i):
+            matrix[j, i] = matrix[i, j]
+
+
+@inlined
 def add_column(robot: Robot, row: int, value: float, vector: Floats) -> None:
     """Add G^T e to ``vector`` (n,), e the vector over rows with the one element ``value``."""
     for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):

@@ -7,7 +7,7 @@ Spong (9.96) the parallelogram five-bar.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -107,13 +107,18 @@ def _no_joint(description: Description, where: str, name: str, known: Sequence[s
 def _checked_locked(
     description: Description, known: Sequence[str], locked: Mapping[str, Any] | None
 ) -> dict[str, float]:
+    if not isinstance(locked, Mapping | None):
+        raise RobotModelError(f"locked: {locked!r} gives no positions. Cure: give a mapping from joint to position")
     result: dict[str, float] = {}
     for name, value in (locked or {}).items():
         if name not in known:
             raise RobotModelError(_no_joint(description, "locked", name, known))
-        if not isinstance(value, Real) or not math.isfinite(value):
+        try:
+            result[name] = float(value) if isinstance(value, Real) else math.nan
+        except OverflowError:  # integers may be larger
+            result[name] = math.inf
+        if not math.isfinite(result[name]):
             raise RobotModelError(f'locked: joint "{name}": position {value!r} is not finite. Cure: give a number')
-        result[name] = float(value)
     return result
 
 
@@ -125,8 +130,8 @@ def _in_order(
     positions: Mapping[str, float],
     free: Sequence[str],
 ) -> tuple[str, ...]:
-    if isinstance(joints, str):
-        raise RobotModelError(f"joints: {joints!r} is one text. Cure: give a list of names")
+    if isinstance(joints, str) or not isinstance(joints, Iterable):
+        raise RobotModelError(f"joints: {joints!r} is no list. Cure: give a list of names")
     names = tuple(joints)
     for name in names:
         if name not in known:

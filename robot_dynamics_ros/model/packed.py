@@ -108,6 +108,8 @@ def with_payload(packed: PackedModel, link: str, inertial: Inertial) -> PackedMo
         total = InertiaSum.zero()
         total.add(inertial, frame.rotation, frame.position)
         robot.bodies[frame.body, MASS:] += total.flat()
+    if not np.isfinite(numbers).all():
+        raise RobotModelError(f'payload on link "{link}": its inertia is too large for a number. Cure: check the units')
     return replace(packed, numbers=numbers, payload=(link, inertial), massless_ends=massless(robot, packed.joint_names))
 
 

@@ -65,6 +65,8 @@ class RobotModel:
         strict: bool = False,
     ) -> RobotModel:
         """Load a URDF file; arguments and errors as ``from_urdf``, and RobotModelError if it cannot be read."""
+        if not isinstance(path, str | Path):
+            raise RobotModelError(f"{path!r} is no path of a URDF. Cure: give a path, or the text to from_urdf")
         try:
             text = Path(path).read_bytes()
         except OSError as problem:
@@ -136,8 +138,9 @@ class RobotModel:
         """Return this model with kernels that are generated and compiled for this robot: Craig 6.13.
 
         Inverse and forward dynamics, gravity torque and mass matrix become faster, many states at once by far.
-        Each is compiled at its first call or in ``warm_up``, which takes from seconds to a minute, and is kept
-        for the next start. The numbers agree with the general kernels' to rounding.
+        Each is compiled at its first call, those for one state in ``warm_up`` too; that takes from seconds to a
+        minute, is said on the log, and is kept for the next start. The numbers agree with the general kernels'
+        to rounding.
         """
         # Here, so that a model that is not customised does not wait for it.
         from robot_dynamics_ros.codegen.customised_kernels import CustomisedKernels

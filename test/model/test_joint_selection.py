@@ -1,5 +1,7 @@
 """`joints` and `locked`: which joints are controlled, in which order; the rest act as fixed joints."""
 
+from typing import Any
+
 import arms
 import numpy as np
 import pytest
@@ -122,3 +124,17 @@ def test_limits_follow_the_order() -> None:
     assert_close(model.position_upper, [5, 2], 0.0)
     assert_close(model.effort_limits, [6, 3], 0.0)
     assert_close(model.velocity_limits, [7, 4], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"locked": ["joint"]}, "locked: .* gives no positions"),
+        ({"locked": {ARM.movable[0]: 10**400}}, f'locked: joint "{ARM.movable[0]}": .* is not finite'),
+        ({"joints": 5}, "joints: 5 is no list"),
+        ({"joints": ARM.movable[0]}, "is no list"),
+    ],
+)
+def test_arguments_of_another_kind(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(RobotModelError, match=message):
+        RobotModel.from_urdf(ARM.urdf, **arguments)
