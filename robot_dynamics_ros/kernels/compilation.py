@@ -151,7 +151,8 @@ def _announced(function: Callable[..., Any]) -> Iterator[None]:
     done = source.with_suffix(".compiled")
     known = done.exists()
     if not known:
-        _LOG.warning("compiling %s: seconds, for a robot of many joints up to a minute", function.__name__)
+        name = function.__name__.removesuffix("_call")
+        _LOG.warning("compiling %s for the first time: seconds, for a robot of many joints up to a minute", name)
     yield
     if not known and source.exists():
         done.touch()

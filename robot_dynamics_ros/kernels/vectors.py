@@ -32,13 +32,3 @@ def rotate_back(r: Floats, x: float, y: float, z: float) -> Vector:
         r[1] * x + r[4] * y + r[7] * z,
         r[2] * x + r[5] * y + r[8] * z,
     )
-
-
-@kernel
-def times_inertia(i: Floats, x: float, y: float, z: float) -> Vector:
-    """I v for a symmetric matrix given as ixx ixy ixz iyy iyz izz."""
-    return (
-        i[0] * x + i[1] * y + i[2] * z,
-        i[1] * x + i[3] * y + i[4] * z,
-        i[2] * x + i[4] * y + i[5] * z,
-    )

@@ -60,7 +60,6 @@ def assemble(
     bodies[:, MASS:] = bare
     rotors = rotor_rows(description, dynamics, couplings, frames, moving)
     followed = [couplings.rows[joint.name].factors for joint in moving]
-    alone = {name for row in followed for name, factor in row.items() if factor == 1.0 and len(row) == 1}
     tree, coordinates, factors = _entries(
         couplings.names,
         [
@@ -97,7 +96,6 @@ def assemble(
         position_upper=limits[:, 1].copy(),
         velocity_limits=limits[:, 2].copy(),
         effort_limits=limits[:, 3].copy(),
-        coupled=len(moving) > len(alone) or alone != set(couplings.names),
         massless_ends=massless(robot, couplings.names),
     )
     if dynamics.payload is not None:

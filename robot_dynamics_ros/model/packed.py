@@ -51,8 +51,6 @@ class PackedModel:
         The link that carries the payload, and its inertia; None for none.
     position_lower, position_upper, velocity_limits, effort_limits
         (n,) of the independent joints; infinite where there is none, and for named coordinates.
-    coupled
-        Whether the joints' positions are more than the independent ones in the same or another order.
     massless_ends
         Names of the independent coordinates that move nothing with mass.
     """
@@ -72,8 +70,12 @@ class PackedModel:
     position_upper: Floats
     velocity_limits: Floats
     effort_limits: Floats
-    coupled: bool
     massless_ends: tuple[str, ...]
+
+    @property
+    def coupled(self) -> bool:
+        """Whether some moving joint is not itself an independent coordinate."""
+        return set(self.moving_joints) != set(self.joint_names)
 
     @property
     def robot(self) -> Robot:

@@ -61,7 +61,7 @@ class Plant:
         self._integrator = INTEGRATORS[integrator]
         self._step_size = float(step_size)
         packed = model.packed
-        if set(packed.joint_names) != set(packed.moving_joints):
+        if packed.coupled:
             raise RobotModelError(
                 f'robot "{model.name}": some of its joints follow others (mimic or couplings): they cannot be '
                 "simulated. Cure: lock them"

@@ -128,3 +128,17 @@ print(must_compile("model"), must_compile("plant"))
 """
     result = run(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert result.stdout.split() == ["True", "True", "False", "True"]
+
+
+@pytest.mark.skipif(not compilation.COMPILED, reason="kernels are not compiled")
+def test_a_cold_start_says_what_it_is_doing_and_a_warm_one_nothing(tmp_path: Path) -> None:
+    code = f"""
+import numpy as np
+from robot_dynamics_ros import RobotModel
+model = RobotModel.from_urdf_file({str(PANDA)!r})
+for kind in (model, model.customised()):
+    kind.gravity_torque(np.zeros(7))
+"""
+    cold, warm = (run(code, NUMBA_CACHE_DIR=str(tmp_path)).stderr for _ in range(2))
+    assert cold.count("compiling gravity_torque") == 2, cold
+    assert warm == ""

@@ -182,7 +182,7 @@ def test_mimic_is_pinocchios() -> None:
     ("content", "coupled"),
     [
         ({}, False),
-        ({"coordinates": ["p"], "couplings": {A: {"p": 1.0, "offset": 0.3}}}, False),
+        ({"coordinates": ["p"], "couplings": {A: {"p": 1.0, "offset": 0.3}}}, True),
         ({"coordinates": ["p"], "couplings": {A: {"p": 2.0}}}, True),
         ({"couplings": {A: {B: 1.0}}}, True),
         ({"couplings": {A: {B: 1.0, C: 1.0}}}, True),
@@ -190,7 +190,7 @@ def test_mimic_is_pinocchios() -> None:
         ({"rotors": [{"carrier": "none", "inertia": 1.0, "ratio": {A: 2.0, B: 1.0}}]}, False),
     ],
 )
-def test_coupled_says_whether_g_is_a_permutation(content: dict[str, Any], coupled: bool, file: Path) -> None:
+def test_coupled_says_whether_joints_follow_others(content: dict[str, Any], coupled: bool, file: Path) -> None:
     assert packed(CHAIN, content, file).coupled is coupled
     if not coupled:
         order = packed(CHAIN, content, file).joint_names[::-1]

@@ -180,3 +180,15 @@ def test_singular_mass_matrix_is_refused() -> None:
         plant.step([1.0, -1.0])
     assert plant.position.tolist() == [0.0, 0.0]
     assert plant.time == 0.0
+
+
+def test_coupled_joints_are_refused() -> None:
+    """Rather than moved without the friction and the limits of the joint that follows."""
+    arm = arms.random_arm(np.random.default_rng(3), [0, 1], ["revolute", "prismatic"])
+    first, second = arm.movable
+    arm = arm.with_joint(second, extra=f'<mimic joint="{first}" multiplier="0.5"/>')
+    model = RobotModel.from_urdf(arm.urdf)
+    assert model.joint_names == (first,)
+    with pytest.raises(RobotModelError, match="follow others.*Cure: lock them"):
+        Plant(model)
+    assert Plant(RobotModel.from_urdf(arm.urdf, locked={second: 0.1})).position.shape == (1,)
