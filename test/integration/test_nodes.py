@@ -297,7 +297,7 @@ def test_topics_and_clock_of_the_plant(tmp_path: Path) -> None:
         stamps = [nanoseconds(state.header.stamp) for state in states]
         times = [nanoseconds(message.clock) for message in clock]
         # Since the plant's start, not since 1970; listeners may find it late.
-            assert 0 < times[0] < 60_000_000_000 and 0 < stamps[0] < 60_000_000_000
+        assert 0 < times[0] < 60_000_000_000 and 0 < stamps[0] < 60_000_000_000
         assert set(np.diff(stamps)) == {2_000_000}  # 500 Hz
         assert set(np.diff(times)) <= {2_000_000, 4_000_000, 6_000_000, 8_000_000}  # depth 1
         assert len(set(times) & set(stamps)) > 100
