@@ -169,19 +169,29 @@ class Graph:
     def await_log(self, log: Log, text: str) -> None:
         self.wait(lambda: text in log.text(), f"the log to say {text!r}")
 
-    def call(self, kind: Any, service: str, request: Any) -> Any:
+    def call(self, kind: Any, service: str, request: Any, patience: float = 20.0) -> Any:
+        """Call a service; ask again where no answer comes, as a server under load may lose its way back."""
         client = self.client.create_client(kind, service)
         self.wait(client.service_is_ready, f"the service {service}")
-        future = client.call_async(request)
-        self.wait(future.done, f"an answer of {service}")
+        futures: list[Any] = []
+        deadline = time.monotonic() + PATIENCE
+        while not any(future.done() for future in futures):
+            assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for an answer of {service}\n{self.logs()}"
+            futures.append(client.call_async(request))
+            again = time.monotonic() + patience
+            self.wait(
+                lambda again=again: any(f.done() for f in futures) or time.monotonic() > again,
+                f"an answer of {service}",
+            )
         self.client.destroy_client(client)
-        return future.result()
+        return next(future.result() for future in futures if future.done())
 
     def transition(self, node: str, number: int) -> bool:
         """Ask a lifecycle node for a transition (lifecycle_msgs/msg/Transition); return whether it succeeded."""
         request = ChangeState.Request()
         request.transition.id = number
-        return bool(self.call(ChangeState, f"{node}/change_state", request).success)
+        # Asked again, it would be another transition.
+        return bool(self.call(ChangeState, f"{node}/change_state", request, patience=PATIENCE).success)
 
     def set_parameters(self, node: str, values: dict[str, Any]) -> None:
         request = SetParameters.Request()
@@ -230,7 +240,10 @@ class Driver:
             assert time.monotonic() < deadline, f"no answer\n{self.graph.logs()}"
 
     def _answered(self) -> bool:
-        return bool(self.answers) and nanoseconds(self.answers[-1].header.stamp) == self.now
+        """Answer and command have come; the topics are matched one by one, so that one of the first may be lost."""
+        if not (self.answers and self.efforts) or nanoseconds(self.answers[-1].header.stamp) != self.now:
+            return False
+        return bool(self.answers[-1].effort == self.efforts[-1].data)
 
     def follow(self, points: TrajectoryPoints, start: int = 0) -> JointTrajectory:
         message = trajectory_message(points)
