@@ -32,27 +32,27 @@ class GeneralKernels:
     @cached_property
     def inverse_dynamics(self) -> Call:
         """(q, qd, qdd, tau), each (n,)."""
-        return direct_call(entries.inverse_dynamics, (self.structure, self.numbers), (1, 1, 1, 1))
+        return direct_call(entries.inverse_dynamics, self._robot, (1, 1, 1, 1))
 
     @cached_property
     def gravity_torque(self) -> Call:
         """(q, tau), each (n,)."""
-        return direct_call(entries.gravity_torque, (self.structure, self.numbers), (1, 1))
+        return direct_call(entries.gravity_torque, self._robot, (1, 1))
 
     @cached_property
     def mass_matrix(self) -> Call:
         """(q (n,), matrix (n, n))."""
-        return direct_call(entries.mass_matrix, (self.structure, self.numbers), (1, 2))
+        return direct_call(entries.mass_matrix, self._robot, (1, 2))
 
     @cached_property
     def forward_dynamics(self) -> Call:
         """(q, qd, tau, qdd), each (n,)."""
-        return direct_call(entries.forward_dynamics, (self.structure, self.numbers), (1, 1, 1, 1))
+        return direct_call(entries.forward_dynamics, self._robot, (1, 1, 1, 1))
 
     @cached_property
     def inverse_dynamics_derivatives(self) -> Call:
         """(q, qd, qdd, dq, dqd), vectors (n,) and matrices (n, n)."""
-        return direct_call(entries.inverse_dynamics_derivatives, (self.structure, self.numbers), (1, 1, 1, 2, 2))
+        return direct_call(entries.inverse_dynamics_derivatives, self._robot, (1, 1, 1, 2, 2))
 
     @cached_property
     def inverse_dynamics_batch(self) -> Kernel:
@@ -64,5 +64,9 @@ class GeneralKernels:
         """(q, qd, tau, qdd), each (count, n)."""
         return self._tied(entries.forward_dynamics_batch)
 
+    @property
+    def _robot(self) -> tuple[Ints, Floats]:
+        return self.structure, self.numbers
+
     def _tied(self, kernel: Kernel) -> Kernel:
-        return partial(kernel, self.structure, self.numbers)
+        return partial(kernel, *self._robot)
