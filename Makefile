@@ -61,7 +61,7 @@ test: $(TEST) ## the tests that take a few minutes
 
 .PHONY: test-all
 test-all: $(TEST) ## every test, the slow ones and many more random cases included
-	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m "slow or not slow" $(PYTEST_ARGS)
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest --timeout 1800 -m "slow or not slow" $(PYTEST_ARGS)
 
 # Both put their tables into docs/benchmarks.md by BENCH_ARGS='--write docs/benchmarks.md'.
 .PHONY: bench
