@@ -20,19 +20,16 @@ from benchmarks.counting import Counted
 from benchmarks.document import markdown_table, replace_part
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.codegen.expressions import Trace
-from robot_dynamics_ros.codegen.interpretation import interpreted
 from robot_dynamics_ros.codegen.tracing import (
     FORWARD_DYNAMICS,
     GRAVITY_TORQUE,
     INVERSE_DYNAMICS,
     MASS_MATRIX,
     Algorithm,
+    run,
     trace_algorithm,
 )
-from robot_dynamics_ros.kernels.composite_body import composite_body
-from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
-from robot_dynamics_ros.kernels.layout import BODY_SIZE, REVOLUTE, ROTOR_SIZE, WORK_SIZE, Robot
-from robot_dynamics_ros.kernels.newton_euler import gravity_torque, newton_euler
+from robot_dynamics_ros.kernels.layout import BODY_SIZE, REVOLUTE, ROTOR_SIZE, Robot
 from robot_dynamics_ros.resources import find_resource
 
 COMMAND = "python -m benchmarks.operation_counts"
@@ -117,19 +114,8 @@ def _run(algorithm: Algorithm, robot: Robot, n: int, number: Callable[[str, int]
     vectors: Any = [np.empty(n, dtype=object) for _ in algorithm.vectors]
     for name, vector in zip(algorithm.vectors, vectors, strict=True):
         vector[:] = [number(name, joint) for joint in range(n)]
-    work: Any = np.empty((len(robot.tree), WORK_SIZE), dtype=object)
-    results: Any = np.empty((n,) * algorithm.axes, dtype=object)
-    no_wrenches = np.empty((0, 6))
-    if algorithm == INVERSE_DYNAMICS:
-        interpreted(newton_euler)(robot, *vectors, no_wrenches, work, results)
-    elif algorithm == GRAVITY_TORQUE:
-        interpreted(gravity_torque)(robot, *vectors, no_wrenches, work, results)
-    elif algorithm == MASS_MATRIX:
-        interpreted(composite_body)(robot, *vectors, work, results)
-    else:
-        matrix: Any = np.empty((n, n), dtype=object)
-        failed = interpreted(solve_motion)(robot, *vectors, no_wrenches, work, matrix, results)
-        assert failed < 0
+    results = run(algorithm, robot, vectors)
+    assert results is not None
     return results
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,8 +62,20 @@ def trace_algorithm(algorithm: Algorithm, structure: Ints, numbers: Floats) -> P
         symbols[place] = trace.input("numbers", int(place))
     robot: Robot = interpreted(unpack)(structure, symbols)
     vectors: Any = [np.array([trace.input(name, j) for j in range(n)], dtype=object) for name in algorithm.vectors]
+    results = run(algorithm, robot, vectors)
+    if results is None or (algorithm == FORWARD_DYNAMICS and len(trace.guards) < n):
+        return None
+    return Program(algorithm, len(numbers), n, trace, results)
+
+
+def run(algorithm: Algorithm, robot: Robot, vectors: Sequence[Scalars]) -> Scalars | None:
+    """Results of the general kernel's plain-Python source for arguments (n,) of any kind of numbers.
+
+    None where the mass matrix is found not positive definite.
+    """
+    n = len(vectors[0])
     work: Any = np.empty((len(robot.tree), WORK_SIZE), dtype=object)
-    results: Any = np.empty(algorithm.axes * (n,), dtype=object)
+    results: Scalars = np.empty(algorithm.axes * (n,), dtype=object)
     no_wrenches = np.empty((0, 6))
     if algorithm == INVERSE_DYNAMICS:
         interpreted(newton_euler)(robot, *vectors, no_wrenches, work, results)
@@ -72,7 +85,6 @@ def trace_algorithm(algorithm: Algorithm, structure: Ints, numbers: Floats) -> P
         interpreted(composite_body)(robot, *vectors, work, results)
     else:
         matrix: Any = np.empty((n, n), dtype=object)
-        failed = interpreted(solve_motion)(robot, *vectors, no_wrenches, work, matrix, results)
-        if failed >= 0 or len(trace.guards) < n:
+        if interpreted(solve_motion)(robot, *vectors, no_wrenches, work, matrix, results) >= 0:
             return None
-    return Program(algorithm, len(numbers), n, trace, results)
+    return results

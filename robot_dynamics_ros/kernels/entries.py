@@ -15,7 +15,7 @@ from robot_dynamics_ros.kernels.composite_body import composite_body
 from robot_dynamics_ros.kernels.energy import potential_energy, quadratic_form
 from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
 from robot_dynamics_ros.kernels.friction import friction
-from robot_dynamics_ros.kernels.layout import LOAD, WORK_SIZE, Robot, unpack
+from robot_dynamics_ros.kernels.layout import LOAD, WORK_SIZE, Robot, coordinate_count, unpack
 from robot_dynamics_ros.kernels.regressor import regressor
 from robot_dynamics_ros.kernels.types import Floats, Ints
 
@@ -31,7 +31,7 @@ def make_work(robot: Robot) -> Floats:
 @kernel
 def inverse_dynamics(structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, tau: Floats) -> int:
     """Torque for a motion of one state."""
-    n = structure[3]
+    n = coordinate_count(structure)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
     robot = unpack(structure, numbers)
@@ -42,7 +42,7 @@ def inverse_dynamics(structure: Ints, numbers: Floats, q: Floats, qd: Floats, qd
 @kernel
 def gravity_torque(structure: Ints, numbers: Floats, q: Floats, tau: Floats) -> int:
     """Torque that holds one state."""
-    n = structure[3]
+    n = coordinate_count(structure)
     if q.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
     robot = unpack(structure, numbers)
@@ -53,7 +53,7 @@ def gravity_torque(structure: Ints, numbers: Floats, q: Floats, tau: Floats) -> 
 @kernel
 def mass_matrix(structure: Ints, numbers: Floats, q: Floats, matrix: Floats) -> int:
     """Mass matrix of one state."""
-    n = structure[3]
+    n = coordinate_count(structure)
     if q.shape[0] != n or matrix.shape[0] != n or matrix.shape[1] != n:
         return WRONG_SHAPE
     robot = unpack(structure, numbers)
@@ -64,7 +64,7 @@ def mass_matrix(structure: Ints, numbers: Floats, q: Floats, matrix: Floats) -> 
 @kernel
 def forward_dynamics(structure: Ints, numbers: Floats, q: Floats, qd: Floats, tau: Floats, qdd: Floats) -> int:
     """Acceleration of one state under a torque."""
-    n = structure[3]
+    n = coordinate_count(structure)
     if q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
     robot = unpack(structure, numbers)
@@ -77,7 +77,7 @@ def inverse_dynamics_derivatives(
     structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, dq: Floats, dqd: Floats
 ) -> int:
     """dtau/dq and dtau/dqd of one state."""
-    n = structure[3]
+    n = coordinate_count(structure)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
     if dq.shape[0] != n or dq.shape[1] != n or dqd.shape[0] != n or dqd.shape[1] != n:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics_ros.kernels.compilation import kernel
+from robot_dynamics_ros.kernels.compilation import inlined, kernel
 from robot_dynamics_ros.kernels.types import Floats, Ints
 
 # Columns of ``tree``; a rotor's parent is the body that carries it, or -1 where nothing turns it.
@@ -83,7 +83,7 @@ def unpack(structure: Ints, numbers: Floats) -> Robot:
     )
 
 
-@kernel
+@inlined
 def coordinate_count(structure: Ints) -> int:
     """Number n of independent coordinates."""
     return int(structure[3])
