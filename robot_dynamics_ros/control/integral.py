@@ -1,0 +1,41 @@
+"""The integral of the position error, for laws that take it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class ErrorIntegral:
+    """Integral of e over time (n,), rad s or m s, that does not wind up while torques are clamped.
+
+    Conditional integration: Astrom and Hagglund, Advanced PID Control (2006), 3.5. A joint's integral stands still
+    while its own torque is beyond the limit and its error would push it further; inertia couples joints, but the
+    diagonal of M is positive, so that an error always raises its own joint's torque.
+
+    Attributes
+    ----------
+    value
+        The integral, always the same array.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.value: Array = np.zeros(n)
+        self._step = np.empty(n)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.value[:] = 0.0
+
+    def add(self, error: Array, dt: float, effort_wanted: Array, effort_limits: Array) -> None:
+        """Add ``error`` (n,) over ``dt`` (s), after a cycle that asked for ``effort_wanted`` (n,), Nm or N.
+
+        ``effort_limits`` (n,) are those of both directions, infinite where there is none.
+        """
+        np.multiply(error, dt, out=self._step)
+        over = np.abs(effort_wanted) > effort_limits
+        if over.any():
+            self._step[over & (error * effort_wanted > 0.0)] = 0.0
+        self.value += self._step

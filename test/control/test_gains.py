@@ -1,0 +1,85 @@
+"""Gains as users give them: where they follow from the arm, and which are refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import assert_close
+
+from robot_dynamics_ros import RobotDynamicsError
+from robot_dynamics_ros.control.gains import UserGains
+from robot_dynamics_ros.control.laws import LAWS
+
+NAMES = ("shoulder", "elbow")
+INERTIA = np.array([2.0, 0.1])
+TORQUE_LAWS = ("pd", "pd_gravity", "pd_feedforward", "pd_plus")
+
+
+def user_gains(law: str = "computed_torque", **changes: Any) -> UserGains:
+    given = {"natural_frequency": [10.0, 20.0], "damping_ratio": [1.0, 0.5], "kp": (), "kd": (), "ki": (), **changes}
+    return UserGains(LAWS[law], NAMES, **given)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_from_natural_frequency_and_damping_ratio(law: str) -> None:
+    """Inertia x (omega^2, 2 zeta omega): the standard second-order system; accelerations need no inertia."""
+    size = INERTIA if law in TORQUE_LAWS else np.ones(2)
+    gains = user_gains(law).at(INERTIA)
+    assert_close(gains.kp, size * [100.0, 400.0], 1e-15)
+    assert_close(gains.kd, size * [20.0, 20.0], 1e-15)
+    assert_close(gains.ki, [0.0, 0.0], 0.0)
+
+
+@pytest.mark.parametrize("law", ["pd", "computed_torque"])
+def test_given_gains_are_taken(law: str) -> None:
+    gains = user_gains(law, kp=[50.0, 20.0], kd=[3.0]).at(INERTIA)
+    assert_close(gains.kp, [50.0, 20.0], 0.0)
+    assert_close(gains.kd, [3.0, 3.0], 0.0)
+
+
+@pytest.mark.parametrize("kp, kd", [((), ()), ([30.0], [4.0, 5.0])])
+def test_an_integral_gain_below_what_is_stable(kp: Any, kd: Any) -> None:
+    """A hair below and at kp kd: the roots of s^3 + Kd s^2 + Kp s + Ki cross into the right half-plane."""
+    plain = user_gains(kp=kp, kd=kd).at(INERTIA)
+    below = user_gains(kp=kp, kd=kd, ki=plain.kp * plain.kd * 0.999).at(INERTIA)
+    for j in range(2):
+        assert np.roots([1.0, below.kd[j], below.kp[j], below.ki[j]]).real.max() < 0.0
+        assert np.roots([1.0, below.kd[j], below.kp[j], 1.001 * plain.kp[j] * plain.kd[j]]).real.max() > 0.0
+    with pytest.raises(RobotDynamicsError, match='gains.ki: .* for joint "elbow" makes the error grow.*Cure: .*kp kd'):
+        user_gains(kp=kp, kd=kd, ki=plain.kp * plain.kd * [0.999, 1.0])
+
+
+def test_without_integral_any_gains_may_be_zero() -> None:
+    gains = user_gains(kp=[0.0], kd=[0.0], ki=[0.0]).at(INERTIA)
+    assert_close([gains.kp, gains.kd, gains.ki], np.zeros((3, 2)), 0.0)
+
+
+@pytest.mark.parametrize("law", sorted(set(LAWS) - {"computed_torque"}))
+def test_an_integral_gain_for_a_law_that_does_not_integrate(law: str) -> None:
+    with pytest.raises(RobotDynamicsError, match='gains.ki: 1 for joint "elbow".*does not integrate.*computed_torque'):
+        user_gains(law, ki=[0.0, 1.0])
+    assert_close(user_gains(law, ki=[0.0]).at(INERTIA).ki, [0.0, 0.0], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"natural_frequency": [1.0, 2.0, 3.0]}, "gains.natural_frequency: 3 numbers.*shoulder, elbow"),
+        ({"natural_frequency": []}, "gains.natural_frequency: 0 numbers"),
+        ({"natural_frequency": [1.0, -2.0]}, 'gains.natural_frequency: -2.0 for joint "elbow"'),
+        ({"natural_frequency": [1e200, 1.0]}, 'gains.natural_frequency: 1e\\+200 rad/s .* for joint "shoulder"'),
+        ({"natural_frequency": [1e150], "damping_ratio": [1e200]}, 'damping_ratio 1e\\+200 for joint "shoulder"'),
+        ({"damping_ratio": [np.nan]}, 'gains.damping_ratio: nan for joint "shoulder"'),
+        ({"kp": [1.0]}, "kp and kd go together"),
+        ({"kd": [1.0]}, "kp and kd go together"),
+        ({"kp": [1.0, 2.0, 3.0], "kd": [1.0]}, "gains.kp: 3 numbers"),
+        ({"kp": [1.0], "kd": [np.inf]}, 'gains.kd: inf for joint "shoulder"'),
+        ({"ki": [1.0, 2.0, 3.0]}, "gains.ki: 3 numbers"),
+        ({"ki": [0.0, -1.0]}, 'gains.ki: -1.0 for joint "elbow"'),
+    ],
+)
+def test_gains_that_cannot_be(changes: dict[str, Any], message: str) -> None:
+    """They are refused before the arm's inertia is known, and the message names the cure."""
+    with pytest.raises(RobotDynamicsError, match=message) as refused:
+        user_gains(**changes)
+    assert "Cure: " in str(refused.value)

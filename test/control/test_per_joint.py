@@ -1,0 +1,39 @@
+"""Numbers for each joint, or once for all."""
+
+import numpy as np
+import pytest
+
+from robot_dynamics_ros.control.per_joint import per_joint, per_joint_limit
+from robot_dynamics_ros.errors import RobotDynamicsError
+
+NAMES = ("a", "b")
+
+
+def test_one_for_all_or_one_for_each() -> None:
+    np.testing.assert_array_equal(per_joint("x", [3.0], NAMES), [3.0, 3.0])
+    np.testing.assert_array_equal(per_joint("x", [3.0, 0.0], NAMES), [3.0, 0.0])
+    np.testing.assert_array_equal(per_joint("x", [np.inf], NAMES, most=np.inf), [np.inf, np.inf])
+    np.testing.assert_array_equal(per_joint_limit("x", [], NAMES), [np.inf, np.inf])
+    np.testing.assert_array_equal(per_joint_limit("x", [3.0, np.inf], NAMES), [3.0, np.inf])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([], "x: 0 numbers. Cure: give one, or 2: for a, b"),
+        ([1.0, 2.0, 3.0], "x: 3 numbers"),
+        ([1.0, -2.0], 'x: -2.0 for joint "b". Cure: give finite numbers, at least 0'),
+        ([np.nan], 'x: nan for joint "a"'),
+        ([np.inf], 'x: inf for joint "a"'),
+    ],
+)
+def test_numbers_that_cannot_be(values: list[float], message: str) -> None:
+    with pytest.raises(RobotDynamicsError, match=message):
+        per_joint("x", values, NAMES)
+
+
+def test_a_limit_of_zero_would_stop_everything() -> None:
+    with pytest.raises(RobotDynamicsError, match='x: 0 for joint "b"'):
+        per_joint_limit("x", [1.0, 0.0], NAMES)
+    with pytest.raises(RobotDynamicsError, match="numbers from 0 to 1"):
+        per_joint("x", [1.5], NAMES, most=1.0)
