@@ -125,6 +125,29 @@ def checked_field(field: str, values: Any, shape: tuple[int, int], names: Sequen
     return array
 
 
+def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool) -> tuple[Array, list[Array]]:
+    """Return the times (m,) and positions, velocities, accelerations and effort, each (m, k), zeros where absent.
+
+    Raises TrajectoryError for times as `checked_times`, for fields of another size and for numbers that are
+    not finite, for accelerations without velocities and for a last point that moves, unless it may.
+    """
+    times = checked_times(points.times)
+    names = points.joint_names
+    shape = (len(times), len(names))
+    if points.velocities is None and points.accelerations is not None:
+        raise TrajectoryError("the points have accelerations without velocities; give velocities too")
+    tables = [checked_field("positions", points.positions, shape, names)]
+    for field, values in (
+        ("velocities", points.velocities),
+        ("accelerations", points.accelerations),
+        ("effort", points.effort),
+    ):
+        tables.append(np.zeros(shape) if values is None else checked_field(field, values, shape, names))
+    if not allow_nonzero_velocity_at_end:
+        check_rest(tables[1][-1], names)
+    return times, tables
+
+
 def checked_state(name: str, values: Any, joint_names: Sequence[str]) -> Array:
     """Return one part of the start state (n,), zeros for None; TrajectoryError for a bad size or number."""
     n = len(joint_names)

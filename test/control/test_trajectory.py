@@ -8,43 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
+from trajectories import KINDS, NAMES, N, build, moving_state, random_points, sampled
 
-from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
+from robot_dynamics_ros.control.trajectory import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
-
-NAMES = ("shoulder", "elbow", "wrist")
-N = len(NAMES)
-REST = (np.zeros(N), None, None)
-KINDS = ("linear", "spline", "cubic", "quintic")
-
-
-def sampled(trajectory, t, n=N):
-    out = [np.full(n, np.nan) for _ in range(4)]
-    active = trajectory.sample(t, *out)
-    return (*out, active)
-
-
-def random_points(seed, m, kind="quintic", names=NAMES, first=0.3, effort=False):
-    rng = np.random.default_rng(seed)
-    times = first + np.concatenate(([0.0], np.cumsum(rng.uniform(0.05, 0.8, m - 1))))
-    q, v, a, u = rng.normal(size=(4, m, len(names)))
-    v[-1] = 0.0
-    return TrajectoryPoints(
-        names,
-        times,
-        q,
-        v if kind in ("cubic", "quintic") else None,
-        a if kind == "quintic" else None,
-        u if effort else None,
-    )
-
-
-def build(points, start_time=0.0, state=REST, kind="quintic", **options):
-    return Trajectory.from_points(points, NAMES, start_time, state, upsample_positions=kind != "linear", **options)
-
-
-def moving_state(seed):
-    return tuple(np.random.default_rng(seed).normal(size=(3, N)))
 
 
 @pytest.mark.parametrize("degree", [3, 5])
@@ -131,49 +98,21 @@ def test_joints_may_come_in_any_order(kind, seed, order):
             np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.parametrize("kind", ["spline", "cubic", "quintic"])
-@given(seed=st.integers(0, 10**6), part=st.floats(0.05, 0.95))
-@settings(max_examples=25, deadline=None)
-def test_replacement_starts_from_the_desired_state(kind, seed, part):
-    old = build(random_points(seed, 5, kind), 10.0, moving_state(seed), kind)
-    now = 10.0 + part * old.duration
-    q, qd, qdd, _, _ = sampled(old, now)
-    new = build(random_points(seed + 1, 5, kind), now, (q, qd, qdd), kind)
-    result = sampled(new, now)
-    np.testing.assert_array_equal(result[0], q)
-    np.testing.assert_allclose(result[1], qd, rtol=1e-13, atol=1e-13)
-    if kind == "quintic":
-        np.testing.assert_allclose(result[2], qdd, rtol=1e-13, atol=1e-13)
-
-
-@pytest.mark.parametrize("offset", [-0.2, 0.1])
-def test_state_time_moves_the_begin_of_the_first_segment(offset):
-    # JTC joins the state of now, not that of the stamp, with a first point that is still to come.
-    state = moving_state(1)
-    trajectory = build(random_points(2, 3), 5.0, state, state_time=5.0 + offset)
-    result = sampled(trajectory, 5.0 + offset)
-    for value, other in zip(result[:3], state, strict=True):
-        np.testing.assert_allclose(value, other, rtol=0, atol=1e-9)
-    before = sampled(trajectory, 4.5)
-    np.testing.assert_array_equal(before[0], state[0])
-    assert not np.any(before[1:4])
-    assert before[4]
-
-
 def test_holds_before_the_start_and_from_the_end_on():
     points, state = random_points(5, 4, effort=True), moving_state(6)
     trajectory = build(points, 100.0, state)
     assert (trajectory.start_time, trajectory.duration) == (100.0, points.times[-1])
     assert trajectory.end_time == 100.0 + points.times[-1]
-    for t, held, active in (
-        (-np.inf, state[0], True),
-        (99.0, state[0], True),
-        (trajectory.end_time, points.positions[-1], False),
-        (np.inf, points.positions[-1], False),
+    for t, held, force, active in (
+        (-np.inf, state[0], np.zeros(N), True),
+        (99.0, state[0], np.zeros(N), True),
+        (trajectory.end_time, points.positions[-1], points.effort[-1], False),
+        (np.inf, points.positions[-1], points.effort[-1], False),
     ):
         q, qd, qdd, effort, result = sampled(trajectory, t)
         np.testing.assert_array_equal(q, held)
-        assert not (qd.any() or qdd.any() or effort.any())
+        np.testing.assert_array_equal(effort, force)  # JTC goes on with the last point's effort
+        assert not (qd.any() or qdd.any())
         assert result is active
     assert sampled(trajectory, np.nextafter(trajectory.end_time, 0.0))[4]
     with pytest.raises(TrajectoryError, match="time to sample at"):
@@ -181,6 +120,7 @@ def test_holds_before_the_start_and_from_the_end_on():
 
 
 def test_end_velocity_that_was_allowed_is_not_held():
+    # JTC goes on to command it, beside a position that stands.
     points = TrajectoryPoints(NAMES, [0.0, 1.0], np.zeros((2, N)), np.full((2, N), 0.5))
     trajectory = build(points, allow_nonzero_velocity_at_end=True)
     np.testing.assert_allclose(sampled(trajectory, 1.0 - 1e-12)[1], 0.5, atol=1e-9)
@@ -194,32 +134,6 @@ def test_single_point_at_time_zero_is_held_at_once():
         q, qd, qdd, effort, active = sampled(trajectory, t)
         assert (q == 1.0).all() and not qd.any() and (qdd == 0.25).all() and (effort == 7.0).all()
         assert not active
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_first_point_at_time_zero_is_taken_at_once(kind):
-    points = random_points(8, 4, kind, first=0.0)
-    state = moving_state(9)
-    q, qd, *_ = sampled(build(points, 1.0, state, kind), 1.0)
-    np.testing.assert_array_equal(q, points.positions[0])
-    if kind == "spline":
-        np.testing.assert_allclose(qd, state[1], rtol=1e-13)
-    elif kind != "linear":
-        np.testing.assert_array_equal(qd, points.velocities[0])
-
-
-def test_spline_through_past_points_starts_at_rest():
-    trajectory = build(random_points(8, 4, "spline"), 1.0, moving_state(9), "spline", state_time=1.6)
-    np.testing.assert_allclose(sampled(trajectory, 1.3)[1], 0.0, atol=1e-13)
-
-
-def test_start_in_the_past_samples_the_middle_and_a_past_end_is_refused():
-    trajectory = build(TrajectoryPoints(NAMES, [0.0, 4.0], [[0.0] * N, [8.0] * N]), -1.0, REST, "linear")
-    np.testing.assert_allclose(sampled(trajectory, 0.0)[0], 2.0, rtol=1e-15)
-    trajectory.check_not_over(0.0)
-    trajectory.check_not_over(3.0)
-    with pytest.raises(TrajectoryError, match=r"ended 1\.500 s ago; give a later header.stamp"):
-        trajectory.check_not_over(4.5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -243,6 +157,34 @@ def test_times_keep_their_meaning_at_the_epoch_of_system_time():
         for x, y in zip(sampled(near, s), sampled(far, 1.7e9 + t), strict=True):
             np.testing.assert_allclose(x, y, rtol=0, atol=1e-12)
     assert not sampled(far, far.end_time)[4]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=st.integers(0, 10**6), m=st.integers(1, 6), first=st.sampled_from([0.0, 0.3]))
+@settings(max_examples=20, deadline=None)
+def test_state_at_the_points_is_what_sampling_gives(kind, seed, m, first):
+    points, state = random_points(seed, m, kind, first=first, effort=True), moving_state(seed + 1)
+    trajectory = build(points, 0.0, state, kind)
+    table = trajectory.at_points()
+    assert [x.shape for x in table] == [(m, N)] * 4
+    np.testing.assert_array_equal(table[0], points.positions)
+    np.testing.assert_array_equal(table[3], points.effort)
+    for i, t in enumerate(points.times):
+        inside = np.nextafter(t, 0.0) if i == m - 1 and t > 0.0 else t
+        for x, other in zip(table, sampled(trajectory, inside)[:4], strict=True):
+            np.testing.assert_allclose(x[i], other, rtol=1e-9, atol=1e-9)
+    if kind == "quintic":
+        np.testing.assert_allclose(table[1], points.velocities, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(table[2], points.accelerations, rtol=0, atol=1e-8)
+
+
+def test_sampling_into_rows_is_the_same():
+    trajectory = build(random_points(15, 4, effort=True), 1.0, moving_state(2))
+    rows = np.full((4, N), np.nan)
+    for t in (0.5, 1.1, 1.9, 99.0):
+        *expected, active = sampled(trajectory, t)
+        assert trajectory.sample_rows(t, rows) is active
+        np.testing.assert_array_equal(rows, expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)

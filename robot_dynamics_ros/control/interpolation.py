@@ -1,0 +1,87 @@
+"""Polynomials between the knots of a trajectory: straight lines, cubic and quintic Hermite, C2 cubic splines."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_banded
+
+Array = NDArray[np.float64]
+
+
+class Knots(NamedTuple):
+    """Motion at m instants: times (m,) in seconds, and position, velocity, acceleration and effort (m, n)."""
+
+    times: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    effort: Array
+
+    def then(self, later: Knots) -> Knots:
+        """Return these knots followed by `later` ones."""
+        return Knots(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
+
+    def at(self, i: int) -> Knots:
+        """Return the knot i alone."""
+        return Knots(*(x[i : i + 1] for x in self))
+
+
+def segments(knots: Knots, degree: int) -> Array:
+    """Return the m - 1 polynomials of `degree` 1, 3 or 5 that join m knots, each in its own segment's time.
+
+    (m + 1, degree + 1, 4, n): the highest power first, then rows for position, velocity, acceleration and
+    effort; the first and the last block are zero, to be filled with what holds outside. Hermite
+    interpolation matches positions (1), velocities too (3), accelerations too (5); effort is linear. Numbers
+    that overflow come out non-finite.
+    """
+    q, qd, qdd, effort = knots[1:]
+    m, n = len(knots.times) - 1, q.shape[1]
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        h = np.diff(knots.times)[:, None]
+        c = np.zeros((degree + 1, m, n))  # ascending powers
+        d, v0, v1, a0, a1 = q[1:] - q[:-1], qd[:-1] * h, qd[1:] * h, qdd[:-1] * h**2, qdd[1:] * h**2
+        c[0] = q[:-1]
+        c[1] = d / h if degree == 1 else qd[:-1]
+        if degree == 3:
+            c[2] = (3 * d - 2 * v0 - v1) / h**2
+            c[3] = (v0 + v1 - 2 * d) / h**3
+        elif degree == 5:
+            c[2] = qdd[:-1] / 2
+            c[3] = (10 * d - 6 * v0 - 4 * v1 - (3 * a0 - a1) / 2) / h**3
+            c[4] = (-15 * d + 8 * v0 + 7 * v1 + (3 * a0 - 2 * a1) / 2) / h**4
+            c[5] = (6 * d - 3 * (v0 + v1) - (a0 - a1) / 2) / h**5
+        out = np.zeros((m + 2, degree + 1, 4, n))
+        for power in range(degree + 1):
+            out[1:-1, degree - power, 0] = c[power]
+            if power >= 1:
+                out[1:-1, degree - power + 1, 1] = power * c[power]
+            if power >= 2:
+                out[1:-1, degree - power + 2, 2] = power * (power - 1) * c[power]
+        out[1:-1, degree, 3] = effort[:-1]
+        out[1:-1, degree - 1, 3] = np.diff(effort, axis=0) / h
+    return out
+
+
+def spline_velocities(times: Array, q: Array, begin: Array) -> Array:
+    """Return the velocities (m, n) of the C2 cubic spline through q (m, n) at times (m,), m at least 2.
+
+    It begins with the velocity `begin` (n,) and ends at rest: the complete cubic spline of de Boor, A
+    Practical Guide to Splines, chapter IV. Numbers that overflow come out non-finite.
+    """
+    bands, right = np.zeros((3, len(times))), np.zeros_like(q)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        h = np.diff(times)
+        bands[0, 2:] = h[:-1]
+        bands[1] = 1.0
+        bands[1, 1:-1] = 2.0 * (h[:-1] + h[1:])
+        bands[2, :-2] = h[1:]
+        slope = np.diff(q, axis=0) / h[:, None]
+        right[0] = begin
+        right[1:-1] = 3.0 * (h[1:, None] * slope[:-1] + h[:-1, None] * slope[1:])
+    try:
+        return np.asarray(solve_banded((1, 1), bands, right, check_finite=False, overwrite_b=True))
+    except np.linalg.LinAlgError:
+        return np.full_like(q, np.nan)

@@ -1,0 +1,34 @@
+"""Stopping with a bounded deceleration, each joint for itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.control.trajectory import Trajectory
+
+Array = NDArray[np.float64]
+
+
+def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
+    """Return the motion from position q and velocity qd (n,) at `time` (s) to rest, without effort.
+
+    Each joint slows down by its own constant `deceleration` (n,), positive, and stands after |qd| / a seconds
+    and qd^2 / (2 a) of way (uniformly accelerated motion); so does joint_trajectory_controller's
+    decelerate_on_cancel, from the measured state.
+    """
+    brake = -np.copysign(deceleration, qd)
+    until = np.abs(qd) / deceleration
+    rest = q + 0.5 * qd * until
+    knots = np.unique(np.append(until, 0.0))
+    coefficients = np.zeros((len(knots) + 1, 3, 4, len(q)))
+    coefficients[0, 2, 0] = q
+    for block, begin in enumerate(knots, start=1):
+        moving = begin < until
+        velocity = np.where(moving, qd + brake * begin, 0.0)
+        acceleration = np.where(moving, brake, 0.0)
+        coefficients[block, 2, 0] = np.where(moving, q + begin * (qd + 0.5 * brake * begin), rest)
+        coefficients[block, 1, 0] = coefficients[block, 2, 1] = velocity
+        coefficients[block, 0, 0] = 0.5 * acceleration
+        coefficients[block, 1, 1] = coefficients[block, 2, 2] = acceleration
+    return Trajectory(time, float(knots[-1]), knots, coefficients)

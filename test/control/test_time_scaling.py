@@ -1,0 +1,69 @@
+"""Trajectory time against its integral, and its promises: no step in speed, no way back."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import trapezoid
+
+from robot_dynamics_ros.control.time_scaling import SPEED_RATE, TimeScaling, checked_speed
+from robot_dynamics_ros.errors import RobotDynamicsError
+
+CHANGES = st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)), min_size=1, max_size=6)
+
+
+def test_full_speed_is_the_clock_to_the_bit():
+    for t in (0.0, 0.1, 1234.56789, 1.7e9):
+        assert TimeScaling().at(t) == (t, 1.0, 0.0)
+
+
+def test_ramp_is_the_closed_form():
+    scaling = TimeScaling().toward(10.0, 0.5)  # takes 0.25 s, at -2 a second
+    for dt, s, speed, rate in (
+        (0.0, 0.0, 1.0, -2.0),
+        (0.1, 0.1 - 0.1**2, 0.8, -2.0),
+        (0.25, 0.1875, 0.5, 0.0),
+        (1.25, 0.6875, 0.5, 0.0),
+    ):
+        np.testing.assert_allclose(scaling.at(10.0 + dt), (10.0 + s, speed, rate), rtol=0, atol=1e-12)
+
+
+@given(changes=CHANGES)
+@settings(max_examples=60, deadline=None)
+def test_time_is_the_integral_of_a_speed_without_steps(changes):
+    scaling, t = TimeScaling(), 0.0
+    for pause, target in changes:
+        clock = np.linspace(t, t + pause, 401)
+        s, speed, rate = np.array([scaling.at(x) for x in clock]).T
+        step = clock[1] - clock[0]
+        assert (np.diff(s) >= -1e-12).all() and (speed > -1e-12).all() and (speed < 1.0 + 1e-12).all()
+        assert (np.abs(np.diff(speed)) <= SPEED_RATE * step + 1e-12).all()
+        # The trapezoidal rule is exact but for the step with the ramp's corner.
+        np.testing.assert_allclose(s[-1] - s[0], trapezoid(speed, clock), rtol=0, atol=SPEED_RATE * step**2 + 1e-12)
+        t += pause
+        before = scaling.at(t)
+        scaling = scaling.toward(t, target)
+        np.testing.assert_allclose(scaling.at(t)[:2], before[:2], rtol=0, atol=1e-12)
+    assert scaling.at(t + 1.001 / SPEED_RATE)[1:] == (changes[-1][1], 0.0)
+
+
+def test_frozen_keeps_the_speed_of_the_moment():
+    scaling = TimeScaling().toward(1.0, 0.0).frozen(1.2)
+    np.testing.assert_allclose(scaling.at(1.2), (1.16, 0.6, 0.0), rtol=1e-14)
+    np.testing.assert_allclose(scaling.at(2.2), (1.76, 0.6, 0.0), rtol=1e-14)
+
+
+def test_standstill_stands_still():
+    scaling = TimeScaling().toward(0.0, 0.0)
+    assert scaling.at(0.5) == scaling.at(0.5)[:1] + (0.0, 0.0)
+    assert scaling.at(1e6)[0] == scaling.at(0.5)[0] == 0.25
+
+
+@pytest.mark.parametrize("factor", [-0.1, 1.001, np.nan, np.inf, -np.inf])
+def test_other_factors_are_refused(factor):
+    with pytest.raises(RobotDynamicsError, match="speed scaling factor is .* Cure: give a number from 0 to 1"):
+        checked_speed(factor)
+
+
+def test_factors_from_0_to_1_are_taken():
+    assert [checked_speed(x) for x in (0, 0.25, 1)] == [0.0, 0.25, 1.0]

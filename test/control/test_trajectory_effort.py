@@ -1,0 +1,141 @@
+"""Effort at a trajectory's points, for controllers that add it as feedforward."""
+
+from typing import Any
+
+import arms
+import numpy as np
+import pytest
+from comparing import assert_close
+from oracles import tsai_planar_2r as tsai
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
+from robot_dynamics_ros.control.trajectory_effort import trajectory_effort
+from robot_dynamics_ros.errors import TrajectoryError
+
+P = tsai.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
+NAMES = ("joint1", "joint2")
+START = np.array([0.2, -0.4])
+COULOMB, VISCOUS = 2.0, 0.5
+
+
+def _model(extra: str = "") -> RobotModel:
+    arm = arms.tsai_planar_2r(P).with_joint("joint1", extra=extra).with_joint("joint2", extra=extra)
+    return RobotModel.from_urdf(arm.urdf, gravity=[0.0, -P.g, 0.0])
+
+
+@pytest.fixture(scope="module")
+def model() -> RobotModel:
+    return _model()
+
+
+@pytest.fixture(scope="module")
+def rough() -> RobotModel:
+    """The same arm with friction in both joints."""
+    return _model(f'<dynamics damping="{VISCOUS}" friction="{COULOMB}"/>')
+
+
+def _points(m: int = 6, *, seed: int = 3, effort: bool = False) -> TrajectoryPoints:
+    """Any motion that comes to rest in velocity, though not in acceleration."""
+    rng = np.random.default_rng(seed)
+    q, qd, qdd, u = rng.normal(size=(4, m, 2))
+    qd[-1] = 0.0
+    return TrajectoryPoints(NAMES, np.linspace(0.5, 2.0, m), q, qd, qdd, u if effort else None)
+
+
+def _trajectory(points: TrajectoryPoints, **keywords: Any) -> Trajectory:
+    return Trajectory.from_points(points, NAMES, 0.0, (START, None, None), **keywords)
+
+
+def _closed_form(points: TrajectoryPoints) -> Any:
+    """Tsai (9.73)-(9.74) at each point; at the last one the arm is to stay."""
+    motion = zip(points.positions, points.velocities, points.accelerations, strict=True)
+    tau = np.array([tsai.torque(P, *state) for state in motion])
+    tau[-1] = tsai.gravity(P, points.positions[-1])
+    return tau
+
+
+def test_closed_form(model: RobotModel) -> None:
+    points = _points()
+    assert_close(trajectory_effort(model, _trajectory(points), points.joint_names), _closed_form(points), 1e-12)
+
+
+def test_given_effort_is_added(model: RobotModel) -> None:
+    points = _points(effort=True)
+    assert_close(
+        trajectory_effort(model, _trajectory(points), points.joint_names), _closed_form(points) + points.effort, 1e-12
+    )
+
+
+def test_friction_is_added_where_asked(rough: RobotModel) -> None:
+    """Craig (6.112): c sgn(qd) + v qd; nothing for the arm at rest."""
+    points = _points()
+    friction = COULOMB * np.sign(points.velocities) + VISCOUS * points.velocities
+    assert np.abs(points.velocities[:-1]).min() > 0.01
+    plain = trajectory_effort(rough, _trajectory(points), points.joint_names)
+    assert_close(plain, _closed_form(points), 1e-12)
+    assert_close(
+        trajectory_effort(rough, _trajectory(points), points.joint_names, 0.01), _closed_form(points) + friction, 1e-12
+    )
+
+
+def test_joints_in_the_points_order(model: RobotModel) -> None:
+    points = _points(effort=True)
+    fields = (points.positions, points.velocities, points.accelerations, points.effort)
+    swapped = TrajectoryPoints(NAMES[::-1], points.times, *(x[:, ::-1].copy() for x in fields))
+    effort = trajectory_effort(model, _trajectory(swapped), swapped.joint_names)
+    assert_close(effort[:, ::-1], _closed_form(points) + points.effort, 1e-12)
+
+
+def test_only_the_joints_that_are_named(model: RobotModel) -> None:
+    """The other joint stays where it is, which takes torque and changes what this one takes."""
+    q2, v2, a2 = (x[:, 1:].copy() for x in (_points().positions, _points().velocities, _points().accelerations))
+    points = TrajectoryPoints(NAMES[1:], _points().times, q2, v2, a2)
+    whole = TrajectoryPoints(
+        NAMES, points.times, np.hstack((np.full_like(q2, START[0]), q2)), *(np.hstack((0 * x, x)) for x in (v2, a2))
+    )
+    effort = trajectory_effort(model, _trajectory(points, allow_partial_joints=True), points.joint_names)
+    assert_close(effort, _closed_form(whole)[:, 1:], 1e-12)
+
+
+def test_a_streamed_set_point_keeps_its_motion(model: RobotModel) -> None:
+    q, qd, qdd, u = np.random.default_rng(5).normal(size=(4, 1, 2))
+    points = TrajectoryPoints(NAMES, np.zeros(1), q, qd, qdd, u)
+    effort = trajectory_effort(model, _trajectory(points, allow_nonzero_velocity_at_end=True), points.joint_names)
+    assert_close(effort[0], tsai.torque(P, q[0], qd[0], qdd[0]) + u[0], 1e-12)
+
+
+@pytest.mark.parametrize("present", [1, 2, 3], ids=["positions", "velocities", "accelerations"])
+@pytest.mark.parametrize("start", [0.0, -0.7], ids=["now", "in the past"])
+def test_it_is_what_the_controller_commands_there(rough: RobotModel, present: int, start: float) -> None:
+    """The law feedforward, from interpolation to friction, at the times of the points still to come."""
+    given = _points(8, effort=True)
+    fields = [given.velocities, given.accelerations][: present - 1]
+    points = TrajectoryPoints(NAMES, given.times, given.positions, *fields, *[None] * (3 - present), given.effort)
+    controller = Controller(rough, ControllerSettings(law="feedforward", friction_smoothing_velocity=0.05))
+    trajectory = controller.follow(points, start, 0.0)
+    effort = trajectory_effort(rough, trajectory, points.joint_names, 0.05)
+    controller.update(0.0, 0.0)
+    compared = 0
+    for time, expected in zip(start + points.times, effort, strict=True):
+        if time > 0.0:
+            # At its very time a point's segment begins, or in floating point, the one before ends.
+            command = controller.update(time + 1e-9, time)
+            assert command is not None
+            assert_close(command.effort, expected, 1e-5)
+            compared += 1
+    assert compared == (8 if start == 0.0 else 7)
+
+
+def test_what_overflows_is_refused(model: RobotModel) -> None:
+    points = _points()
+    points.velocities[2, 1] = 1e200
+    with pytest.raises(TrajectoryError, match="effort of joint 'joint1' at point 2 comes out as (nan|-?inf)"):
+        trajectory_effort(model, _trajectory(points), points.joint_names)
+
+
+def test_unknown_joint(model: RobotModel) -> None:
+    with pytest.raises(TrajectoryError, match="joint 'hand' is not controlled here"):
+        trajectory_effort(model, _trajectory(_points()), ("joint1", "hand"))

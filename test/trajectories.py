@@ -1,0 +1,77 @@
+"""Random trajectories for tests, of three joints."""
+
+import numpy as np
+
+from robot_dynamics_ros.control.motion_plan import MotionPlan, TrajectoryRules
+from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
+
+NAMES = ("shoulder", "elbow", "wrist")
+N = len(NAMES)
+REST = (np.zeros(N), None, None)
+KINDS = ("linear", "spline", "cubic", "quintic")
+
+
+def random_points(seed, m, kind="quintic", names=NAMES, first=0.3, effort=False):
+    """Return m points 0.05 s to 0.8 s apart; the last one is at rest."""
+    rng = np.random.default_rng(seed)
+    times = first + np.concatenate(([0.0], np.cumsum(rng.uniform(0.05, 0.8, m - 1))))
+    q, v, a, u = rng.normal(size=(4, m, len(names)))
+    v[-1] = 0.0
+    return TrajectoryPoints(
+        names,
+        times,
+        q,
+        v if kind in ("cubic", "quintic") else None,
+        a if kind == "quintic" else None,
+        u if effort else None,
+    )
+
+
+def moving_state(seed):
+    """Return a random position, velocity and acceleration."""
+    return tuple(np.random.default_rng(seed).normal(size=(3, N)))
+
+
+def build(points, start_time=0.0, state=REST, kind="quintic", **options):
+    """Return the trajectory through the points."""
+    return Trajectory.from_points(points, NAMES, start_time, state, upsample_positions=kind != "linear", **options)
+
+
+def sampled(trajectory, t, n=N):
+    """Return position, velocity, acceleration, effort and whether the trajectory runs."""
+    out = [np.full(n, np.nan) for _ in range(4)]
+    active = trajectory.sample(t, *out)
+    return (*out, active)
+
+
+RULES = TrajectoryRules(allow_partial_joints_goal=True, allow_nonzero_velocity_at_trajectory_end=True)
+
+
+def resting(q=(0.0, 0.0, 0.0), time=0.0):
+    """Return a plan that holds q."""
+    plan = MotionPlan(NAMES)
+    plan.hold(time, np.array(q))
+    return plan
+
+
+def goal(times, q, v=None, names=NAMES, effort=None):
+    """Return points from lists."""
+    tables = [None if x is None else np.array(x, dtype=float) for x in (q, v, None, effort)]
+    return TrajectoryPoints(names, np.array(times, dtype=float), *tables)
+
+
+def follow(plan, points, start=None, now=0.0, rules=RULES, measured=None):
+    """Give points to a plan."""
+    return plan.follow(points, start, now, rules, measured)
+
+
+def desired(plan, t):
+    """Advance a plan; return copies of what it says."""
+    plan.advance(t)
+    return plan.q.copy(), plan.qd.copy(), plan.qdd.copy(), plan.effort.copy()
+
+
+def same(one, other, tolerance=0.0):
+    """Assert that arrays are equal within a tolerance."""
+    for x, y in zip(one, other, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=tolerance)
