@@ -1,172 +1,361 @@
-"""The controller: trajectory and law put together, cycle by cycle. It knows neither ROS nor clocks."""
+"""The controller: trajectory, law and safety put together, cycle by cycle. It knows neither ROS nor clocks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from robot_dynamics_ros.control.friction_compensation import friction_compensation
-from robot_dynamics_ros.control.gains import Gains, gains_from_frequency, spread
-from robot_dynamics_ros.control.laws import LAWS, Motion
+from robot_dynamics_ros.control.cycle_rate import CycleRate
+from robot_dynamics_ros.control.external_torque import ExternalTorque
+from robot_dynamics_ros.control.faults import Cause, Fault, first_not_finite
+from robot_dynamics_ros.control.feedback import Feedback, clock_jump
+from robot_dynamics_ros.control.integral import ErrorIntegral
+from robot_dynamics_ros.control.laws import Motion
+from robot_dynamics_ros.control.limits import EffortLimiter, MotionLimits
+from robot_dynamics_ros.control.motion_plan import MotionPlan
+from robot_dynamics_ros.control.safety import Mode, Safety, Transition
+from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.model import RobotModel
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class ControllerSettings:
-    """What a user sets; sequences hold one number for each joint, or one for all.
+class Command(NamedTuple):
+    """What one cycle decided.
 
-    Empty ``kp`` and ``kd``: the gains follow from natural frequency (rad/s) and damping ratio.
+    ``desired`` and ``effort`` (n,) belong to the controller and hold until its next cycle. ``saturated`` are
+    the joints whose effort limit cut the command.
     """
 
-    law: str = "computed_torque"
-    natural_frequency: Sequence[float] = (10.0,)
-    damping_ratio: Sequence[float] = (1.0,)
-    kp: Sequence[float] = ()
-    kd: Sequence[float] = ()
-    friction_compensation: bool = True
-    friction_smoothing_velocity: float = 0.01
-    allow_partial_joints_goal: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Command:
-    """What one cycle decided: desired motion and effort (n,), and the joints whose limit cut the effort."""
-
+    mode: Mode
     desired: Motion
     effort: Array
     saturated: tuple[str, ...]
 
 
 class Controller:
-    """Turns trajectories and measured states into joint efforts.
+    """Turns trajectories and measured states into joint efforts, and falls back to safety when a check fails.
 
-    Times are seconds on one clock of the caller's choice. Until a trajectory comes, the arm holds the
-    position in which the first cycle found it.
+    Times are seconds. ``time`` is on one clock of the caller's choice, that of the trajectories; ``steady`` on
+    one that never stands still or jumps, which tells the age of the measured state. Until a trajectory comes,
+    the arm holds the position in which the first cycle found it.
+
+    Attributes
+    ----------
+    model
+        The robot as the laws take it: without gravity where the robot makes up for that by itself.
+    cycles, clamped_cycles, slowed_cycles
+        How many cycles commanded something, were cut by an effort limit, were held back by a rate limit.
     """
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
         """Check the settings against the model; RobotDynamicsError names the setting and the cure."""
-        if settings.law not in LAWS:
-            raise RobotDynamicsError(f"law: {settings.law!r} is unknown. Cure: use one of {', '.join(LAWS)}")
-        if (len(settings.kp) == 0) != (len(settings.kd) == 0):
-            raise RobotDynamicsError("gains: kp and kd go together. Cure: give both, or neither")
-        if not 0.0 <= settings.friction_smoothing_velocity < np.inf:
-            raise RobotDynamicsError(
-                f"friction_smoothing_velocity: {settings.friction_smoothing_velocity}. Cure: give at least 0"
-            )
-        self.model = model
-        self.settings = settings
-        self.law = LAWS[settings.law]
+        self._whole_model = model
+        self._n = model.n
         names = model.joint_names
-        self._natural_frequency = spread("gains.natural_frequency", settings.natural_frequency, names)
-        self._damping_ratio = spread("gains.damping_ratio", settings.damping_ratio, names)
-        self._gains: Gains | None = None
-        if len(settings.kp) > 0:
-            self._gains = Gains(spread("gains.kp", settings.kp, names), spread("gains.kd", settings.kd, names))
-        elif self.law.gains_are_accelerations:
-            self._gains = gains_from_frequency(self._natural_frequency, self._damping_ratio, np.ones(model.n))
-        self._effort_limits = model.effort_limits
-        self._trajectory: Trajectory | None = None
-        self._desired: Motion | None = None
-        self._time = -np.inf
+        self._tuning = tuning = Tuning(model, settings)
+        self.model = model.without_gravity() if settings.robot_compensates_gravity else model
+        safety = settings.safety
+        self._feedback = Feedback(names, settings.velocity_filter_cutoff, safety.state_timeout)
+        self._safety = Safety(safety.on_fault, safety.fault_reset, safety.stale_hold_time)
+        self._limiter = EffortLimiter(tuning.effort_limits, tuning.effort_rates, settings.ramp_time)
+        self._rate = CycleRate(settings.update_rate)
+        self._plan = MotionPlan(names)
+        self._desired = Motion(self._plan.q, self._plan.qd, self._plan.qdd)
+        self._integral = ErrorIntegral(self._n)
+        self._inertia: Array | None = None
+        self._time = -math.inf
+        self._command: Command | None = None
+        self._decided_at = -math.inf
+        self.cycles = self.clamped_cycles = self.slowed_cycles = 0
+        self._external = ExternalTorque(settings.observer_gain, settings.friction_smoothing_velocity)
+        self._motion_limits = self._make_motion_limits(tuning)
+
+    # What is known of it
+
+    @property
+    def settings(self) -> ControllerSettings:
+        """What the user set."""
+        return self._tuning.settings
 
     @property
     def time(self) -> float:
         """Time of the last cycle, -inf before the first one."""
         return self._time
 
+    @property
+    def mode(self) -> Mode:
+        """What is commanded."""
+        return self._safety.mode
+
+    @property
+    def fault(self) -> Fault | None:
+        """The last failed check, or None."""
+        return self._safety.fault
+
+    @property
+    def fault_count(self) -> int:
+        """How often it left ``active``."""
+        return self._safety.faults
+
+    @property
+    def late_cycles(self) -> int:
+        """Cycles that came more than half a period late."""
+        return self._rate.late
+
+    @property
+    def feedback(self) -> Feedback:
+        """The measured state, to be read only."""
+        return self._feedback
+
+    @property
+    def external_torque(self) -> Array | None:
+        """What the observer says (n,), Nm or N; None where there is none, or nothing is known yet."""
+        return self._external.torque
+
+    @property
+    def speed_scaling(self) -> float:
+        """How fast trajectory time runs, as a share of the clock's."""
+        return self._plan.speed
+
+    def take_transitions(self) -> list[Transition]:
+        """Return the transitions since the last call."""
+        transitions, self._safety.transitions = self._safety.transitions, []
+        return transitions
+
+    # What a user changes while it runs
+
+    def tune(self, settings: ControllerSettings) -> None:
+        """Take new settings from the next cycle on, all of them or, with RobotDynamicsError, none."""
+        tuning = Tuning(self._whole_model, settings)
+        self._tuning.check_change(tuning)
+        before, self._tuning = self._tuning.settings, tuning
+        safety = settings.safety
+        if before.velocity_filter_cutoff != settings.velocity_filter_cutoff:
+            self._feedback.set_cutoff(settings.velocity_filter_cutoff)
+        self._feedback.state_timeout = safety.state_timeout
+        self._safety.set(safety.on_fault, safety.fault_reset, safety.stale_hold_time)
+        if _margins(before) != _margins(settings):
+            self._motion_limits = self._make_motion_limits(tuning)
+        if before.observer_gain != settings.observer_gain:
+            self._external = ExternalTorque(settings.observer_gain, settings.friction_smoothing_velocity)
+        if before.law != settings.law or list(before.ki) != list(settings.ki):
+            self._integral.reset()
+        self._limiter.set(tuning.effort_limits, tuning.effort_rates, settings.ramp_time)
+        if self._inertia is not None:
+            self._gains = tuning.gains(self._inertia)
+
+    def set_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> None:
+        """Carry this payload in place of the one before; arguments and errors as RobotModel.with_payload."""
+        self._whole_model = self._whole_model.with_payload(link, mass, com, inertia)
+        self.model = self.model.with_payload(link, mass, com, inertia)
+
+    def set_speed_scaling(self, factor: float) -> None:
+        """Let trajectory time run at this share (0 to 1) of the clock's; RobotDynamicsError for other numbers."""
+        self._plan.set_speed(factor)
+
     def follow(self, points: TrajectoryPoints, start_time: float | None, now: float) -> Trajectory:
         """Take in a trajectory; it replaces the one before without a jump in position or velocity.
 
         ``start_time`` None: it starts at ``now``. Raises TrajectoryError, and keeps what it had, for
-        points that cannot be followed.
+        points that cannot be followed now.
         """
-        if self._desired is not None:
-            state = (self._desired.q, self._desired.qd, self._desired.qdd)
-        elif self.law.needs_state:
+        law = self._tuning.law
+        if not law.follows:
+            raise TrajectoryError(f"the law {self.settings.law} follows none. Cure: set another law")
+        if self.mode is not Mode.ACTIVE:
+            raise TrajectoryError(f"the controller is in {self._why_not_active()}")
+        measured = None
+        if self._feedback.known:
+            measured = self._feedback.state[0], self._feedback.state[1]
+        elif law.needs_state:
             raise TrajectoryError("the state of the joints is not known yet. Cure: wait for joint_states")
-        else:
-            state = (self._first_position(points), np.zeros(self.model.n), np.zeros(self.model.n))
-        trajectory = Trajectory.from_points(
-            points,
-            self.model.joint_names,
-            now if start_time is None else start_time,
-            state,
-            state_time=now,
-            allow_partial_joints=self.settings.allow_partial_joints_goal,
-        )
-        trajectory.check_not_over(now)
-        self._trajectory = trajectory
-        return trajectory
+        return self._plan.follow(points, start_time, now, self.settings.trajectories, measured)
 
-    def update(self, time: float, q: Array | None, qd: Array | None) -> Command | None:
-        """One cycle: the command for the measured state ``q``, ``qd`` (n,) at ``time``.
+    def cancel(self) -> None:
+        """Give up the trajectory: slow down to a stop, or stop at once, as the settings say."""
+        if self.mode is Mode.ACTIVE and not self._plan.empty:
+            self._plan.cancel(self._time, self._tuning.deceleration if self.settings.decelerate_on_cancel else None)
 
-        A law that needs no state takes None for both. None where nothing can be commanded yet. A time
-        that jumps back drops the trajectory: the arm holds where it is. Raises RobotDynamicsError where
-        the torque comes out non-finite; it names the joint.
+    def clear_fault(self, steady: float) -> None:
+        """Go back to active: the arm holds where it is. RobotDynamicsError says what still fails."""
+        if self.mode is Mode.ACTIVE:
+            return
+        if self._feedback.known:
+            self._motion_limits.accept(self._feedback.state[0])
+        fault = self._failing(steady)
+        if fault is not None:
+            raise RobotDynamicsError(f"not cleared: {fault.message}")
+        self._safety.clear(self._time)
+
+    # Cycles
+
+    def measure(self, stamp: float, steady: float, q: Array, qd: Array | None) -> None:
+        """Take in a measured state: ``q``, and ``qd`` or None where it is not measured, (n,), sent at ``stamp``."""
+        if self._feedback.take(stamp, steady, q, qd) and self._command is not None:
+            self._external.observe(self.model, self._feedback, self._limiter.effort)
+
+    def update(self, time: float, steady: float) -> Command | None:
+        """One cycle at ``time``: what to command now, or None while nothing can be commanded yet.
+
+        A time that jumps back is a fault that drops the trajectory.
         """
-        if time < self._time:
-            self._trajectory = None
-            self._desired = None
+        dt = 0.0 if self._command is None else time - self._time
         self._time = time
-        planned_effort = np.zeros(self.model.n)
-        desired = self._sample(time, q, planned_effort)
-        if desired is None:
+        feedback = self._feedback
+        if not feedback.known and self._tuning.law.needs_state:
             return None
-        self._desired = desired
-        if q is None or qd is None:
-            if self.law.needs_state:
+        jump = None
+        if dt < 0.0:
+            jump, dt = clock_jump(-dt), 0.0
+            self._rate.restart()
+        late = self._rate.cycle(time, self.settings.safety.minimum_rate_ratio)
+        if self._inertia is None:
+            self._begin(time)
+        fault = self._failing(steady)
+        self._safety.evaluate(fault or jump or late, time, steady)
+        command = self._decide(time, dt, steady)
+        self.cycles += command is not None
+        return command
+
+    def watch(self, steady: float) -> Command | None:
+        """Return what to command where no state has come for too long; None while there is nothing to say."""
+        if self._command is None or not self._tuning.law.needs_state:
+            return None
+        stale = self._feedback.stale(steady)
+        if stale is None:
+            return None
+        self._safety.evaluate(stale, self._time, steady)
+        return self._decide(self._time, steady - self._decided_at, steady)
+
+    def last_effort(self) -> Array | None:
+        """Effort (n,) to leave behind, as ``on_fault`` says; None where nothing has been commanded."""
+        if self._command is None:
+            return None
+        if self.mode is Mode.ZERO or self.settings.safety.on_fault == "zero":
+            return np.zeros(self._n)
+        q = self._feedback.state[0] if self._feedback.known else self._plan.q
+        effort = np.clip(self.model.gravity_torque(q), -self._tuning.effort_limits, self._tuning.effort_limits)
+        return effort if np.isfinite(effort).all() else np.zeros(self._n)
+
+    def _begin(self, time: float) -> None:
+        """The first cycle: the arm is to stay where it is."""
+        if not self._feedback.known:
+            self._gains = self._tuning.gains(np.ones(self._n))  # an open-loop law takes none
+            return
+        q = self._feedback.state[0]
+        self._inertia = self.model.mass_matrix(q).diagonal().copy()
+        self._gains = self._tuning.gains(self._inertia)
+        self._motion_limits.accept(q)
+        if self._plan.empty:
+            self._plan.hold(time, q)
+
+    def _failing(self, steady: float) -> Fault | None:
+        """The first check that fails, in the order in which they are made."""
+        feedback = self._feedback
+        fault = feedback.fault(steady)
+        if not self._tuning.law.needs_state and (fault is not None or not feedback.known):
+            return None  # an open-loop law does without
+        if fault is None:
+            fault = self._motion_limits.check(feedback.state)
+        return fault or self._external.collision(self.model.joint_names, self._tuning.collision_threshold)
+
+    def _decide(self, time: float, dt: float, steady: float) -> Command | None:
+        safety, limiter = self._safety, self._limiter
+        self._decided_at = steady
+        saturated: tuple[str, ...] = ()
+        if safety.mode is Mode.ACTIVE:
+            if self._plan.empty:
                 return None
+            self._plan.advance(time)
+            wanted = self._law_effort()
+            bad = first_not_finite(self.model.joint_names, wanted)
+            if bad is None:
+                effort = limiter.limit(wanted, dt)
+                if limiter.clamped:
+                    self.clamped_cycles += 1
+                    saturated = limiter.over(self.model.joint_names, wanted)
+                if self._gains.ki.any():
+                    self._integral.add(self._desired.q - self._feedback.state[0], dt, wanted, limiter.limits)
+                self.slowed_cycles += limiter.slowed
+                self._command = Command(Mode.ACTIVE, self._desired, effort, saturated)
+                return self._command
+            safety.evaluate(_not_finite(*bad), time, steady)
+        effort = self._fall_back(time, dt)
+        self._command = Command(safety.mode, self._desired, effort, saturated)
+        return self._command
+
+    def _law_effort(self) -> Array:
+        tuning, desired = self._tuning, self._desired
+        if self._feedback.known:
+            q, qd = self._feedback.state
+        else:
             q, qd = desired.q, desired.qd
-        if self._gains is None:
-            inertia = self.model.mass_matrix(q).diagonal()
-            self._gains = gains_from_frequency(self._natural_frequency, self._damping_ratio, inertia)
-        effort = self.law.torque(self.model, self._gains, desired, q, qd)
-        if self.law.compensates_friction and self.settings.friction_compensation:
-            effort = effort + friction_compensation(
-                self.model, desired.q, desired.qd, self.settings.friction_smoothing_velocity
-            )
-        return self._limited(desired, effort + planned_effort)
+        effort = tuning.law.torque(self.model, self._gains, desired, q, qd, self._integral.value)
+        if tuning.adds_friction:
+            smoothing_velocity = self.settings.friction_smoothing_velocity
+            effort = effort + self.model.friction_torque(desired.q, desired.qd, smoothing_velocity)
+        return effort + self._plan.effort if tuning.law.follows else effort
 
-    def _sample(self, time: float, q: Array | None, planned_effort: Array) -> Motion | None:
-        if self._trajectory is not None:
-            position, velocity, acceleration = np.zeros((3, self.model.n))
-            self._trajectory.sample(time, position, velocity, acceleration, planned_effort)
-            return Motion(position, velocity, acceleration)
-        if self._desired is not None:
-            return self._desired
-        if q is None:
-            return None
-        return Motion(q.copy(), np.zeros(self.model.n), np.zeros(self.model.n))
+    def _fall_back(self, time: float, dt: float) -> Array:
+        """The effort while a check fails or a fault waits: the arm's weight and damping, or none."""
+        fault = self.fault
+        assert fault is not None
+        self._integral.reset()
+        self._plan.hold(time, self._feedback.state[0] if self._feedback.known else self._plan.q)
+        self._plan.advance(time)
+        blind = not self._feedback.known or (self.mode is not Mode.FAULT and fault.cause.blind)
+        if blind:
+            self._external.forget()
+        if self._safety.holds:
+            wanted = self._hold_effort(blind)
+            bad = first_not_finite(self.model.joint_names, wanted)
+            if bad is None:
+                return self._limiter.limit(wanted, dt)
+            self._safety.force_zero(_not_finite(*bad), time)
+        return self._limiter.zero()
 
-    def _limited(self, desired: Motion, effort: Array) -> Command:
-        names = self.model.joint_names
-        if not np.isfinite(effort).all():
-            name, value = next((n, x) for n, x in zip(names, effort, strict=True) if not np.isfinite(x))
-            raise RobotDynamicsError(
-                f'joint "{name}": the torque comes out as {value}; nothing is commanded. '
-                "Cure: check the desired and measured motion for huge numbers"
-            )
-        over = np.abs(effort) > self._effort_limits
-        saturated = tuple(name for name, cut in zip(names, over, strict=True) if cut)
-        return Command(desired, np.clip(effort, -self._effort_limits, self._effort_limits), saturated)
+    def _hold_effort(self, blind: bool) -> Array:
+        """g(q), and damping as strong as the law's where the velocity is known."""
+        q, qd = (self._plan.q, self._plan.qd) if blind else self._feedback.state
+        if self._tuning.law.gains_are_accelerations:
+            return self.model.inverse_dynamics(q, np.zeros(self._n), -self._gains.kd * qd)
+        return self.model.gravity_torque(q) - self._gains.kd * qd
 
-    def _first_position(self, points: TrajectoryPoints) -> Array:
-        """Where an open-loop trajectory begins, in the model's order; checks are left to the trajectory."""
-        places = {name: column for column, name in enumerate(points.joint_names)}
-        table = np.atleast_2d(points.positions)
-        return np.array(
-            [
-                table[0, places[name]] if name in places and places[name] < table.shape[1] else 0.0
-                for name in self.model.joint_names
-            ]
+    def _why_not_active(self) -> str:
+        assert self.fault is not None
+        return f"{self.mode.value} ({self.fault.message}). Cure: end the cause, then call ~/clear_fault"
+
+    def _make_motion_limits(self, tuning: Tuning) -> MotionLimits:
+        model = self._whole_model
+        limits = MotionLimits(
+            model.joint_names,
+            model.position_lower,
+            model.position_upper,
+            model.velocity_limits,
+            tuning.position_margin,
+            tuning.velocity_margin,
         )
+        if self._feedback.known:
+            limits.accept(self._feedback.state[0])
+        return limits
+
+
+def _margins(settings: ControllerSettings) -> tuple[list[float], list[float]]:
+    return list(settings.safety.position_limit_margin), list(settings.safety.velocity_limit_margin)
+
+
+def _not_finite(joint: str, value: float) -> Fault:
+    return Fault(
+        Cause.TORQUE_NOT_FINITE,
+        f'joint "{joint}": the torque comes out as {value}. Cure: check the desired motion for huge numbers',
+        joint,
+        value,
+    )

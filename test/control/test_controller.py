@@ -9,8 +9,12 @@ from comparing import assert_close
 from oracles import tsai_planar_2r as tsai
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.control.controller import Command, Controller, ControllerSettings
+from robot_dynamics_ros.control.controller import Command, Controller
+from robot_dynamics_ros.control.faults import Cause
 from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.motion_plan import TrajectoryRules
+from robot_dynamics_ros.control.safety import Mode
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 
@@ -34,9 +38,19 @@ def move(*goals: tuple[float, float], seconds: float = 1.0, effort: Any = None) 
 
 
 def command(controller: Controller, time: float, q: Any = Q, qd: Any = REST) -> Command:
-    found = controller.update(time, np.array(q, dtype=float), np.array(qd, dtype=float))
+    """One cycle with a state that comes as time goes."""
+    velocity = None if qd is None else np.array(qd, dtype=float)
+    controller.measure(time, time, np.array(q, dtype=float), velocity)
+    found = controller.update(time, time)
     assert found is not None
     return found
+
+
+def desired(controller: Controller, time: float) -> tuple[Any, Any]:
+    """Desired position and velocity, while the arm is wherever it should be."""
+    q, qd = (x.copy() for x in (controller._desired.q, controller._desired.qd))
+    found = command(controller, time, q, qd).desired
+    return found.q.copy(), found.qd.copy()
 
 
 @pytest.mark.parametrize("law", ["computed_torque", "pd_gravity"])
@@ -54,8 +68,9 @@ def test_it_holds_where_it_finds_the_arm(law: str, model: RobotModel) -> None:
 def test_it_does_not_keep_the_callers_array(model: RobotModel) -> None:
     controller = Controller(model, ControllerSettings())
     q = Q.copy()
-    controller.update(0.0, q, REST)
+    controller.measure(0.0, 0.0, q, REST)
     q += 1.0
+    controller.update(0.0, 0.0)
     assert_close(command(controller, 0.1).desired.q, Q, 0.0)
 
 
@@ -78,25 +93,33 @@ def test_the_effort_of_points_is_added(model: RobotModel) -> None:
     for controller, effort in zip(controllers, (None, extra), strict=True):
         command(controller, 0.0)
         controller.follow(move((0.5, 0.1), (0.2, 0.3), effort=effort), None, 0.0)
-    plain, added = (command(controller, 1.5).effort for controller in controllers)
+    plain, added = (command(controller, 1.5).effort.copy() for controller in controllers)
     assert_close(added - plain, [3.0, -2.0], 1e-12)
 
 
-@pytest.mark.parametrize("law", sorted(LAWS))
+@pytest.mark.parametrize("law", sorted(name for name in LAWS if LAWS[name].follows))
 def test_a_new_trajectory_takes_over_without_a_jump(law: str, model: RobotModel) -> None:
     controller = Controller(model, ControllerSettings(law=law))
     command(controller, 0.0)
     controller.follow(move((1.0, 0.5)), None, 0.0)
-    before = command(controller, 0.4).desired
-    assert np.abs(before.qd).min() > 0.1
+    q, qd = desired(controller, 0.4)
+    assert np.abs(qd).min() > 0.1
     controller.follow(move((-0.5, -1.0), seconds=2.0), None, 0.4)
-    after = command(controller, 0.4).desired
-    assert_close(after.q, before.q, 1e-12)
-    assert_close(after.qd, before.qd, 1e-12)
-    soon = command(controller, 0.4 + 1e-6).desired
-    assert_close(soon.q, before.q + 1e-6 * before.qd, 1e-10)
-    assert_close(soon.qd, before.qd, 1e-4)
-    assert_close(command(controller, 3.0).desired.q, [-0.5, -1.0], 1e-12)
+    after, after_d = desired(controller, 0.4)
+    assert_close(after, q, 1e-12)
+    assert_close(after_d, qd, 1e-12)
+    soon, soon_d = desired(controller, 0.4 + 1e-6)
+    assert_close(soon, q + 1e-6 * qd, 1e-10)
+    assert_close(soon_d, qd, 1e-4)
+    assert_close(desired(controller, 3.0)[0], [-0.5, -1.0], 1e-12)
+
+
+def test_gravity_compensation_follows_nothing(model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings(law="gravity_compensation"))
+    for q in (Q, Q + 0.3):
+        assert_close(command(controller, 0.0, q).effort, tsai.gravity(P, q), 1e-12)
+    with pytest.raises(TrajectoryError, match="gravity_compensation follows none"):
+        controller.follow(move((1.0, 0.5)), None, 0.0)
 
 
 def test_a_refused_trajectory_changes_nothing(model: RobotModel) -> None:
@@ -122,36 +145,45 @@ def test_some_joints_only_where_that_is_allowed(model: RobotModel) -> None:
     command(strict, 0.0)
     with pytest.raises(TrajectoryError, match="allow_partial_joints_goal"):
         strict.follow(points, None, 0.0)
-    lenient = Controller(model, ControllerSettings(allow_partial_joints_goal=True))
+    lenient = Controller(model, ControllerSettings(trajectories=TrajectoryRules(allow_partial_joints_goal=True)))
     command(lenient, 0.0)
     lenient.follow(points, None, 0.0)
     assert_close(command(lenient, 2.0).desired.q, [Q[0], 0.7], 1e-12)
 
 
-def test_time_that_goes_back_drops_the_trajectory(model: RobotModel) -> None:
-    controller = Controller(model, ControllerSettings())
+@pytest.mark.parametrize("reset", ["manual", "auto"])
+def test_time_that_goes_back_is_a_fault_that_drops_the_trajectory(reset: str, model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings(safety=SafetySettings(fault_reset=reset)))
     command(controller, 5.0)
     controller.follow(move((1.0, 0.5)), None, 5.0)
     command(controller, 5.5)
     held = command(controller, 1.0, [0.1, 0.2])
-    assert_close(held.desired.q, [0.1, 0.2], 0.0)
-    assert_close(held.desired.qd, REST, 0.0)
-    assert_close(command(controller, 7.0).desired.q, [0.1, 0.2], 0.0)
+    assert held.mode is Mode.HOLD and controller.fault is not None
+    assert (controller.fault.cause, controller.fault.value) == (Cause.CLOCK_JUMPED_BACK, 4.5)
+    assert_close(held.effort, tsai.gravity(P, np.array([0.1, 0.2])), 1e-12)
+    for time in (1.1, 1.2, 1.35):
+        later = command(controller, time, [0.1, 0.2])
+    assert later.mode is (Mode.ACTIVE if reset == "auto" else Mode.FAULT)
+    assert_close(later.desired.q, [0.1, 0.2], 0.0)
+    assert_close(later.desired.qd, REST, 0.0)
+    assert_close(later.effort, tsai.gravity(P, np.array([0.1, 0.2])), 1e-12)
+    assert_close(command(controller, 7.0, [0.1, 0.2]).desired.q, [0.1, 0.2], 0.0)
 
 
 def test_before_the_first_state_there_is_no_start(model: RobotModel) -> None:
     controller = Controller(model, ControllerSettings())
     with pytest.raises(TrajectoryError, match="joint_states"):
         controller.follow(move((1.0, 0.5)), None, 0.0)
-    assert controller.update(0.0, None, None) is None
+    assert controller.update(0.0, 0.0) is None
+    assert controller.last_effort() is None
 
 
 def test_feedforward_starts_at_its_first_point(model: RobotModel) -> None:
     controller = Controller(model, ControllerSettings(law="feedforward"))
-    assert controller.update(0.0, None, None) is None
+    assert controller.update(0.0, 0.0) is None
     controller.follow(move((1.0, 0.5), (0.2, 0.3)), None, 0.0)
     for time in (0.0, 0.5, 1.0):
-        found = controller.update(time, None, None)
+        found = controller.update(time, time)
         assert found is not None
         assert_close(found.desired.q, [1.0, 0.5], 1e-12)
         assert_close(found.effort, tsai.gravity(P, np.array([1.0, 0.5])), 1e-12)
@@ -171,12 +203,274 @@ def test_effort_is_cut_to_the_limits_and_the_joints_are_named() -> None:
     assert_close(pulled.effort, [-100.0, -5.0], 1e-12)
 
 
-def test_no_torque_that_is_not_finite(model: RobotModel) -> None:
+def test_what_the_user_leaves_of_the_limits() -> None:
+    limited = ARM.with_joint("joint2", limit='<limit lower="-9" upper="9" effort="5" velocity="9"/>')
+    model = RobotModel.from_urdf(limited.urdf, gravity=[0.0, -P.g, 0.0])
+    settings = ControllerSettings(law="pd", kp=[100.0], kd=[0.0], effort_limit_scale=[1.0, 0.5])
+    controller = Controller(model, settings)
+    command(controller, 0.0)
+    assert_close(command(controller, 0.1, Q + 1.0).effort, [-100.0, -2.5], 1e-12)
+
+
+def test_the_rate_of_the_torque_is_limited(model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings(law="pd", kp=[100.0], kd=[0.0], torque_rate_limit=[20.0]))
+    command(controller, 0.0)
+    efforts = [command(controller, time, Q + [-1.0, 0.05]).effort.copy() for time in (0.1, 0.3, 0.4)]
+    assert_close(np.array(efforts), [[2.0, -2.0], [6.0, -5.0], [8.0, -5.0]], 1e-12)
+    assert controller.slowed_cycles == 2 + 1  # joint1 in all three
+
+
+def test_a_soft_start(model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings(law="gravity_compensation", ramp_time=2.0))
+    weight = tsai.gravity(P, Q)
+    for time, share in ((0.0, 0.0), (0.5, 0.25), (1.0, 0.5), (2.0, 1.0), (3.0, 1.0)):
+        assert_close(command(controller, time).effort, share * weight, 1e-12)
+
+
+# Gravity that the robot makes up for itself
+
+
+@pytest.mark.parametrize("law", sorted(LAWS))
+def test_gravity_is_left_out_where_the_robot_adds_it(law: str, model: RobotModel) -> None:
+    """Everywhere: in the law, in hold, and in the last command."""
+    controller = Controller(model, ControllerSettings(law=law, robot_compensates_gravity=True))
+    weightless = Controller(model.without_gravity(), ControllerSettings(law=law))
+    for each in (controller, weightless):
+        command(each, 0.0)
+        if LAWS[law].follows:
+            each.follow(move((1.0, 0.5)), None, 0.0)
+    for time in (0.2, 0.5):
+        assert_close(command(controller, time, Q + 0.1).effort, command(weightless, time, Q + 0.1).effort, 0.0)
+    last = controller.last_effort()
+    assert last is not None
+    assert_close(last, REST, 0.0)
+    if LAWS[law].needs_state:
+        assert_close(command(controller, 0.6, [np.nan, 0.0]).effort, REST, 0.0)
+
+
+def test_a_payload_is_carried_from_the_next_cycle_on(model: RobotModel) -> None:
     controller = Controller(model, ControllerSettings())
     command(controller, 0.0)
-    with pytest.raises(RobotDynamicsError, match='joint "joint1".*torque'):
-        controller.update(0.1, Q, np.array([1e200, 1e200]))
-    assert np.isfinite(command(controller, 0.2).effort).all()
+    payload = (model.link_names[-1], 2.0, (0.1, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
+    controller.set_payload(*payload)
+    assert_close(command(controller, 0.1).effort, model.with_payload(*payload).gravity_torque(Q), 1e-12)
+    with pytest.raises(RobotDynamicsError, match='no link "hand"'):
+        controller.set_payload("hand", *payload[1:])
+
+
+# Motion that is slowed down or given up
+
+
+def test_speed_scaling(model: RobotModel) -> None:
+    slow, whole = (Controller(model, ControllerSettings()) for _ in range(2))
+    slow.set_speed_scaling(0.5)
+    for each in (slow, whole):
+        command(each, 0.0)
+        each.follow(move((0.5, 0.1)), None, 0.0)
+    for _ in range(2):
+        q, qd = desired(slow, 1.0)
+        at_half, at_half_d = desired(whole, 0.5)
+        assert_close(q, at_half, 1e-12)
+        assert_close(qd, 0.5 * at_half_d, 1e-12)
+    with pytest.raises(RobotDynamicsError, match=r"1\.5.*0 to 1"):
+        slow.set_speed_scaling(1.5)
+    assert slow.speed_scaling == 0.5
+
+
+@pytest.mark.parametrize("decelerate", [True, False])
+def test_cancel(decelerate: bool, model: RobotModel) -> None:
+    settings = ControllerSettings(decelerate_on_cancel=decelerate, max_deceleration_on_cancel=[4.0])
+    controller = Controller(model, settings)
+    command(controller, 0.0)
+    controller.follow(move((1.0, 0.5)), None, 0.0)
+    q, qd = desired(controller, 0.5)
+    controller.cancel()
+    end, end_d = desired(controller, 3.0)
+    way = np.sign(qd) * qd**2 / (2 * 4.0)
+    assert_close(end, q + way if decelerate else q, 1e-12)
+    assert_close(end_d, REST, 0.0)
+    assert controller.mode is Mode.ACTIVE
+
+
+# Feedback
+
+
+def test_velocity_is_differentiated_where_none_is_measured(model: RobotModel) -> None:
+    """A damper on a joint that moves evenly: -Kd times the speed."""
+    controller = Controller(model, ControllerSettings(law="pd", kp=[0.0], kd=[3.0, 2.0]))
+    speed = np.array([0.5, -0.25])
+    for k in range(5):
+        found = command(controller, 0.01 * k, Q + 0.01 * k * speed, None)
+    assert_close(found.effort, -np.array([3.0, 2.0]) * speed, 1e-9)
+
+
+# Safety
+
+
+LIMITED = RobotModel.from_urdf(
+    ARM.with_joint("joint2", limit='<limit lower="-2" upper="2" effort="500" velocity="5"/>').urdf,
+    gravity=[0.0, -P.g, 0.0],
+)
+CASES = {
+    "nan": (dict(q=[np.nan, 0.0]), Cause.STATE_INVALID, "joint1"),
+    "infinite": (dict(qd=[0.0, np.inf]), Cause.STATE_INVALID, "joint2"),
+    "huge": (dict(qd=[1e200, 0.0]), Cause.STATE_INVALID, "joint1"),
+    "too far": (dict(q=[0.0, 2.1]), Cause.POSITION_LIMIT, "joint2"),
+    "too fast": (dict(qd=[0.0, -6.0]), Cause.VELOCITY_LIMIT, "joint2"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("on_fault", ["hold", "zero"])
+@pytest.mark.parametrize("law", sorted(name for name in LAWS if LAWS[name].needs_state))
+def test_each_check(law: str, on_fault: str, case: str) -> None:
+    change, cause, joint = CASES[case]
+    controller = Controller(LIMITED, ControllerSettings(law=law, safety=SafetySettings(on_fault=on_fault)))
+    command(controller, 0.0)
+    if LAWS[law].follows:
+        controller.follow(move((1.0, 0.5)), None, 0.0)
+    failed = command(controller, 0.1, **{"q": Q, **change})
+    (transition,) = controller.take_transitions()
+    assert (transition.fault.cause, transition.fault.joint) == (cause, joint)
+    assert failed.mode.value == transition.after.value == on_fault
+    q = np.array(Q if cause is Cause.STATE_INVALID else change.get("q", Q))
+    qd = np.array(change.get("qd", REST) if cause is Cause.VELOCITY_LIMIT else REST)
+    if on_fault == "zero":
+        expected = REST
+    elif LAWS[law].gains_are_accelerations:
+        expected = tsai.gravity(P, q) - tsai.mass_matrix(P, q) @ (20.0 * qd)
+    else:
+        expected = tsai.gravity(P, q) - 20.0 * tsai.mass_matrix(P, Q).diagonal() * qd
+    assert_close(failed.effort, np.clip(expected, -LIMITED.effort_limits, LIMITED.effort_limits), 1e-9)
+    # Nothing moves afterwards, whatever the trajectory says, until it is cleared.
+    with pytest.raises(TrajectoryError, match=f"{on_fault}.*joint|gravity_compensation"):
+        controller.follow(move((1.0, 0.5)), None, 0.1)
+    for time in (0.2, 0.4, 5.0):
+        waiting = command(controller, time)
+    assert waiting.mode is Mode.FAULT
+    assert_close(waiting.effort, tsai.gravity(P, Q) if on_fault == "hold" else REST, 1e-9)
+    assert_close(waiting.desired.q, Q, 0.0)
+    controller.clear_fault(5.0)
+    cleared = command(controller, 5.1)
+    assert cleared.mode is Mode.ACTIVE
+    assert_close(cleared.desired.q, Q, 0.0)
+
+
+def test_it_does_not_clear_while_the_check_fails() -> None:
+    controller = Controller(LIMITED, ControllerSettings())
+    command(controller, 0.0)
+    command(controller, 0.1, [np.nan, 0.0])
+    with pytest.raises(RobotDynamicsError, match="not cleared.*joint1"):
+        controller.clear_fault(0.1)
+    assert controller.mode is Mode.HOLD
+    command(controller, 0.11)
+    controller.clear_fault(0.11)  # as soon as it passes
+    assert controller.mode is Mode.ACTIVE
+
+
+def test_an_arm_beyond_a_limit_is_led_back() -> None:
+    controller = Controller(LIMITED, ControllerSettings())
+    command(controller, 0.0)
+    outside = [0.3, 2.5]
+    for time in (0.1, 1.0):
+        assert command(controller, time, outside).mode is Mode.HOLD  # it is still there
+    controller.clear_fault(1.0)
+    assert command(controller, 1.1, outside).mode is Mode.ACTIVE
+    controller.follow(move((0.3, 1.0)), None, 1.1)
+    for k in range(12):
+        q, qd = desired(controller, 1.1 + 0.1 * k)
+    assert controller.mode is Mode.ACTIVE
+    assert_close(q, [0.3, 1.0], 1e-9)
+    assert command(controller, 2.4, [0.3, 2.06]).mode is Mode.HOLD
+
+
+def test_an_arm_that_starts_beyond_a_limit_may_be_led_back() -> None:
+    controller = Controller(LIMITED, ControllerSettings())
+    assert command(controller, 0.0, [0.3, 2.5]).mode is Mode.ACTIVE
+    assert command(controller, 0.1, [0.3, 2.6]).mode is Mode.HOLD
+
+
+def test_old_feedback() -> None:
+    """Carried without damping for a while, then nothing; clear only when states are back."""
+    settings = ControllerSettings(safety=SafetySettings(state_timeout=0.1, stale_hold_time=0.5))
+    controller = Controller(LIMITED, settings)
+    command(controller, 0.0, Q, [0.5, 0.5])
+    assert controller.watch(0.1) is None
+    held = controller.watch(0.11)
+    assert held is not None and held.mode is Mode.HOLD
+    assert_close(held.effort, tsai.gravity(P, Q), 1e-12)
+    assert controller.update(0.12, 0.12).effort.tolist() == held.effort.tolist()  # type: ignore[union-attr]
+    with pytest.raises(RobotDynamicsError, match="joint_states are 0.120 s old"):
+        controller.clear_fault(0.12)
+    dropped = controller.watch(0.7)
+    assert dropped is not None and dropped.mode is Mode.ZERO
+    assert_close(dropped.effort, REST, 0.0)
+    assert controller.last_effort().tolist() == [0.0, 0.0]  # type: ignore[union-attr]
+    back = command(controller, 1.0)
+    assert back.mode is Mode.HOLD
+    assert_close(back.effort, tsai.gravity(P, Q), 1e-12)
+    assert [t.after for t in controller.take_transitions()] == [Mode.HOLD, Mode.ZERO, Mode.HOLD]
+
+
+def test_missing_joints_are_named_when_the_state_gets_old() -> None:
+    controller = Controller(LIMITED, ControllerSettings())
+    command(controller, 0.0)
+    controller.feedback.miss("joint_states: joints joint2 are missing. Cure: publish all in one message")
+    assert controller.watch(0.05) is None
+    held = controller.watch(0.2)
+    assert held is not None and held.mode is Mode.HOLD
+    assert "joint2 are missing" in controller.fault.message  # type: ignore[union-attr]
+
+
+def test_desired_motion_that_gives_no_torque(model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings(law="pd_feedforward"))
+    command(controller, 0.0)
+    huge = TrajectoryPoints(NAMES, np.array([0.0]), np.array([[0.0, 0.0]]), np.array([[1e200, 0.0]]))
+    rules = TrajectoryRules(allow_nonzero_velocity_at_trajectory_end=True)
+    controller.tune(ControllerSettings(law="pd_feedforward", trajectories=rules))
+    controller.follow(huge, None, 0.0)
+    failed = command(controller, 0.1)
+    assert failed.mode is Mode.HOLD
+    assert controller.fault.cause is Cause.TORQUE_NOT_FINITE  # type: ignore[union-attr]
+    assert_close(failed.effort, tsai.gravity(P, Q), 1e-12)
+
+
+def test_a_rate_that_is_not_kept(model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings(update_rate=100.0))
+    modes = [command(controller, 0.05 * k).mode for k in range(40)]
+    assert modes[0] is Mode.ACTIVE and modes[-1] is Mode.HOLD
+    assert controller.fault.cause is Cause.CYCLE_RATE  # type: ignore[union-attr]
+    assert controller.late_cycles == 39
+
+
+def test_a_collision(model: RobotModel) -> None:
+    """An arm that rests where the law pulls it away from: somebody leans on it."""
+    settings = ControllerSettings(
+        law="pd_gravity", observer_gain=20.0, safety=SafetySettings(collision_threshold=[2.0])
+    )
+    controller = Controller(model, settings)
+    pushed = Q + np.array([0.0, 0.3])
+    kp = 100.0 * tsai.mass_matrix(P, Q)[1, 1]
+    command(controller, 0.0)
+    for k in range(1, 400):
+        found = command(controller, 0.002 * k, pushed)
+        if found.mode is not Mode.ACTIVE:
+            break
+    assert found.mode is Mode.HOLD
+    fault = controller.fault
+    assert fault is not None and (fault.cause, fault.joint) == (Cause.COLLISION, "joint2")
+    assert 2.0 < fault.value < 0.3 * kp
+
+
+@pytest.mark.parametrize("on_fault", ["hold", "zero"])
+def test_the_last_command(on_fault: str, model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings(safety=SafetySettings(on_fault=on_fault)))
+    command(controller, 0.0)
+    controller.follow(move((1.0, 0.5)), None, 0.0)
+    command(controller, 0.5, Q + 0.2, [1.0, 1.0])
+    last = controller.last_effort()
+    assert last is not None
+    assert_close(last, tsai.gravity(P, Q + 0.2) if on_fault == "hold" else REST, 1e-12)
 
 
 # Gains
@@ -233,6 +527,41 @@ def test_friction_is_made_up_for_where_the_law_does(on: bool) -> None:
 # Settings
 
 
+# Settings while it runs
+
+
+def test_new_gains_act_from_the_next_cycle_on(model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings(law="pd", kp=[50.0], kd=[0.0]))
+    command(controller, 0.0)
+    assert_close(command(controller, 0.1, Q + 0.1).effort, [-5.0, -5.0], 1e-12)
+    controller.tune(ControllerSettings(law="pd", kp=[100.0], kd=[0.0]))
+    assert_close(command(controller, 0.2, Q + 0.1).effort, [-10.0, -10.0], 1e-12)
+    with pytest.raises(RobotDynamicsError, match="gains.kp"):
+        controller.tune(ControllerSettings(law="pd", kp=[-1.0], kd=[0.0]))
+    assert_close(command(controller, 0.3, Q + 0.1).effort, [-10.0, -10.0], 1e-12)
+
+
+def test_a_law_that_takes_over_holds_the_same_place(model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings())
+    command(controller, 0.0)
+    for law in LAWS:
+        controller.tune(ControllerSettings(law=law))
+        found = command(controller, 0.1)
+        assert_close(found.desired.q, Q, 0.0)
+        assert_close(found.effort, REST if law == "pd" else tsai.gravity(P, Q), 1e-12)
+
+
+def test_gains_do_not_change_their_unit_in_silence(model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings(kp=[100.0], kd=[20.0]))
+    with pytest.raises(RobotDynamicsError, match="law: gains.kp and gains.kd are accelerations.*one request"):
+        controller.tune(ControllerSettings(law="pd", kp=[100.0], kd=[20.0]))
+    controller.tune(ControllerSettings(law="pd", kp=[500.0], kd=[20.0]))
+    assert controller.settings.law == "pd"
+
+
+# Settings
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -247,6 +576,19 @@ def test_friction_is_made_up_for_where_the_law_does(on: bool) -> None:
         ({"kp": [1.0], "kd": [np.inf]}, 'gains.kd: inf for joint "joint1"'),
         ({"friction_smoothing_velocity": -1.0}, "friction_smoothing_velocity: -1.0"),
         ({"friction_smoothing_velocity": np.nan}, "friction_smoothing_velocity: nan"),
+        ({"kp": [100.0], "kd": [20.0], "ki": [2000.0]}, 'gains.ki: 2000 for joint "joint1"'),
+        ({"law": "pd", "ki": [1.0]}, "gains.ki: 1 .*does not integrate"),
+        ({"effort_limit_scale": [0.0]}, "effort_limit_scale: 0"),
+        ({"effort_limit_scale": [1.5]}, "effort_limit_scale: 1.5"),
+        ({"torque_rate_limit": [1.0, 0.0]}, 'torque_rate_limit: 0 for joint "joint2"'),
+        ({"ramp_time": np.inf}, "ramp_time: inf"),
+        ({"velocity_filter_cutoff": -1.0}, "velocity_filter_cutoff: -1.0"),
+        ({"safety": SafetySettings(on_fault="panic")}, "on_fault: 'panic'.*hold or zero"),
+        ({"safety": SafetySettings(fault_reset="never")}, "fault_reset: 'never'.*manual or auto"),
+        ({"safety": SafetySettings(state_timeout=-1.0)}, "state_timeout: -1.0"),
+        ({"safety": SafetySettings(minimum_rate_ratio=1.5)}, "minimum_rate_ratio: 1.5"),
+        ({"safety": SafetySettings(position_limit_margin=[np.nan])}, "position_limit_margin: nan"),
+        ({"safety": SafetySettings(collision_threshold=[5.0])}, "nothing observes collisions.*observer.gain"),
     ],
 )
 def test_settings_that_cannot_be(settings: dict[str, Any], message: str, model: RobotModel) -> None:

@@ -1,0 +1,182 @@
+"""Whether the efforts that a driver reports fit the model's gravity torque, before anything moves.
+
+A wrong sign, joints in a wrong order or gravity counted twice make an arm jump when a controller starts; at
+rest they show in the measured effort, which should be g(q), Craig (6.59), but for the friction that holds. Each
+hypothesis foretells an effort h, and misses joint i by
+
+    z_i = |measured_i - h_i| / (friction_i + floor + TOLERANCE |h_i|).
+
+A wrong one is believed only if it misses no joint by more than 1, g(q) misses some joint by MARGIN or
+more, and neither g(q) nor 0 fits together with a mass at the tip: that is a payload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.model import RobotModel
+
+Array = NDArray[np.float64]
+
+#: Relative error of measured effort and model that is taken for nothing special.
+TOLERANCE = 0.12
+#: Error of every joint, against the largest gravity torque: offsets, cables, friction that the model does not know.
+FLOOR = 0.02
+#: The least floor (Nm or N), so that rounding is no load where gravity does nothing.
+LEAST_FLOOR = 0.01
+#: How far g(q) must be missed, where a wrong hypothesis is within 1.
+MARGIN = 2.5
+#: Efforts below this share of the largest gravity torque are zero: brakes, or a robot that leaves gravity out.
+ZERO = 0.1
+
+
+def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tuple[str, ...]:
+    """Check the measured effort (n,) of an arm at rest at ``q`` (n,), as ``check_effort`` says.
+
+    The model is one with gravity, also where the robot makes up for it by itself.
+    """
+    gravity = model.gravity_torque(q)
+    return check_effort(model.joint_names, measured, gravity, holding_friction(model, q), tip_load(model, q))
+
+
+def check_effort(
+    joint_names: Sequence[str], measured: Array | None, gravity: Array, friction: Array, load: Array
+) -> tuple[str, ...]:
+    """Compare measured effort with gravity; return warnings, or raise where it shows what makes an arm jump.
+
+    Refused: wrong sign (of all joints or of some), joints in another order, about twice or half of g(q).
+    Fine: about g(q); about zero (brakes hold, or the robot leaves gravity out of what it reports); efforts that are
+    not reported (None, empty; for single joints: not finite); a pose where gravity does nothing. Anything else,
+    as a payload that the model does not know or contact, gives a warning with the joint that fits worst.
+
+    One pose cannot tell everything: twice the gravity of a single joint looks like a payload, two joints that carry
+    the same can be swapped unseen, and the sign of a joint shows only where it carries about twice its friction
+    and a twentieth of what the most loaded joint does. A good pose loads every joint whose axis is not
+    vertical, each another much: upper arm leaning, forearm about level, wrist bent, no axis above another. Stretched
+    out far the shoulder carries so much that the wrist cannot be judged.
+
+    Parameters
+    ----------
+    joint_names
+        Names of the n joints.
+    measured
+        Measured effort (n,), Nm or N.
+    gravity
+        g(q) (n,), Nm or N.
+    friction
+        Static friction (n,), at least 0, that may hide in the measured effort, Nm or N; see ``holding_friction``.
+    load
+        Effort (n,) that a mass of 1 kg at the tip takes, Nm or N; see ``tip_load``. Zeros: no load is considered.
+
+    Raises
+    ------
+    RobotDynamicsError
+        Naming cause, joints, values and cure; also for efforts of another number than the joints.
+    """
+    if measured is None or measured.size == 0:
+        return ()
+    if measured.shape != gravity.shape:
+        raise RobotDynamicsError(
+            f"activation_check: {measured.size} efforts, expected {gravity.size}. "
+            f"Cure: report one for each of {', '.join(joint_names)}, or none"
+        )
+    known = np.isfinite(measured)
+    if not known.any():
+        return ()
+    names = [name for name, reported in zip(joint_names, known, strict=True) if reported]
+    m, g, load = measured[known], gravity[known], load[known]
+    largest = float(np.abs(g).max())
+    slack = friction[known] + max(FLOOR * largest, LEAST_FLOOR)
+
+    def misses(expected: Array) -> Array:
+        tolerance: Array = slack + TOLERANCE * np.abs(expected)
+        return np.abs(m - expected) / tolerance
+
+    right = misses(g)
+    off = right > 1.0
+    carries_nothing = bool((np.abs(g) <= 2.0 * slack).all())
+    about_zero = bool((np.abs(m) <= slack + ZERO * largest).all())
+    if carries_nothing or about_zero or not off.any():
+        return ()
+
+    wrong = _wrong_hypotheses(m, g, off)
+    worst = {name: float(misses(expected).max()) for name, expected in wrong.items()}
+    best = min(worst, key=worst.__getitem__)
+    if worst[best] <= 1.0 and right.max() >= MARGIN:
+        with_load = min(float(misses(_with_load(m, base, load, slack)).max()) for base in (g, np.zeros_like(g)))
+        if with_load > 1.0:
+            raise RobotDynamicsError(_refusal(best, names, m, g, off))
+    j = int(np.argmax(right))
+    return (
+        f'activation_check: joint "{names[j]}" reports an effort of {m[j]:.3g}, gravity takes {g[j]:.3g}. Cure: give '
+        "the model the payload that the arm carries, free it from contact, or check its masses",
+    )
+
+
+def holding_friction(model: RobotModel, q: Array) -> Array:
+    """Friction (n,) that may hold the resting joints at ``q`` (n,), Nm or N; 0 where the model has none.
+
+    The largest of both directions, at creeping (static level, Stribeck) and at 0.1 rad/s or m/s, where smooth
+    models of dry friction (a sigmoid) have most of it.
+    """
+    speeds = np.array([1e-9, -1e-9, 0.1, -0.1])
+    friction: Array = np.abs(model.friction_torque(q, np.outer(speeds, np.ones(model.n)))).max(axis=0)
+    return friction
+
+
+def tip_load(model: RobotModel, q: Array) -> Array:
+    """Effort (n,) that a mass of 1 kg takes at ``q`` (n,), Nm or N: -J^T g at the link that most joints move."""
+    jacobians = [model.jacobian(q, link)[:3] for link in reversed(model.link_names)]
+    tip = max(jacobians, key=lambda jacobian: int(np.count_nonzero(np.abs(jacobian).max(axis=0) > 1e-9)))
+    effort: Array = -tip.T @ model.gravity
+    return effort
+
+
+def _wrong_hypotheses(measured: Array, gravity: Array, off: NDArray[np.bool_]) -> dict[str, Array]:
+    """Efforts (n,) that each error foretells; ``off``: the joints that do not report gravity."""
+    # Sorting both pairs the joints that are off with the least sum of squares: no permutation fits better.
+    order = gravity.copy()
+    places = np.flatnonzero(off)
+    order[places[np.argsort(measured[places])]] = np.sort(gravity[places])
+    sign = np.where(off, -gravity, gravity)
+    return {"sign": sign, "order": order, "twice": 2.0 * gravity, "half": 0.5 * gravity}
+
+
+def _with_load(measured: Array, base: Array, load: Array, slack: Array) -> Array:
+    """``base`` (n,) and the mass at the tip, not negative, that brings it nearest to the measured effort."""
+    weight = 1.0 / (slack + TOLERANCE * np.abs(base))
+    column = load * weight
+    square = float(column @ column)
+    mass = max(float(column @ (weight * (measured - base))) / square, 0.0) if square > 0.0 else 0.0
+    loaded: Array = base + mass * load
+    return loaded
+
+
+def _refusal(cause: str, names: Sequence[str], measured: Array, gravity: Array, off: NDArray[np.bool_]) -> str:
+    """The error's message: which joints, what they report and should, and what to do."""
+    listed = ", ".join(
+        f'"{name}" {m:.3g} (gravity takes {g:.3g})'
+        for name, m, g, is_off in zip(names, measured, gravity, off, strict=True)
+        if is_off
+    )
+    causes = {
+        "sign": "wrong sign of the measured effort",
+        "order": "measured efforts in a wrong order, the joints look swapped",
+        "twice": "the measured effort is about twice gravity",
+        "half": "the measured effort is about half of gravity",
+    }
+    cures = {
+        "sign": "turn round the sign in the driver, or the axes in the URDF",
+        "order": "report efforts in the order of the names, and check which motor is which joint",
+        "twice": "let only one of robot and controllers make up for gravity (robot_compensates_gravity), or check that "
+        "the URDF has all masses",
+        "half": "check the masses in the URDF, the gravity, and the unit of the efforts",
+    }
+    return (
+        f"activation_check: {causes[cause]}: {listed}. Cure: {cures[cause]}; "
+        "or turn activation_check off where all this is known to be right"
+    )

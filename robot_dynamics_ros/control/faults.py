@@ -1,0 +1,49 @@
+"""What can go wrong in a cycle, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Cause(str, Enum):
+    """Why a check failed; the values are what /diagnostics and bags show."""
+
+    STATE_INVALID = "state_invalid"
+    STATE_STALE = "state_stale"
+    CLOCK_JUMPED_BACK = "clock_jumped_back"
+    POSITION_LIMIT = "position_limit"
+    VELOCITY_LIMIT = "velocity_limit"
+    COLLISION = "collision"
+    CYCLE_RATE = "cycle_rate"
+    TORQUE_NOT_FINITE = "torque_not_finite"
+
+    @property
+    def blind(self) -> bool:
+        """Whether the measured state cannot be used while it lasts."""
+        return self in (Cause.STATE_INVALID, Cause.STATE_STALE)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A failed check: its cause, the joint and the number that failed it ("" and nan: none), and a sentence."""
+
+    cause: Cause
+    message: str
+    joint: str = ""
+    value: float = float("nan")
+
+
+def first_not_finite(names: Sequence[str], values: Array) -> tuple[str, float] | None:
+    """Return name and number of the first of ``values`` (n,) that is not finite, or None."""
+    finite = np.isfinite(values)
+    if finite.all():
+        return None
+    j = int(np.argmin(finite))
+    return names[j], float(values[j])

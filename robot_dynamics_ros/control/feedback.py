@@ -1,0 +1,148 @@
+"""The measured state of the joints: taken in, checked and filtered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.control.faults import Cause, Fault
+from robot_dynamics_ros.control.velocity_filter import VelocityFilter
+
+Array = NDArray[np.float64]
+
+_LARGEST = 1e9  # rad or m, and a second: beyond this a number is no measurement, and its square still is a number
+
+
+class Feedback:
+    """What is known of the joints, and how old it is.
+
+    Attributes
+    ----------
+    state
+        Position and filtered velocity (2, n): the last good ones.
+    unfiltered
+        The last good velocity (n,) as it was measured, or differentiated from position.
+    known
+        Whether there has been a good state yet.
+    stamp
+        Time of the last good state by its sender (s).
+    state_timeout
+        Age (s) beyond which it is stale.
+    arrival
+        When the last message of these joints came (s, steady time), good or not.
+    """
+
+    def __init__(self, joint_names: Sequence[str], cutoff: float, state_timeout: float) -> None:
+        """``cutoff`` of the velocity filter (Hz, 0: none); ``state_timeout`` (s) as ``SafetySettings`` says."""
+        self._names = tuple(joint_names)
+        self.state: Array = np.zeros((2, len(self._names)))
+        self._new = np.zeros_like(self.state)
+        self.unfiltered: Array = self._new[1]
+        self.known = False
+        self.stamp = -math.inf
+        self.arrival = -math.inf
+        self._invalid: Fault | None = None
+        self._momentary: Fault | None = None
+        self._absent = ""
+        self._velocity_measured = False
+        self.state_timeout = state_timeout
+        self.set_cutoff(cutoff)
+
+    def set_cutoff(self, cutoff: float) -> None:
+        """Filter velocities with this cutoff (Hz) from now on."""
+        self._filter = VelocityFilter(len(self._names), cutoff)
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no state, where there is none."""
+        return self._invalid.message if self._invalid is not None else self._absent or "no joint_states yet"
+
+    @property
+    def settled(self) -> bool:
+        """Whether the velocity is known, too; see ``VelocityFilter.started``."""
+        return self._filter.started
+
+    def take(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
+        """Take in ``q`` and ``qd`` (n,), None where no velocity is measured; return whether they are good.
+
+        Nor is it measured where all have been NaN from the first: so says ros2_control's broadcaster.
+        """
+        self.arrival = steady
+        self._absent = ""
+        if qd is not None and not self._velocity_measured:
+            self._velocity_measured = not np.isnan(qd).all()
+            qd = qd if self._velocity_measured else None
+        new = self._new
+        new[0] = q
+        new[1] = 0.0 if qd is None else qd
+        if not np.abs(new).max() <= _LARGEST:  # nor is NaN
+            self._invalid = self._momentary = self._wrong(new)
+            return False
+        self._invalid = None
+        if stamp < self.stamp:
+            self._momentary = clock_jump(self.stamp - stamp)
+            self._filter.reset()
+        self.stamp = stamp
+        self.known = True
+        new[1] = self._filter.update(stamp, q, qd)
+        self.unfiltered = new[1] if qd is None else qd
+        self.state[:] = new
+        return True
+
+    def reject(self, steady: float, reason: str) -> None:
+        """Note a message of these joints that cannot be used."""
+        self.arrival = steady
+        self._invalid = self._momentary = Fault(Cause.STATE_INVALID, reason)
+
+    def hear(self, steady: float) -> None:
+        """Note that the last state was sent once more."""
+        self.arrival = steady
+
+    def miss(self, reason: str) -> None:
+        """Note a message that lacks some of the joints: no error unless it stays so."""
+        self._absent = reason
+
+    def age(self, steady: float) -> float:
+        """Seconds since the last message of these joints."""
+        return steady - self.arrival
+
+    def fault(self, steady: float) -> Fault | None:
+        """Return what is wrong with the state, and forget what was wrong for a moment only."""
+        momentary, self._momentary = self._momentary, None
+        return momentary or self._invalid or self.stale(steady)
+
+    def stale(self, steady: float) -> Fault | None:
+        """Return a fault where the state is too old."""
+        age = steady - self.arrival
+        if age <= self.state_timeout:
+            return None
+        reason = self._absent or "Cure: see what stopped their publisher"
+        return Fault(
+            Cause.STATE_STALE,
+            f"joint_states are {age:.3f} s old, over state_timeout {self.state_timeout:g} s. {reason}",
+            value=age,
+        )
+
+    def _wrong(self, state: Array) -> Fault:
+        row, j = (int(k) for k in np.argwhere(~(np.abs(state) <= _LARGEST))[0])
+        what, name, value = ("position", "velocity")[row], self._names[j], float(state[row, j])
+        wrong = "is not finite" if not math.isfinite(value) else "cannot be"
+        return Fault(
+            Cause.STATE_INVALID,
+            f'joint_states: {what} of joint "{name}" {wrong}: {value:g}. Cure: check its driver',
+            name,
+            value,
+        )
+
+
+def clock_jump(seconds: float) -> Fault:
+    """Return the fault of a time that went back by so much."""
+    return Fault(
+        Cause.CLOCK_JUMPED_BACK,
+        f"time jumped back by {seconds:.6g} s: the trajectory is dropped. Cure: none needed for a simulation's reset "
+        "or a bag that loops; else look for a second publisher on joint_states",
+        value=seconds,
+    )

@@ -1,0 +1,120 @@
+"""The safety state machine: what a failed check leads to, and how the arm comes out of it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from robot_dynamics_ros.control.faults import Fault
+
+RECOVERY_TIME = 0.2
+"""Seconds for which every check must pass before a fault counts as over."""
+
+
+class Mode(str, Enum):
+    """What the controller commands.
+
+    active: the control law. hold: the torque that carries the arm, and damping, while a check fails. zero: no
+    torque, while a check fails. fault: as ``on_fault`` says, all checks pass again, and it waits to be cleared.
+    """
+
+    ACTIVE = "active"
+    HOLD = "hold"
+    ZERO = "zero"
+    FAULT = "fault"
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A change of mode, or of the cause of a mode, at ``time`` (s)."""
+
+    time: float
+    before: Mode
+    after: Mode
+    fault: Fault
+
+
+class Safety:
+    """Modes and the transitions between them. It knows two times: the controller's, and a steady one.
+
+    The first decides wherever it can, so that a recording decides everything. Only how long to hold without
+    feedback is told by the steady one, since the controller's may then stand still.
+
+    Attributes
+    ----------
+    mode
+        What is commanded.
+    fault
+        The last failed check.
+    transitions
+        What has happened and nobody has taken yet.
+    faults
+        How often it left ``active``.
+    """
+
+    def __init__(self, on_fault: str, fault_reset: str, stale_hold_time: float) -> None:
+        self.mode = Mode.ACTIVE
+        self.fault: Fault | None = None
+        self.transitions: list[Transition] = []
+        self.faults = 0
+        self._blind_since: float | None = None
+        self._passing_since: float | None = None
+        self.set(on_fault, fault_reset, stale_hold_time)
+
+    def set(self, on_fault: str, fault_reset: str, stale_hold_time: float) -> None:
+        """``on_fault``: hold or zero; ``fault_reset``: manual or auto; ``stale_hold_time`` in s."""
+        self._fall_back = Mode(on_fault)
+        self._auto = fault_reset == "auto"
+        self._stale_hold_time = stale_hold_time
+
+    @property
+    def holds(self) -> bool:
+        """Whether the arm is to be held: in hold, and in fault where ``on_fault`` says so."""
+        return self.mode is Mode.HOLD or (self.mode is Mode.FAULT and self._fall_back is Mode.HOLD)
+
+    def evaluate(self, fault: Fault | None, time: float, steady: float) -> None:
+        """Take in the outcome of a cycle's checks at controller ``time`` (s) and ``steady`` time (s)."""
+        if fault is not None:
+            self._fail(fault, time, steady)
+        elif self.mode in (Mode.HOLD, Mode.ZERO):
+            self._pass(time)
+        elif self.mode is Mode.FAULT and self._auto:
+            self.clear(time)
+
+    def _fail(self, fault: Fault, time: float, steady: float) -> None:
+        self._passing_since = None
+        if not fault.cause.blind:
+            self._blind_since = None
+        elif self._blind_since is None:
+            self._blind_since = steady
+        held_long = self._blind_since is not None and steady - self._blind_since >= self._stale_hold_time
+        self._go(Mode.ZERO if held_long else self._fall_back, fault, time)
+
+    def _pass(self, time: float) -> None:
+        assert self.fault is not None
+        self._blind_since = None
+        self._go(self._fall_back, self.fault, time)  # what can be held again is held
+        if self._passing_since is None or time < self._passing_since:
+            self._passing_since = time
+        if time - self._passing_since >= RECOVERY_TIME:
+            self._go(Mode.ACTIVE if self._auto else Mode.FAULT, self.fault, time)
+
+    def clear(self, time: float) -> None:
+        """Go back to active: the caller has made sure that every check passes."""
+        assert self.fault is not None
+        self._go(Mode.ACTIVE, self.fault, time)
+
+    def force_zero(self, fault: Fault, time: float) -> None:
+        """Command nothing, whatever ``on_fault`` says: even holding is impossible."""
+        self._go(Mode.ZERO, fault, time)
+
+    def _go(self, mode: Mode, fault: Fault, time: float) -> None:
+        before, self.mode = self.mode, mode
+        new_cause = self.fault is None or self.fault.cause is not fault.cause
+        if before is not mode or (new_cause and mode is not Mode.ACTIVE):
+            self.transitions.append(Transition(time, before, mode, fault))
+        if before is Mode.ACTIVE or new_cause:
+            self.fault = fault
+        self.faults += before is Mode.ACTIVE
+        if mode in (Mode.ACTIVE, Mode.FAULT):
+            self._passing_since = None

@@ -1,0 +1,99 @@
+"""What a user sets on a controller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from robot_dynamics_ros.control.motion_plan import TrajectoryRules
+
+
+@dataclass(frozen=True)
+class SafetySettings:
+    """When a check fails, and what then.
+
+    Attributes
+    ----------
+    on_fault
+        "hold": carry the arm's weight and damp its motion; "zero": no torque.
+    fault_reset
+        "manual": wait to be cleared; "auto": go on as soon as every check passes for 0.2 s.
+    state_timeout
+        Age (s) of the measured state beyond which it is stale; inf: never.
+    stale_hold_time
+        How long (s) to hold without a usable state; then no torque.
+    position_limit_margin, velocity_limit_margin
+        How far (rad or m, and a second) beyond its limits a joint may be; inf: not checked.
+    minimum_rate_ratio
+        With an update rate: the share of a second's cycles that must be made; 0: not checked.
+    collision_threshold
+        External torque (Nm or N) that counts as a collision; empty: not checked.
+    """
+
+    on_fault: str = "hold"
+    fault_reset: str = "manual"
+    state_timeout: float = 0.1
+    stale_hold_time: float = 0.5
+    position_limit_margin: Sequence[float] = (0.05,)
+    velocity_limit_margin: Sequence[float] = (0.2,)
+    minimum_rate_ratio: float = 0.5
+    collision_threshold: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class ControllerSettings:
+    """What a user sets; sequences hold one number for each joint, or one for all.
+
+    Attributes
+    ----------
+    law
+        One of ``laws.LAWS``.
+    natural_frequency, damping_ratio
+        rad/s, and 1 for critical damping: the gains follow from them where ``kp`` and ``kd`` are empty.
+    kp, kd, ki
+        The gains themselves: 1/s^2, 1/s, 1/s^3 for ``computed_torque``, Nm/rad and Nms/rad for other laws.
+    friction_compensation
+        Whether the laws that can add the model's friction along the desired motion.
+    friction_smoothing_velocity
+        Desired speed (rad/s or m/s) below which friction compensation fades out.
+    robot_compensates_gravity
+        Whether the robot's driver adds the torque of gravity by itself: then it is left out everywhere.
+    update_rate
+        Cycles a second that a timer asks for; 0: a cycle for each measured state.
+    trajectories
+        Which trajectories are taken, and how they are joined.
+    decelerate_on_cancel, max_deceleration_on_cancel
+        Whether a cancelled motion slows down by at most so much (rad/s^2 or m/s^2), or stops at once.
+    velocity_filter_cutoff
+        Hz; 0: measured velocities are taken as they are.
+    effort_limit_scale
+        The share (up to 1) of the robot's effort limits that may be used.
+    torque_rate_limit
+        Largest change of the command (Nm/s or N/s); empty: none.
+    ramp_time
+        Seconds in which the command rises from zero to its full size.
+    observer_gain
+        Bandwidth (1/s) of the external torque's observer; 0: none.
+    safety
+        Checks and what follows from them.
+    """
+
+    law: str = "computed_torque"
+    natural_frequency: Sequence[float] = (10.0,)
+    damping_ratio: Sequence[float] = (1.0,)
+    kp: Sequence[float] = ()
+    kd: Sequence[float] = ()
+    ki: Sequence[float] = ()
+    friction_compensation: bool = True
+    friction_smoothing_velocity: float = 0.01
+    robot_compensates_gravity: bool = False
+    update_rate: float = 0.0
+    trajectories: TrajectoryRules = field(default_factory=TrajectoryRules)
+    decelerate_on_cancel: bool = True
+    max_deceleration_on_cancel: Sequence[float] = (2.0,)
+    velocity_filter_cutoff: float = 0.0
+    effort_limit_scale: Sequence[float] = (1.0,)
+    torque_rate_limit: Sequence[float] = ()
+    ramp_time: float = 0.0
+    observer_gain: float = 0.0
+    safety: SafetySettings = field(default_factory=SafetySettings)

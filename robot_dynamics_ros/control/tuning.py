@@ -1,0 +1,101 @@
+"""Settings as numbers for each joint of a robot, checked."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.control.gains import Gains, UserGains
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.per_joint import per_joint, per_joint_limit
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.model import RobotModel
+
+Array = NDArray[np.float64]
+
+
+class Tuning:
+    """What one robot's controller takes from its settings. It never changes.
+
+    Attributes
+    ----------
+    settings
+        What it was made from.
+    law
+        The control law.
+    adds_friction
+        Whether friction along the desired motion is added to what the law says.
+    effort_limits, effort_rates, deceleration, collision_threshold, position_margin, velocity_margin
+        One number for each joint (n,), infinite where there is no limit.
+    """
+
+    def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
+        """Check the settings against the model; RobotDynamicsError names the setting and the cure."""
+        names = model.joint_names
+        safety = settings.safety
+        if settings.law not in LAWS:
+            raise RobotDynamicsError(f"law: {settings.law!r} is unknown. Cure: use one of {', '.join(LAWS)}")
+        self.settings = settings
+        self.law = LAWS[settings.law]
+        self._gains = UserGains(
+            self.law,
+            names,
+            settings.natural_frequency,
+            settings.damping_ratio,
+            settings.kp,
+            settings.kd,
+            settings.ki,
+        )
+        for name, text, choices in (
+            ("on_fault", safety.on_fault, ("hold", "zero")),
+            ("fault_reset", safety.fault_reset, ("manual", "auto")),
+        ):
+            if text not in choices:
+                raise RobotDynamicsError(f"{name}: {text!r} is unknown. Cure: use {' or '.join(choices)}")
+        for name, value, most in (
+            ("friction_smoothing_velocity", settings.friction_smoothing_velocity, np.finfo(float).max),
+            ("velocity_filter_cutoff", settings.velocity_filter_cutoff, np.finfo(float).max),
+            ("ramp_time", settings.ramp_time, np.finfo(float).max),
+            ("observer.gain", settings.observer_gain, np.finfo(float).max),
+            ("state_timeout", safety.state_timeout, np.inf),
+            ("stale_hold_time", safety.stale_hold_time, np.inf),
+            ("minimum_rate_ratio", safety.minimum_rate_ratio, 1.0),
+        ):
+            if not 0.0 <= value <= most:
+                raise RobotDynamicsError(f"{name}: {value}. Cure: give at least 0, at most {most:g}")
+        if settings.observer_gain == 0.0 and len(safety.collision_threshold) > 0:
+            raise RobotDynamicsError(
+                "observer.collision_threshold: nothing observes collisions. Cure: give observer.gain, as 25.0"
+            )
+        self.adds_friction = bool(
+            self.law.compensates_friction and settings.friction_compensation and model.packed.friction.any()
+        )
+        share = per_joint("effort_limit_scale", settings.effort_limit_scale, names, most=1.0)
+        if (share == 0.0).any():
+            raise RobotDynamicsError("effort_limit_scale: 0 leaves no effort. Cure: give more than 0, at most 1")
+        self.effort_limits = model.effort_limits * share
+        self.effort_rates = per_joint_limit("torque_rate_limit", settings.torque_rate_limit, names)
+        self.deceleration = per_joint_limit(
+            "constraints.max_deceleration_on_cancel", settings.max_deceleration_on_cancel, names
+        )
+        self.collision_threshold = per_joint_limit("observer.collision_threshold", safety.collision_threshold, names)
+        self.position_margin = per_joint("position_limit_margin", safety.position_limit_margin, names, most=np.inf)
+        self.velocity_margin = per_joint("velocity_limit_margin", safety.velocity_limit_margin, names, most=np.inf)
+
+    def gains(self, inertia: Array) -> Gains:
+        """Return the gains for an arm with the diagonal ``inertia`` (n,) of M where it started."""
+        return self._gains.at(inertia)
+
+    def check_change(self, new: Tuning) -> None:
+        """Raise RobotDynamicsError where gains given as numbers would silently change their unit."""
+        before, after = self.settings, new.settings
+        if (
+            self.law.gains_are_accelerations != new.law.gains_are_accelerations
+            and len(after.kp) > 0
+            and (list(before.kp), list(before.kd)) == (list(after.kp), list(after.kd))
+        ):
+            raise RobotDynamicsError(
+                f"law: gains.kp and gains.kd are accelerations for one of {before.law} and {after.law} and torques for "
+                "the other. Cure: set law, gains.kp and gains.kd in one request (set_parameters_atomically)"
+            )

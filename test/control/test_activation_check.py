@@ -1,0 +1,325 @@
+"""The check of measured effort before activation: what it refuses, and what it must not refuse."""
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import assert_close
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.control.activation_check import check_activation, check_effort, holding_friction, tip_load
+from robot_dynamics_ros.simulation import Plant
+
+Array = NDArray[np.float64]
+
+# Arm half stretched out, elbow and wrist bent and turned; and the ready pose, where the wrist carries its share.
+GOOD = np.array([0.3, 0.4, 0.5, -1.4, 0.8, 1.2, 0.4])
+READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
+UPRIGHT = np.array([0.0, 0.0, 0.0, -0.1, 0.0, 0.0, 0.0])
+
+SIGN, ORDER, TWICE, HALF = "wrong sign", "wrong order", "about twice", "about half"
+
+
+@pytest.fixture(scope="module")
+def panda(request: Any) -> RobotModel:
+    model: RobotModel = request.getfixturevalue("load_robot")("panda", "panda_coulomb")
+    return model
+
+
+def _wrong(cause: str, gravity: Array, joints: tuple[int, int] = (1, 3)) -> Array:
+    """What a robot with one error reports."""
+    reported = {SIGN: -gravity, ORDER: gravity.copy(), TWICE: 2.0 * gravity, HALF: 0.5 * gravity}[cause]
+    if cause == ORDER:
+        reported[list(joints)] = gravity[list(reversed(joints))]
+    return reported
+
+
+# Any robot: loads that differ clearly, some joints without any. Noise of 10 % and friction on every joint.
+
+
+@st.composite
+def loads(draw: st.DrawFn) -> tuple[Array, Array]:
+    """g (n,) and static friction (n,): loads a ratio of at least 1.4 apart, none of them 1.8 to 2.2 times another."""
+    carried = draw(st.lists(st.sampled_from([100.0, 70.0, 36.0, 25.0, 13.0]), min_size=2, unique=True))
+    idle = draw(st.lists(st.just(0.0), max_size=3))
+    places = draw(st.permutations([*carried, *idle]))
+    signs = draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=len(places), max_size=len(places)))
+    gravity = draw(st.sampled_from([0.05, 1.0, 30.0])) * np.array(places) * signs
+    share = draw(st.lists(st.floats(0.0, 0.015), min_size=len(places), max_size=len(places)))
+    return gravity, np.array(share) * np.abs(gravity).max()
+
+
+def _noisy(data: st.DataObject, effort: Array, friction: Array) -> Array:
+    n = len(effort)
+    noise, held = (
+        np.array(data.draw(st.lists(st.floats(-1.0, 1.0), min_size=n, max_size=n))) for _ in ("noise", "friction")
+    )
+    return effort * (1.0 + 0.1 * noise) + friction * held
+
+
+def _names(n: int) -> list[str]:
+    return [f"joint{i}" for i in range(1, n + 1)]
+
+
+def _check(measured: Array, gravity: Array, friction: Array) -> tuple[str, ...]:
+    return check_effort(_names(len(gravity)), measured, gravity, friction, np.zeros(len(gravity)))
+
+
+@given(loads(), st.data())
+def test_the_right_effort_passes_without_a_word(robot: tuple[Array, Array], data: st.DataObject) -> None:
+    gravity, friction = robot
+    assert _check(_noisy(data, gravity, friction), gravity, friction) == ()
+
+
+@given(loads(), st.data())
+def test_no_effort_passes_without_a_word(robot: tuple[Array, Array], data: st.DataObject) -> None:
+    """Brakes hold the arm, or the robot leaves gravity out of what it reports."""
+    gravity, friction = robot
+    assert _check(_noisy(data, 0.0 * gravity, friction), gravity, friction) == ()
+
+
+@given(loads(), st.data())
+@pytest.mark.parametrize("cause", [SIGN, TWICE, HALF])
+def test_every_error_of_the_whole_arm_is_refused_and_named(
+    cause: str, robot: tuple[Array, Array], data: st.DataObject
+) -> None:
+    gravity, friction = robot
+    with pytest.raises(RobotDynamicsError, match=f"activation_check: .*{cause}.*Cure"):
+        _check(_noisy(data, _wrong(cause, gravity), friction), gravity, friction)
+
+
+@given(loads(), st.data())
+def test_the_wrong_sign_of_any_loaded_joints_is_refused_and_they_are_named(
+    robot: tuple[Array, Array], data: st.DataObject
+) -> None:
+    gravity, friction = robot
+    loaded = np.flatnonzero(gravity).tolist()
+    wrong = data.draw(st.lists(st.sampled_from(loaded), min_size=1, unique=True))
+    reported = gravity.copy()
+    reported[wrong] *= -1.0
+    with pytest.raises(RobotDynamicsError, match=f"{SIGN}.*Cure") as refusal:
+        _check(_noisy(data, reported, friction), gravity, friction)
+    assert [f'"{name}"' in str(refusal.value) for name in _names(len(gravity))] == [
+        j in wrong for j in range(len(gravity))
+    ]
+
+
+@given(loads(), st.data())
+def test_swapped_joints_are_refused_and_named(robot: tuple[Array, Array], data: st.DataObject) -> None:
+    """Two joints of which one carries at least twice what the other does; also a loaded and an idle one."""
+    gravity, friction = robot
+    j = data.draw(st.sampled_from(np.flatnonzero(gravity).tolist()))
+    i = data.draw(st.sampled_from([k for k in range(len(gravity)) if k != j]))
+    assume(2.0 * min(abs(gravity[i]), abs(gravity[j])) < max(abs(gravity[i]), abs(gravity[j])))
+    with pytest.raises(RobotDynamicsError, match=f"{ORDER}.*Cure") as refusal:
+        _check(_noisy(data, _wrong(ORDER, gravity, (i, j)), friction), gravity, friction)
+    named = [k for k, name in enumerate(_names(len(gravity))) if f'"{name}"' in str(refusal.value)]
+    assert named == sorted((i, j))
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3, 0), (3, 2, 1, 0), (2, 0, 3, 1)])
+def test_any_other_order_is_refused(order: tuple[int, ...]) -> None:
+    """A cycle, reversed, sorted by another name."""
+    gravity = np.array([3.0, -40.0, 25.0, 11.0])
+    with pytest.raises(RobotDynamicsError, match=ORDER):
+        _check(gravity[list(order)], gravity, np.full(4, 0.3))
+
+
+# Panda
+
+
+@pytest.mark.parametrize("cause", [SIGN, ORDER, TWICE, HALF])
+def test_panda_in_a_good_pose(cause: str, panda: RobotModel) -> None:
+    gravity = panda.gravity_torque(GOOD)
+    assert check_activation(panda, GOOD, gravity) == ()
+    with pytest.raises(RobotDynamicsError, match=f'{cause}.*"panda_joint2" .* .gravity takes {gravity[1]:.3g}.*Cure'):
+        check_activation(panda, GOOD, _wrong(cause, gravity))
+
+
+@pytest.mark.parametrize(("joint", "q"), [(1, GOOD), (2, GOOD), (3, GOOD), (3, READY), (5, READY)])
+def test_panda_with_the_sign_of_one_joint_wrong(joint: int, q: Array, panda: RobotModel) -> None:
+    reported = panda.gravity_torque(q)
+    reported[joint] *= -1.0
+    with pytest.raises(RobotDynamicsError, match=f'{SIGN} of the measured effort: "panda_joint{joint + 1}" [^"]*$'):
+        check_activation(panda, q, reported)
+
+
+def test_every_two_loaded_joints_of_panda_swapped(panda: RobotModel) -> None:
+    gravity = panda.gravity_torque(GOOD)
+    for i, j in itertools.combinations(range(1, 4), 2):
+        expected = f'{ORDER}.*"panda_joint{i + 1}".*"panda_joint{j + 1}"'
+        with pytest.raises(RobotDynamicsError, match=expected):
+            check_activation(panda, GOOD, _wrong(ORDER, gravity, (i, j)))
+
+
+@pytest.fixture(scope="module")
+def poses(panda: RobotModel) -> tuple[Array, Array, Array, Array]:
+    """Positions all over Panda's reach, gravity, friction and tip load there, each (poses, n)."""
+    q = np.random.default_rng(7).uniform(panda.position_lower, panda.position_upper, (400, panda.n))
+    friction, load = (np.array([f(panda, x) for x in q]) for f in (holding_friction, tip_load))
+    return q, panda.gravity_torque(q), friction, load
+
+
+def _causes(panda: RobotModel, poses: tuple[Array, Array, Array, Array], effort: Array) -> list[str]:
+    """What the check says in each pose of efforts (poses, n), to which noise of 10 % and friction are added."""
+    _, gravity, friction, load = poses
+    rng = np.random.default_rng(8)
+    noise, held = rng.uniform(-1.0, 1.0, (2, *effort.shape))
+    said = []
+    for m, g, f, w in zip(effort * (1.0 + 0.1 * noise) + friction * held, gravity, friction, load, strict=True):
+        try:
+            said.append("warned" if check_effort(panda.joint_names, m, g, f, w) else "")
+        except RobotDynamicsError as refusal:
+            said.append(next(cause for cause in (SIGN, ORDER, TWICE, HALF) if cause in str(refusal)))
+    return said
+
+
+def test_panda_all_over_its_reach(panda: RobotModel, poses: tuple[Array, Array, Array, Array]) -> None:
+    """The right effort always passes; errors are found nearly everywhere, and named."""
+    gravity = poses[1]
+    assert set(_causes(panda, poses, gravity)) == {""}
+    assert set(_causes(panda, poses, 0.0 * gravity)) == {""}
+    assert _causes(panda, poses, -gravity).count(SIGN) >= 0.99 * len(gravity)
+    assert _causes(panda, poses, 2.0 * gravity).count(TWICE) >= 0.93 * len(gravity)
+    assert _causes(panda, poses, 0.5 * gravity).count(HALF) >= 0.85 * len(gravity)
+
+
+@pytest.mark.parametrize("com", [(0.0, 0.0, 0.0), (0.0, 0.0, 0.12), (0.05, -0.05, 0.08)])
+@pytest.mark.parametrize("mass", [1.0, 3.0])
+def test_a_payload_is_not_refused(
+    mass: float, com: tuple[float, ...], panda: RobotModel, poses: tuple[Array, Array, Array, Array]
+) -> None:
+    """Warned of, where it is more than noise. In one pose of hundreds it looks like an error by chance."""
+    loaded = panda.with_payload("panda_link8", mass, com, 0.001 * np.eye(3)).gravity_torque(poses[0])
+    said = _causes(panda, poses, loaded)
+    assert sum(word not in ("", "warned") for word in said) <= 2
+    assert said.count("warned") > (0.98 if mass == 3.0 else 0.7) * len(said)
+    left = _causes(panda, poses, loaded - poses[1])  # the robot leaves out gravity, of the arm alone
+    assert sum(word not in ("", "warned") for word in left) <= 2
+
+
+def test_a_payload_that_doubles_a_joints_gravity_is_a_payload(load_robot: Callable[..., RobotModel]) -> None:
+    """SCARA: gravity acts on the vertical slide alone; a payload as heavy as the slide is as good as twice g."""
+    model = load_robot("scara")
+    q = np.zeros(model.n)
+    gravity = model.gravity_torque(q)
+    (warning,) = check_activation(model, q, 2.0 * gravity)
+    assert f'"{model.joint_names[int(np.argmax(np.abs(gravity)))]}"' in warning
+    with pytest.raises(RobotDynamicsError, match=SIGN):
+        check_activation(model, q, -gravity)
+
+
+def test_the_warning_names_joint_and_both_numbers(panda: RobotModel) -> None:
+    gravity = panda.gravity_torque(GOOD)
+    loaded = panda.with_payload("panda_link8", 3.0, [0.0, 0.0, 0.1], 0.001 * np.eye(3)).gravity_torque(GOOD)
+    (warning,) = check_activation(panda, GOOD, loaded)
+    j = next(j for j, name in enumerate(panda.joint_names) if f'"{name}"' in warning)
+    assert f"{loaded[j]:.3g}" in warning
+    assert f"{gravity[j]:.3g}" in warning
+    assert "payload" in warning and "Cure" in warning
+    assert abs(loaded[j] - gravity[j]) > 1.0
+
+
+def test_contact_is_warned_of_not_refused(panda: RobotModel) -> None:
+    gravity = panda.gravity_torque(GOOD)
+    for force in (-30.0, -10.0, 10.0, 30.0):
+        for row in range(3):
+            pressed = gravity - force * panda.jacobian(GOOD, "panda_link8")[row]
+            assert len(check_activation(panda, GOOD, pressed)) <= 1
+
+
+def test_joints_that_carry_the_same_may_be_swapped() -> None:
+    """Or not: nobody can tell, and noise must not look like it."""
+    gravity = np.array([10.0, -10.4, 9.8])
+    assert _check(gravity[[2, 1, 0]], gravity, np.zeros(3)) == ()
+    assert _check(np.array([9.2, -11.1, 10.6]), gravity, np.zeros(3)) == ()
+
+
+@pytest.mark.parametrize("measured", [[0.3, -0.2], [0.0, 0.0], [-1e-15, 2e-16]])
+def test_a_pose_where_gravity_does_nothing_tells_nothing(measured: list[float]) -> None:
+    """An upright arm, one that moves in a horizontal plane; what friction holds, and rounding."""
+    for gravity in ([0.0, 0.0], [1e-15, -3e-16], [0.05, -0.03]):
+        assert _check(np.array(measured), np.array(gravity), np.array([0.4, 0.4])) == ()
+        assert _check(np.array(measured), 1e-3 * np.array(gravity), np.zeros(2)) == ()
+
+
+def test_upright_panda(panda: RobotModel) -> None:
+    """Little load: friction covers most of it, and errors of what it covers cannot be seen."""
+    gravity, friction = panda.gravity_torque(UPRIGHT), holding_friction(panda, UPRIGHT)
+    for held in itertools.product((-1.0, 1.0), repeat=panda.n):
+        assert check_activation(panda, UPRIGHT, gravity + friction * held) == ()
+        assert check_activation(panda, UPRIGHT, friction * held) == ()
+
+
+# What drivers report, and what not
+
+
+def test_efforts_that_are_not_reported(panda: RobotModel) -> None:
+    for nothing in (None, np.empty(0), np.full(7, math.nan), np.full(7, math.inf)):
+        assert check_activation(panda, GOOD, nothing) == ()
+
+
+def test_joints_that_do_not_report_are_left_out(panda: RobotModel) -> None:
+    gravity = panda.gravity_torque(GOOD)
+    partial = gravity.copy()
+    partial[[0, 2]] = math.nan, math.inf
+    assert check_activation(panda, GOOD, partial) == ()
+    with pytest.raises(RobotDynamicsError, match='"panda_joint2"') as refusal:
+        check_activation(panda, GOOD, -partial)
+    assert '"panda_joint3"' not in str(refusal.value)
+
+
+def test_efforts_of_another_number_than_joints(panda: RobotModel) -> None:
+    with pytest.raises(RobotDynamicsError, match="8 efforts, expected 7.*panda_joint1.*"):
+        check_activation(panda, GOOD, np.zeros(8))
+
+
+# What it compares with
+
+
+def test_holding_friction(panda: RobotModel, load_robot: Callable[..., RobotModel]) -> None:
+    """The greater of both Coulomb levels in config/panda_coulomb.dynamics.yaml; of Gaz's sigmoid most of it."""
+    levels = [0.300607, 0.487052, 0.393804, 0.704197, 0.465255, 0.178529, 0.287630]
+    assert_close(holding_friction(panda, GOOD), levels, 1e-12)
+    smooth = holding_friction(load_robot("panda", "panda"), GOOD)
+    assert (smooth > 0.2 * np.array(levels)).all()
+    assert (smooth < np.array(levels)).all()
+    np.testing.assert_array_equal(holding_friction(load_robot("planar_2r"), np.zeros(2)), 0.0)
+
+
+def test_holding_friction_takes_the_static_level(tmp_path: Any, urdf_path: Callable[[str], Any]) -> None:
+    file = tmp_path / "friction.yaml"
+    file.write_text("joints:\n  joint1: {coulomb: 1.0, static: 1.5, stribeck_velocity: 0.02}\n")
+    model = RobotModel.from_urdf_file(urdf_path("planar_2r"), dynamics=file)
+    assert_close(holding_friction(model, np.zeros(2)), [1.5, 0.0], 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "tip"), [("panda", "panda_link8"), ("ur5e", "tool0"), ("planar_2r", "tip"), ("scara", None)]
+)
+def test_tip_load_is_what_one_kilogram_there_adds(
+    name: str, tip: str | None, load_robot: Callable[..., RobotModel]
+) -> None:
+    model = load_robot(name)
+    q = np.linspace(0.2, 0.9, model.n)
+    heavy = model.with_payload(tip or model.link_names[-1], 1.0, np.zeros(3), np.zeros((3, 3)))
+    assert_close(tip_load(model, q), heavy.gravity_torque(q) - model.gravity_torque(q), 1e-12, scale=10.0)
+
+
+def test_the_simulated_arm_that_friction_helps_to_hold(panda: RobotModel) -> None:
+    """PD without gravity holds a sagging arm that sticks: what the plant reports fits, until it is turned round."""
+    plant = Plant(panda, initial_positions=GOOD)
+    kp, kd = np.array([600.0, 900.0, 600.0, 600.0, 60.0, 60.0, 20.0]), 30.0
+    for _ in range(1500):
+        plant.step(kp * (GOOD - plant.position) - kd * plant.velocity, 1)
+    gap = np.abs(plant.effort - panda.gravity_torque(plant.position))
+    assert gap.max() > 0.05
+    assert check_activation(panda, plant.position, plant.effort) == ()
+    with pytest.raises(RobotDynamicsError, match=SIGN):
+        check_activation(panda, plant.position, -plant.effort)

@@ -1,0 +1,51 @@
+"""Whether a controller keeps its rate, by its own time."""
+
+import numpy as np
+import pytest
+
+from robot_dynamics_ros.control.cycle_rate import CycleRate
+from robot_dynamics_ros.control.faults import Cause
+
+
+def test_a_kept_rate_is_no_fault() -> None:
+    rate = CycleRate(100.0)
+    jitter = 0.003 * np.sin(np.arange(500))
+    assert all(rate.cycle(0.01 * k + jitter[k], 0.5) is None for k in range(500))
+
+
+@pytest.mark.parametrize(("share", "fails"), [(0.6, False), (0.4, True)])
+def test_a_share_of_the_cycles(share: float, fails: bool) -> None:
+    rate = CycleRate(100.0)
+    faults = [rate.cycle(k * 0.01 / share, 0.5) for k in range(200)]
+    assert any(faults) == fails
+    if fails:
+        fault = next(f for f in faults if f is not None)
+        assert fault.cause is Cause.CYCLE_RATE
+        assert fault.value == pytest.approx(share, rel=0.03)
+        assert "100 Hz" in fault.message
+    assert rate.late == 199
+
+
+def test_it_is_over_after_a_good_second() -> None:
+    rate = CycleRate(100.0)
+    assert any(rate.cycle(0.1 * k, 0.5) for k in range(20))
+    end = [rate.cycle(2.0 + 0.01 * k, 0.5) for k in range(250)]
+    assert end[0] is not None and end[-1] is None
+
+
+def test_cycles_for_each_state_have_no_rate() -> None:
+    rate = CycleRate(0.0)
+    assert all(rate.cycle(float(k), 1.0) is None for k in range(10))
+    assert rate.late == 0
+
+
+def test_a_slow_rate_is_watched_over_some_cycles() -> None:
+    rate = CycleRate(0.5)
+    assert all(rate.cycle(2.0 * k, 0.9) is None for k in range(20))
+
+
+def test_restart() -> None:
+    rate = CycleRate(100.0)
+    rate.cycle(0.0, 0.5)
+    rate.restart()
+    assert rate.cycle(100.0, 0.5) is None and rate.late == 0

@@ -1,0 +1,133 @@
+"""What may be commanded, and where the arm may be."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from robot_dynamics_ros.control.faults import Cause
+from robot_dynamics_ros.control.limits import EffortLimiter, MotionLimits
+
+NAMES = ("a", "b")
+FREE = np.full(2, np.inf)
+
+
+def limiter(limits: Any = (10.0, 5.0), rates: Any = FREE, ramp_time: float = 0.0) -> EffortLimiter:
+    return EffortLimiter(np.array(limits), np.array(rates), ramp_time)
+
+
+def test_effort_is_cut_on_both_sides_and_the_joints_are_named() -> None:
+    cut = limiter()
+    np.testing.assert_array_equal(cut.limit(np.array([9.0, -5.0]), 0.1), [9.0, -5.0])
+    assert not cut.clamped and cut.over(NAMES, np.array([9.0, -5.0])) == ()
+    np.testing.assert_array_equal(cut.limit(np.array([11.0, -50.0]), 0.1), [10.0, -5.0])
+    assert cut.clamped and not cut.slowed
+    assert cut.over(NAMES, np.array([9.0, -50.0])) == ("b",)
+
+
+def test_the_command_rises_over_the_ramp_and_starts_anew_from_zero() -> None:
+    soft = limiter(ramp_time=2.0)
+    wanted = np.array([8.0, -4.0])
+    found = [soft.limit(wanted, dt)[0] / 8.0 for dt in (0.0, 0.5, 0.5, 1.0, 1.0)]
+    np.testing.assert_allclose(found, [0.0, 0.25, 0.5, 1.0, 1.0], rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(soft.zero(), [0.0, 0.0])
+    np.testing.assert_allclose(soft.limit(wanted, 0.5), 0.25 * wanted, rtol=0, atol=1e-15)
+
+
+def test_the_rate_is_kept_from_zero_on() -> None:
+    slow = limiter(rates=[10.0, np.inf])
+    wanted = np.array([6.0, -4.0])
+    np.testing.assert_array_equal(slow.limit(wanted, 0.0), [0.0, -4.0])
+    assert slow.slowed
+    np.testing.assert_allclose(slow.limit(wanted, 0.25), [2.5, -4.0], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(slow.limit(wanted, 0.5), [6.0, -4.0], rtol=0, atol=1e-15)
+    assert not slow.slowed and not slow.clamped
+
+
+def test_zero_comes_at_once_past_the_rate_limit() -> None:
+    slow = limiter(rates=[1.0, 1.0])
+    slow.limit(np.array([6.0, -4.0]), 3.0)
+    np.testing.assert_array_equal(slow.effort, [3.0, -3.0])
+    np.testing.assert_array_equal(slow.zero(), [0.0, 0.0])
+
+
+def test_a_lowered_limit_binds_at_once() -> None:
+    slow = limiter(rates=[1.0, 1.0])
+    slow.limit(np.array([6.0, -4.0]), 5.0)
+    slow.set(np.array([2.0, 1.0]), np.array([1.0, 1.0]), 0.0)
+    np.testing.assert_array_equal(slow.limit(np.array([6.0, -4.0]), 0.001), [2.0, -1.0])
+
+
+sane = st.floats(-1e6, 1e6)
+
+
+@given(
+    st.lists(st.tuples(arrays(float, 2, elements=sane), st.floats(0.0, 1.0)), min_size=1, max_size=20),
+    arrays(float, 2, elements=st.floats(0.1, 100.0)),
+    arrays(float, 2, elements=st.one_of(st.floats(0.1, 1e3), st.just(np.inf))),
+    st.floats(0.0, 2.0),
+)
+def test_no_limit_is_ever_broken(history: Any, limits: Any, rates: Any, ramp_time: float) -> None:
+    each = EffortLimiter(limits, rates, ramp_time)
+    last = np.zeros(2)
+    for wanted, dt in history:
+        effort = each.limit(wanted, dt)
+        assert np.isfinite(effort).all() and (np.abs(effort) <= limits).all()
+        bounded = np.isfinite(rates)
+        assert (np.abs(effort - last)[bounded] <= rates[bounded] * dt + 1e-9).all()
+        last = effort
+
+
+# Where the arm may be
+
+
+def motion(margin: float = 0.1, speed_margin: float = 0.5) -> MotionLimits:
+    return MotionLimits(
+        NAMES, np.array([-1.0, -np.inf]), np.array([2.0, np.inf]), np.array([3.0, np.inf]),
+        np.full(2, margin), np.full(2, speed_margin),
+    )  # fmt: skip
+
+
+def state(q: Any, qd: Any = (0.0, 0.0)) -> Any:
+    return np.array([q, qd], dtype=float)
+
+
+@pytest.mark.parametrize(
+    ("q", "qd", "joint", "cause", "limit"),
+    [
+        ((2.11, 0.0), (0.0, 0.0), "a", Cause.POSITION_LIMIT, "limit 2"),
+        ((-1.11, 0.0), (0.0, 0.0), "a", Cause.POSITION_LIMIT, "limit -1"),
+        ((0.0, 0.0), (3.51, 0.0), "a", Cause.VELOCITY_LIMIT, "limit 3"),
+        ((0.0, 0.0), (-3.51, 0.0), "a", Cause.VELOCITY_LIMIT, "limit -3"),
+    ],
+)
+def test_beyond_a_limit_and_its_margin(q: Any, qd: Any, joint: str, cause: Cause, limit: str) -> None:
+    fault = motion().check(state(q, qd))
+    assert fault is not None
+    assert (fault.joint, fault.cause) == (joint, cause)
+    assert fault.value == (q if cause is Cause.POSITION_LIMIT else qd)[0]
+    assert limit in fault.message and "Cure" in fault.message
+    unchecked = MotionLimits(NAMES, np.array([-1.0, -1.0]), np.array([1.0, 1.0]), np.ones(2), FREE, FREE)
+    assert unchecked.check(state(q, qd)) is None
+
+
+@pytest.mark.parametrize("q", [(2.09, 1e6), (-1.09, -1e6), (0.0, 0.0)])
+@pytest.mark.parametrize("qd", [(3.49, 1e6), (-3.49, -1e6)])
+def test_inside_the_margin_all_is_well(q: Any, qd: Any) -> None:
+    assert motion().check(state(q, qd)) is None
+
+
+def test_back_inside_but_no_further_out() -> None:
+    limits = motion()
+    assert limits.check(state((2.5, 0.0))) is not None
+    assert limits.accept(np.array([2.5, 0.0])) == ("a",)
+    for q in (2.5, 2.55, 2.3):
+        assert limits.check(state((q, 0.0))) is None
+    assert limits.check(state((2.45, 0.0))) is not None  # it has been at 2.3
+    for q in (2.35, 2.0, 1.0):
+        assert limits.check(state((q, 0.0))) is None
+    assert limits.check(state((2.11, 0.0))) is not None  # and has been inside
+    assert limits.accept(np.array([0.0, 0.0])) == ()

@@ -1,0 +1,163 @@
+"""Each transition of the safety state machine, and that there are no others."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robot_dynamics_ros.control.faults import Cause, Fault
+from robot_dynamics_ros.control.safety import RECOVERY_TIME, Mode, Safety
+
+LIMIT = Fault(Cause.POSITION_LIMIT, "too far", "joint1", 2.0)
+STALE = Fault(Cause.STATE_STALE, "too old", value=0.3)
+NAN = Fault(Cause.STATE_INVALID, "nan", "joint2")
+
+
+def machine(on_fault: str = "hold", reset: str = "manual") -> Safety:
+    return Safety(on_fault, reset, stale_hold_time=0.5)
+
+
+@pytest.mark.parametrize(("on_fault", "after"), [("hold", Mode.HOLD), ("zero", Mode.ZERO)])
+@pytest.mark.parametrize("fault", [LIMIT, STALE, NAN])
+def test_a_failed_check_leads_where_on_fault_says(on_fault: str, after: Mode, fault: Fault) -> None:
+    safety = machine(on_fault)
+    safety.evaluate(None, 0.0, 10.0)
+    assert safety.mode is Mode.ACTIVE and safety.transitions == [] and safety.fault is None
+    safety.evaluate(fault, 1.0, 11.0)
+    assert safety.mode is after
+    (transition,) = safety.transitions
+    assert (transition.time, transition.before, transition.after) == (1.0, Mode.ACTIVE, after)
+    assert transition.fault is fault and safety.fault is fault
+    assert safety.holds == (on_fault == "hold")
+    assert safety.faults == 1
+
+
+@pytest.mark.parametrize("fault", [STALE, NAN])
+def test_without_feedback_it_holds_for_a_while_only(fault: Fault) -> None:
+    """Told by steady time: the controller's own stands still."""
+    safety = machine()
+    for steady in (10.0, 10.2, 10.49):
+        safety.evaluate(fault, 1.0, steady)
+        assert safety.mode is Mode.HOLD
+    safety.evaluate(fault, 1.0, 10.5)
+    assert safety.mode is Mode.ZERO and not safety.holds
+    assert [t.after for t in safety.transitions] == [Mode.HOLD, Mode.ZERO]
+
+
+def test_a_limit_is_held_for_ever() -> None:
+    safety = machine()
+    for second in range(100):
+        safety.evaluate(LIMIT, float(second), float(second))
+    assert safety.mode is Mode.HOLD and len(safety.transitions) == 1
+
+
+@pytest.mark.parametrize(("reset", "after"), [("manual", Mode.FAULT), ("auto", Mode.ACTIVE)])
+@pytest.mark.parametrize("on_fault", ["hold", "zero"])
+def test_it_is_over_when_every_check_has_passed_for_a_while(reset: str, after: Mode, on_fault: str) -> None:
+    safety = machine(on_fault, reset)
+    safety.evaluate(LIMIT, 1.0, 1.0)
+    for time in (1.1, 1.2, 1.25):
+        safety.evaluate(None, time, time)
+        assert safety.mode.value == on_fault
+    safety.evaluate(LIMIT, 1.26, 1.26)  # and the while begins anew
+    safety.evaluate(None, 1.3, 1.3)
+    safety.evaluate(None, 1.29 + RECOVERY_TIME, 1.5)
+    assert safety.mode.value == on_fault
+    safety.evaluate(None, 1.31 + RECOVERY_TIME, 1.6)
+    assert safety.mode is after
+    assert safety.holds == (after is Mode.FAULT and on_fault == "hold")
+    assert len(safety.transitions) == 2
+
+
+def test_what_had_to_be_dropped_is_held_again_when_feedback_is_back() -> None:
+    safety = machine()
+    safety.evaluate(STALE, 1.0, 10.0)
+    safety.evaluate(STALE, 1.0, 11.0)
+    assert safety.mode is Mode.ZERO
+    safety.evaluate(None, 3.0, 12.0)
+    assert safety.mode is Mode.HOLD
+    safety.evaluate(STALE, 3.0, 12.1)  # blind anew: it counts from here
+    assert safety.mode is Mode.HOLD
+
+
+def test_a_fault_waits_to_be_cleared() -> None:
+    safety = machine()
+    safety.evaluate(LIMIT, 1.0, 1.0)
+    for time in (1.1, 1.4, 1000.0):
+        safety.evaluate(None, time, time)
+    assert safety.mode is Mode.FAULT and safety.holds
+    safety.clear(1001.0)
+    assert safety.mode is Mode.ACTIVE
+    assert [t.after for t in safety.transitions] == [Mode.HOLD, Mode.FAULT, Mode.ACTIVE]
+    assert all(t.fault is LIMIT for t in safety.transitions)
+
+
+def test_a_check_that_fails_again_leaves_fault() -> None:
+    safety = machine()
+    safety.evaluate(LIMIT, 1.0, 1.0)
+    safety.evaluate(None, 1.1, 1.1)
+    safety.evaluate(None, 2.0, 2.0)
+    safety.evaluate(NAN, 2.1, 2.1)
+    assert safety.mode is Mode.HOLD and safety.fault is NAN
+    assert safety.faults == 1  # it had not been active in between
+
+
+def test_a_new_cause_is_told() -> None:
+    safety = machine()
+    safety.evaluate(LIMIT, 1.0, 1.0)
+    safety.evaluate(STALE, 1.0, 1.1)
+    assert [(t.after, t.fault.cause) for t in safety.transitions] == [
+        (Mode.HOLD, Cause.POSITION_LIMIT),
+        (Mode.HOLD, Cause.STATE_STALE),
+    ]
+
+
+def test_auto_set_while_a_fault_waits() -> None:
+    safety = machine()
+    safety.evaluate(LIMIT, 1.0, 1.0)
+    safety.evaluate(None, 1.1, 1.1)
+    safety.evaluate(None, 2.0, 2.0)
+    safety.set("hold", "auto", 0.5)
+    safety.evaluate(None, 2.1, 2.1)
+    assert safety.mode is Mode.ACTIVE
+
+
+def test_recovery_survives_a_clock_that_goes_back() -> None:
+    safety = machine(reset="auto")
+    safety.evaluate(Fault(Cause.CLOCK_JUMPED_BACK, "back"), 100.0, 1.0)
+    safety.evaluate(None, 100.1, 1.1)
+    safety.evaluate(None, 0.0, 1.2)
+    safety.evaluate(None, 0.9 * RECOVERY_TIME, 1.3)
+    assert safety.mode is Mode.HOLD
+    safety.evaluate(None, 1.1 * RECOVERY_TIME, 1.4)
+    assert safety.mode is Mode.ACTIVE
+
+
+_ALLOWED = {
+    ("active", "hold"), ("active", "zero"), ("hold", "hold"), ("hold", "zero"), ("zero", "hold"), ("zero", "zero"),
+    ("hold", "fault"), ("zero", "fault"), ("fault", "hold"), ("fault", "zero"), ("hold", "active"), ("zero", "active"),
+}  # fmt: skip
+
+
+@given(
+    st.sampled_from(["hold", "zero"]),
+    st.sampled_from(["manual", "auto"]),
+    st.lists(st.tuples(st.sampled_from([None, LIMIT, STALE, NAN]), st.floats(0.0, 0.4)), max_size=60),
+)
+def test_any_history(on_fault: str, reset: str, history: list[tuple[Fault | None, float]]) -> None:
+    """Only known transitions; a failing check is never active; only auto leads back to active by itself."""
+    safety = machine(on_fault, reset)
+    time, modes = 0.0, [safety.mode]
+    for fault, dt in history:
+        time += dt
+        safety.evaluate(fault, time, time)
+        assert not (fault is not None and safety.mode in (Mode.ACTIVE, Mode.FAULT))
+        modes.append(safety.mode)
+    steps = [(t.before.value, t.after.value) for t in safety.transitions]
+    assert set(steps) <= _ALLOWED
+    assert all(a[1] == b[0] for a, b in zip(steps, steps[1:], strict=False))
+    if reset == "manual":
+        assert not any(after == "active" for _, after in steps)
+    else:
+        assert Mode.FAULT not in modes
+    if on_fault == "zero":
+        assert Mode.HOLD not in modes

@@ -1,0 +1,136 @@
+"""The velocity filter against the closed forms of a first-order low-pass filter and of differences."""
+
+import math
+
+import numpy as np
+import pytest
+from comparing import assert_close
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robot_dynamics_ros import RobotDynamicsError
+from robot_dynamics_ros.control.velocity_filter import VelocityFilter
+
+NOWHERE = np.zeros(1)
+INTERVALS = st.lists(st.floats(1e-4, 0.05), min_size=2, max_size=30)
+
+
+def _times(intervals: list[float]) -> list[float]:
+    return np.concatenate([[0.0], np.cumsum(intervals)]).tolist()
+
+
+@given(INTERVALS)
+def test_step_response(intervals: list[float]) -> None:
+    """1 - exp(-2 pi fc t), at any samples: the filter is exact for an input that is held."""
+    cutoff = 10.0
+    velocity_filter = VelocityFilter(2, cutoff)
+    for t in _times(intervals):
+        step = 1.0 if t > 0.0 else 0.0
+        got = velocity_filter.update(t, np.zeros(2), step * np.array([2.0, -3.0]))
+        assert_close(got, (1.0 - math.exp(-2.0 * math.pi * cutoff * t)) * np.array([2.0, -3.0]), 1e-13)
+
+
+@pytest.mark.parametrize("frequency", [1.0, 8.0, 40.0])
+def test_sinusoid_is_damped_and_delayed_as_by_a_first_order_filter(frequency: float) -> None:
+    """1 / (1 + i f / fc), up to the order of the sampling interval."""
+    cutoff, dt = 8.0, 2e-5
+    velocity_filter = VelocityFilter(1, cutoff)
+    response = 1.0 / (1.0 + 1j * frequency / cutoff)
+    errors = []
+    for k in range(15000):
+        swing = np.exp(2j * math.pi * frequency * k * dt)
+        got = velocity_filter.update(k * dt, NOWHERE, np.array([swing.imag]))
+        if k * dt > 0.2:  # ten time constants after the start
+            errors.append(got[0] - (response * swing).imag)
+    assert np.abs(errors).max() < 3.0 * math.pi * frequency * dt
+
+
+def test_the_first_velocity_starts_it_without_a_transient() -> None:
+    velocity_filter = VelocityFilter(2, 1.0)
+    moving = np.array([0.7, -1.3])
+    for t in (5.0, 5.002, 5.1):
+        np.testing.assert_array_equal(velocity_filter.update(t, np.zeros(2), moving), moving)
+    velocity_filter.reset()
+    np.testing.assert_array_equal(velocity_filter.update(5.2, np.zeros(2), 2.0 * moving), 2.0 * moving)
+
+
+@pytest.mark.parametrize("cutoff", [0.0, math.inf])
+def test_off(cutoff: float) -> None:
+    velocity_filter = VelocityFilter(1, cutoff)
+    for t, v in ((0.0, 1.0), (0.002, -0.1), (0.0021, 0.3)):
+        np.testing.assert_array_equal(velocity_filter.update(t, NOWHERE, np.array([v])), [v])
+
+
+@given(INTERVALS)
+def test_differences_of_a_parabola_are_the_velocity_half_an_interval_ago(intervals: list[float]) -> None:
+    velocity_filter = VelocityFilter(1, 0.0)
+    times = _times(intervals)
+
+    def position(t: float) -> np.ndarray:
+        return np.array([0.3 - 2.0 * t + 1.5 * t * t])
+
+    np.testing.assert_array_equal(velocity_filter.update(0.0, position(0.0), None), [0.0])
+    for before, t in zip(times, times[1:], strict=False):
+        got = velocity_filter.update(t, position(t), None)
+        assert_close(got, [-2.0 + 3.0 * 0.5 * (before + t)], 1e-11)
+
+
+def test_filtered_differences_of_a_ramp() -> None:
+    """At once the slope where the joint was moving from the start; 1 - exp(-w t) where it sets off later."""
+    cutoff, dt = 5.0, 0.002
+    velocity_filter = VelocityFilter(2, cutoff)
+    for k in range(100):
+        t = k * dt
+        got = velocity_filter.update(t, np.array([0.4 * t, 0.6 * max(t - 0.02, 0.0)]), None)
+        late = 0.6 * (1.0 - math.exp(-2.0 * math.pi * cutoff * max(t - 0.02, 0.0)))
+        assert_close(got, [0.4 if k else 0.0, late], 1e-12)
+
+
+def test_a_driver_that_stops_sending_velocity() -> None:
+    """Differences take over from the last position, in one filter."""
+    velocity_filter = VelocityFilter(1, 0.0)
+    velocity_filter.update(0.0, np.array([1.0]), np.array([9.0]))
+    assert_close(velocity_filter.update(0.1, np.array([1.2]), None), [2.0], 1e-14)
+    assert_close(velocity_filter.update(0.2, np.array([1.3]), np.array([7.0])), [7.0], 1e-14)
+
+
+@pytest.mark.parametrize("rate", [3.0, -3.0, 100.0])
+def test_positions_modulo_a_turn(rate: float) -> None:
+    """A continuous joint whose driver reports -pi .. pi."""
+    velocity_filter = VelocityFilter(1, 0.0)
+    for k in range(2000):
+        angle = 0.1 + rate * k * 0.005
+        got = velocity_filter.update(k * 0.005, np.array([math.remainder(angle, 2.0 * math.pi)]), None)
+        assert_close(got, [rate if k else 0.0], 1e-10)
+
+
+@pytest.mark.parametrize("cutoff", [0.0, 20.0])
+def test_a_repeated_stamp_changes_nothing(cutoff: float) -> None:
+    velocity_filter = VelocityFilter(1, cutoff)
+    velocity_filter.update(0.0, np.array([0.0]), None)
+    moving = velocity_filter.update(0.01, np.array([0.02]), None)
+    np.testing.assert_array_equal(velocity_filter.update(0.01, np.array([0.02]), None), moving)
+    np.testing.assert_array_equal(velocity_filter.update(0.01, np.array([0.02]), np.array([8.0])), moving)
+    assert_close(velocity_filter.update(0.02, np.array([0.04]), None), moving, 1e-14)
+
+
+def test_a_time_that_goes_back_starts_anew() -> None:
+    velocity_filter = VelocityFilter(1, 1.0)
+    velocity_filter.update(10.0, np.array([0.0]), np.array([3.0]))
+    np.testing.assert_array_equal(velocity_filter.update(1.0, np.array([1.5]), None), [0.0])
+    assert_close(velocity_filter.update(1.1, np.array([1.6]), None), [1.0], 1e-12)
+
+
+def test_results_and_arguments_are_the_callers_own() -> None:
+    velocity_filter = VelocityFilter(1, 1.0)
+    q, qd = np.array([0.5]), np.array([2.0])
+    velocity_filter.update(0.0, q, qd)[:] = 77.0
+    q[:], qd[:] = 99.0, 99.0
+    np.testing.assert_array_equal(velocity_filter.update(0.0, q, qd), [2.0])
+    assert_close(velocity_filter.update(0.1, np.array([0.7]), None), [2.0], 1e-12)
+
+
+@pytest.mark.parametrize("cutoff", [-1.0, math.nan])
+def test_bad_cutoff(cutoff: float) -> None:
+    with pytest.raises(RobotDynamicsError, match="velocity_filter_cutoff.*Cure"):
+        VelocityFilter(1, cutoff)
