@@ -12,11 +12,14 @@ ROS = [
     "ros-rclpy",
     "ros-rmw-fastrtps-cpp",
     "ros-builtin-interfaces",
+    "ros-diagnostic-msgs",
+    "ros-geometry-msgs",
     "ros-lifecycle-msgs",
     "ros-rcl-interfaces",
     "ros-rosgraph-msgs",
     "ros-sensor-msgs",
     "ros-std-msgs",
+    "ros-std-srvs",
     "ros-trajectory-msgs",
 ]
 BAGS = ["rosbags"]

@@ -2,97 +2,55 @@
 
 from __future__ import annotations
 
-import time
 import traceback
+from collections.abc import Callable
+from typing import Any
 
-import numpy as np
-from builtin_interfaces.msg import Time
-from numpy.typing import NDArray
-from rclpy.duration import Duration
+from geometry_msgs.msg import InertiaStamped
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics_ros.control.controller import Command, Controller, ControllerSettings
 from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.rehearsal import rehearse
+from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.messages import (
-    JointStateReader,
-    joint_state,
-    nanoseconds,
-    stamp,
-    to_array,
-    trajectory_points,
-)
-from robot_dynamics_ros.nodes.parameters import (
-    declare,
-    read_flag,
-    read_number,
-    read_numbers,
-    read_rate,
-    read_text,
-)
-from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, declare_robot, load_robot
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.nodes import controller_parameters as parameters
+from robot_dynamics_ros.nodes import real_time
+from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs
+from robot_dynamics_ros.nodes.controller_report import ControllerReport
+from robot_dynamics_ros.nodes.controller_settings import check_changes, read_settings
+from robot_dynamics_ros.nodes.parameters import present_values, with_changes
+from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
+from robot_dynamics_ros.nodes.running_controller import RunningController
 from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
 
-Array = NDArray[np.float64]
-
-_LAST_COMMANDS = ("hold", "zero")
+_WATCH_PERIOD, _REPORT_PERIOD = 0.02, 1.0  # s
 
 
 class ComputedTorqueNode(Program, LifecycleNode):
     """A lifecycle node; with ``autostart`` it configures and activates itself as soon as it knows its robot.
 
     With ``update_rate`` 0 it answers each joint_states message and its time is their stamp; otherwise a
-    timer of the node's clock sets the pace.
+    timer of the node's clock sets the pace. What it does while it is active is in RunningController.
     """
 
     def __init__(self) -> None:
         super().__init__("computed_torque_node")
-        defaults = ControllerSettings()
-        declare_robot(self)
-        declare(self, "law", defaults.law, f"Control law: {', '.join(LAWS)}")
-        declare(self, "update_rate", 0.0, "Commands per second; 0: one for each joint_states message")
-        declare(
-            self,
-            "gains.natural_frequency",
-            list(defaults.natural_frequency),
-            "rad/s, for each joint or for all",
-        )
-        declare(self, "gains.damping_ratio", list(defaults.damping_ratio), "For each joint or for all")
-        declare(
-            self,
-            "gains.kp",
-            [],
-            "Position gain, for each joint or for all: 1/s^2 for computed_torque, Nm/rad for the other laws; "
-            "empty: from natural_frequency",
-        )
-        declare(self, "gains.kd", [], "Velocity gain: 1/s, or Nms/rad; empty: from damping_ratio")
-        declare(self, "friction_compensation", True, "Add the model's friction along the desired motion")
-        declare(
-            self,
-            "friction_smoothing_velocity",
-            defaults.friction_smoothing_velocity,
-            "Desired speed (rad/s or m/s) below which friction compensation fades out",
-        )
-        declare(self, "allow_partial_joints_goal", False, "Take trajectories that do not name every joint")
-        declare(self, "state_timeout", 0.1, "With update_rate: age (s) of joint_states beyond which on_fault acts")
-        declare(
-            self,
-            "on_fault",
-            "hold",
-            "Command on lost feedback and at the end: hold (against gravity) or zero",
-        )
-        declare(self, "autostart", True, "Configure and activate without being told")
-        self._controller: Controller | None = None
-        self._state: tuple[int, float, Array, Array] | None = None
-        self._pending: JointTrajectory | None = None
-        self._origin: int | None = None
-        self._active = False
+        parameters.declare_controller(self)
+        self._robot: RobotModel | None = None
+        self._running: RunningController | None = None
         self._latched = ""
+        self.add_on_set_parameters_callback(self._check_parameters)
         await_description(self, self._receive_description)
         self._start_when_possible()
 
@@ -100,16 +58,16 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def _receive_description(self, text: str) -> None:
         self._latched = text
-        if self._controller is None:
+        if self._robot is None:
             self._start_when_possible()
 
     def _description(self) -> str:
         """What the topic brought last, else the parameter."""
-        return self._latched or read_text(self, "robot_description")
+        return self._latched or parameters.ROBOT_DESCRIPTION.read(present_values(self))
 
     def _start_when_possible(self) -> None:
         try:
-            autostart, description = read_flag(self, "autostart"), self._description()
+            autostart, description = parameters.AUTOSTART.read(present_values(self)), self._description()
         except RobotDynamicsError as problem:
             self.get_logger().error(f"not configured: {problem}")
             return
@@ -120,10 +78,13 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load the robot, check every parameter, compile, connect; on an error say which and stay unconfigured."""
+        return self._try(self._configure, "not configured")
+
+    def _try(self, work: Callable[[], None], failed: str) -> TransitionCallbackReturn:
         try:
-            self._configure()
+            work()
         except RobotDynamicsError as problem:
-            self.get_logger().error(f"not configured: {problem}")
+            self.get_logger().error(f"{failed}: {problem}")
             return TransitionCallbackReturn.FAILURE
         except Interrupted:
             return TransitionCallbackReturn.FAILURE
@@ -133,78 +94,111 @@ class ComputedTorqueNode(Program, LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def _configure(self) -> None:
+        values = present_values(self)
         description = self._description()
         if not description:
             raise RobotDynamicsError(
                 "robot_description is empty. Cure: set the parameter, or publish the topic and configure again"
             )
-        self._update_rate = read_number(self, "update_rate", least=0.0) and read_rate(self, "update_rate")
-        self._state_timeout = read_number(self, "state_timeout", least=0.0)
-        self._on_fault = read_text(self, "on_fault")
-        if self._on_fault not in _LAST_COMMANDS:
-            raise RobotDynamicsError(f"parameter on_fault: {self._on_fault!r}. Cure: {' or '.join(_LAST_COMMANDS)}")
-        settings = self._read_settings()
-        if self._update_rate == 0.0 and settings.law in LAWS and not LAWS[settings.law].needs_state:
+        settings = read_settings(values)
+        self._checks_effort = parameters.ACTIVATION_CHECK.read(values)
+        self._priority = parameters.REALTIME_PRIORITY.read(values)
+        robot = load_robot(self, description, parameters.GRAVITY.read(values) or None)
+        Tuning(robot, settings)
+        if settings.update_rate == 0.0 and not LAWS[settings.law].needs_state:
             self.get_logger().info("update_rate is 0: commands come only in answer to joint_states")
-        model = load_robot(self, description)
-        controller = Controller(model, settings)
-        compile_kernels(self, "model", model.warm_up)
-        self._controller = controller
-        self._reader = JointStateReader(model.joint_names)
-        self._connect()
+        compile_kernels(self, "model", lambda: rehearse(robot, settings))
+        if parameters.LOCK_MEMORY.read(values):
+            self._warn(real_time.lock_memory())
+        self._robot, self._settings = robot, settings
+        self._heard: bytes | None = None
+        self._connect(robot)
 
-    def _read_settings(self) -> ControllerSettings:
-        return ControllerSettings(
-            law=read_text(self, "law"),
-            natural_frequency=read_numbers(self, "gains.natural_frequency"),
-            damping_ratio=read_numbers(self, "gains.damping_ratio"),
-            kp=read_numbers(self, "gains.kp"),
-            kd=read_numbers(self, "gains.kd"),
-            friction_compensation=read_flag(self, "friction_compensation"),
-            friction_smoothing_velocity=read_number(self, "friction_smoothing_velocity", least=0.0),
-            allow_partial_joints_goal=read_flag(self, "allow_partial_joints_goal"),
-        )
-
-    def _connect(self) -> None:
-        reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+    def _connect(self, robot: RobotModel) -> None:
+        overridable = QoSOverridingOptions.with_default_policies()
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-        self._efforts = self.create_publisher(Float64MultiArray, "effort_commands", reliable)
-        self._states = self.create_publisher(JointState, "~/command_states", QoSProfile(depth=10))
+        reliable = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
+        self._outputs = ControllerOutputs(self, robot.joint_names)
+        self._report = ControllerReport(self, robot.name)
         self._inputs = [
             self.create_subscription(
-                JointTrajectory, "~/joint_trajectory", self._receive_trajectory, QoSProfile(depth=5)
+                JointState,
+                "joint_states",
+                self._receive_state,
+                best_effort,
+                qos_overriding_options=overridable,
+                raw=True,
             ),
-            self.create_subscription(JointState, "joint_states", self._receive_state, best_effort),
+            self.create_subscription(
+                JointTrajectory, "~/joint_trajectory", self._receive_trajectory, reliable, raw=True
+            ),
+            self.create_subscription(Float64, "~/speed_scaling_factor", self._receive_speed, reliable),
+            self.create_subscription(InertiaStamped, "~/payload", self._receive_payload, reliable),
         ]
-        self._timer = self.create_timer(1.0 / self._update_rate, self._tick) if self._update_rate > 0.0 else None
+        self._triggers = [
+            self.create_service(Trigger, "~/cancel", self._cancel),
+            self.create_service(Trigger, "~/clear_fault", self._clear_fault),
+        ]
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._alarms = [
+            self.create_timer(_WATCH_PERIOD, self._watch, clock=steady),
+            self.create_timer(_REPORT_PERIOD, self._tell, clock=steady),
+        ]
+        if self._settings.update_rate > 0.0:
+            self._alarms.append(self.create_timer(1.0 / self._settings.update_rate, self._tick))
+
+    def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
+        """All of the changes or none: what the controller takes while it runs, it takes here."""
+        try:
+            values = with_changes(present_values(self), changes)
+            check_changes(changes, values, self._robot is not None)
+            if self._robot is not None:
+                settings = read_settings(values)
+                Tuning(self._robot, settings)
+                if self._running is not None:
+                    self._running.controller.tune(settings)
+                self._settings = settings
+        except RobotDynamicsError as problem:
+            return SetParametersResult(successful=False, reason=str(problem))
+        return SetParametersResult(successful=True)
+
+    # The other transitions
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start to command; the arm holds where it is until a trajectory comes."""
-        assert self._controller is not None
-        # A new controller: while the node was inactive the arm may have gone elsewhere.
-        self._controller = Controller(self._controller.model, self._controller.settings)
-        self._state, self._pending, self._origin = None, None, None
-        self._active = True
-        self.get_logger().info(
-            f"active: law {self._controller.settings.law}, joints {', '.join(self._controller.model.joint_names)}"
-        )
-        return super().on_activate(state)
+        result = self._try(self._activate, "not activated")
+        return super().on_activate(state) if result == TransitionCallbackReturn.SUCCESS else result
+
+    def _activate(self) -> None:
+        assert self._robot is not None
+        running = RunningController(self, self._robot, self._settings, self._outputs, self._report)
+        if self._checks_effort:
+            running.check_effort(self._heard)
+        self._warn(real_time.set_priority(self._priority))
+        real_time.keep_collector_away()
+        self._report.begin()
+        self._running = running
+        self.get_logger().info(f"active: law {self._settings.law}, joints {', '.join(self._robot.joint_names)}")
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Publish the last command: an effort controller keeps it for ever."""
-        self._publish_last_command()
-        self._active = False
+        """Publish the last command."""
+        if self._running is not None:
+            self._running.end()
+        self._running, self._heard = None, None
+        real_time.let_collector_back()
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Disconnect and forget the robot; configure reads the parameters again."""
         for subscription in self._inputs:
             self.destroy_subscription(subscription)
-        if self._timer is not None:
-            self.destroy_timer(self._timer)
-        self.destroy_publisher(self._efforts)
-        self.destroy_publisher(self._states)
-        self._controller = None
+        for service in self._triggers:
+            self.destroy_service(service)
+        for timer in self._alarms:
+            self.destroy_timer(timer)
+        self._outputs.destroy()
+        self._report.destroy()
+        self._robot = None
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -214,114 +208,84 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def close(self) -> None:
         """Publish the last command while publishing is still possible."""
-        if self._active:
-            self._publish_last_command()
-            self._efforts.wait_for_all_acked(Duration(seconds=0.5))
-            self._active = False
+        if self._running is not None:
+            self._running.end()
+            self._outputs.flush()
+            self._running = None
 
-    # Inputs
+    # What comes in while it is configured
 
-    def _receive_state(self, message: JointState) -> None:
-        if not self._active:
+    def _receive_state(self, data: bytes) -> None:
+        if self._running is None:
+            self._heard = data
             return
         try:
-            measured = self._reader.read(message)
+            self._running.receive_state(data)
         except RobotDynamicsError as problem:
-            self.get_logger().error(str(problem), throttle_duration_sec=1.0)
-            return
-        if measured is None:
-            return
-        at = nanoseconds(message.header.stamp)
-        self._state = (at, time.monotonic(), *measured)
-        if self._update_rate == 0.0:
-            self._cycle(at, *measured)
+            self.get_logger().error(f"deactivated: {problem}")
+            self.trigger_deactivate()
 
-    def _receive_trajectory(self, message: JointTrajectory) -> None:
-        if not self._active:
+    def _receive_trajectory(self, data: bytes) -> None:
+        if self._running is None:
             self.get_logger().warning("trajectory ignored: the node is not active")
-        elif self._origin is None and self._update_rate == 0.0:
-            self._pending = message  # until joint_states tell the time
-            self.get_logger().info("trajectory waits for the first joint_states")
         else:
-            self._follow(message)
+            self._running.receive_trajectory(data)
 
-    def _follow(self, message: JointTrajectory) -> None:
-        assert self._controller is not None
-        now = self._controller.time
-        if self._update_rate > 0.0:
-            now = self._seconds(self.get_clock().now().nanoseconds)
-        start = nanoseconds(message.header.stamp)
+    def _receive_speed(self, message: Float64) -> None:
+        if self._running is None:
+            self.get_logger().warning("~/speed_scaling_factor ignored: the node is not active")
+        else:
+            self._running.receive_speed(message.data)
+
+    def _receive_payload(self, message: InertiaStamped) -> None:
+        """Carry something else, from the next cycle on; it stays when the node is deactivated."""
+        assert self._robot is not None
+        i, link = message.inertia, message.header.frame_id
+        payload = link, i.m, (i.com.x, i.com.y, i.com.z), (i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz)
         try:
-            trajectory = self._controller.follow(
-                trajectory_points(message), None if start == 0 else self._seconds(start), now
-            )
+            self._robot = self._robot.with_payload(*payload)
+            if self._running is not None:
+                self._running.controller.set_payload(*payload)
         except RobotDynamicsError as problem:
-            self.get_logger().error(f"trajectory refused: {problem}")
+            self.get_logger().error(f"~/payload refused: {problem}")
             return
-        self.get_logger().info(f"following a trajectory of {len(message.points)} points, {trajectory.duration:.3f} s")
+        self.get_logger().info(f"payload of {i.m:g} kg on {link}")
 
-    # Cycles
+    def _cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        response.success = self._running is not None
+        response.message = "the trajectory is given up" if response.success else "the node is not active"
+        if self._running is not None:
+            self._running.controller.cancel()
+        return response
+
+    def _clear_fault(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        response.success, response.message = False, "the node is not active"
+        if self._running is not None:
+            try:
+                self._running.clear_fault()
+                response.success, response.message = True, "active: the arm holds where it is"
+            except RobotDynamicsError as problem:
+                response.message = str(problem)
+        return response
 
     def _tick(self) -> None:
-        if not self._active or self._controller is None:
-            return
-        now = self.get_clock().now().nanoseconds
-        if not self._controller.law.needs_state:
-            self._cycle(now, None, None)
-        elif self._state is None:
-            self.get_logger().warning("no joint_states yet: nothing is commanded", throttle_duration_sec=5.0)
-        elif (age := time.monotonic() - self._state[1]) > self._state_timeout:
-            self.get_logger().error(
-                f"joint_states are {age:.3f} s old, over state_timeout {self._state_timeout} s: on_fault "
-                f"{self._on_fault}. Cure: see what stopped their publisher",
-                throttle_duration_sec=1.0,
-            )
-            self._publish_last_command()
+        if self._running is not None:
+            self._running.tick()
+
+    def _watch(self) -> None:
+        if self._running is not None:
+            self._running.watch()
+
+    def _tell(self) -> None:
+        if self._running is None:
+            self._report.inactive()
         else:
-            self._cycle(now, self._state[2], self._state[3])
+            self._running.report()
+            real_time.collect()
 
-    def _cycle(self, at: int, q: Array | None, qd: Array | None) -> None:
-        assert self._controller is not None
-        before, now = self._controller.time, self._seconds(at)
-        try:
-            command = self._controller.update(now, q, qd)
-        except RobotDynamicsError as problem:
-            self.get_logger().error(str(problem), throttle_duration_sec=1.0)
-            return
-        if now < before:
-            self.get_logger().warning("time jumped back: the trajectory is dropped, the arm holds where it is")
-        if command is not None:
-            self._publish(command, stamp(at if self._state is None else self._state[0]))
-        if self._pending is not None:
-            message, self._pending = self._pending, None
-            self._follow(message)
-
-    def _publish(self, command: Command, answered: Time) -> None:
-        assert self._controller is not None
-        if command.saturated:
-            self.get_logger().warning(
-                f"effort limit reached by {', '.join(command.saturated)}", throttle_duration_sec=1.0
-            )
-        self._efforts.publish(Float64MultiArray(data=to_array(command.effort)))
-        names = self._controller.model.joint_names
-        self._states.publish(joint_state(answered, names, command.desired.q, command.desired.qd, command.effort))
-
-    def _publish_last_command(self) -> None:
-        assert self._controller is not None
-        model = self._controller.model
-        effort = np.zeros(model.n)
-        if self._on_fault == "hold" and self._state is not None:
-            limits = model.effort_limits
-            effort = np.clip(model.gravity_torque(self._state[2]), -limits, limits)
-            if not np.isfinite(effort).all():  # a sliding joint said to be far outside the world
-                effort = np.zeros(model.n)
-        self._efforts.publish(Float64MultiArray(data=to_array(effort)))
-
-    def _seconds(self, at: int) -> float:
-        """Time since the first one asked for: small numbers keep their digits."""
-        if self._origin is None:
-            self._origin = at
-        return (at - self._origin) * 1e-9
+    def _warn(self, warning: str | None) -> None:
+        if warning is not None:
+            self.get_logger().warning(warning)
 
 
 def main() -> None:

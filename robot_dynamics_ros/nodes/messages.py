@@ -12,7 +12,6 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
-from robot_dynamics_ros.errors import RobotDynamicsError
 
 Array = NDArray[np.float64]
 
@@ -41,47 +40,6 @@ def joint_state(at: Time, names: Sequence[str], position: Array, velocity: Array
     message.velocity = to_array(velocity)
     message.effort = to_array(effort)
     return message
-
-
-class JointStateReader:
-    """Finds the robot's joints in JointState messages; remembers the order in which they come."""
-
-    def __init__(self, joint_names: Sequence[str]) -> None:
-        self._joint_names = tuple(joint_names)
-        self._order: list[str] | None = None
-        self._places: list[int] = []
-
-    def read(self, message: JointState) -> tuple[Array, Array] | None:
-        """Return position and velocity (n,), or None where the message is not about these joints.
-
-        Raises RobotDynamicsError naming the joint for messages that lack some of the joints, lack positions
-        or velocities, or hold numbers that are not finite.
-        """
-        names = message.name
-        if names != self._order:
-            index = {name: i for i, name in enumerate(names)}
-            missing = [name for name in self._joint_names if name not in index]
-            if len(missing) == len(self._joint_names):
-                return None
-            if missing:
-                raise RobotDynamicsError(
-                    f"joint_states: joints {missing} are missing. Cure: publish all in one message"
-                )
-            self._places = [index[name] for name in self._joint_names]
-            self._order = list(names)
-        return self._pick("position", message.position), self._pick("velocity", message.velocity)
-
-    def _pick(self, field: str, values: Sequence[float]) -> Array:
-        if self._order is None or len(values) != len(self._order):
-            raise RobotDynamicsError(
-                f"joint_states: {len(values)} numbers in {field} for {len(self._order or ())} names. "
-                "Cure: publish one for each joint"
-            )
-        picked = np.array(values, dtype=np.float64)[self._places]
-        if not np.isfinite(picked).all():
-            name = self._joint_names[int(np.argmin(np.isfinite(picked)))]
-            raise RobotDynamicsError(f'joint_states: {field} of joint "{name}" is not finite. Cure: check its driver')
-        return picked
 
 
 def trajectory_points(message: JointTrajectory) -> TrajectoryPoints:

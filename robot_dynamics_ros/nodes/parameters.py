@@ -1,78 +1,282 @@
-"""Declaring and reading parameters: described, integers taken for doubles, every element checked."""
+"""Parameters: each one object that declares itself with a full descriptor, and checks what it is given.
+
+They are typed dynamically, because rclpy refuses `5` for a double and reads `[]` as no type at all; so each value is
+checked here when it is read, elements of lists included, which rclpy does not look at.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Generic, Literal, TypeGuard, TypeVar
 
-from rcl_interfaces.msg import ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
 
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.nodes.bounds import ANY, Bounds
 
-Value = bool | int | float | str | Sequence[float] | Sequence[str]
+T = TypeVar("T")
+
+Values = Callable[[str], object]
+"""The value of the parameter of a name, as rclpy gives it: a node's present values, or candidates."""
+
+When = Literal["start", "configure", "run"]
+_WHEN: dict[When, str] = {
+    "start": "Read once, when the process starts",
+    "configure": "Takes effect when the node is configured",
+    "run": "May be changed while the node runs",
+}
+
+PER_JOINT = "one for each joint, or one for all"
 
 
-def declare(node: Node, name: str, default: Value, description: str) -> None:
-    """Declare a parameter that is read once, when the node is configured.
+def present_values(node: Node) -> Values:
+    """Return the node's values; None for a parameter that somebody deleted."""
+    return lambda name: node.get_parameter_or(name).value
 
-    It is typed dynamically, because rclpy refuses `5` for a double and reads `[]` as no type at all.
+
+def with_changes(values: Values, changes: Iterable[RosParameter[Any]]) -> Values:
+    """Return ``values`` as they will be after ``changes``, which a set-parameters callback is asked about.
+
+    Raises RobotDynamicsError for a change that deletes a parameter: rclpy would not let it be set again.
     """
-    node.declare_parameter(name, default, ParameterDescriptor(description=description, dynamic_typing=True))
+    changed = {change.name: change.value for change in changes}
+    for name, value in changed.items():
+        if value is None:
+            raise RobotDynamicsError(f"parameter {name}: it cannot be deleted. Cure: set it to its default")
+    return lambda name: changed[name] if name in changed else values(name)
 
 
-def read_text(node: Node, name: str) -> str:
-    """Return the text of a parameter; RobotDynamicsError names it where it holds something else."""
-    value = node.get_parameter(name).value
-    if not isinstance(value, str):
-        raise RobotDynamicsError(f"parameter {name}: {value!r} is not a text. Cure: put it in quotes")
-    return value
+@dataclass(frozen=True, eq=False)
+class Parameter(ABC, Generic[T]):
+    """A parameter of a node.
+
+    Attributes
+    ----------
+    name, default, description
+        As ROS tools show them; the description has no full stop at its end.
+    when
+        start: read-only, it matters only when the process starts. configure: read when the node is configured, or
+        learns its robot. run: may change at any time.
+    """
+
+    name: str
+    default: T
+    description: str
+    _: KW_ONLY
+    when: When = "configure"
+
+    def declare(self, node: Node) -> None:
+        """Declare it; a bad value in a parameter file stays, to be refused by ``read``."""
+        descriptor = self.descriptor()
+        try:
+            node.declare_parameter(self.name, self.default, descriptor)
+        except InvalidParameterValueException:
+            # rclpy itself refuses doubles outside of a range. The node shall name the parameter and wait for the cure.
+            descriptor.floating_point_range, descriptor.integer_range = [], []
+            node.declare_parameter(self.name, self.default, descriptor)
+
+    def descriptor(self) -> ParameterDescriptor:
+        """Return what `ros2 param describe` shows."""
+        return ParameterDescriptor(
+            name=self.name,
+            description=f"{self.description}. {_WHEN[self.when]}.",
+            additional_constraints=self.constraints(),
+            read_only=self.when == "start",
+            dynamic_typing=True,
+        )
+
+    def read(self, values: Values) -> T:
+        """Return its value, converted; RobotDynamicsError names the parameter, the value and the cure."""
+        return self.check(values(self.name))
+
+    @abstractmethod
+    def check(self, value: object) -> T:
+        """Return ``value``, converted; RobotDynamicsError names the parameter, the value and the cure."""
+
+    @abstractmethod
+    def allowed(self) -> str:
+        """Return what it may be, in words."""
+
+    def constraints(self) -> str:
+        """Return what type and range do not say."""
+        return ""
+
+    def refuse(self, value: object, where: str = "", hint: str = "") -> RobotDynamicsError:
+        """Return the error for a value that is not allowed; None is a parameter file's `[]`, or was deleted."""
+        shown = "no value" if value is None else repr(value)
+        return RobotDynamicsError(
+            f"parameter {self.name}: {shown}{where} is not allowed. Cure: give {self.allowed()}{hint}"
+        )
 
 
-def read_flag(node: Node, name: str) -> bool:
-    """Return the truth value of a parameter; RobotDynamicsError names it where it holds something else."""
-    value = node.get_parameter(name).value
-    if not isinstance(value, bool):
-        raise RobotDynamicsError(f"parameter {name}: {value!r} is neither true nor false. Cure: correct it")
-    return value
+@dataclass(frozen=True, eq=False)
+class Text(Parameter[str]):
+    """A text, or one of ``choices``."""
+
+    choices: tuple[str, ...] = ()
+
+    def check(self, value: object) -> str:
+        """Return the text."""
+        if not isinstance(value, str) or (self.choices and value not in self.choices):
+            raise self.refuse(value)
+        return value
+
+    def allowed(self) -> str:
+        """Return the choices, where there are any."""
+        return f"one of {', '.join(self.choices)}" if self.choices else "a text, in quotes"
+
+    def constraints(self) -> str:
+        """Return the choices."""
+        return self.allowed() if self.choices else ""
 
 
-def read_number(node: Node, name: str, *, least: float = -math.inf) -> float:
-    """Return a finite number of at least ``least``; RobotDynamicsError names the parameter and the cure."""
-    return _number(name, node.get_parameter(name).value, least)
+@dataclass(frozen=True, eq=False)
+class Flag(Parameter[bool]):
+    """True or false."""
+
+    def check(self, value: object) -> bool:
+        """Return the truth value."""
+        if not isinstance(value, bool):
+            raise self.refuse(value)
+        return value
+
+    def allowed(self) -> str:
+        """Return both."""
+        return "true or false"
 
 
-def read_rate(node: Node, name: str) -> float:
-    """Return a rate (Hz) that a timer can keep; RobotDynamicsError names the parameter and the cure."""
-    value = read_number(node, name)
-    if not 1e-3 <= value <= 1e5:
-        raise RobotDynamicsError(f"parameter {name}: {value} per second. Cure: give a rate from 0.001 to 100000")
-    return value
+@dataclass(frozen=True, eq=False)
+class Number(Parameter[float]):
+    """A number within bounds."""
+
+    within: Bounds = ANY
+
+    def descriptor(self) -> ParameterDescriptor:
+        """Return what `ros2 param describe` shows; with the range where the bounds are one."""
+        descriptor = super().descriptor()
+        if self.within.is_range:
+            least = min(self.within.least, 0.0) if self.within.or_zero else self.within.least
+            descriptor.floating_point_range = [FloatingPointRange(from_value=least, to_value=self.within.most)]
+        return descriptor
+
+    def check(self, value: object) -> float:
+        """Return the number; integers count."""
+        if not _is_number(value) or float(value) not in self.within:
+            raise self.refuse(value)
+        return float(value)
+
+    def allowed(self) -> str:
+        """Return the bounds."""
+        return self.within.phrase("a number")
+
+    def constraints(self) -> str:
+        """Return what the range does not say."""
+        return "" if self.within.is_only_a_range else self.allowed()
 
 
-def read_numbers(node: Node, name: str) -> list[float]:
-    """Return a list of finite numbers, which may be empty; a single number counts as a list of one."""
-    value = node.get_parameter(name).value
+@dataclass(frozen=True, eq=False)
+class WholeNumber(Parameter[int]):
+    """A whole number from ``least`` to ``most``."""
+
+    least: int
+    most: int
+
+    def descriptor(self) -> ParameterDescriptor:
+        """Return what `ros2 param describe` shows, with the range."""
+        descriptor = super().descriptor()
+        descriptor.integer_range = [IntegerRange(from_value=self.least, to_value=self.most)]
+        return descriptor
+
+    def check(self, value: object) -> int:
+        """Return the number."""
+        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
+            raise self.refuse(value)
+        return value
+
+    def allowed(self) -> str:
+        """Return the range."""
+        return f"a whole number from {self.least} to {self.most}"
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers(Parameter[Sequence[float]]):
+    """A list of numbers, each within bounds; a single number counts as a list of one.
+
+    Only where the default is empty may it be empty. ``how_many`` says in words how many, and ``count`` checks it.
+    """
+
+    within: Bounds = ANY
+    how_many: str = PER_JOINT
+    count: int | None = None
+
+    def declare(self, node: Node) -> None:
+        """Declare it; without numbers it is an empty list of doubles."""
+        super().declare(node)
+        _type_empty(node, self.name, RosParameter.Type.DOUBLE_ARRAY)
+
+    def check(self, value: object) -> tuple[float, ...]:
+        """Return the numbers; integers count, and None as no number."""
+        if isinstance(value, str):
+            # What `ros2 param set` makes of [1, 2.5].
+            raise self.refuse(value, hint="; all of them with decimal points, or none, as [1.0, 2.5]")
+        items = _items(value)
+        for k, item in enumerate(items, start=1):
+            if not _is_number(item) or float(item) not in self.within:
+                raise self.refuse(item, where=f" (number {k} of {len(items)})" if len(items) > 1 else "")
+        numbers = tuple(float(item) for item in items if _is_number(item))
+        expected = self.count is None or len(numbers) == self.count
+        if not (expected if numbers else len(self.default) == 0):
+            raise self.refuse(list(numbers))
+        return numbers
+
+    def allowed(self) -> str:
+        """Return bounds and number."""
+        return f"{self.within.phrase('numbers')}, {self.how_many}{', or []' if len(self.default) == 0 else ''}"
+
+    def constraints(self) -> str:
+        """Return all of it: ROS has no ranges for lists."""
+        return self.allowed()
+
+
+@dataclass(frozen=True, eq=False)
+class Names(Parameter[Sequence[str]]):
+    """A list of names, which may be empty; an empty name is none."""
+
+    def declare(self, node: Node) -> None:
+        """Declare it; without names it is an empty list of texts."""
+        super().declare(node)
+        _type_empty(node, self.name, RosParameter.Type.STRING_ARRAY)
+
+    def check(self, value: object) -> tuple[str, ...]:
+        """Return the names; none of them is empty, as [""] is how some write an empty list."""
+        items = _items(value)
+        if isinstance(value, str) or not all(isinstance(item, str) for item in items):
+            raise self.refuse(value)
+        return tuple(str(item) for item in items if item)
+
+    def allowed(self) -> str:
+        """Return what it may be."""
+        return "a list of names"
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _items(value: object) -> Sequence[object]:
+    """Return the elements; a parameter file's `[]` is None."""
     if value is None:
-        return []
-    if isinstance(value, bool | str) or not hasattr(value, "__len__"):
-        return [_number(name, value, -math.inf)]
-    return [_number(name, item, -math.inf) for item in value]
+        return ()
+    return value if isinstance(value, list | tuple | array) else (value,)
 
 
-def read_names(node: Node, name: str) -> list[str]:
-    """Return a list of names, which may be empty."""
-    value = node.get_parameter(name).value
-    if value is None:
-        return []
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise RobotDynamicsError(f"parameter {name}: {value!r} is not a list of names. Cure: correct it")
-    return list(value)
-
-
-def _number(name: str, value: object, least: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise RobotDynamicsError(f"parameter {name}: {value!r} is not a finite number. Cure: correct it")
-    if value < least:
-        raise RobotDynamicsError(f"parameter {name}: {value!r} is below {least:g}. Cure: correct it")
-    return float(value)
+def _type_empty(node: Node, name: str, kind: RosParameter.Type) -> None:
+    """Give an empty list a type: rclpy takes it for a list of bytes, or for a parameter that is not set."""
+    if node.get_parameter(name).value in (None, []):
+        node.set_parameters([RosParameter(name, kind, [])])

@@ -14,8 +14,13 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.parameters import declare, read_names, read_text
+from robot_dynamics_ros.nodes.parameters import Names, Parameter, Text, present_values
 from robot_dynamics_ros.nodes.spinning import Program, run
+
+OUTPUT = Text("output", "", "Folder of the bag, which must not exist yet", when="start")
+TOPICS = Names("topics", [], "The topics to record", when="start")
+
+ALL: tuple[Parameter[Any], ...] = (OUTPUT, TOPICS)
 
 
 class RecorderNode(Program, Node):
@@ -26,11 +31,12 @@ class RecorderNode(Program, Node):
 
     def __init__(self) -> None:
         super().__init__("recorder")
-        declare(self, "output", "", "Folder of the bag, which must not exist yet")
-        declare(self, "topics", [""], "The topics to record")
+        for parameter in ALL:
+            parameter.declare(self)
+        values = present_values(self)
         self._writer: BagWriter | None = None
-        self._topics = [self.resolve_topic_name(name) for name in read_names(self, "topics") if name]
-        self._output = read_text(self, "output")
+        self._topics = [self.resolve_topic_name(name) for name in TOPICS.read(values)]
+        self._output = OUTPUT.read(values)
         if not self._output or not self._topics:
             raise BagError("recorder: nothing to do. Cure: set the parameters output and topics")
         self._counts = dict.fromkeys(self._topics, 0)

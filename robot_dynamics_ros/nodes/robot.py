@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -13,15 +14,15 @@ from std_msgs.msg import String
 from robot_dynamics_ros.errors import RobotModelWarning
 from robot_dynamics_ros.kernels.compilation import cache_directory, must_compile
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.nodes.parameters import declare, read_names, read_text
+from robot_dynamics_ros.nodes.parameters import Names, Parameter, Text, present_values
 from robot_dynamics_ros.nodes.spinning import compile_interruptibly
 
+ROBOT_DESCRIPTION = Text("robot_description", "", "The URDF; empty: the topic robot_description brings it")
+DYNAMICS_FILE = Text("dynamics_file", "", "Path of the dynamics file (friction, rotors, payload); empty: none")
+JOINTS = Names("joints", [], "The joints to control, in the order of the commands; empty: all that move")
 
-def declare_robot(node: Node) -> None:
-    """Declare the parameters that say which robot it is."""
-    declare(node, "robot_description", "", "The URDF; empty: the topic robot_description brings it")
-    declare(node, "dynamics_file", "", "Path of the dynamics file (friction, rotors, payload); empty: none")
-    declare(node, "joints", [""], "The joints to control, in the order of the commands; empty: all that move")
+ROBOT: tuple[Parameter[Any], ...] = (ROBOT_DESCRIPTION, DYNAMICS_FILE, JOINTS)
+"""The parameters that say which robot it is."""
 
 
 def await_description(node: Node, receive: Callable[[str], None]) -> None:
@@ -30,13 +31,18 @@ def await_description(node: Node, receive: Callable[[str], None]) -> None:
     node.create_subscription(String, "robot_description", lambda message: receive(message.data), latched)
 
 
-def load_robot(node: Node, description: str) -> RobotModel:
-    """Make the model and log what its files leave open; RobotDynamicsError says what is wrong with them."""
-    dynamics_file = read_text(node, "dynamics_file")
-    joints = [name for name in read_names(node, "joints") if name]
+def load_robot(node: Node, description: str, gravity: Sequence[float] | None = None) -> RobotModel:
+    """Make the model and log what its files leave open; RobotDynamicsError says what is wrong with them.
+
+    ``gravity`` (m/s^2 in the root frame) replaces the dynamics file's where it is not None.
+    """
+    values = present_values(node)
+    dynamics_file, joints = DYNAMICS_FILE.read(values), JOINTS.read(values)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)
-        model = RobotModel.from_urdf(description, dynamics=dynamics_file or None, joints=joints or None)
+        model = RobotModel.from_urdf(
+            description, dynamics=dynamics_file or None, gravity=gravity, joints=joints or None
+        )
     for warning in caught:
         node.get_logger().warning(str(warning.message))
     if not model.packed.friction.any():

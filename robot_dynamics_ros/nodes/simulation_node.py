@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,20 +16,33 @@ from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
+from robot_dynamics_ros.nodes.bounds import POSITIVE, RATE
 from robot_dynamics_ros.nodes.messages import joint_state, stamp
-from robot_dynamics_ros.nodes.parameters import (
-    declare,
-    read_flag,
-    read_number,
-    read_numbers,
-    read_rate,
-    read_text,
-)
-from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, declare_robot, load_robot
+from robot_dynamics_ros.nodes.parameters import Flag, Number, Numbers, Parameter, Text, present_values
+from robot_dynamics_ros.nodes.robot import ROBOT, ROBOT_DESCRIPTION, await_description, compile_kernels, load_robot
 from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
 from robot_dynamics_ros.simulation import Plant
+from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 
 Array = NDArray[np.float64]
+
+INTEGRATOR = Text(
+    "integrator",
+    "rk4",
+    "rk4, or the faster semi_implicit, which can feed energy to a fast free arm",
+    choices=tuple(INTEGRATORS),
+)
+STEP_SIZE = Number("step_size", 0.001, "Step (s) of the integration", POSITIVE)
+PUBLISH_RATE = Number("publish_rate", 500.0, "joint_states per second; a period is a whole number of steps", RATE)
+INITIAL_POSITIONS = Numbers(
+    "initial_positions",
+    [],
+    "Where the joints start (rad or m); empty: 0, or the nearest limit",
+    how_many="one for each joint",
+)
+PUBLISH_CLOCK = Flag("publish_clock", False, "Publish /clock, which starts at zero")
+
+ALL: tuple[Parameter[Any], ...] = (*ROBOT, INTEGRATOR, STEP_SIZE, PUBLISH_RATE, INITIAL_POSITIONS, PUBLISH_CLOCK)
 
 
 class SimulationNode(Program, Node):
@@ -40,17 +54,8 @@ class SimulationNode(Program, Node):
 
     def __init__(self) -> None:
         super().__init__("simulation_node")
-        declare_robot(self)
-        declare(
-            self,
-            "integrator",
-            "rk4",
-            "rk4, or the faster semi_implicit, which can feed energy to a fast free arm",
-        )
-        declare(self, "step_size", 0.001, "Step of the integration, s")
-        declare(self, "publish_rate", 500.0, "joint_states per second; a period is a whole number of steps")
-        declare(self, "initial_positions", [], "Where the joints start (rad or m); empty: 0, or the nearest limit")
-        declare(self, "publish_clock", False, "Publish /clock, which starts at zero")
+        for parameter in ALL:
+            parameter.declare(self)
         self._plant: Plant | None = None
         self._command: Array | None = None
         self._ticks = 0
@@ -64,19 +69,20 @@ class SimulationNode(Program, Node):
         """Start with this URDF, or with that of the parameter; after an error wait for the next one."""
         if self._plant is not None:
             return
+        values = present_values(self)
         try:
             if text is None:
-                text = read_text(self, "robot_description")
+                text = ROBOT_DESCRIPTION.read(values)
             model = load_robot(self, text)
-            step_size = read_number(self, "step_size")
-            publish_rate = read_rate(self, "publish_rate")
+            step_size = STEP_SIZE.read(values)
+            publish_rate = PUBLISH_RATE.read(values)
             self._steps = _steps_per_period(step_size, publish_rate)
-            self._publish_clock = read_flag(self, "publish_clock")
+            self._publish_clock = PUBLISH_CLOCK.read(values)
             plant = Plant(
                 model,
-                integrator=read_text(self, "integrator"),
+                integrator=INTEGRATOR.read(values),
                 step_size=step_size,
-                initial_positions=read_numbers(self, "initial_positions") or None,
+                initial_positions=INITIAL_POSITIONS.read(values) or None,
             )
         except RobotDynamicsError as problem:
             self.get_logger().error(f"no simulation: {problem}")
@@ -131,8 +137,6 @@ class SimulationNode(Program, Node):
 
 
 def _steps_per_period(step_size: float, publish_rate: float) -> int:
-    if not step_size > 0.0:
-        raise RobotDynamicsError(f"parameter step_size: {step_size}. Cure: give a step above 0, such as 0.001")
     steps = 1.0 / publish_rate / step_size
     if not 0.5 < steps < 1e9 or abs(steps - round(steps)) > 1e-6 * steps:
         raise RobotDynamicsError(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -12,17 +15,51 @@ from robot_dynamics_ros.control.reference import point_to_point, quintic_then_si
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.messages import JointStateReader, trajectory_message
-from robot_dynamics_ros.nodes.parameters import (
-    declare,
-    read_names,
-    read_number,
-    read_numbers,
-    read_text,
-)
+from robot_dynamics_ros.nodes.bounds import POSITIVE
+from robot_dynamics_ros.nodes.messages import trajectory_message
+from robot_dynamics_ros.nodes.parameters import Names, Number, Numbers, Parameter, Text, present_values
 from robot_dynamics_ros.nodes.spinning import Program, run
 
-_KINDS = ("quintic_then_sine", "point_to_point")
+JOINTS = Names("joints", [], "The joints to move; empty: those of the first joint_states message")
+KIND = Text(
+    "trajectory.kind",
+    "quintic_then_sine",
+    "Move to the center and swing about it, or only move there",
+    choices=("quintic_then_sine", "point_to_point"),
+)
+START = Numbers(
+    "trajectory.start",
+    [],
+    "Where the motion starts (rad or m); empty: where joint_states say",
+    how_many="one for each joint",
+)
+CENTER = Numbers("trajectory.center", [0.0], "Where to go, and the middle of the sine (rad or m)")
+AMPLITUDE = Numbers("trajectory.amplitude", [0.2], "Amplitude of the sine (rad or m)")
+FREQUENCY = Numbers("trajectory.frequency", [0.3], "Frequency of the sine (Hz)")
+MOVE_TIME = Number("trajectory.move_time", 3.0, "Seconds from the start to the center", POSITIVE)
+TOTAL_TIME = Number(
+    "trajectory.total_time", 10.0, "Seconds from start to end; point_to_point takes move_time only", POSITIVE
+)
+RATE = Number("trajectory.rate", 20.0, "Points per second; the controller interpolates by quintics", POSITIVE)
+LISTENERS = Names(
+    "listeners",
+    ["computed_torque_node"],
+    "Names of the nodes that must listen before it publishes",
+    when="start",
+)
+
+ALL: tuple[Parameter[Any], ...] = (
+    JOINTS,
+    KIND,
+    START,
+    CENTER,
+    AMPLITUDE,
+    FREQUENCY,
+    MOVE_TIME,
+    TOTAL_TIME,
+    RATE,
+    LISTENERS,
+)
 
 
 class TrajectoryNode(Program, Node):
@@ -34,22 +71,10 @@ class TrajectoryNode(Program, Node):
 
     def __init__(self) -> None:
         super().__init__("trajectory_node")
-        declare(self, "joints", [""], "The joints to move; empty: those of the first joint_states message")
-        declare(self, "trajectory.kind", _KINDS[0], " or ".join(_KINDS))
-        declare(self, "trajectory.start", [], "Where the motion starts (rad or m); empty: where joint_states say")
-        declare(self, "trajectory.center", [0.0], "Where to go, and the middle of the sine (rad or m)")
-        declare(self, "trajectory.amplitude", [0.2], "Amplitude of the sine (rad or m)")
-        declare(self, "trajectory.frequency", [0.3], "Frequency of the sine (Hz)")
-        declare(self, "trajectory.move_time", 3.0, "Seconds from the start to the center")
-        declare(
-            self,
-            "trajectory.total_time",
-            10.0,
-            "Seconds from start to end; point_to_point takes move_time only",
-        )
-        declare(self, "trajectory.rate", 20.0, "Points per second; the controller interpolates by quintics")
-        declare(self, "listeners", ["computed_torque_node"], "Names of the nodes that must listen before it publishes")
-        self._listeners = {name for name in read_names(self, "listeners") if name}
+        for parameter in ALL:
+            parameter.declare(self)
+        self._values = present_values(self)
+        self._listeners = set(LISTENERS.read(self._values))
         self._message: JointTrajectory | None = None
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", reliable)
@@ -66,32 +91,32 @@ class TrajectoryNode(Program, Node):
             self.get_logger().error(f"no trajectory: {problem}", throttle_duration_sec=5.0)
 
     def _trajectory(self, state: JointState) -> JointTrajectory | None:
-        names = [name for name in read_names(self, "joints") if name] or list(state.name)
-        measured = JointStateReader(names).read(state)
-        if measured is None:
-            return None
-        start = read_numbers(self, "trajectory.start") or measured[0].tolist()
+        names = list(JOINTS.read(self._values)) or list(state.name)
+        measured = dict(zip(state.name, state.position, strict=False))
+        missing = [name for name in names if name not in measured]
+        if len(missing) == len(names):
+            return None  # a message of other joints
+        if missing:
+            raise RobotDynamicsError(f"joint_states do not tell where {', '.join(missing)} are. Cure: see joints")
+        start = list(START.read(self._values)) or [measured[name] for name in names]
         return trajectory_message(self._points(names, start))
 
     def _points(self, names: list[str], start: list[float]) -> TrajectoryPoints:
-        kind = read_text(self, "trajectory.kind")
-        center = _one_or_all(read_numbers(self, "trajectory.center"))
-        move_time = read_number(self, "trajectory.move_time")
-        rate = read_number(self, "trajectory.rate")
-        if kind == "point_to_point":
+        values = self._values
+        center = _one_or_all(CENTER.read(values))
+        move_time, rate = MOVE_TIME.read(values), RATE.read(values)
+        if KIND.read(values) == "point_to_point":
             return point_to_point(names, start, center, move_time, rate)
-        if kind == "quintic_then_sine":
-            return quintic_then_sine(
-                names,
-                start,
-                center,
-                _one_or_all(read_numbers(self, "trajectory.amplitude")),
-                _one_or_all(read_numbers(self, "trajectory.frequency")),
-                move_time,
-                read_number(self, "trajectory.total_time"),
-                rate,
-            )
-        raise RobotDynamicsError(f"parameter trajectory.kind: {kind!r} is unknown. Cure: use {' or '.join(_KINDS)}")
+        return quintic_then_sine(
+            names,
+            start,
+            center,
+            _one_or_all(AMPLITUDE.read(values)),
+            _one_or_all(FREQUENCY.read(values)),
+            move_time,
+            TOTAL_TIME.read(values),
+            rate,
+        )
 
     def _publish_when_heard(self) -> None:
         if self._message is None:
@@ -116,7 +141,7 @@ class TrajectoryNode(Program, Node):
         return self._listeners - {endpoint.node_name for endpoint in endpoints}
 
 
-def _one_or_all(values: list[float]) -> float | list[float]:
+def _one_or_all(values: Sequence[float]) -> float | Sequence[float]:
     return values[0] if len(values) == 1 else values
 
 

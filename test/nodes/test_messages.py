@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
-from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.nodes.messages import (
-    JointStateReader,
     joint_state,
     nanoseconds,
     stamp,
@@ -25,47 +23,6 @@ def test_joint_state() -> None:
     message = joint_state(stamp(5), ("a", "b"), np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0]))
     assert message.name == ["a", "b"]
     assert [list(x) for x in (message.position, message.velocity, message.effort)] == [[1, 2], [3, 4], [5, 6]]
-
-
-def test_joints_are_found_by_name_in_any_order() -> None:
-    reader = JointStateReader(["a", "b"])
-    for names, position in (
-        (["a", "b"], [1.0, 2.0]),
-        (["b", "a"], [2.0, 1.0]),
-        (["x", "b", "y", "a"], [9.0, 2.0, np.nan, 1.0]),
-        (["a", "b"], [1.0, 2.0]),
-    ):
-        found = reader.read(JointState(name=names, position=position, velocity=position))
-        assert found is not None
-        for values in found:
-            np.testing.assert_array_equal(values, [1.0, 2.0])
-
-
-def test_other_joints_are_no_matter_even_between_ours() -> None:
-    reader = JointStateReader(["a", "b"])
-    ours = JointState(name=["a", "b"], position=[1.0, 2.0], velocity=[3.0, 4.0])
-    for _ in range(2):
-        assert reader.read(ours) is not None
-        assert reader.read(JointState(name=["finger"], position=[np.nan])) is None
-        assert reader.read(JointState()) is None
-
-
-@pytest.mark.parametrize(
-    ("names", "position", "velocity", "reason"),
-    [
-        (["a"], [1.0], [1.0], "joints .'b'. are missing"),
-        (["a", "b"], [1.0], [1.0, 2.0], "1 numbers in position for 2 names"),
-        (["a", "b"], [1.0, 2.0], [], "0 numbers in velocity for 2 names"),
-        (["a", "b"], [1.0, np.nan], [1.0, 2.0], 'position of joint "b" is not finite'),
-        (["b", "a"], [1.0, 2.0], [1.0, -np.inf], 'velocity of joint "a" is not finite'),
-    ],
-)
-def test_bad_states(names: list[str], position: list[float], velocity: list[float], reason: str) -> None:
-    reader = JointStateReader(["a", "b"])
-    for _ in range(2):  # the order that it remembers changes nothing
-        with pytest.raises(RobotDynamicsError, match=f"joint_states: .*{reason}.*Cure"):
-            reader.read(JointState(name=names, position=position, velocity=velocity))
-        assert reader.read(JointState(name=["a", "b"], position=[1.0, 2.0], velocity=[1.0, 2.0])) is not None
 
 
 def test_trajectories_there_and_back() -> None:

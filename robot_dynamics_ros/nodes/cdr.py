@@ -1,0 +1,70 @@
+"""Messages as the bytes that DDS carries: a subscription with ``raw=True`` hands them over, ``publish`` takes them.
+
+Layout: OMG XTypes 7.4, plain CDR version 1, either byte order: a number is aligned to its size, counted from the end
+of the encapsulation header; a sequence is its length, four bytes, and its elements; a string is a sequence of bytes
+that ends with zero.
+"""
+
+from __future__ import annotations
+
+import struct
+
+HEADER = 4  # bytes of encapsulation: representation, options
+LITTLE_ENDIAN = b"\x00\x01\x00\x00"
+BYTE_ORDERS = {b"\x00\x00": ">", b"\x00\x01": "<"}
+"""What stands before numbers in struct's and NumPy's formats, by the first two bytes of a message."""
+
+
+def padding(at: int, size: int) -> int:
+    """Bytes to skip so that a number of ``size`` bytes may stand; ``at`` counts from the end of the header."""
+    return -at % size
+
+
+class CdrReader:
+    """Goes through the bytes after the encapsulation header; struct.error or ValueError where they end.
+
+    Attributes
+    ----------
+    order
+        The byte order, as in BYTE_ORDERS.
+    body
+        The bytes after the header.
+    at
+        Where it stands in them.
+    """
+
+    def __init__(self, order: str, body: memoryview) -> None:
+        self.order = order
+        self.body = body
+        self.at = 0
+        self._uint32 = struct.Struct(order + "I")
+
+    def number(self) -> int:
+        """Read an uint32."""
+        self.at += padding(self.at, 4)
+        (value,) = self._uint32.unpack_from(self.body, self.at)
+        self.at += 4
+        return int(value)
+
+    def stamp(self) -> int:
+        """Read a builtin_interfaces/Time, as nanoseconds."""
+        sec, nanosec = struct.unpack_from(self.order + "iI", self.body, self.at)
+        self.at += 8
+        return int(sec) * 1_000_000_000 + int(nanosec)
+
+    def text(self) -> str:
+        """Read a string as rclpy does."""
+        length = self.number()
+        if length > len(self.body) - self.at:
+            raise ValueError
+        self.at += length
+        return bytes(self.body[self.at - length : self.at]).split(b"\0", 1)[0].decode(errors="replace")
+
+    def skip_doubles(self, count: int) -> int:
+        """Go past so many float64; return where the first stands."""
+        start = self.at + padding(self.at, 8)
+        if count:
+            self.at = start + 8 * count
+            if self.at > len(self.body):
+                raise ValueError
+        return start

@@ -1,0 +1,91 @@
+"""What the controller publishes in each cycle, serialized here: rclpy takes three times as long."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.duration import Duration
+from rclpy.lifecycle import LifecycleNode
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynamics_ros.control.controller import Command
+from robot_dynamics_ros.nodes.cdr import LITTLE_ENDIAN
+from robot_dynamics_ros.nodes.joint_state_cdr import JointStateWriter
+
+Array = NDArray[np.float64]
+
+_NONE: Array = np.empty(0)
+
+
+class ControllerOutputs:
+    """The topics effort_commands, ~/command_states, ~/external_torque and ~/joint_trajectory_with_effort."""
+
+    def __init__(self, node: LifecycleNode, joint_names: Sequence[str]) -> None:
+        overridable = QoSOverridingOptions.with_default_policies()
+        reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+        self._node = node
+        self._efforts = node.create_publisher(
+            Float64MultiArray, "effort_commands", reliable, qos_overriding_options=overridable
+        )
+        self._states = node.create_publisher(
+            JointState, "~/command_states", QoSProfile(depth=10), qos_overriding_options=overridable
+        )
+        self._external = node.create_publisher(JointState, "~/external_torque", QoSProfile(depth=10))
+        self._trajectories = node.create_publisher(
+            JointTrajectory, "~/joint_trajectory_with_effort", QoSProfile(depth=5)
+        )
+        # A Float64MultiArray (see cdr) without dimensions and offset, up to its numbers.
+        self._before_efforts = LITTLE_ENDIAN + struct.pack("<III", 0, 0, len(joint_names)) + bytes(4)
+        self._joint_state = JointStateWriter(joint_names)
+        self._last: tuple[Command, int] | None = None
+
+    def command(self, command: Command, answered: int) -> None:
+        """Publish a command, with the stamp (ns) of the state that it answers."""
+        self._last = command, answered
+        self._efforts.publish(self._before_efforts + command.effort.tobytes())
+        desired = command.desired
+        self._states.publish(self._joint_state.write(answered, desired.q, desired.qd, command.effort))
+
+    def repeat(self) -> None:
+        """Publish what was commanded last once more, as an answer to the same state."""
+        if self._last is not None:
+            self.command(*self._last)
+
+    def unasked(self, command: Command) -> None:
+        """Publish a command that answers no state."""
+        self.effort(command.effort)
+        if self._last is not None:
+            self._last = command, self._last[1]
+
+    def effort(self, effort: Array) -> None:
+        """Publish efforts (n,)."""
+        self._efforts.publish(self._before_efforts + effort.tobytes())
+
+    def external_torque(self, torque: Array, at: int) -> None:
+        """Publish the observed external torque (n,), with the stamp (ns) of the state."""
+        self._external.publish(self._joint_state.write(at, _NONE, _NONE, torque))
+
+    @property
+    def trajectory_is_wanted(self) -> bool:
+        """Whether anybody listens to ~/joint_trajectory_with_effort."""
+        return bool(self._trajectories.get_subscription_count() > 0)
+
+    def trajectory(self, data: bytes) -> None:
+        """Publish a trajectory with effort, serialized."""
+        self._trajectories.publish(data)
+
+    def flush(self) -> None:
+        """Wait until whoever takes the efforts has them."""
+        self._efforts.wait_for_all_acked(Duration(seconds=0.5))
+
+    def destroy(self) -> None:
+        """Take the topics out of the graph."""
+        for publisher in (self._efforts, self._states, self._external, self._trajectories):
+            self._node.destroy_publisher(publisher)

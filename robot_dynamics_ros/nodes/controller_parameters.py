@@ -1,0 +1,261 @@
+"""The parameters of computed_torque_node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rclpy.node import Node
+
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.nodes.bounds import (
+    ANY,
+    NOT_NEGATIVE,
+    NOT_NEGATIVE_OR_INFINITE,
+    POSITIVE,
+    POSITIVE_OR_INFINITE,
+    RATE_OR_ZERO,
+    Bounds,
+)
+from robot_dynamics_ros.nodes.parameters import Flag, Number, Numbers, Parameter, Text, WholeNumber
+from robot_dynamics_ros.nodes.robot import ROBOT
+from robot_dynamics_ros.nodes.robot import ROBOT_DESCRIPTION as ROBOT_DESCRIPTION
+
+# Read once, when the process starts
+
+AUTOSTART = Flag(
+    "autostart", True, "Configure and activate without being told, as soon as the robot is known", when="start"
+)
+REALTIME_PRIORITY = WholeNumber(
+    "realtime_priority",
+    0,
+    "Real-time priority (SCHED_FIFO) of the process, from its first activation on; 0: none",
+    0,
+    99,
+    when="start",
+)
+LOCK_MEMORY = Flag(
+    "lock_memory", False, "Keep the memory of the process from being paged out, which would delay a cycle", when="start"
+)
+
+# Read when the node is configured, beside those of nodes/robot.py
+
+UPDATE_RATE = Number("update_rate", 0.0, "Commands per second (Hz); 0: one for each joint_states message", RATE_OR_ZERO)
+GRAVITY = Numbers(
+    "gravity",
+    [],
+    "Acceleration of gravity (m/s^2) in the root frame; empty: the dynamics file's, else 0 0 -9.81",
+    ANY,
+    "three of them",
+    3,
+)
+ROBOT_COMPENSATES_GRAVITY = Flag(
+    "robot_compensates_gravity",
+    False,
+    "true: leave gravity out of every command, because the robot's driver adds it itself (Franka, KUKA, UR)",
+)
+ACTIVATION_CHECK = Flag(
+    "activation_check",
+    True,
+    "Before activating compare measured efforts with gravity's, where the driver reports them, and refuse on a wrong "
+    "sign, a wrong order of the joints or doubled gravity",
+)
+
+# The law
+
+LAW = Text("law", "computed_torque", "Control law", when="run", choices=tuple(LAWS))
+NATURAL_FREQUENCY = Numbers(
+    "gains.natural_frequency", [10.0], "Natural frequency (rad/s) of the errors", NOT_NEGATIVE, when="run"
+)
+DAMPING_RATIO = Numbers(
+    "gains.damping_ratio", [1.0], "Damping ratio of the errors; 1: critical", NOT_NEGATIVE, when="run"
+)
+KP = Numbers(
+    "gains.kp",
+    [],
+    "Position gain: 1/s^2 for computed_torque, Nm/rad or N/m for other laws; empty: from natural_frequency",
+    NOT_NEGATIVE,
+    when="run",
+)
+KD = Numbers(
+    "gains.kd",
+    [],
+    "Velocity gain: 1/s for computed_torque, Nms/rad or Ns/m for other laws; empty: from damping_ratio",
+    NOT_NEGATIVE,
+    when="run",
+)
+KI = Numbers("gains.ki", [], "Gain (1/s^3) of computed_torque's integral term; empty: none", NOT_NEGATIVE, when="run")
+FRICTION_COMPENSATION = Flag(
+    "friction_compensation", True, "Add the model's friction along the desired motion, in the laws that can", when="run"
+)
+FRICTION_SMOOTHING_VELOCITY = Number(
+    "friction_smoothing_velocity",
+    0.01,
+    "Desired speed (rad/s or m/s) below which friction compensation fades out",
+    NOT_NEGATIVE,
+    when="run",
+)
+
+# Trajectories, by the names of joint_trajectory_controller
+
+ALLOW_PARTIAL_JOINTS_GOAL = Flag(
+    "allow_partial_joints_goal", False, "Take trajectories that do not name every joint; the others hold", when="run"
+)
+INTERPOLATE_FROM_DESIRED_STATE = Flag(
+    "interpolate_from_desired_state",
+    True,
+    "Start a new trajectory from the desired state of the one it replaces; false: from the measured state",
+    when="run",
+)
+POSITIONS_UPSAMPLING = Flag(
+    "positions_upsampling.enable",
+    True,
+    "Lay a smooth (C2 cubic) spline through points that only have positions; false: straight lines",
+    when="run",
+)
+ALLOW_NONZERO_VELOCITY_AT_END = Flag(
+    "allow_nonzero_velocity_at_trajectory_end", False, "Take trajectories whose last point still moves", when="run"
+)
+DECELERATE_ON_CANCEL = Flag(
+    "constraints.decelerate_on_cancel",
+    True,
+    "Slow down to a stop when a trajectory is cancelled; false: stop where the arm is, at once",
+    when="run",
+)
+MAX_DECELERATION_ON_CANCEL = Numbers(
+    "constraints.max_deceleration_on_cancel",
+    [2.0],
+    "Largest deceleration (rad/s^2 or m/s^2) of a cancelled trajectory",
+    POSITIVE,
+    when="run",
+)
+
+# Measured states and commands
+
+VELOCITY_FILTER_CUTOFF = Number(
+    "velocity_filter_cutoff",
+    0.0,
+    "Cut-off frequency (Hz) of the filter of measured velocities; 0: none",
+    NOT_NEGATIVE,
+    when="run",
+)
+EFFORT_LIMIT_SCALE = Numbers(
+    "effort_limit_scale",
+    [1.0],
+    "Share of the robot's effort limits that commands may use",
+    Bounds(0.0, 1.0, above=True),
+    when="run",
+)
+TORQUE_RATE_LIMIT = Numbers(
+    "torque_rate_limit", [], "Largest change of a commanded effort (Nm/s or N/s); empty: no limit", POSITIVE, when="run"
+)
+RAMP_TIME = Number("ramp_time", 0.0, "Seconds from zero to the full command after activation", NOT_NEGATIVE, when="run")
+
+# Safety
+
+POSITION_LIMIT_MARGIN = Numbers(
+    "position_limit_margin",
+    [0.05],
+    "How far (rad or m) beyond its position limits a joint may be before that is a fault; .inf: not checked",
+    NOT_NEGATIVE_OR_INFINITE,
+    when="run",
+)
+VELOCITY_LIMIT_MARGIN = Numbers(
+    "velocity_limit_margin",
+    [0.2],
+    "How much (rad/s or m/s) faster than its velocity limit a joint may be before that is a fault; .inf: not checked",
+    NOT_NEGATIVE_OR_INFINITE,
+    when="run",
+)
+STATE_TIMEOUT = Number(
+    "state_timeout",
+    0.1,
+    "Seconds without joint_states after which that is a fault; .inf: never",
+    POSITIVE_OR_INFINITE,
+    when="run",
+)
+STALE_HOLD_TIME = Number(
+    "stale_hold_time",
+    0.5,
+    "Seconds for which on_fault hold carries the arm without joint_states; then the command is zero",
+    NOT_NEGATIVE,
+    when="run",
+)
+ON_FAULT = Text(
+    "on_fault",
+    "hold",
+    "Command after a fault and at the end: hold (carry the arm's weight, damp its motion) or zero",
+    when="run",
+    choices=("hold", "zero"),
+)
+FAULT_RESET = Text(
+    "fault_reset",
+    "manual",
+    "How a fault ends once its cause is gone: manual (by the service clear_fault) or auto",
+    when="run",
+    choices=("manual", "auto"),
+)
+MINIMUM_RATE_RATIO = Number(
+    "minimum_rate_ratio",
+    0.5,
+    "With update_rate: share of a second's cycles below which that is a fault; 0: never",
+    Bounds(0.0, 1.0),
+    when="run",
+)
+OBSERVER_GAIN = Number(
+    "observer.gain",
+    0.0,
+    "Bandwidth (1/s) of the observer of external torques; 0: no observer",
+    NOT_NEGATIVE,
+    when="run",
+)
+COLLISION_THRESHOLD = Numbers(
+    "observer.collision_threshold",
+    [],
+    "External torque (Nm or N) that is a fault, with the observer on; empty: none is",
+    POSITIVE,
+    when="run",
+)
+
+ALL: tuple[Parameter[Any], ...] = (
+    *ROBOT,
+    AUTOSTART,
+    REALTIME_PRIORITY,
+    LOCK_MEMORY,
+    UPDATE_RATE,
+    GRAVITY,
+    ROBOT_COMPENSATES_GRAVITY,
+    ACTIVATION_CHECK,
+    LAW,
+    NATURAL_FREQUENCY,
+    DAMPING_RATIO,
+    KP,
+    KD,
+    KI,
+    FRICTION_COMPENSATION,
+    FRICTION_SMOOTHING_VELOCITY,
+    ALLOW_PARTIAL_JOINTS_GOAL,
+    INTERPOLATE_FROM_DESIRED_STATE,
+    POSITIONS_UPSAMPLING,
+    ALLOW_NONZERO_VELOCITY_AT_END,
+    DECELERATE_ON_CANCEL,
+    MAX_DECELERATION_ON_CANCEL,
+    VELOCITY_FILTER_CUTOFF,
+    EFFORT_LIMIT_SCALE,
+    TORQUE_RATE_LIMIT,
+    RAMP_TIME,
+    POSITION_LIMIT_MARGIN,
+    VELOCITY_LIMIT_MARGIN,
+    STATE_TIMEOUT,
+    STALE_HOLD_TIME,
+    ON_FAULT,
+    FAULT_RESET,
+    MINIMUM_RATE_RATIO,
+    OBSERVER_GAIN,
+    COLLISION_THRESHOLD,
+)
+
+
+def declare_controller(node: Node) -> None:
+    """Declare every parameter of the controller on ``node``."""
+    for parameter in ALL:
+        parameter.declare(node)

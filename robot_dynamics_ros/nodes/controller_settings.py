@@ -1,0 +1,69 @@
+"""From the controller node's parameters to what its controller takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rclpy.parameter import Parameter as RosParameter
+
+from robot_dynamics_ros.control.motion_plan import TrajectoryRules
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.nodes import controller_parameters as p
+from robot_dynamics_ros.nodes.parameters import Values
+
+
+def read_settings(values: Values) -> ControllerSettings:
+    """Return the settings; RobotDynamicsError names the parameter, its value and the cure."""
+    return ControllerSettings(
+        law=p.LAW.read(values),
+        natural_frequency=p.NATURAL_FREQUENCY.read(values),
+        damping_ratio=p.DAMPING_RATIO.read(values),
+        kp=p.KP.read(values),
+        kd=p.KD.read(values),
+        ki=p.KI.read(values),
+        friction_compensation=p.FRICTION_COMPENSATION.read(values),
+        friction_smoothing_velocity=p.FRICTION_SMOOTHING_VELOCITY.read(values),
+        robot_compensates_gravity=p.ROBOT_COMPENSATES_GRAVITY.read(values),
+        update_rate=p.UPDATE_RATE.read(values),
+        trajectories=TrajectoryRules(
+            allow_partial_joints_goal=p.ALLOW_PARTIAL_JOINTS_GOAL.read(values),
+            interpolate_from_desired_state=p.INTERPOLATE_FROM_DESIRED_STATE.read(values),
+            positions_upsampling=p.POSITIONS_UPSAMPLING.read(values),
+            allow_nonzero_velocity_at_trajectory_end=p.ALLOW_NONZERO_VELOCITY_AT_END.read(values),
+        ),
+        decelerate_on_cancel=p.DECELERATE_ON_CANCEL.read(values),
+        max_deceleration_on_cancel=p.MAX_DECELERATION_ON_CANCEL.read(values),
+        velocity_filter_cutoff=p.VELOCITY_FILTER_CUTOFF.read(values),
+        effort_limit_scale=p.EFFORT_LIMIT_SCALE.read(values),
+        torque_rate_limit=p.TORQUE_RATE_LIMIT.read(values),
+        ramp_time=p.RAMP_TIME.read(values),
+        observer_gain=p.OBSERVER_GAIN.read(values),
+        safety=SafetySettings(
+            on_fault=p.ON_FAULT.read(values),
+            fault_reset=p.FAULT_RESET.read(values),
+            state_timeout=p.STATE_TIMEOUT.read(values),
+            stale_hold_time=p.STALE_HOLD_TIME.read(values),
+            position_limit_margin=p.POSITION_LIMIT_MARGIN.read(values),
+            velocity_limit_margin=p.VELOCITY_LIMIT_MARGIN.read(values),
+            minimum_rate_ratio=p.MINIMUM_RATE_RATIO.read(values),
+            collision_threshold=p.COLLISION_THRESHOLD.read(values),
+        ),
+    )
+
+
+def check_changes(changes: Iterable[RosParameter[Any]], values: Values, configured: bool) -> None:
+    """Check each of ``changes`` by itself, with ``values`` as they will be after them.
+
+    RobotDynamicsError names the parameter and the cure, also for one that a configured node would not look at.
+    """
+    changed = {change.name for change in changes}
+    for parameter in p.ALL:
+        if parameter.name in changed:
+            parameter.read(values)
+            if configured and parameter.when == "configure":
+                raise RobotDynamicsError(
+                    f"parameter {parameter.name}: it is read when the node is configured. Cure: deactivate and clean "
+                    "up the node, set it, and configure and activate again"
+                )

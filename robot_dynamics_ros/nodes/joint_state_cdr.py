@@ -1,0 +1,181 @@
+"""JointState messages as the bytes that DDS carries (see cdr).
+
+rclpy builds Python objects of every name and field: 40 us of a cycle, as long as all that the controller computes.
+Only the stamp and the numbers differ from one message to the next.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.nodes.cdr import BYTE_ORDERS, HEADER, LITTLE_ENDIAN, CdrReader, padding
+
+Array = NDArray[np.float64]
+
+_FIELDS = ("position", "velocity", "effort")
+_NAMES = HEADER + 8  # where frame_id and names begin, after the stamp
+
+
+class JointsMissing(RobotDynamicsError):
+    """A message names some of the robot's joints, but not all."""
+
+
+class Sample(NamedTuple):
+    """What one message says: stamp (ns), and numbers (n,) in the robot's order, None where it does not say."""
+
+    at: int
+    q: Array
+    qd: Array | None
+    effort: Array | None
+
+
+class _Layout:
+    """What messages have in common as long as their sender stays the same.
+
+    Attributes
+    ----------
+    same
+        The bytes from frame_id to the last name.
+    """
+
+    def __init__(self, order: str, same: bytes, size: int, places: NDArray[np.intp]) -> None:
+        """For messages of ``size`` joints; ``places`` (n,) says where each of the robot's stands."""
+        self.order, self.same, self.size, self.places = order, same, size, places
+        self.start = _NAMES + len(same) + padding(8 + len(same), 4)
+        gap = padding(self.start + 4 - HEADER, 8)
+        self._numbers = self.start + 4 + gap
+        self._lengths = struct.Struct(f"{order}I {gap + 8 * size}x I {4 + 8 * size}x I")
+        self._full = (size, size, size)
+        # All numbers are read as one row; a length and what pads it count as one of them.
+        self._count = 3 * size + 2
+        self._rows = places + np.array([[0], [size + 1], [2 * size + 2]])
+        self.stamp, self.length = struct.Struct(order + "iI"), struct.Struct(order + "I")
+
+    def fits(self, data: bytes) -> bool:
+        """Whether a message has this layout."""
+        return data.startswith(self.same, _NAMES) and BYTE_ORDERS[data[:2]] == self.order
+
+    def full(self, data: bytes) -> Array | None:
+        """Return position, velocity and effort (3, n) of a message that has them all, else None."""
+        if len(data) < self._numbers + 8 * self._count or self._lengths.unpack_from(data, self.start) != self._full:
+            return None
+        rows: Array = np.frombuffer(data, self.order + "f8", self._count, self._numbers)[self._rows]
+        return rows
+
+    def fields(self, data: bytes) -> list[Array | None]:
+        """Return the fields (n,), None where one is empty; RobotDynamicsError where one has another length."""
+        at = self.start
+        fields: list[Array | None] = []
+        for field in _FIELDS:
+            at += padding(at - HEADER, 4)
+            (count,) = self.length.unpack_from(data, at)
+            at += 4
+            if count == 0:
+                fields.append(None)
+                continue
+            if count != self.size:
+                raise RobotDynamicsError(
+                    f"joint_states: {count} numbers in {field} for {self.size} names. Cure: publish one for each joint"
+                )
+            at += padding(at - HEADER, 8)
+            fields.append(np.frombuffer(data, self.order + "f8", count, at)[self.places])
+            at += 8 * count
+        return fields
+
+
+class JointStateReader:
+    """Finds the robot's joints in serialized JointState messages; remembers the order in which they come."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        self._joint_names = tuple(joint_names)
+        self._layout: _Layout | None = None
+
+    def read(self, data: bytes) -> Sample | None:
+        """Return what a message says, finite or not, or None where it is not about these joints.
+
+        Raises JointsMissing for messages that lack some of the joints, and RobotDynamicsError for fields that
+        do not have a number for each name, and for bytes that are no JointState.
+        """
+        try:
+            layout = self._layout
+            if layout is None or not layout.fits(data):
+                layout = self._find(data)
+                if layout is None:
+                    return None
+            sec, nanosec = layout.stamp.unpack_from(data, HEADER)
+            full = layout.full(data)
+            q, qd, effort = layout.fields(data) if full is None else full
+        except (struct.error, ValueError, KeyError) as problem:
+            raise RobotDynamicsError(
+                f"joint_states: a message of {len(data)} bytes is no whole JointState. Cure: check its publisher"
+            ) from problem
+        if q is None:
+            raise RobotDynamicsError("joint_states: no position. Cure: publish one for each joint")
+        return Sample(sec * 1_000_000_000 + nanosec, q, qd, effort)
+
+    def _find(self, data: bytes) -> _Layout | None:
+        """Read frame_id and names, and remember the layout; None where none of the robot's joints is named."""
+        order = BYTE_ORDERS[data[:2]]
+        reader = CdrReader(order, memoryview(data)[HEADER:])
+        reader.stamp()
+        reader.text()
+        names = [reader.text() for _ in range(reader.number())]
+        index = {name: i for i, name in enumerate(names)}
+        missing = [name for name in self._joint_names if name not in index]
+        if len(missing) == len(self._joint_names):
+            return None
+        if missing:
+            raise JointsMissing(
+                f"joint_states: joints {', '.join(missing)} are missing. Cure: publish all in one message"
+            )
+        places = np.array([index[name] for name in self._joint_names], dtype=np.intp)
+        self._layout = _Layout(order, data[_NAMES : HEADER + reader.at], len(names), places)
+        return self._layout
+
+
+def stamp_of(data: bytes) -> int | None:
+    """Return the stamp (ns) of a message that cannot be read otherwise; None where it has not even that."""
+    order = BYTE_ORDERS.get(data[:2])
+    if order is None or len(data) < _NAMES:
+        return None
+    return CdrReader(order, memoryview(data)[HEADER:]).stamp()
+
+
+class JointStateWriter:
+    """Writes serialized JointState messages of the same joints."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        n = len(joint_names)
+        same = _string("")
+        same += bytes(padding(8 + len(same), 4)) + struct.pack("<I", n)
+        for name in joint_names:
+            same += bytes(padding(8 + len(same), 4)) + _string(name)
+        same += bytes(padding(8 + len(same), 4))
+        self._stamp = struct.Struct("<iI")
+        self._same = same
+        self._length = struct.pack("<I", n)
+
+    def write(self, at: int, position: Array, velocity: Array, effort: Array) -> bytes:
+        """Return the message of a stamp (ns) with three fields, each (n,) or empty."""
+        parts = [LITTLE_ENDIAN, self._stamp.pack(*divmod(at, 1_000_000_000)), self._same]
+        end = 8 + len(self._same)
+        for values in (position, velocity, effort):
+            if len(values):
+                gap = padding(end + 4, 8)
+                parts += (self._length, bytes(gap), values.tobytes())
+                end += 4 + gap + 8 * len(values)
+            else:
+                parts.append(bytes(4))
+                end += 4
+        return b"".join(parts)
+
+
+def _string(text: str) -> bytes:
+    data = text.encode() + b"\0"
+    return struct.pack("<I", len(data)) + data
