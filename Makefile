@@ -47,7 +47,7 @@ TEST := $(VENV)/test-$(KEY).stamp
 help: ## this list
 	@echo "make demo runs the demonstration, make test the tests; both make $(VENV) first, from PyPI."
 	@echo
-	@grep -hE '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 27
 	@echo
 	@echo "PYTHON=python3.12 takes another Python, DEMO_ARGS='--robot puma560' and PYTEST_ARGS='-k friction' pass options on."
 
@@ -63,7 +63,7 @@ test: $(TEST) ## the tests that take a few minutes
 test-all: $(TEST) ## every test, the slow ones and many more random cases included
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest --timeout 1800 -m "slow or not slow" $(PYTEST_ARGS)
 
-# Both put their tables into docs/benchmarks.md by BENCH_ARGS='--write docs/benchmarks.md'.
+# These three put their tables into docs/benchmarks.md by BENCH_ARGS='--write docs/benchmarks.md'.
 .PHONY: bench
 bench: $(TEST) ## measure against Pinocchio and MuJoCo, called from Python (a few minutes on a quiet machine)
 	@$(BIN)/python -m benchmarks.dynamics $(BENCH_ARGS)
@@ -71,6 +71,19 @@ bench: $(TEST) ## measure against Pinocchio and MuJoCo, called from Python (a fe
 .PHONY: counts
 counts: $(TEST) ## count multiplications and additions, beside those in the books
 	@$(BIN)/python -m benchmarks.operation_counts $(BENCH_ARGS)
+
+.PHONY: bench-ros
+bench-ros: $(TEST) ## measure the controller node beside a bare echo node, over DDS (a minute on a quiet machine)
+	@$(BIN)/python -m benchmarks.ros_loop $(BENCH_ARGS)
+
+# These two by BENCH_ARGS='--write docs/control.md' into that file.
+.PHONY: bench-trajectories
+bench-trajectories: $(TEST) ## measure what it costs to take in a trajectory
+	@$(BIN)/python -m benchmarks.trajectories $(BENCH_ARGS)
+
+.PHONY: laws
+laws: $(RUN) ## compare how well the control laws track, and what spoils it (half a minute)
+	@$(BIN)/python -m benchmarks.control_laws $(BENCH_ARGS)
 
 .PHONY: test-interpreted
 test-interpreted: $(TEST) ## the tests of the dynamics with the kernels as plain Python, fewer random cases

@@ -1,0 +1,206 @@
+"""Compares the control laws on simulated arms: how well each tracks one trajectory, and what spoils it.
+
+``python -m benchmarks.control_laws`` prints the table of docs/control.md, ``--write docs/control.md`` puts it there.
+Plant and controller run in one process, cycle by cycle, so that the same machine gives the same numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from benchmarks.document import around_part, markdown_table, replace_part
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.reference import quintic_then_sine
+from robot_dynamics_ros.control.safety import Mode
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.kernels.layout import INERTIA, MASS, MOMENT, ROTOR_INERTIA
+from robot_dynamics_ros.resources import find_resource
+from robot_dynamics_ros.simulation import Plant
+
+Floats = NDArray[np.float64]
+
+COMMAND = "python -m benchmarks.control_laws"
+PART = "make laws"
+ROBOTS = {"Panda": ("panda", "panda_coulomb"), "PUMA 560": ("puma560", "puma560")}
+LAWS = ("pd", "pd_gravity", "pd_feedforward", "pd_plus", "computed_torque", "feedforward")
+COLUMNS = ("exact model", "inertia off by up to 10 %", "friction not modelled", "torque saturating")
+EXACT, OFF, FRICTION, SATURATING = COLUMNS
+
+RATE, STEPS = 500, 2  # cycles a second, steps of the plant in a cycle
+MOVE_TIME, DURATION = 2.0, 8.0
+DRAWS = 5  # of a model that is off
+PART_OFF = 0.1
+SHARE = 0.9  # of what the motion takes is what the most loaded joint may give, where the torque saturates
+# Each run goes on to its end, however far the arm is off.
+UNCHECKED = SafetySettings(position_limit_margin=(np.inf,), velocity_limit_margin=(np.inf,))
+
+
+class Result(NamedTuple):
+    """RMS error over time, joints and runs, mrad; and whether the default check of velocities fails."""
+
+    error: float
+    too_fast: bool
+
+    def __str__(self) -> str:
+        number = f"{self.error:.3g}" if self.error < 999.5 else f"{self.error:.0f}"
+        return f"{number} ✗" if self.too_fast else number
+
+
+class Arm(NamedTuple):
+    """A robot of the comparison, where it starts, its gains, and the motion that it is to make."""
+
+    model: RobotModel
+    start: list[float]
+    settings: ControllerSettings
+    points: TrajectoryPoints
+
+
+def load(title: str, duration: float = DURATION) -> Arm:
+    """One of ROBOTS, with the start, gains and trajectory of its own file in config/."""
+    robot, dynamics = ROBOTS[title]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on inertias: not asked for here
+        model = RobotModel.from_urdf_file(
+            find_resource("urdf", f"{robot}.urdf"), dynamics=find_resource("config", f"{dynamics}.dynamics.yaml")
+        )
+    file = find_resource("config", f"{robot}.yaml")
+    given: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
+    start = given["initial_positions"]
+    points = quintic_then_sine(
+        model.joint_names, start, **given["trajectory"], move_time=MOVE_TIME, total_time=duration, rate=100.0
+    )
+    return Arm(model, start, ControllerSettings(**given["gains"], safety=UNCHECKED), points)
+
+
+def off_by(model: RobotModel, part: float, generator: np.random.Generator) -> RobotModel:
+    """A model whose bodies' mass, first moment and inertia, and rotors' inertia, are each off by up to ``part``.
+
+    A body that can be stays so: its pseudo-inertia, second moments S, first moments and mass in one 4 x 4 matrix J
+    with I = tr(S) 1 - S, stays positive definite as D J D with a diagonal D (Wensing, Kim and Slotine 2018).
+    """
+    packed = model.packed
+    numbers = packed.numbers.copy()
+    robot = replace(packed, numbers=numbers).robot
+    for body in robot.bodies:
+        d = np.sqrt(generator.uniform(1.0 - part, 1.0 + part, 4))
+        xx, xy, xz, yy, yz, zz = body[INERTIA:]
+        trace = (xx + yy + zz) / 2.0
+        second = (trace * np.eye(3) - [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) * np.outer(d[:3], d[:3])
+        body[MASS] *= d[3] ** 2
+        body[MOMENT:INERTIA] *= d[:3] * d[3]
+        body[INERTIA:] = (np.trace(second) * np.eye(3) - second)[np.triu_indices(3)]
+    robot.rotors[:, ROTOR_INERTIA] *= generator.uniform(1.0 - part, 1.0 + part, len(robot.rotors))
+    return replace(model, packed=replace(packed, numbers=numbers), kernels=model.kernels.with_numbers(numbers))
+
+
+def load_of(arm: Arm) -> Floats:
+    """The largest share (n,) of each joint's effort limit that the motion takes, friction included."""
+    positions, velocities, accelerations = arm.points.positions, arm.points.velocities, arm.points.accelerations
+    assert velocities is not None and accelerations is not None  # the reference motion has them
+    torque = arm.model.inverse_dynamics(positions, velocities, accelerations)
+    torque += arm.model.friction_torque(positions, velocities)
+    return np.asarray((np.abs(torque) / arm.model.effort_limits).max(axis=0))
+
+
+def runs_of(arm: Arm, column: str) -> Iterator[tuple[RobotModel, ControllerSettings]]:
+    """What the controller knows, and its settings, in each run of a column."""
+    if column == OFF:
+        for seed in range(DRAWS):
+            yield off_by(arm.model, PART_OFF, np.random.default_rng(seed)), arm.settings
+    elif column == FRICTION:
+        yield arm.model, replace(arm.settings, friction_compensation=False)
+    elif column == SATURATING:
+        yield arm.model, replace(arm.settings, effort_limit_scale=(SHARE * load_of(arm).max(),))
+    else:
+        yield arm.model, arm.settings
+
+
+def track(arm: Arm, model: RobotModel, settings: ControllerSettings) -> tuple[Floats, bool]:
+    """Drive the exact plant by a controller that knows ``model``; return the error (cycles, n), and if too fast."""
+    plant = Plant(arm.model, step_size=1.0 / (RATE * STEPS), initial_positions=arm.start)
+    controller = Controller(model, settings)
+    count = round(arm.points.times[-1] * RATE) + 1
+    errors, fastest = np.empty((count, model.n)), np.zeros(model.n)
+    for cycle in range(count):
+        now, q, qd = cycle / RATE, plant.position, plant.velocity
+        controller.measure(now, now, q, qd)
+        if cycle == 0:
+            controller.update(now, now)
+            controller.follow(arm.points, now, now)
+        command = controller.update(now, now)
+        assert command is not None and command.mode is Mode.ACTIVE
+        errors[cycle] = command.desired.q - q
+        np.maximum(fastest, np.abs(qd), out=fastest)
+        plant.step(command.effort, STEPS)
+    margin = SafetySettings().velocity_limit_margin
+    return errors, bool((fastest > arm.model.velocity_limits + margin).any())
+
+
+def result(arm: Arm, law: str, column: str) -> Result:
+    """How well a law tracks in all runs of a column."""
+    runs = [track(arm, model, replace(settings, law=law)) for model, settings in runs_of(arm, column)]
+    errors, too_fast = zip(*runs, strict=True)
+    return Result(1e3 * float(np.sqrt(np.mean(np.square(errors)))), any(too_fast))
+
+
+def compare(arm: Arm, columns: Sequence[str] = COLUMNS, laws: Sequence[str] = LAWS) -> dict[str, dict[str, Result]]:
+    """Results of one arm by law and column, with a progress bar."""
+    with tqdm(total=len(laws) * len(columns), desc=arm.model.name, file=sys.stderr) as bar:
+        found: dict[str, dict[str, Result]] = {law: {} for law in laws}
+        for law in laws:
+            for column in columns:
+                found[law][column] = result(arm, law, column)
+                bar.update()
+    return found
+
+
+def table(title: str, results: Mapping[str, Mapping[str, Result]]) -> str:
+    """One robot's results as a Markdown table, a row a law."""
+    rows = [[title, *next(iter(results.values()))]]
+    rows += [[f"`{law}`", *map(str, by_column.values())] for law, by_column in results.items()]
+    return markdown_table(rows)
+
+
+def report() -> str:
+    """Everything that is compared, as Markdown."""
+    parts = [f"Command: `{COMMAND}`. RMS error over time and joints in mrad."]
+    for title in ROBOTS:
+        arm = load(title)
+        loads = load_of(arm)
+        most = int(np.argmax(loads))
+        parts.append(table(title, compare(arm)))
+        parts.append(
+            f"Torque saturating: `effort_limit_scale` {SHARE * loads[most]:.3f}. The motion takes {loads[most]:.1%} of "
+            f"the limit of `{arm.model.joint_names[most]}`, which may give {SHARE:.0%} of that."
+        )
+    return "\n\n".join(parts)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this Markdown file, too")
+    options = parser.parse_args(arguments)
+    if options.write:
+        around_part(options.write, PART)  # before the run: it takes a while
+    text = report()
+    print(text)
+    if options.write:
+        replace_part(options.write, PART, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""The bare echo that the controller is compared with: the least that answers joint_states with the same messages.
+
+``python -m benchmarks.ros_echo --ros-args -p efforts_only:=true`` leaves out ~/command_states.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from robot_dynamics_ros.interruption import leave
+from robot_dynamics_ros.nodes.spinning import Program, run
+
+JOINTS = 7
+
+
+class EchoNode(Program, Node):
+    """Answers each joint_states with constant numbers, in messages that are made once."""
+
+    def __init__(self) -> None:
+        super().__init__("echo_node")
+        reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+        best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+        numbers = array("d", [1.0] * JOINTS)
+        self._effort = Float64MultiArray(data=numbers)
+        self._state = JointState(
+            name=[f"panda_joint{i}" for i in range(1, JOINTS + 1)], position=numbers, velocity=numbers, effort=numbers
+        )
+        self._efforts = self.create_publisher(Float64MultiArray, "effort_commands", reliable)
+        self.declare_parameter("efforts_only", False)
+        only = self.get_parameter("efforts_only").value
+        self._states = None if only else self.create_publisher(JointState, "~/command_states", QoSProfile(depth=10))
+        self.create_subscription(JointState, "joint_states", self._answer, best_effort)
+
+    def _answer(self, message: JointState) -> None:
+        self._efforts.publish(self._effort)
+        if self._states is not None:
+            self._state.header.stamp = message.header.stamp
+            self._states.publish(self._state)
+
+
+if __name__ == "__main__":
+    leave(run(EchoNode))

@@ -1,0 +1,190 @@
+"""The side of the loop that measures: sends joint_states at 1 kHz and takes the efforts that answer them."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]
+from rclpy.executors import Executor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from benchmarks.robots import Floats
+from robot_dynamics_ros.nodes.messages import joint_state, stamp
+
+PERIOD_NS = 1_000_000
+BEHIND = 10  # ticks in a row with an answer outstanding, after which the plant waits for it
+PATIENCE = 100  # ticks that it waits
+IDLE_TICKS = 100  # between two states for those whose turn it is not
+
+
+class Turn(NamedTuple):
+    """Round trips in seconds, in the order of the answers; cycles, and those without an answer in their period."""
+
+    trips: Floats
+    cycles: int
+    unanswered: int
+
+
+class RoundTrips:
+    """Which answer belongs to which state. Times are nanoseconds of one clock.
+
+    An effort command says nothing about the state that it answers. But answers come in the order of the states, one
+    for each, so that an answer belongs to the oldest state that has none yet. That tells a late answer from an early
+    one, and costs nothing on either side. After a loss an answer stays outstanding: BEHIND ticks later nothing is sent
+    any more until all answers are there, PATIENCE ticks later they are lost. Each of these ticks is a cycle without
+    an answer.
+    """
+
+    def __init__(self) -> None:
+        self._pending: deque[int] = deque()  # when the states without an answer were sent
+        self._behind = 0
+        self.start_counting()
+
+    def start_counting(self) -> None:
+        """Forget what was measured so far, not what is outstanding."""
+        self._trips = array("q")
+        self._cycles = self._unsent = self._lost = 0
+
+    @property
+    def outstanding(self) -> bool:
+        """Whether an answer is to come."""
+        return bool(self._pending)
+
+    def tick(self) -> bool:
+        """Begin a cycle; return whether its state is to be sent."""
+        self._cycles += 1
+        self._behind = self._behind + 1 if self._pending else 0
+        if self._behind > BEHIND + PATIENCE:
+            self.give_up()
+        if self._behind > BEHIND:
+            self._unsent += 1
+        return self._behind <= BEHIND
+
+    def send(self, now: int) -> None:
+        """Note that the state leaves."""
+        self._pending.append(now)
+
+    def answer(self, now: int) -> None:
+        """Note an answer."""
+        if self._pending:
+            self._trips.append(now - self._pending.popleft())
+
+    def give_up(self) -> None:
+        """Count as lost what is outstanding."""
+        self._lost += len(self._pending)
+        self._pending.clear()
+        self._behind = 0
+
+    def result(self) -> Turn:
+        """What was measured since ``start_counting``."""
+        trips = np.array(self._trips, dtype=np.float64)
+        late = int(np.count_nonzero(trips > PERIOD_NS))
+        return Turn(1e-9 * trips, self._cycles, late + self._lost + self._unsent)
+
+
+class PlantEcho:
+    """Sends one standing state of the arm on ``/<kind>/joint_states``, to each kind of node in its turn.
+
+    An answer is a message on ``/<kind>/effort_commands``. Kinds whose turn it is not get ten states a second, right
+    after an answer has come: a controller without feedback would, rightly, go over to a fault.
+
+    Attributes
+    ----------
+    heard
+        The kinds that have answered.
+    commands
+        The last message on ``/<kind>/command_states`` of each kind that publishes it.
+    """
+
+    def __init__(
+        self, node: Node, executor: Executor, kinds: Sequence[str], names: Sequence[str], q: Floats, effort: Floats
+    ) -> None:
+        """The states say that the joints ``names`` stand at ``q`` (n,) under ``effort`` (n,)."""
+        self._executor = executor
+        self._state = joint_state(stamp(0), names, q, np.zeros(len(names)), effort)
+        self._publishers = {
+            kind: node.create_publisher(JointState, f"/{kind}/joint_states", QoSProfile(depth=10)) for kind in kinds
+        }
+        self.heard: set[str] = set()
+        self.commands: dict[str, JointState] = {}
+        self._trips = RoundTrips()
+        self._kind: str | None = None
+        self._sending = self._idle_due = False
+        self._ticks = 0
+        # Deep enough that whatever delays this process loses no answer.
+        answers = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+        for kind in kinds:
+            self._listen(node, kind, answers)
+        node.create_timer(1e-9 * PERIOD_NS, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _listen(self, node: Node, kind: str, qos: QoSProfile) -> None:
+        def receive_efforts(message: Float64MultiArray) -> None:
+            self._receive(kind)
+
+        def receive_command(message: JointState) -> None:
+            self.commands[kind] = message
+
+        node.create_subscription(Float64MultiArray, f"/{kind}/effort_commands", receive_efforts, qos)
+        node.create_subscription(JointState, f"/{kind}/command_states", receive_command, qos)
+
+    def spin(self, seconds: float) -> None:
+        """Let the loop run for a while."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0.0:
+            self._executor.spin_once(timeout_sec=left)
+
+    def begin(self, kind: str) -> None:
+        """Give this kind its turn."""
+        self._kind, self._sending = kind, True
+
+    def start_counting(self) -> None:
+        """Forget what was measured so far."""
+        self._trips.start_counting()
+
+    def end(self) -> Turn:
+        """End the turn, wait for the last answers, return what was measured."""
+        self._sending = False
+        end = time.monotonic() + 1e-9 * PERIOD_NS * PATIENCE
+        while self._trips.outstanding and time.monotonic() < end:
+            self.spin(1e-9 * PERIOD_NS)
+        self._trips.give_up()
+        self._kind = None
+        return self._trips.result()
+
+    def _receive(self, kind: str) -> None:
+        now = time.perf_counter_ns()
+        self.heard.add(kind)
+        if kind == self._kind:
+            self._trips.answer(now)
+            if self._idle_due:
+                self._send_to_idle()
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        self._idle_due |= self._ticks % IDLE_TICKS == 0
+        if self._kind is None:
+            if self._idle_due:
+                self._send_to_idle()
+        elif self._sending and self._trips.tick():
+            self._date()
+            self._trips.send(time.perf_counter_ns())
+            self._publishers[self._kind].publish(self._state)
+
+    def _send_to_idle(self) -> None:
+        self._idle_due = False
+        self._date()
+        for kind, publisher in self._publishers.items():
+            if kind != self._kind:
+                publisher.publish(self._state)
+
+    def _date(self) -> None:
+        at = self._state.header.stamp
+        at.sec, at.nanosec = divmod(time.time_ns(), 1_000_000_000)

@@ -1,0 +1,54 @@
+"""The nodes that answer the plant, as processes, and what they take of the processor (Linux)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from robot_dynamics_ros.cli.processes import NodeProcess
+
+_PRIVATE = ("command_states", "joint_trajectory")
+
+
+class AnsweringNode(NodeProcess):
+    """A node as a process in the namespace ``/<kind>``, where its private topics are, too."""
+
+    def __init__(self, kind: str, folder: Path, module: str, parameters: Mapping[str, object]) -> None:
+        """Start ``python -m module``; its parameters and its log are files in ``folder``."""
+        self.name = kind
+        self.log = folder / f"{kind}.log"
+        self._log_file = self.log.open("w", encoding="utf-8")
+        file = folder / f"{kind}.yaml"
+        file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
+        remaps = (f"__ns:=/{kind}", *(f"~/{topic}:={topic}" for topic in _PRIVATE))
+        arguments = [word for remap in remaps for word in ("-r", remap)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", module, "--ros-args", *arguments, "--params-file", str(file)],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log_file,
+            stderr=self._log_file,
+            start_new_session=True,
+            text=True,
+        )
+
+    def busy_seconds(self) -> float:
+        """Processor time of the process so far."""
+        words = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return _seconds(words[11:13])
+
+
+def busy_seconds() -> float:
+    """Processor time that the whole machine was busy so far, and what its host kept from it."""
+    user, nice, system, _, _, interrupts, soft_interrupts, stolen = (
+        Path("/proc/stat").read_text(encoding="ascii").split()[1:9]
+    )
+    return _seconds([user, nice, system, interrupts, soft_interrupts, stolen])
+
+
+def _seconds(ticks: list[str]) -> float:
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,113 @@
+"""The loop's round trips as a Markdown table, beside what they are meant to be."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rclpy.utilities import get_rmw_implementation_identifier
+
+from benchmarks.document import markdown_table
+from benchmarks.robots import Floats
+from benchmarks.ros_plant import Turn
+
+CONTROLLER, ECHO, LEAN = "controller", "echo", "lean_echo"
+TITLES = {CONTROLLER: "controller", ECHO: "bare echo", LEAN: "bare echo of effort_commands only"}
+
+MEDIAN, MEDIAN_AIM, P99, UNANSWERED = 1.25, 1.1, 1.5, 0.005
+"""What the controller must keep to: ratios to the bare echo, and a share of the cycles."""
+
+
+class Measured(NamedTuple):
+    """One turn of a node; how much of a core the node and the plant took."""
+
+    turn: Turn
+    node_share: float
+    plant_share: float
+
+
+Runs = Mapping[str, Sequence[Measured]]
+"""The turns of each kind of node, in their order."""
+
+
+def trips(turns: Sequence[Measured]) -> Floats:
+    """All round trips of a node, s."""
+    return np.concatenate([one.turn.trips for one in turns])
+
+
+def unanswered(turns: Sequence[Measured]) -> float:
+    """Share of the cycles that had no answer before the next one began."""
+    return sum(one.turn.unanswered for one in turns) / sum(one.turn.cycles for one in turns)
+
+
+def ratio(runs: Runs, of: str, to: str, percentile: float) -> float:
+    """Ratio of a percentile of all round trips of two nodes."""
+    high, low = (np.percentile(trips(runs[kind]), percentile) for kind in (of, to))
+    return float(high / low)
+
+
+def missed(runs: Runs) -> str:
+    """One sentence on what the controller misses."""
+    median, p99 = (ratio(runs, CONTROLLER, ECHO, percentile) for percentile in (50, 99))
+    share = unanswered(runs[CONTROLLER])
+    found = [
+        text
+        for text, wrong in (
+            (f"median {median:.2f} times the bare echo's, must be {MEDIAN:g}", median > MEDIAN),
+            (f"99th percentile {p99:.2f} times the bare echo's, must be {P99:g}", p99 > P99),
+            (f"{share:.2%} of the cycles unanswered, must be {UNANSWERED:.1%}", share > UNANSWERED),
+        )
+        if wrong
+    ]
+    return f"Missed: {'; '.join(found)}." if found else "The controller is within all that it must keep to."
+
+
+def loop_table(runs: Runs) -> str:
+    """One row a node, then the controller's ratios to each echo and what they must be and aim at."""
+    rows = [["", "median, us", "99 %, us", "longest, us", "unanswered", "node, core", "plant, core"]]
+    for kind, turns in runs.items():
+        microseconds = 1e6 * trips(turns)
+        shares = (float(np.mean([getattr(one, side) for one in turns])) for side in ("node_share", "plant_share"))
+        numbers = [*np.percentile(microseconds, [50, 99]), microseconds.max()]
+        rows.append(
+            [
+                TITLES[kind],
+                *(f"{number:.0f}" for number in numbers),
+                f"{unanswered(turns):.2%}",
+                *(f"{share:.0%}" for share in shares),
+            ]
+        )
+    for echo in (ECHO, LEAN):
+        each = [
+            np.median(controller.turn.trips) / np.median(other.turn.trips)
+            for controller, other in zip(runs[CONTROLLER], runs[echo], strict=True)
+        ]
+        low, high = np.percentile(each, [25, 75])
+        median, p99 = (ratio(runs, CONTROLLER, echo, percentile) for percentile in (50, 99))
+        rows.append(
+            [
+                f"controller to {TITLES[echo]}",
+                f"**{median:.2f}** ({low:.2f} to {high:.2f})",
+                f"**{p99:.2f}**",
+                "",
+                "",
+                "",
+                "",
+            ]
+        )
+    rows.append(["must, aim", f"{MEDIAN:g}, {MEDIAN_AIM:g}", f"{P99:g}", "", f"{UNANSWERED:.1%}", "", ""])
+    return markdown_table(rows)
+
+
+def machine() -> str:
+    """The machine and what ROS it has, in one line."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return (
+        f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}, "
+        f"{get_rmw_implementation_identifier()}, numpy {np.__version__}"
+    )

@@ -1,0 +1,190 @@
+"""Measures what taking in a trajectory costs a controller: from the message's bytes to its copy with effort.
+
+``python -m benchmarks.trajectories`` prints the table of docs/control.md, ``--write docs/control.md`` puts it there.
+Before anything is timed, the bytes must say the same as rclpy's message objects.
+"""
+
+from __future__ import annotations
+
+import argparse
+from array import array
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.utilities import get_rmw_implementation_identifier
+from tqdm import tqdm
+from trajectory_msgs.msg import JointTrajectory
+
+from benchmarks.document import around_part, markdown_table, replace_part
+from benchmarks.robots import Floats
+from benchmarks.tables import machine
+from benchmarks.timing import Timed, available_cores, bound_to, interleaved
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.reference import point_to_point
+from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
+from robot_dynamics_ros.control.trajectory_effort import trajectory_effort
+from robot_dynamics_ros.nodes.messages import trajectory_message, trajectory_points
+from robot_dynamics_ros.nodes.trajectory_cdr import read_trajectory, with_effort
+
+COMMAND = "python -m benchmarks.trajectories"
+PART = "make bench-trajectories"
+ROOT = Path(__file__).resolve().parents[1]
+
+POINTS = (1, 50, 200, 1000, 10_000)
+GIVEN = ("positions", "velocities", "accelerations")
+ROUNDS = 15
+BLOCK, BLOCK_POINTS = 20, 1000  # calls in a turn: so many, less where they would make up more points
+CYCLE = 2e-3  # seconds, at 500 Hz
+CYCLE_POINTS = 200
+SMOOTHING = 0.01
+
+RCLPY_READ, RCLPY_WRITE = "rclpy: read", "rclpy: write"
+READ, FROM_POINTS, EFFORT, WRITE = "read_trajectory", "Trajectory.from_points", "trajectory_effort", "with_effort"
+TOGETHER = "these four"
+STEPS = (RCLPY_READ, RCLPY_WRITE, READ, FROM_POINTS, EFFORT, WRITE, TOGETHER)
+
+Times = Mapping[tuple[int, str], Mapping[str, Floats]]
+"""Seconds a call in each round: number of points and their last field, step."""
+
+
+class Controller(NamedTuple):
+    """What a node does with a message, for a robot at rest somewhere."""
+
+    model: RobotModel
+    start: Floats
+
+    def follow(self, points: TrajectoryPoints) -> Trajectory:
+        """Interpolate the points from where the robot is."""
+        return Trajectory.from_points(points, self.model.joint_names, 0.0, (self.start, None, None))
+
+    def effort(self, trajectory: Trajectory, points: TrajectoryPoints) -> Floats:
+        """Effort at the points, friction included."""
+        return trajectory_effort(self.model, trajectory, points.joint_names, SMOOTHING)
+
+    def take_in(self, data: bytes) -> bytes:
+        """All of it: from bytes to bytes."""
+        _, points = read_trajectory(data)
+        return with_effort(data, self.effort(self.follow(points), points))
+
+
+def load() -> Controller:
+    """The shipped Panda, with Coulomb friction; compiles what is not cached."""
+    model = RobotModel.from_urdf_file(
+        ROOT / "urdf" / "panda.urdf", dynamics=ROOT / "config" / "panda_coulomb.dynamics.yaml"
+    )
+    return Controller(model, 0.5 * (model.position_lower + model.position_upper))
+
+
+def message(controller: Controller, count: int, last: str) -> JointTrajectory:
+    """A minimum-jerk motion of ``count`` points, 0.01 s apart, with the fields up to ``last``."""
+    goal = controller.start + 0.2
+    whole = point_to_point(controller.model.joint_names, controller.start, goal, 0.01 * count, 100.0)
+    fields = [getattr(whole, field)[1:] for field in GIVEN[: GIVEN.index(last) + 1]]
+    made = trajectory_message(TrajectoryPoints(whole.joint_names, whole.times[1:], *fields))
+    assert len(made.points) == count
+    return made
+
+
+def read_by_rclpy(data: bytes) -> TrajectoryPoints:
+    """From bytes to message objects to arrays."""
+    return trajectory_points(deserialize_message(data, JointTrajectory))
+
+
+def write_by_rclpy(made: JointTrajectory, effort: Floats) -> bytes:
+    """Effort into message objects, and these into bytes."""
+    for point, row in zip(made.points, effort, strict=True):
+        point.effort = array("d", row.tobytes())
+    return bytes(serialize_message(made))
+
+
+def steps(controller: Controller, count: int, last: str) -> dict[str, Timed]:
+    """Each step and its arguments, for one message.
+
+    Leaves the program where the bytes that we read and write say something else than rclpy's objects.
+    """
+    made = message(controller, count, last)
+    data = bytes(serialize_message(made))
+    _, points = read_trajectory(data)
+    trajectory = controller.follow(points)
+    effort = controller.effort(trajectory, points)
+    expected = read_by_rclpy(data)
+    same = all(
+        np.array_equal(getattr(points, field), getattr(expected, field)) for field in ("times", *GIVEN, "effort")
+    )
+    by_rclpy = deserialize_message(write_by_rclpy(deserialize_message(data, JointTrajectory), effort), JointTrajectory)
+    if not same or deserialize_message(controller.take_in(data), JointTrajectory) != by_rclpy:
+        raise SystemExit(
+            f"{count} points up to {last}: our bytes say something else than rclpy's objects; nothing is timed. "
+            "Cure: find who is wrong"
+        )
+    return {
+        RCLPY_READ: Timed(read_by_rclpy, [(data,)]),
+        RCLPY_WRITE: Timed(write_by_rclpy, [(made, effort)]),
+        READ: Timed(read_trajectory, [(data,)]),
+        FROM_POINTS: Timed(controller.follow, [(points,)]),
+        EFFORT: Timed(controller.effort, [(trajectory, points)]),
+        WRITE: Timed(with_effort, [(data, effort)]),
+        TOGETHER: Timed(controller.take_in, [(data,)]),
+    }
+
+
+def run() -> Times:
+    """Compare, then measure, one kind of message after the other, on one core; a bar says how far it is."""
+    times: dict[tuple[int, str], Mapping[str, Floats]] = {}
+    with bound_to(available_cores(1)), tqdm(total=len(POINTS) * len(GIVEN), leave=False) as bar:
+        bar.set_description("compiling what is not cached")
+        controller = load()
+        for count in POINTS:
+            for last in GIVEN:
+                timed = steps(controller, count, last)
+                bar.set_description(f"{count} points up to {last}")
+                times[count, last] = interleaved(timed, ROUNDS, max(1, min(BLOCK, BLOCK_POINTS // count)))
+                bar.update()
+    return times
+
+
+def table(times: Times) -> str:
+    """Median times in milliseconds, a column for each step."""
+    rows = [["points", "given up to", *STEPS]]
+    for (count, last), by_step in times.items():
+        cells = [f"{1e3 * float(np.median(by_step[step])):.3g}" for step in STEPS]
+        rows.append([f"{count:,}", last, *cells[:-1], f"**{cells[-1]}**"])
+    return markdown_table(rows)
+
+
+def slowest(times: Times) -> float:
+    """Seconds that the slowest kind of message with CYCLE_POINTS takes, all steps together."""
+    return max(float(np.median(times[CYCLE_POINTS, last][TOGETHER])) for last in GIVEN)
+
+
+def report(times: Times) -> str:
+    """Everything that ``run`` measured, as Markdown."""
+    longest = slowest(times)
+    return f"""\
+Machine: {machine()}, {get_rmw_implementation_identifier()}. Command: `{COMMAND}`.
+
+Medians of {ROUNDS} rounds in which the steps take turns, on one core, in milliseconds; the shipped Panda with friction.
+{CYCLE_POINTS} points take up to {1e3 * longest:.2g} ms: {100 * longest / CYCLE:.0f} % of a cycle at {1 / CYCLE:.0f} Hz.
+
+{table(times)}
+"""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this Markdown file, too")
+    options = parser.parse_args(arguments)
+    if options.write:
+        around_part(options.write, PART)
+    text = report(run())
+    print(text)
+    if options.write:
+        replace_part(options.write, PART, text)
+
+
+if __name__ == "__main__":
+    main()
