@@ -15,7 +15,7 @@ from robot_dynamics_ros.kernels.composite_body import composite_body
 from robot_dynamics_ros.kernels.energy import potential_energy, quadratic_form
 from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
 from robot_dynamics_ros.kernels.friction import friction
-from robot_dynamics_ros.kernels.layout import LOAD, WORK_SIZE, Robot, coordinate_count, unpack
+from robot_dynamics_ros.kernels.layout import FRICTION_SIZE, LOAD, WORK_SIZE, Robot, coordinate_count, unpack
 from robot_dynamics_ros.kernels.regressor import regressor
 from robot_dynamics_ros.kernels.types import Floats, Ints
 
@@ -86,6 +86,20 @@ def inverse_dynamics_derivatives(
     bodies = robot.bodies.shape[0]
     world, spatial = np.empty((bodies, 12)), np.empty((bodies, derivatives.SPATIAL_SIZE))
     derivatives.differentiate(robot, q, qd, qdd, make_work(robot), world, spatial, dq, dqd)
+    return OK
+
+
+@kernel
+def friction_torque(
+    structure: Ints, numbers: Floats, joints: Floats, fade: Floats, q: Floats, qd: Floats, tau: Floats
+) -> int:
+    """Friction torque of one state, which fades out below the rate ``fade`` (1,); ``joints`` is flat."""
+    n = coordinate_count(structure)
+    if fade.shape[0] != 1 or q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n:
+        return WRONG_SHAPE
+    robot = unpack(structure, numbers)
+    table = joints.reshape((joints.shape[0] // FRICTION_SIZE, FRICTION_SIZE))
+    friction(robot, table, fade[0], q, qd, make_work(robot), tau)
     return OK
 
 
@@ -190,12 +204,14 @@ def regressor_batch(
 
 
 @batch_kernel
-def friction_batch(structure: Ints, numbers: Floats, joints: Floats, q: Floats, qd: Floats, tau: Floats) -> int:
-    """Friction torques."""
+def friction_batch(
+    structure: Ints, numbers: Floats, joints: Floats, fade: float, q: Floats, qd: Floats, tau: Floats
+) -> int:
+    """Friction torques, which fade out below the rate ``fade``."""
     robot = unpack(structure, numbers)
     work = make_work(robot)
     for k in range(q.shape[0]):
-        friction(robot, joints, q[k], qd[k], work, tau[k])
+        friction(robot, joints, fade, q[k], qd[k], work, tau[k])
     return OK
 
 

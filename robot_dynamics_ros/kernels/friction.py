@@ -75,12 +75,24 @@ def dry_friction(joint: Floats, position: float, rate: float) -> float:
 
 
 @kernel
-def friction(robot: Robot, joints: Floats, q: Floats, qd: Floats, work: Floats, tau: Floats) -> None:
-    """Write the torque (n,) that friction takes to ``tau``; ``joints`` has a line for each body's joint."""
+def faded_friction(joint: Floats, position: float, rate: float, fade: float) -> float:
+    """The friction of a joint, in proportion to its rate where that is below ``fade``: then it has no step."""
+    speed, share = abs(rate), 1.0
+    if speed < fade:
+        share = speed / fade
+        rate = math.copysign(fade, rate)
+    return share * (smooth_friction(joint, rate) + dry_friction(joint, position, rate))
+
+
+@kernel
+def friction(robot: Robot, joints: Floats, fade: float, q: Floats, qd: Floats, work: Floats, tau: Floats) -> None:
+    """Write the torque (n,) that friction takes to ``tau``; ``joints`` has a line for each body's joint.
+
+    It fades out below the rate ``fade`` (rad/s or m/s).
+    """
     expand(robot, q, work, JOINT_POSITION)
     expand(robot, qd, work, JOINT_RATE)
     clear(work, JOINT_TORQUE)  # rotors have none of their own
     for i in range(joints.shape[0]):
-        position, rate = work[i, JOINT_POSITION], work[i, JOINT_RATE]
-        work[i, JOINT_TORQUE] = smooth_friction(joints[i], rate) + dry_friction(joints[i], position, rate)
+        work[i, JOINT_TORQUE] = faded_friction(joints[i], work[i, JOINT_POSITION], work[i, JOINT_RATE], fade)
     project(robot, work, JOINT_TORQUE, tau)

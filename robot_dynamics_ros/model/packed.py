@@ -1,4 +1,4 @@
-"""The robot as kernels take it, together with names, limits and friction; and the same with another payload."""
+"""The robot as kernels take it, with names, limits and friction; and the same with another payload or no gravity."""
 
 from __future__ import annotations
 
@@ -113,6 +113,13 @@ def with_payload(packed: PackedModel, link: str, inertial: Inertial) -> PackedMo
     if not np.isfinite(numbers).all():
         raise RobotModelError(f'payload on link "{link}": its inertia is too large for a number. Cure: check the units')
     return replace(packed, numbers=numbers, payload=(link, inertial), massless_ends=massless(robot, packed.joint_names))
+
+
+def without_gravity(packed: PackedModel) -> PackedModel:
+    """Return the same robot where nothing has weight; only numbers differ."""
+    numbers = packed.numbers.copy()
+    _unpack(packed.structure, numbers).gravity[:] = 0.0
+    return replace(packed, numbers=numbers)
 
 
 def own_mass(robot: Robot) -> Array:

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels import entries
 from robot_dynamics_ros.kernels.compilation import mark_compiled
+from robot_dynamics_ros.kernels.direct_calls import direct_call
 from robot_dynamics_ros.kernels.entries import SINGULAR
-from robot_dynamics_ros.kernels.general import GeneralKernels, Kernel
+from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.model.arguments import common_shape, numbers, wrenches_on_bodies
@@ -23,7 +24,7 @@ from robot_dynamics_ros.model.assembly import assemble
 from robot_dynamics_ros.model.batches import spread_over
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, read_dynamics_file
 from robot_dynamics_ros.model.inertia import payload_inertial
-from robot_dynamics_ros.model.packed import PackedModel, with_payload
+from robot_dynamics_ros.model.packed import PackedModel, with_payload, without_gravity
 from robot_dynamics_ros.model.urdf import parse_urdf
 
 Wrenches = Mapping[str, ArrayLike]
@@ -133,6 +134,14 @@ class RobotModel:
         """
         packed = with_payload(self.packed, link, payload_inertial(mass, com, inertia))
         return dataclasses.replace(self, packed=packed, kernels=self.kernels.with_numbers(packed.numbers))
+
+    def without_gravity(self) -> RobotModel:
+        """Return this model, its payload included, where nothing has weight: ``gravity`` is zero.
+
+        Nothing is recompiled, but kernels made by ``customised`` have gravity built in: they are made anew.
+        """
+        packed = without_gravity(self.packed)
+        return dataclasses.replace(self, packed=packed, kernels=type(self.kernels)(packed.structure, packed.numbers))
 
     def customised(self) -> RobotModel:
         """Return this model with kernels that are generated and compiled for this robot: Craig 6.13.
@@ -289,12 +298,24 @@ class RobotModel:
         """
         return 0.5 * self.inverse_dynamics_derivatives(q, qd, self._zeros)[1]
 
-    def friction_torque(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+    def friction_torque(self, q: ArrayLike, qd: ArrayLike, smoothing_velocity: float = 0.0) -> Floats:
         """Torque (..., n) that friction takes; the motor gives inverse_dynamics + friction_torque.
 
-        At rest Coulomb friction is whatever holds the joint: 0 here. Craig (6.110)-(6.114).
+        At rest Coulomb friction is whatever holds the joint: 0 here. Joints slower than ``smoothing_velocity``
+        (rad/s or m/s) have that speed's friction in proportion to their own: what is to be added along a desired
+        motion, since a reversal would else be a step of twice the Coulomb torque. Craig (6.110)-(6.114).
         """
-        return self._run(self._tied(entries.friction_batch, self.packed.friction), (self.n,), q=q, qd=qd)
+        tau = np.empty(self.n)
+        if self._friction(np.array((smoothing_velocity,)), q, qd, tau) is tau:
+            return tau
+        batch = self._tied(entries.friction_batch, self.packed.friction, float(smoothing_velocity))
+        return self._run(batch, (self.n,), q=q, qd=qd)
+
+    @cached_property
+    def _friction(self) -> Call:
+        """(smoothing velocity (1,), q, qd, tau (n,)), as those of GeneralKernels."""
+        fixed = (self.packed.structure, self.packed.numbers, self.packed.friction.ravel())
+        return direct_call(entries.friction_torque, fixed, (1, 1, 1, 1))
 
     def joint_reactions(
         self,
@@ -356,7 +377,9 @@ class RobotModel:
         self.inverse_dynamics(rest, rest, rest)
         self.gravity_torque(rest)
         self.mass_matrix(rest)
+        self.coriolis_matrix(rest, rest)
         self.friction_torque(rest, rest)
+        self.jacobian(rest, self.link_names[-1])
         if not self.packed.massless_ends:
             self.forward_dynamics(rest, rest, rest)
             mark_compiled("model")
