@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.control.gains import Gains, UserGains
+from robot_dynamics_ros.control.gains import Gains
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.per_joint import per_joint, per_joint_limit
 from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.user_gains import UserGains
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.model import RobotModel
 

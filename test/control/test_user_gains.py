@@ -7,8 +7,8 @@ import pytest
 from comparing import assert_close
 
 from robot_dynamics_ros import RobotDynamicsError
-from robot_dynamics_ros.control.gains import UserGains
 from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.user_gains import UserGains
 
 NAMES = ("shoulder", "elbow")
 INERTIA = np.array([2.0, 0.1])
