@@ -18,6 +18,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import ExecutableInPackage
 
 from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
 
 PACKAGE = "robot_dynamics_ros"
@@ -31,7 +32,10 @@ def generate_launch_description() -> LaunchDescription:
                 "robot", default_value="panda", choices=robot_names(), description="The arm, as in urdf/<robot>.urdf."
             ),
             DeclareLaunchArgument(
-                "law", default_value="computed_torque", choices=list(LAWS), description="The control law."
+                "law",
+                default_value="computed_torque",
+                choices=list(LAWS),
+                description="The control law. gravity_compensation follows no trajectory: use_trajectory:=false.",
             ),
             DeclareLaunchArgument(
                 "rate",
@@ -60,6 +64,9 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def _nodes(context: LaunchContext) -> list[Node]:
+    law = LaunchConfiguration("law").perform(context)
+    if not LAWS[law].follows and LaunchConfiguration("use_trajectory").perform(context) == "true":
+        raise RobotDynamicsError(f"law:={law} follows no trajectory. Cure: add use_trajectory:=false")
     robot = LaunchConfiguration("robot").perform(context)
     settings = str(find_resource("config", f"{robot}.yaml"))
     description = {
@@ -78,7 +85,8 @@ def _nodes(context: LaunchContext) -> list[Node]:
         Node(
             **_program(context, "computed_torque_node"),
             namespace=namespace,
-            parameters=[settings, description, {"law": LaunchConfiguration("law")}],
+            # The plant pauses where the machine is busy, as it is when all this starts. A real robot keeps the default.
+            parameters=[settings, description, {"law": LaunchConfiguration("law"), "state_timeout": 1.0}],
             output="screen",
             on_exit=Shutdown(),
         ),

@@ -58,6 +58,11 @@ class NodeProcess:
                 f"{self.name} ended with exit code {code}. Its last words ({self.log}):\n{self.tail()}"
             )
 
+    def errors(self) -> list[str]:
+        """Return the errors that the node has logged until now."""
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return [line for line in lines if line.startswith(("[ERROR]", "[FATAL]"))]
+
     def tail(self) -> str:
         """Return the last lines of the log."""
         return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-8:])

@@ -25,6 +25,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
@@ -38,6 +39,7 @@ URDF = (ROOT / "urdf" / "planar_2r.urdf").read_text(encoding="utf-8")
 PLANAR = {
     "robot_description": URDF,
     "dynamics_file": str(ROOT / "config" / "planar_2r_tsai.dynamics.yaml"),
+    "state_timeout": float("inf"),  # a test is no robot that never pauses
 }
 JOINTS = ("joint1", "joint2")
 #: The numbers in the header of urdf/planar_2r.urdf.
@@ -194,10 +196,17 @@ class Graph:
         return bool(self.call(ChangeState, f"{node}/change_state", request, patience=PATIENCE).success)
 
     def set_parameters(self, node: str, values: dict[str, Any]) -> None:
+        reasons = self.try_parameters(node, values)
+        assert not any(reasons.values()), reasons
+
+    def try_parameters(self, node: str, values: dict[str, Any]) -> dict[str, str]:
+        """Set each of these parameters by itself; return why it was refused, or nothing."""
         request = SetParameters.Request()
         request.parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
         results = self.call(SetParameters, f"{node}/set_parameters", request).results
-        assert all(result.successful for result in results), results
+        for result in results:
+            assert result.successful != bool(result.reason), result
+        return {name: result.reason for name, result in zip(values, results, strict=True)}
 
     def describe(self, urdf: str) -> None:
         """Publish on the latched topic robot_description."""
@@ -214,7 +223,7 @@ class Driver:
         self.joints = tuple(joints)
         self.now = 1_700_000_000_000_000_000  # a date, as drivers send it
         self._states = graph.publisher(JointState, f"{namespace}/joint_states", qos)
-        node = f"{namespace}/computed_torque_node"
+        self._node = node = f"{namespace}/computed_torque_node"
         self._trajectories = graph.publisher(JointTrajectory, f"{node}/joint_trajectory")
         self.efforts = graph.collect(Float64MultiArray, f"{namespace}/effort_commands")
         self.answers = graph.collect(JointState, f"{node}/command_states")
@@ -254,6 +263,10 @@ class Driver:
     def send_trajectory(self, message: JointTrajectory) -> None:
         self.graph.wait(lambda: self._trajectories.get_subscription_count() > 0, "the controller to listen")
         self._trajectories.publish(message)
+
+    def clear_fault(self) -> Any:
+        """Say that the arm may move again; return what the controller says to that."""
+        return self.graph.call(Trigger, f"{self._node}/clear_fault", Trigger.Request())
 
     def assert_finite(self) -> None:
         for message in self.efforts:

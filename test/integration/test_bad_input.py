@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from integration.ros import JOINTS, PLANAR, URDF, Driver, Graph, Log, gravity
+from integration.ros import JOINTS, PLANAR, TSAI, URDF, Driver, Graph, Log, gravity
 from lifecycle_msgs.msg import Transition
+from oracles.tsai_planar_2r import torque
+from rcl_interfaces.srv import GetParameters
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
-from robot_dynamics_ros.nodes.messages import trajectory_message
+from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
 
 Q = (-0.6, 0.9)
 THROTTLE = 1.1  # errors that may come at every cycle are said once a second
@@ -47,41 +49,112 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
         driver.assert_finite()
 
 
+def _log(driver: Driver) -> Log:
+    return Log(driver.graph.processes.members[0].log)
+
+
 def _state(**changes: Any) -> JointState:
     fields = {"name": list(JOINTS), "position": [0.1, 0.2], "velocity": [0.0, 0.0], **changes}
     return JointState(**fields)
 
 
+def _send_next(driver: Driver, state: JointState) -> None:
+    """Send a state with the stamp that is due."""
+    driver.now += 10_000_000
+    state.header.stamp = stamp(driver.now)
+    driver.send(state)
+
+
+def _carries(driver: Driver, q: tuple[float, float]) -> None:
+    """The last answer, and the command, carry the arm at rest there: Tsai (9.117)-(9.118)."""
+    answer = driver.answers[-1]
+    assert (tuple(answer.position), tuple(answer.velocity)) == (q, (0.0, 0.0))
+    np.testing.assert_allclose(answer.effort, gravity(q), rtol=0, atol=1e-9)
+    assert answer.effort == driver.efforts[-1].data
+
+
+def _clear_fault(driver: Driver, log: Log) -> None:
+    """Every check passes for a while, and somebody says that the arm may move again."""
+    driver.ask(Q)
+    driver.ask(Q, dt=0.5)
+    driver.graph.await_log(log, "hold -> fault")
+    known = log.errors
+    assert driver.clear_fault().success
+    driver.graph.await_log(log, "fault -> active")
+    driver.ask(Q)
+    _carries(driver, Q)
+    assert log.errors == known
+
+
 BAD_STATES = {
     "nan": (_state(position=[0.1, np.nan]), ("joint_states", "position", "joint2", "finite")),
     "infinite": (_state(velocity=[np.inf, 0.0]), ("joint_states", "velocity", "joint1", "finite")),
-    "no velocity": (_state(velocity=[]), ("joint_states", "0 numbers in velocity", "2 names")),
+    "no position": (_state(position=[]), ("joint_states", "no position")),
     "too many": (_state(position=[0.1, 0.2, 0.3]), ("joint_states", "3 numbers in position", "2 names")),
     "too few": (_state(name=[*JOINTS, "gripper"]), ("joint_states", "2 numbers in position", "3 names")),
-    "missing joint": (_state(name=["joint1", "gripper"]), ("joint_states", "joint2", "missing")),
-    "huge": (_state(velocity=[1e200, -1e200]), ("joint1", "torque")),
+    "huge": (_state(velocity=[1e200, -1e200]), ("joint_states", "velocity", "joint1", "1e+200")),
 }
 
 
 @pytest.mark.parametrize("case", BAD_STATES)
 def test_joint_states(case: str, driver: Driver) -> None:
+    """A state that cannot be is answered by what carries the arm where it last was; nothing moves until cleared."""
     message, culprits = BAD_STATES[case]
     time.sleep(THROTTLE)
-    graph = driver.graph
-    log = Log(graph.processes.members[0].log)
+    graph, log = driver.graph, _log(driver)
     before = len(driver.efforts)
-    driver.now += 10_000_000
-    message.header.stamp.sec, message.header.stamp.nanosec = divmod(driver.now, 1_000_000_000)
-    driver.send(message)
-    _one_error(graph, log, *culprits)
-    assert len(driver.efforts) == before
-    driver.ask(Q)
-    assert len(log.errors) == 1
+    _send_next(driver, message)
+    _one_error(graph, log, "active -> hold", *culprits)
+    assert len(driver.efforts) == before + 1
+    assert nanoseconds(driver.answers[-1].header.stamp) == driver.now
+    _carries(driver, Q)
+    driver.send_trajectory(_trajectory())
+    graph.await_log(log, "trajectory refused: the controller is in hold")
+    for dt in (0.01, 0.5, 3.0):
+        driver.ask((0.2, -0.1), dt=dt)
+        _carries(driver, (0.2, -0.1))
+    _clear_fault(driver, log)
     driver.assert_finite()
 
 
+def test_a_driver_without_velocity(driver: Driver) -> None:
+    """One that sent it until now: it is differentiated from position; computed torque by Tsai (9.73)-(9.74), w = 10."""
+    log = _log(driver)
+    driver.ask(Q)
+    for rest in (0.5, 0.5):
+        driver.now += round(rest * 1e9)
+        _send_next(driver, _state(position=list(Q), velocity=[]))
+        driver.graph.wait(lambda: nanoseconds(driver.answers[-1].header.stamp) == driver.now, "an answer")
+    _carries(driver, Q)
+    moved = (Q[0] + 0.004, Q[1] - 0.002)
+    _send_next(driver, _state(position=list(moved), velocity=[]))
+    driver.graph.wait(lambda: nanoseconds(driver.answers[-1].header.stamp) == driver.now, "an answer")
+    q, qd = np.array(moved), np.array([0.4, -0.2])
+    asked = -20.0 * qd - 100.0 * (q - Q)
+    np.testing.assert_allclose(driver.answers[-1].effort, torque(TSAI, q, qd, asked), rtol=0, atol=1e-4)
+    assert log.errors == []
+
+
+def test_a_joint_that_is_missing(driver: Driver) -> None:
+    """Said once a second and not answered; no fault until the state is too old."""
+    graph, log = driver.graph, _log(driver)
+    driver.ask(Q)
+    before = len(driver.efforts)
+    time.sleep(THROTTLE)
+    begin = time.monotonic()
+    while time.monotonic() < begin + 2.0 * THROTTLE:
+        _send_next(driver, _state(name=["joint1", "gripper"]))
+        graph.settle(0.05)
+    assert 2 <= len(log.errors) <= time.monotonic() - begin + 1.0
+    assert all("joint_states" in line and "joint2" in line and "missing" in line for line in log.errors)
+    assert len(driver.efforts) == before
+    driver.ask(Q)
+    _carries(driver, Q)
+    assert "active -> " not in log.text()
+
+
 def test_joint_states_of_other_joints_are_none_of_its_business(driver: Driver) -> None:
-    log = Log(driver.graph.processes.members[0].log)
+    log = _log(driver)
     driver.send(_state(name=["left_finger", "right_finger"], position=[np.nan, np.nan]))
     driver.send(JointState())
     driver.graph.settle(0.3)
@@ -117,7 +190,7 @@ BAD_TRAJECTORIES = {
 @pytest.mark.parametrize("case", BAD_TRAJECTORIES)
 def test_trajectories(case: str, driver: Driver) -> None:
     message, culprits = BAD_TRAJECTORIES[case]
-    log = Log(driver.graph.processes.members[0].log)
+    log = _log(driver)
     before = driver.ask(Q)
     driver.send_trajectory(message)
     _one_error(driver.graph, log, "trajectory", *culprits)
@@ -127,7 +200,7 @@ def test_trajectories(case: str, driver: Driver) -> None:
 
 
 def test_a_good_trajectory_is_followed_after_all_that(driver: Driver) -> None:
-    log = Log(driver.graph.processes.members[0].log)
+    log = _log(driver)
     driver.ask(Q)
     driver.send_trajectory(_trajectory())
     driver.graph.await_log(log, "following a trajectory of 2 points")
@@ -260,30 +333,36 @@ GOOD_CONTROLLER = {
     "friction_compensation": True,
     "friction_smoothing_velocity": 0.01,
 }
-BAD_CONTROLLER = [
+#: Wrong whatever robot it is: refused at once.
+WRONG = [
+    ("dynamics_file", 5, "a text"),
+    ("joints", [1, 2], "a list of names"),
+    ("law", "telepathy", "computed_torque"),
+    ("law", 3, "computed_torque"),
+    ("gains.natural_frequency", "fast", "numbers"),
+    ("gains.natural_frequency", ["fast", "slow"], "numbers"),
+    ("gains.natural_frequency", [1.0, -2.0], "-2.0 (number 2 of 2)"),
+    ("gains.natural_frequency", [1.0, np.nan], "nan (number 2 of 2)"),
+    ("gains.natural_frequency", [], "one for each joint"),
+    ("update_rate", "often", "a number"),
+    ("update_rate", -1.0, "-1.0"),
+    ("update_rate", np.inf, "inf"),
+    ("update_rate", 1e-300, "1e-300"),
+    ("update_rate", 1e300, "1e+300"),
+    ("state_timeout", "long", "a number"),
+    ("state_timeout", 0, "above 0"),
+    ("on_fault", "panic", "hold, zero"),
+    ("on_fault", True, "hold, zero"),
+    ("friction_compensation", 1, "true or false"),
+    ("friction_smoothing_velocity", -0.1, "-0.1"),
+]
+#: Wrong for this robot, or beside others: refused when the node is configured.
+UNFIT = [
     ({"dynamics_file": "/nowhere/arm.dynamics.yaml"}, "/nowhere/arm.dynamics.yaml"),
-    ({"dynamics_file": 5}, "dynamics_file"),
     ({"joints": ["joint1", "elbow"]}, "elbow"),
-    ({"joints": [1, 2]}, "joints"),
-    ({"law": "telepathy"}, "telepathy"),
-    ({"law": 3}, "law"),
-    ({"gains.natural_frequency": "fast"}, "gains.natural_frequency"),
-    ({"gains.natural_frequency": ["fast", "slow"]}, "gains.natural_frequency"),
     ({"gains.natural_frequency": [1.0, 2.0, 3.0]}, "gains.natural_frequency"),
-    ({"gains.natural_frequency": [1.0, -2.0]}, "joint2"),
-    ({"gains.natural_frequency": [1.0, np.nan]}, "gains.natural_frequency"),
     ({"gains.kp": [1.0, 2.0, 3.0], "gains.kd": [1.0]}, "gains.kp"),
     ({"gains.kp": [1.0]}, "kd"),
-    ({"update_rate": "often"}, "update_rate"),
-    ({"update_rate": -1.0}, "update_rate"),
-    ({"update_rate": np.inf}, "update_rate"),
-    ({"update_rate": 1e-300}, "update_rate"),
-    ({"update_rate": 1e300}, "update_rate"),
-    ({"state_timeout": "long"}, "state_timeout"),
-    ({"on_fault": "panic"}, "panic"),
-    ({"on_fault": True}, "on_fault"),
-    ({"friction_compensation": 1}, "friction_compensation"),
-    ({"friction_smoothing_velocity": -0.1}, "friction_smoothing_velocity"),
 ]
 
 
@@ -294,8 +373,27 @@ def unconfigured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
         yield graph
 
 
-@pytest.mark.parametrize(("values", "culprit"), BAD_CONTROLLER, ids=lambda x: str(x))
-def test_parameters_of_the_controller(values: dict[str, Any], culprit: str, unconfigured: Graph) -> None:
+def _value(graph: Graph, name: str) -> Any:
+    request = GetParameters.Request(names=[name])
+    (value,) = graph.call(GetParameters, "computed_torque_node/get_parameters", request).values
+    return value
+
+
+@pytest.mark.parametrize(("name", "value", "culprit"), WRONG, ids=str)
+def test_wrong_parameters_of_the_controller(name: str, value: Any, culprit: str, unconfigured: Graph) -> None:
+    graph, node = unconfigured, "computed_torque_node"
+    log = Log(graph.processes.members[0].log)
+    graph.set_parameters(node, {name: GOOD_CONTROLLER[name]})
+    before = _value(graph, name)
+    reason = graph.try_parameters(node, {name: value})[name]
+    assert name in reason and culprit in reason
+    assert _value(graph, name) == before
+    assert log.text() == ""
+
+
+@pytest.mark.parametrize(("values", "culprit"), UNFIT, ids=str)
+def test_unfit_parameters_of_the_controller(values: dict[str, Any], culprit: str, unconfigured: Graph) -> None:
+    """An unconfigured node does not know its robot yet; a configured one refuses them at once."""
     graph, node = unconfigured, "computed_torque_node"
     log = Log(graph.processes.members[0].log)
     graph.set_parameters(node, {**GOOD_CONTROLLER, **values})
@@ -303,6 +401,10 @@ def test_parameters_of_the_controller(values: dict[str, Any], culprit: str, unco
     _one_error(graph, log, culprit)
     graph.set_parameters(node, GOOD_CONTROLLER)
     assert graph.transition(node, Transition.TRANSITION_CONFIGURE), "it can be configured after the cure"
+    before = [_value(graph, name) for name in values]
+    for name, reason in graph.try_parameters(node, values).items():
+        assert name.rpartition(".")[2] in reason
+    assert [_value(graph, name) for name in values] == before
     assert graph.transition(node, Transition.TRANSITION_CLEANUP)
 
 
@@ -333,15 +435,21 @@ BAD_PLANT = [
 
 
 def test_parameters_of_the_plant(tmp_path: Path) -> None:
+    """ROS itself refuses numbers that are out of range; the node tells the rest when it learns its robot."""
     node = "simulation_node"
+    good = {**GOOD_PLANT, "publish_clock": False}
     with Graph(tmp_path) as graph:
         graph.start(node, {**PLANAR, "robot_description": ""})
         for values, culprit in BAD_PLANT:
             log = Log(graph.processes.members[0].log)
-            graph.set_parameters(node, {**GOOD_PLANT, "publish_clock": False, **values})
+            graph.set_parameters(node, good)
+            reasons = "".join(graph.try_parameters(node, values).values())
+            if reasons:
+                assert culprit in reasons
+                continue
             graph.describe(URDF)
             _one_error(graph, log, culprit)
-        graph.set_parameters(node, {**GOOD_PLANT, "publish_clock": False})
+        graph.set_parameters(node, good)
         graph.describe(URDF)
         _runs(graph, node)
 

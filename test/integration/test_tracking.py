@@ -101,4 +101,6 @@ def test_nothing_is_left_behind(demo: tuple[Path, str]) -> None:
             continue
     assert left == []
     for log in demo[0].rglob("*_node.log"):
-        assert "Traceback" not in log.read_text(), log
+        text = log.read_text()
+        # A fault would hold the arm where it is, which looks like good tracking.
+        assert "Traceback" not in text and "[ERROR]" not in text and "active ->" not in text, log

@@ -5,6 +5,7 @@ launch files as text.
 """
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ import yaml
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.reference import quintic_then_sine
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.nodes.parameters import Parameter
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,12 +37,18 @@ ARGUMENTS = {
     "namespace": "",
     "use_trajectory": "true",
 }
+#: Topics that nobody has to publish: they are there for others.
+FROM_OUTSIDE = {
+    "robot_description": "String",
+    "computed_torque_node/speed_scaling_factor": "Float64",
+    "computed_torque_node/payload": "InertiaStamped",
+}
 
 # As published, the inertia of a link of the puma560 is not that of a body: each load warns of it.
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 
 
-# --- The nodes' sources: parameters that they declare, topics that they use
+# --- The nodes: parameters that they declare, and topics that they use, from their sources
 
 
 def _calls(tree: ast.AST, *functions: str) -> list[ast.Call]:
@@ -57,15 +66,10 @@ def _text(node: ast.expr) -> str:
     return node.value
 
 
-def _declared(program: str) -> set[str]:
-    tree = _source(NODES / f"{program}.py")
-    shared = _calls(_source(NODES / "robot.py"), "declare") if _calls(tree, "declare_robot") else []
-    return {_text(call.args[1]) for call in _calls(tree, "declare") + shared}
-
-
-def _default(program: str, name: str) -> Any:
-    (call,) = [c for c in _calls(_source(NODES / f"{program}.py"), "declare") if _text(c.args[1]) == name]
-    return ast.literal_eval(call.args[2])
+def _parameters(program: str) -> dict[str, Parameter[Any]]:
+    """The parameters that a node declares, by name."""
+    table = "controller_parameters" if program == "computed_torque_node" else program
+    return {parameter.name: parameter for parameter in importlib.import_module(f"{PACKAGE}.nodes.{table}").ALL}
 
 
 def _node_name(program: str) -> str:
@@ -73,21 +77,46 @@ def _node_name(program: str) -> str:
     return _text(call.args[0])
 
 
+def _sources(program: str) -> dict[str, ast.Module]:
+    """Its module, and those of nodes/ that it imports."""
+    found: dict[str, ast.Module] = {}
+    left = [program]
+    while left:
+        name = left.pop()
+        if name in found or not (NODES / f"{name}.py").is_file():
+            continue
+        found[name] = _source(NODES / f"{name}.py")
+        for node in ast.walk(found[name]):
+            if isinstance(node, ast.ImportFrom):
+                package, _, module = str(node.module).rpartition(".")
+                left += [module] if package == f"{PACKAGE}.nodes" else []
+                left += [alias.name for alias in node.names] if node.module == f"{PACKAGE}.nodes" else []
+    return found
+
+
 def _topics(program: str, kind: str) -> dict[str, str]:
     """Topics that a node publishes or subscribes to (kind), with their message types, in the node's namespace."""
-    calls = _calls(_source(NODES / f"{program}.py"), f"create_{kind}")
+    calls = [call for tree in _sources(program).values() for call in _calls(tree, f"create_{kind}")]
     own = _node_name(program)
     return {re.sub("^~", own, _text(call.args[1])): ast.unparse(call.args[0]) for call in calls}
 
 
-def test_every_program_declares_its_parameters() -> None:
+def test_every_program_declares_its_parameters_and_topics() -> None:
     """The readers above find what is there."""
-    assert _declared("simulation_node") >= {"robot_description", "publish_rate", "initial_positions"}
-    assert _declared("computed_torque_node") >= {"robot_description", "law", "gains.natural_frequency"}
-    assert "robot_description" not in _declared("trajectory_node")
+    assert set(_parameters("simulation_node")) >= {"robot_description", "publish_rate", "initial_positions"}
+    assert set(_parameters("computed_torque_node")) >= {"robot_description", "law", "gains.natural_frequency"}
+    assert "robot_description" not in _parameters("trajectory_node")
     assert _topics("computed_torque_node", "publisher") == {
         "effort_commands": "Float64MultiArray",
         "computed_torque_node/command_states": "JointState",
+        "computed_torque_node/external_torque": "JointState",
+        "computed_torque_node/joint_trajectory_with_effort": "JointTrajectory",
+        "/diagnostics": "DiagnosticArray",
+    }
+    assert _topics("computed_torque_node", "subscription") == {
+        "joint_states": "JointState",
+        "computed_torque_node/joint_trajectory": "JointTrajectory",
+        **FROM_OUTSIDE,
     }
 
 
@@ -153,7 +182,7 @@ def test_programs_are_installed_executables_and_modules(file: Path) -> None:
 @EACH
 def test_parameters_are_declared_by_the_nodes(file: Path) -> None:
     for node in _started(file):
-        assert node.parameters <= _declared(node.program), node.program
+        assert node.parameters <= set(_parameters(node.program)), node.program
 
 
 @EACH
@@ -178,7 +207,7 @@ def test_remappings_name_topics_of_the_node_and_keep_to_the_namespace(file: Path
 @EACH
 def test_every_topic_that_a_node_reads_is_published_with_its_type(file: Path) -> None:
     nodes = _started(file)
-    published = {topic: kind for node in nodes for topic, kind in node.topics("publisher").items()}
+    published = {topic: kind for node in nodes for topic, kind in node.topics("publisher").items()} | FROM_OUTSIDE
     for node in nodes:
         for topic, kind in node.topics("subscription").items():
             assert published[topic] == kind, f"{node.program} reads {topic}"
@@ -230,7 +259,16 @@ def test_each_robot_has_settings_and_all_settings_a_robot() -> None:
 
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_settings_are_parameters_of_the_nodes(robot: str) -> None:
-    assert set(_settings(robot)) <= {name for program in PROGRAMS for name in _declared(program)}
+    assert set(_settings(robot)) <= {name for program in PROGRAMS for name in _parameters(program)}
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_settings_are_values_that_the_nodes_take(robot: str) -> None:
+    settings = _settings(robot)
+    for program in PROGRAMS:
+        for name, parameter in _parameters(program).items():
+            if name in settings:
+                assert list(parameter.check(settings[name])) == settings[name]
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
@@ -270,8 +308,8 @@ def test_trajectory_asks_for_no_more_than_the_robot_can_do(robot: str) -> None:
             settings["trajectory.center"],
             settings["trajectory.amplitude"],
             settings["trajectory.frequency"],
-            _default("trajectory_node", "trajectory.move_time"),
-            _default("trajectory_node", "trajectory.total_time"),
+            _parameters("trajectory_node")["trajectory.move_time"].default,
+            _parameters("trajectory_node")["trajectory.total_time"].default,
             rate=100.0,
         )
         q, qd, qdd = motion.positions, motion.velocities, motion.accelerations
@@ -352,7 +390,7 @@ def test_nodes_get_the_robot(launch_ros: Any, robot: str, namespace: str) -> Non
     }
     own: dict[str, dict[str, Any]] = {
         "simulation_node": robots | {"publish_rate": 250},
-        "computed_torque_node": robots | {"law": "pd"},
+        "computed_torque_node": robots | {"law": "pd", "state_timeout": 1.0},
         "trajectory_node": {},
     }
     started = []
@@ -382,6 +420,13 @@ def test_dynamics_file(launch_ros: Any, given: str, expected: str) -> None:
 def test_without_trajectory(launch_ros: Any) -> None:
     context, (_, _, trajectory) = _visit(use_trajectory="false")
     assert not trajectory.condition.evaluate(context)
+
+
+def test_a_law_that_follows_no_trajectory(launch_ros: Any) -> None:
+    with pytest.raises(RobotDynamicsError, match="gravity_compensation.*use_trajectory:=false"):
+        _visit(law="gravity_compensation")
+    context, nodes = _visit(law="gravity_compensation", use_trajectory="false")
+    assert _evaluated(nodes[1], context)[1]["law"] == "gravity_compensation"
 
 
 @pytest.mark.parametrize(

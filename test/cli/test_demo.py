@@ -1,0 +1,71 @@
+"""What the demo accepts and sets, and how it finds out that a run went wrong."""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from robot_dynamics_ros.cli import demo
+from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.nodes import controller_parameters, simulation_node, trajectory_node
+from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
+
+
+def arguments(*line: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    demo.add_parser(parser.add_subparsers())
+    return parser.parse_args(["demo", *line])
+
+
+def test_every_law_that_follows_a_trajectory() -> None:
+    laws = [name for name in LAWS if name != "gravity_compensation"]
+    assert arguments("--law", *laws).law == laws
+    assert set(arguments().law) <= set(laws)
+
+
+@pytest.mark.parametrize(
+    ("law", "reason"),
+    [("gravity_compensation", "gravity_compensation follows no trajectory"), ("pid", "pid is no law")],
+)
+def test_other_laws_are_refused(law: str, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        arguments("--law", "pd", law)
+    said = capsys.readouterr().err
+    assert reason in said and "(choose from computed_torque, feedforward, pd, " in said
+
+
+@pytest.mark.parametrize("robot", robot_names())
+def test_settings_are_parameters_that_the_nodes_take(robot: str) -> None:
+    """As they come back from the file that the nodes read."""
+    settings: dict[str, Any] = demo._settings(
+        arguments("--robot", robot, "--duration", "7"), robot_urdf(robot), robot_dynamics_file(robot)
+    )
+    written = yaml.safe_dump(settings)
+    assert "&id" not in written, "rcl reads no aliases"
+    known = {p.name: p for table in (controller_parameters, simulation_node, trajectory_node) for p in table.ALL}
+    read = yaml.safe_load(written)
+    flat = {name: value for name, value in read.items() if not isinstance(value, dict)}
+    for group in ("gains", "trajectory"):
+        flat |= {f"{group}.{name}": value for name, value in read[group].items()}
+    for name, value in flat.items():
+        known[name].check(value)
+    assert flat["trajectory.total_time"] == 7.0
+
+
+def test_errors_of_a_node_are_found(tmp_path: Path) -> None:
+    """One that has no robot yet, and one whose robot is none."""
+    nodes = []
+    with ProcessGroup() as group:
+        for name, given in (("none", []), ("bad", ["-p", "robot_description:=<robot"])):
+            nodes.append(group.add(NodeProcess("computed_torque_node", tmp_path / name, private_graph(), given)))
+        deadline = time.monotonic() + 60.0
+        while not (nodes[1].errors() and "waiting" in nodes[0].tail()):
+            assert time.monotonic() < deadline, [node.tail() for node in nodes]
+            time.sleep(0.05)
+    assert nodes[0].errors() == []
+    (error,) = nodes[1].errors()
+    assert error.startswith("[ERROR]") and "not configured" in error
