@@ -41,7 +41,9 @@ class UserGains:
         omega = per_joint("gains.natural_frequency", natural_frequency, joint_names)
         zeta = per_joint("gains.damping_ratio", damping_ratio, joint_names)
         if (len(kp) == 0) != (len(kd) == 0):
-            raise RobotDynamicsError("gains: kp and kd go together. Cure: give both, or neither")
+            raise RobotDynamicsError(
+                "gains: kp and kd go together. Cure: give both in one request (set_parameters_atomically), or neither"
+            )
         given = len(kp) > 0
         self._per_inertia = not (given or law.gains_are_accelerations)
         with np.errstate(over="ignore", invalid="ignore"):  # looked at below
