@@ -12,6 +12,7 @@ from robot_dynamics_ros.control.cycle_rate import CycleRate
 from robot_dynamics_ros.control.external_torque import ExternalTorque
 from robot_dynamics_ros.control.faults import Cause, Fault, first_not_finite
 from robot_dynamics_ros.control.feedback import Feedback, clock_jump
+from robot_dynamics_ros.control.gains import Gains
 from robot_dynamics_ros.control.integral import ErrorIntegral
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.limits import EffortLimiter, MotionLimits
@@ -70,6 +71,7 @@ class Controller:
         self._plan = MotionPlan(names)
         self._desired = Motion(self._plan.q, self._plan.qd, self._plan.qdd)
         self._integral = ErrorIntegral(self._n)
+        self._gains: Gains
         self._inertia: Array | None = None
         self._time = -math.inf
         self._command: Command | None = None
@@ -136,7 +138,10 @@ class Controller:
         """Take new settings from the next cycle on, all of them or, with RobotDynamicsError, none."""
         tuning = Tuning(self._whole_model, settings)
         self._tuning.check_change(tuning)
-        before, self._tuning = self._tuning.settings, tuning
+        before, floated = self._tuning.settings, not self._tuning.law.follows
+        self._tuning = tuning
+        if floated and tuning.law.follows and not self._plan.empty:
+            self._plan.hold(self._time, self._feedback.state[0])  # where somebody has led the arm
         safety = settings.safety
         if before.velocity_filter_cutoff != settings.velocity_filter_cutoff:
             self._feedback.set_cutoff(settings.velocity_filter_cutoff)
@@ -144,13 +149,16 @@ class Controller:
         self._safety.set(safety.on_fault, safety.fault_reset, safety.stale_hold_time)
         if _margins(before) != _margins(settings):
             self._motion_limits = self._make_motion_limits(tuning)
-        if before.observer_gain != settings.observer_gain:
+        if (before.observer_gain, before.friction_smoothing_velocity) != (
+            settings.observer_gain,
+            settings.friction_smoothing_velocity,
+        ):
             self._external = ExternalTorque(settings.observer_gain, settings.friction_smoothing_velocity)
-        if before.law != settings.law or list(before.ki) != list(settings.ki):
-            self._integral.reset()
         self._limiter.set(tuning.effort_limits, tuning.effort_rates, settings.ramp_time)
         if self._inertia is not None:
-            self._gains = tuning.gains(self._inertia)
+            gains = tuning.gains(self._inertia)
+            self._integral.keep_torque(self._gains.ki, gains.ki)
+            self._gains = gains
 
     def set_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> None:
         """Carry this payload in place of the one before; arguments and errors as RobotModel.with_payload."""

@@ -29,6 +29,10 @@ class ErrorIntegral:
         """Forget everything."""
         self.value[:] = 0.0
 
+    def keep_torque(self, ki: Array, new: Array) -> None:
+        """Go on with a ``new`` gain (n,) in place of ``ki`` (n,) without a step of their product, but to zero."""
+        self.value *= np.divide(ki, new, out=np.zeros_like(ki), where=new > 0.0)
+
     def add(self, error: Array, dt: float, effort_wanted: Array, effort_limits: Array) -> None:
         """Add ``error`` (n,) over ``dt`` (s), after a cycle that asked for ``effort_wanted`` (n,), Nm or N.
 

@@ -20,6 +20,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.rehearsal import rehearse
+from robot_dynamics_ros.control.time_scaling import checked_speed
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
@@ -110,9 +111,16 @@ class ComputedTorqueNode(Program, LifecycleNode):
         compile_kernels(self, "model", lambda: rehearse(robot, settings))
         if parameters.LOCK_MEMORY.read(values):
             self._warn(real_time.lock_memory())
-        self._robot, self._settings = robot, settings
+        self._settings = settings
         self._heard: bytes | None = None
-        self._connect(robot)
+        self._speed = 1.0
+        try:
+            self._connect(robot)
+        except (RuntimeError, ValueError) as problem:
+            raise RobotDynamicsError(
+                f"qos_overrides: {problem}. Cure: correct them in the parameter file, and start the node again"
+            ) from problem
+        self._robot = robot
 
     def _connect(self, robot: RobotModel) -> None:
         overridable = QoSOverridingOptions.with_default_policies()
@@ -154,7 +162,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
             check_changes(changes, values, self._robot is not None)
             if self._robot is not None:
                 settings = read_settings(values)
-                Tuning(self._robot, settings)
+                Tuning(self._robot, self._settings).check_change(Tuning(self._robot, settings))
                 if self._running is not None:
                     self._running.controller.tune(settings)
                 self._settings = settings
@@ -174,6 +182,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         running = RunningController(self, self._robot, self._settings, self._outputs, self._report)
         if self._checks_effort:
             running.check_effort(self._heard)
+        running.controller.set_speed_scaling(self._speed)
         self._warn(real_time.set_priority(self._priority))
         real_time.keep_collector_away()
         self._report.begin()
@@ -232,10 +241,14 @@ class ComputedTorqueNode(Program, LifecycleNode):
             self._running.receive_trajectory(data)
 
     def _receive_speed(self, message: Float64) -> None:
-        if self._running is None:
-            self.get_logger().warning("~/speed_scaling_factor ignored: the node is not active")
-        else:
-            self._running.receive_speed(message.data)
+        """Stretch trajectory time; it stays so when the node is deactivated."""
+        try:
+            self._speed = checked_speed(message.data)
+        except RobotDynamicsError as problem:
+            self.get_logger().error(f"~/speed_scaling_factor refused: {problem}", throttle_duration_sec=1.0)
+            return
+        if self._running is not None:
+            self._running.controller.set_speed_scaling(self._speed)
 
     def _receive_payload(self, message: InertiaStamped) -> None:
         """Carry something else, from the next cycle on; it stays when the node is deactivated."""

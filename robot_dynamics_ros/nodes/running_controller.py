@@ -113,13 +113,6 @@ class RunningController:
         else:
             self._follow(data)
 
-    def receive_speed(self, factor: float) -> None:
-        """Stretch trajectory time."""
-        try:
-            self.controller.set_speed_scaling(factor)
-        except RobotDynamicsError as problem:
-            self._logger.error(f"~/speed_scaling_factor refused: {problem}", throttle_duration_sec=1.0)
-
     def clear_fault(self) -> None:
         """Go back to active; RobotDynamicsError says what still fails."""
         try:

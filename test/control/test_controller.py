@@ -551,6 +551,31 @@ def test_a_law_that_takes_over_holds_the_same_place(model: RobotModel) -> None:
         assert_close(found.effort, REST if law == "pd" else tsai.gravity(P, Q), 1e-12)
 
 
+def test_after_floating_the_arm_stays_where_it_was_led(model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings(law="gravity_compensation"))
+    command(controller, 0.0)
+    command(controller, 0.1, Q + 0.4)
+    controller.tune(ControllerSettings())
+    found = command(controller, 0.2, Q + 0.4)
+    assert_close(found.desired.q, Q + 0.4, 0.0)
+    assert_close(found.effort, tsai.gravity(P, Q + 0.4), 1e-12)
+
+
+def test_a_new_integral_gain_keeps_the_torque(model: RobotModel) -> None:
+    """A tenth of a second of a constant error: int e = 0.1 e, times ki, times M."""
+    error = np.array([0.1, -0.05])
+    controller = Controller(model, ControllerSettings(ki=[100.0]))
+    command(controller, 0.0)
+    for k in range(1, 12):
+        found = command(controller, 0.01 * k, Q - error)
+    expected = tsai.torque(P, Q - error, REST, 100.0 * error + 100.0 * 0.1 * error)
+    assert_close(found.effort, expected, 1e-9)
+    for ki, share in ((200.0, 1.0), (0.0, 0.0)):  # the last cycle has added its error
+        controller.tune(ControllerSettings(ki=[ki]))
+        found = command(controller, 0.11, Q - error)
+        assert_close(found.effort, tsai.torque(P, Q - error, REST, 100.0 * error + share * 11.0 * error), 1e-9)
+
+
 def test_gains_do_not_change_their_unit_in_silence(model: RobotModel) -> None:
     controller = Controller(model, ControllerSettings(kp=[100.0], kd=[20.0]))
     with pytest.raises(RobotDynamicsError, match="law: gains.kp and gains.kd are accelerations.*one request"):

@@ -76,3 +76,10 @@ def test_a_clamped_joint_does_not_run_past_its_goal() -> None:
     assert left < 1e-6
     assert overshoot < 0.25 * 2.0
     assert wound_up > 4.0 * overshoot
+
+
+def test_a_new_gain_keeps_the_torque() -> None:
+    integral = ErrorIntegral(3)
+    integral.value[:] = [1.0, -2.0, 3.0]
+    integral.keep_torque(np.array([4.0, 0.0, 2.0]), np.array([8.0, 5.0, 0.0]))
+    np.testing.assert_array_equal(integral.value, [0.5, 0.0, 0.0])
