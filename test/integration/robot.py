@@ -132,6 +132,11 @@ class Robot(Driver):
         """The transition into a mode, or any status where nobody heard that."""
         return next((status for status in reversed(self.changes) if status.change[1] == mode), self.statuses[-1])
 
+    def assert_finite(self) -> None:
+        super().assert_finite()
+        for answer in self.answers:
+            assert np.isfinite([*answer.position, *answer.velocity]).all(), answer
+
     # What it is sent
 
     def message(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02) -> JointState:

@@ -466,3 +466,11 @@ def test_numbers_in_the_parameter_file(node: str, tmp_path: Path) -> None:
     with Graph(tmp_path / "good") as graph:
         graph.start(node, {**PLANAR, **integers})
         _runs(graph, node)
+
+
+@pytest.mark.parametrize("override", [{"reliability": "relaible"}, {"depth": -1}], ids=str)
+def test_qos_overrides_of_the_controller(override: dict[str, Any], tmp_path: Path) -> None:
+    with Graph(tmp_path) as graph:
+        parameters = {**PLANAR, "qos_overrides": {"/joint_states": {"subscription": override}}}
+        log = Log(graph.start("computed_torque_node", parameters).log)
+        _one_error(graph, log, "not configured", "qos_overrides")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from geometry_msgs.msg import InertiaStamped
-from integration.robot import ERROR, NODE, Robot, following, move, near, one_robot
+from integration.robot import ERROR, NODE, WARN, Robot, following, move, near, one_robot
 from integration.ros import JOINTS, TSAI, gravity
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
@@ -73,6 +73,20 @@ def test_states_that_stay_not_finite(robot: Robot) -> None:
     assert tuple(answer.effort) == (0.0, 0.0)
     refused = robot.clear_fault()
     assert not refused.success and "joint2" in refused.message
+
+
+def test_a_first_state_that_is_not_finite(robot: Robot) -> None:
+    """Nothing is commanded before there is a good one; /diagnostics says what it waits for."""
+    robot.deactivate()
+    robot.graph.settle(0.1)
+    robot.efforts.clear()
+    robot.edit = lambda state: state.velocity.__setitem__(0, INF)
+    assert robot.activate()
+    robot.drive(lambda: "velocity" in robot.statuses[-1].message, "a word on it", Q)
+    assert robot.statuses[-1].level == WARN and "joint1" in robot.statuses[-1].message
+    assert robot.efforts == []
+    robot.edit = lambda state: None
+    assert near(robot.answer_to(Q).effort, gravity(Q))
 
 
 def test_efforts_that_are_not_finite(robot: Robot) -> None:
