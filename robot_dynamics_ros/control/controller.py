@@ -198,7 +198,7 @@ class Controller:
             return
         if self._feedback.known:
             self._motion_limits.accept(self._feedback.state[0])
-        fault = self._failing(steady)
+        fault = self._failing(steady) or self._rate.fault
         if fault is not None:
             raise RobotDynamicsError(f"not cleared: {fault.message}")
         self._safety.clear(self._time)

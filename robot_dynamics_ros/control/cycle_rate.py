@@ -15,6 +15,8 @@ class CycleRate:
     ----------
     late
         Cycles that came more than half a period late, since the start.
+    fault
+        What was wrong with the last second, or None.
     """
 
     def __init__(self, update_rate: float) -> None:
@@ -28,7 +30,7 @@ class CycleRate:
         self._last: float | None = None
         self._begin = 0.0
         self._count = 0
-        self._fault: Fault | None = None
+        self.fault: Fault | None = None
 
     def cycle(self, time: float, minimum_ratio: float) -> Fault | None:
         """Count a cycle at ``time`` (s); return a fault while the last second had too small a share of its cycles."""
@@ -42,9 +44,9 @@ class CycleRate:
         self._count += 1
         if time - self._begin >= self._window:
             ratio = (self._count - 1) * self._period / (time - self._begin)
-            self._fault = None if ratio >= minimum_ratio else _fault(ratio, self._period)
+            self.fault = None if ratio >= minimum_ratio else _fault(ratio, self._period)
             self._begin, self._count = time, 1
-        return self._fault
+        return self.fault
 
 
 def _fault(ratio: float, period: float) -> Fault:

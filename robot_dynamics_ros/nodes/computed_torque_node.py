@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -112,7 +113,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         if parameters.LOCK_MEMORY.read(values):
             self._warn(real_time.lock_memory())
         self._settings = settings
-        self._heard: bytes | None = None
+        self._heard: deque[bytes] = deque(maxlen=8)
         self._speed = 1.0
         try:
             self._connect(robot)
@@ -193,7 +194,8 @@ class ComputedTorqueNode(Program, LifecycleNode):
         """Publish the last command."""
         if self._running is not None:
             self._running.end()
-        self._running, self._heard = None, None
+        self._running = None
+        self._heard.clear()
         real_time.let_collector_back()
         return super().on_deactivate(state)
 
@@ -226,7 +228,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def _receive_state(self, data: bytes) -> None:
         if self._running is None:
-            self._heard = data
+            self._heard.append(data)
             return
         try:
             self._running.receive_state(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import numpy as np
 from rclpy.lifecycle import LifecycleNode
@@ -54,18 +55,20 @@ class RunningController:
         self._answered: int | None = None
         self._state_stamp = 0
 
-    def check_effort(self, heard: bytes | None) -> None:
+    def check_effort(self, heard: Iterable[bytes]) -> None:
         """Compare what the motors do with what the model says, in joint_states ``heard`` before or the first to come.
 
-        RobotDynamicsError says how they contradict; the arm must not be commanded then.
+        The newest of them is the last; a gripper's may be among them. RobotDynamicsError says how they contradict;
+        the arm must not be commanded then.
         """
         self._to_check = True
-        try:
-            sample = None if heard is None else self._reader.read(heard)
-        except RobotDynamicsError:
-            return  # the next one
-        if sample is not None:
-            self._check_effort(sample)
+        for data in reversed(list(heard)):
+            try:
+                sample = self._reader.read(data)
+            except RobotDynamicsError:
+                continue
+            if sample is not None:
+                return self._check_effort(sample)
 
     def _check_effort(self, sample: Sample) -> None:
         self._to_check = False
@@ -85,7 +88,7 @@ class RunningController:
             sample = self._reader.read(data)
         except JointsMissing as problem:
             feedback.miss(str(problem))
-            self._logger.error(str(problem), throttle_duration_sec=1.0)
+            self._logger.warning(str(problem), throttle_duration_sec=1.0)  # an error when it stays so
             return
         except RobotDynamicsError as problem:
             at = stamp_of(data) or self._state_stamp

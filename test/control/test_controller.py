@@ -441,6 +441,8 @@ def test_a_rate_that_is_not_kept(model: RobotModel) -> None:
     assert modes[0] is Mode.ACTIVE and modes[-1] is Mode.HOLD
     assert controller.fault.cause is Cause.CYCLE_RATE  # type: ignore[union-attr]
     assert controller.late_cycles == 39
+    with pytest.raises(RobotDynamicsError, match="not cleared: only 20% of the cycles"):
+        controller.clear_fault(1.95)
 
 
 def test_a_collision(model: RobotModel) -> None:

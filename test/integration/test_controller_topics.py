@@ -589,7 +589,13 @@ def test_a_rate_in_simulated_time(tmp_path: Path) -> None:
             again_and_again(graph, send, lambda: len(driver.answers) > answered, "an answer")
             return driver.answers[-1]
 
-        tick(Q)
+        def wake() -> None:
+            """The clock must go on until a state has come: one that stands starts no cycle."""
+            driver.send(driver.message(Q, dt=0.02))
+            graph.settle(0.02)
+            clock.publish(Clock(clock=stamp(driver.now)))
+
+        again_and_again(graph, wake, lambda: driver.answers, "an answer")
         graph.settle(0.3)
         begin, goal, log = driver.now + 100_000_000, np.array([0.4, -0.1]), log_of(driver)
         driver.follow(move(goal, 0.5), begin)

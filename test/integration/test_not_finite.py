@@ -143,7 +143,7 @@ def _payload(**changes: Any) -> InertiaStamped:
     return message
 
 
-BAD_PAYLOADS = [
+BAD_PAYLOADS: list[dict[str, Any]] = [
     {"m": NAN},
     {"m": INF},
     {"m": -1.0},
