@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = tuple(f"panda_joint{i}" for i in range(1, 8))
 
 
+@pytest.mark.slow
 def test_whole_loop() -> None:
     """Every node answers, the controller follows its trajectory all the while, and the table has every number."""
     command = [sys.executable, "-m", "benchmarks.ros_loop", "--seconds", "2"]

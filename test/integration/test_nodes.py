@@ -235,6 +235,7 @@ def test_life_cycle(tmp_path: Path) -> None:
 # The controller, driven by a clock
 
 
+@pytest.mark.slow
 def test_a_fixed_rate_and_a_state_that_grows_old(tmp_path: Path) -> None:
     """Without feedback it carries the arm where it was for a while, then lets go."""
     settings = {"update_rate": 50.0, "law": "pd", "state_timeout": 1.0, "stale_hold_time": 3.0}

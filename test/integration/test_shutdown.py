@@ -113,6 +113,7 @@ def test_compiling_is_broken_off(node: str, late: bool, tmp_path: Path) -> None:
         assert log.errors == []
 
 
+@pytest.mark.slow
 def test_a_subscriber_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
     """trajectory_node waits for confirmation, but not for ever."""
     with Graph(tmp_path) as graph:
