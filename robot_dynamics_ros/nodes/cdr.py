@@ -59,12 +59,3 @@ class CdrReader:
             raise ValueError
         self.at += length
         return bytes(self.body[self.at - length : self.at]).split(b"\0", 1)[0].decode(errors="replace")
-
-    def skip_doubles(self, count: int) -> int:
-        """Go past so many float64; return where the first stands."""
-        start = self.at + padding(self.at, 8)
-        if count:
-            self.at = start + 8 * count
-            if self.at > len(self.body):
-                raise ValueError
-        return start
