@@ -1,11 +1,11 @@
 """What drivers send: grippers beside the arm, joints in any order, gaps, no velocity, wrong efforts, and pushes."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from integration.robot import ERROR, NODE, Robot, following, holding, move, near, one_robot
+from integration.robot import ERROR, NODE, Robot, following, holding, move, near
 from integration.ros import JOINTS, PLANAR, TSAI, URDF, Array, gravity
 from sensor_msgs.msg import JointState
 
@@ -15,20 +15,6 @@ from robot_dynamics_ros.simulation import Plant
 
 Q = (-0.6, 0.9)
 NAN, INF = math.nan, math.inf
-
-
-@pytest.fixture(scope="module")
-def module_robot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Robot]:
-    with one_robot(tmp_path_factory.mktemp("robot")) as robot:
-        yield robot
-
-
-@pytest.fixture
-def robot(module_robot: Robot) -> Iterator[Robot]:
-    """Whatever a test sends, only finite numbers are published."""
-    yield module_robot
-    module_robot.edit = lambda state: None
-    module_robot.assert_finite()
 
 
 # Other joints, other orders, missing joints and velocities

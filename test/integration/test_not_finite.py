@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pytest
 from geometry_msgs.msg import InertiaStamped
-from integration.robot import ERROR, NODE, WARN, Robot, following, move, near, one_robot
+from integration.robot import ERROR, NODE, WARN, Robot, following, move, near
 from integration.ros import JOINTS, TSAI, gravity
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
@@ -19,20 +18,6 @@ from robot_dynamics_ros.nodes.messages import trajectory_message
 
 Q = (-0.6, 0.9)
 NAN, INF = math.nan, math.inf
-
-
-@pytest.fixture(scope="module")
-def module_robot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Robot]:
-    with one_robot(tmp_path_factory.mktemp("robot")) as robot:
-        yield robot
-
-
-@pytest.fixture
-def robot(module_robot: Robot) -> Iterator[Robot]:
-    """Whatever a test sends, only finite numbers are published."""
-    yield module_robot
-    module_robot.edit = lambda state: None
-    module_robot.assert_finite()
 
 
 BAD_STATES = [
