@@ -18,9 +18,10 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks.document import around_part, replace_part
+from benchmarks.machine import machine
 from benchmarks.peers import ALGORITHMS, BATCHED, STATES, THREADS, Calls, mujoco_calls, ours, pinocchio
 from benchmarks.robots import ROBOTS, Floats, Robot, States, random_states, urdf_file
-from benchmarks.tables import CUSTOMISED, GENERAL, MUJOCO, Times, machine, missed, ratio_table, time_table
+from benchmarks.tables import CUSTOMISED, GENERAL, MUJOCO, Times, missed, ratio_table, time_table
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
 
@@ -127,7 +128,7 @@ def run(names: list[str]) -> tuple[Times, float]:
 def report(times: Times, busy: float) -> str:
     """Everything that ``run`` measured, as Markdown."""
     return f"""\
-Machine: {machine()}. Command: `{COMMAND}`.
+Machine: {machine(("numba", "numpy", "pin", "mujoco"))}. Command: `{COMMAND}`.
 
 Medians, and quartiles in brackets, of {ROUNDS} rounds of {BLOCK} calls on one core, and of {BATCH_ROUNDS} batches on
 {THREADS} threads, which kept {busy:.1f} cores busy or more{"" if busy > QUIET_CORES else NOT_QUIET}.

@@ -23,13 +23,15 @@ import rclpy
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import get_rmw_implementation_identifier
 from tqdm import tqdm
 from trajectory_msgs.msg import JointTrajectory
 
 from benchmarks.document import around_part, replace_part
+from benchmarks.machine import machine
 from benchmarks.ros_plant import PlantEcho
 from benchmarks.ros_processes import AnsweringNode, busy_seconds
-from benchmarks.ros_table import CONTROLLER, ECHO, LEAN, Measured, loop_table, machine, missed
+from benchmarks.ros_table import CONTROLLER, ECHO, LEAN, Measured, loop_table, missed
 from benchmarks.timing import available_cores
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
@@ -197,7 +199,7 @@ def report(measured: Mapping[str, list[Measured]], others: float) -> str:
     """Everything that ``run`` measured, as Markdown."""
     cycles = sum(one.turn.cycles for one in measured[CONTROLLER])
     return f"""\
-Machine: {machine()}. Command: `{COMMAND}`.
+Machine: {machine(("numpy",))}, {get_rmw_implementation_identifier()}. Command: `{COMMAND}`.
 
 {cycles} cycles of 1 ms for each node in turns of {TURN:g} s; meanwhile other programs and the system's own work took
 {others:.2f} cores{"" if others < QUIET_CORES else NOT_QUIET}.

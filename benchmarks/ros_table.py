@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rclpy.utilities import get_rmw_implementation_identifier
 
 from benchmarks.document import markdown_table
 from benchmarks.robots import Floats
@@ -101,13 +97,3 @@ def loop_table(runs: Runs) -> str:
         )
     rows.append(["must, aim", f"{MEDIAN:g}, {MEDIAN_AIM:g}", f"{P99:g}", "", f"{UNANSWERED:.1%}", "", ""])
     return markdown_table(rows)
-
-
-def machine() -> str:
-    """The machine and what ROS it has, in one line."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return (
-        f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}, "
-        f"{get_rmw_implementation_identifier()}, numpy {np.__version__}"
-    )

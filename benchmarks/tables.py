@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Mapping
-from importlib.metadata import version
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -92,18 +88,6 @@ def missed(times: Times) -> str:
         if is_missed(algorithm, median := float(np.median(ratios(by_algorithm[algorithm], algorithm, CUSTOMISED))))
     ]
     return f"Missed (✗): {'; '.join(found)}." if found else "Every ratio is what it must be."
-
-
-def machine() -> str:
-    """The machine and the versions, in one line."""
-    names = [
-        line.split(":", 1)[1].strip()
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        if line.startswith("model name")
-    ]
-    cpu = names[0] if names else platform.machine()
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "pin", "mujoco"))
-    return f"{cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, {packages}"
 
 
 def _sign(algorithm: str) -> str:

@@ -19,8 +19,8 @@ from tqdm import tqdm
 from trajectory_msgs.msg import JointTrajectory
 
 from benchmarks.document import around_part, markdown_table, replace_part
+from benchmarks.machine import machine
 from benchmarks.robots import Floats
-from benchmarks.tables import machine
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.reference import point_to_point
@@ -164,7 +164,7 @@ def report(times: Times) -> str:
     """Everything that ``run`` measured, as Markdown."""
     longest = slowest(times)
     return f"""\
-Machine: {machine()}, {get_rmw_implementation_identifier()}. Command: `{COMMAND}`.
+Machine: {machine(("numba", "numpy"))}, {get_rmw_implementation_identifier()}. Command: `{COMMAND}`.
 
 Medians of {ROUNDS} rounds in which the steps take turns, on one core, in milliseconds; the shipped Panda with friction.
 {CYCLE_POINTS} points take up to {1e3 * longest:.2g} ms: {100 * longest / CYCLE:.0f} % of a cycle at {1 / CYCLE:.0f} Hz.
