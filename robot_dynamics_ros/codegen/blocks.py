@@ -19,6 +19,7 @@ from robot_dynamics_ros.codegen.sines import sines_and_cosines
 from robot_dynamics_ros.kernels.compilation import batch_kernel
 
 rows = np.array({result_rows})
+columns = np.array({columns})
 
 
 @batch_kernel
@@ -32,6 +33,7 @@ def {name}(numbers, {vectors}, {result}):
     for first in range(0, count, {block}):
         for k in range({block}):
             state = min(first + k, count - 1)
+{read_own_numbers}
             for j in range({n}):
 {read_vectors}
         for k in range({block}):
@@ -54,7 +56,8 @@ def {name}(numbers, {vectors}, {result}):
 class _Rows:
     """The buffer ``b``: a row for each number, in which the states of a block stand side by side."""
 
-    def __init__(self) -> None:
+    def __init__(self, block: int) -> None:
+        self.block = block
         self.count = 0
         self.first: dict[str, int] = {}
 
@@ -65,15 +68,18 @@ class _Rows:
 
     def offset(self, part: str) -> int:
         """Place of a part's first number, of the first state."""
-        return self.first[part] * BLOCK
+        return self.first[part] * self.block
 
     def text(self, part: str, index: int) -> str:
         """A part's number of state k."""
-        return f"b[{self.offset(part) + index * BLOCK} + k]"
+        return f"b[{self.offset(part) + index * self.block} + k]"
 
 
-def batch_source(program: Program) -> str:
+def batch_source(program: Program, own_numbers: bool = False, block: int = BLOCK) -> str:
     """Python source of ``(numbers, q, ..., result) -> int``: vectors (count, n), the result (count, ...) is written.
+
+    With ``own_numbers`` each state has a robot of its own, that differs in the numbers (count, ...). ``block`` states
+    stand side by side.
 
     The function returns OK; or WRONG_SHAPE where an array has not the shape that it must have; or SINGULAR + i n + j
     where the mass matrix is not positive definite for state i at coordinate j (see entries), i the first such state;
@@ -86,8 +92,11 @@ def batch_source(program: Program) -> str:
     algorithm, n, trace = program.algorithm, program.n, program.trace
     results = program.results.ravel()
     needed = [trace.nodes[place] for place in trace.needed(results)]
+    columns = [node.element for node in needed if node.array == "numbers"]
     angles = sorted({node.operands[0] for node in needed if node.operation in (SIN, COS)})
-    rows = _Rows()
+    rows = _Rows(block)
+    if own_numbers:
+        rows.add("numbers", len(columns))
     for vector in algorithm.vectors:
         rows.add(vector, n)
     for part in ("angle", SIN, COS):
@@ -96,7 +105,10 @@ def batch_source(program: Program) -> str:
     def read_input(node: Node) -> str | None:
         if node.operation != INPUT:
             return None
-        return f"number_{node.element}" if node.array == "numbers" else rows.text(node.array, node.element)
+        if node.array == "numbers":
+            place = columns.index(node.element)
+            return rows.text("numbers", place) if own_numbers else f"number_{node.element}"
+        return rows.text(node.array, node.element)
 
     def read(node: Node) -> str | None:
         if node.operation in (SIN, COS):
@@ -120,23 +132,31 @@ def batch_source(program: Program) -> str:
         name=f"{algorithm.name}_batch",
         vectors=", ".join(algorithm.vectors),
         result=algorithm.result,
+        columns=columns,
         result_rows=[rows.first["result"] + distinct.index(text) for text in texts],
-        wrong_shapes=_wrong_shapes(program),
+        wrong_shapes=_wrong_shapes(program, own_numbers),
         n=n,
         size=len(results),
-        block=BLOCK,
-        buffer=rows.count * BLOCK,
-        read_numbers=_indented(
-            1, [f"number_{x.element} = numbers[{x.element}]" for x in needed if x.array == "numbers"]
+        block=block,
+        buffer=rows.count * block,
+        read_numbers="" if own_numbers else _indented(1, [f"number_{x} = numbers[{x}]" for x in columns]),
+        read_own_numbers=_indented(
+            3,
+            [
+                f"for j in range({len(columns)}):",
+                f"    b[{rows.offset('numbers')} + {block} * j + k] = numbers[state, columns[j]]",
+            ]
+            if own_numbers
+            else [],
         ),
         read_vectors=_indented(
-            4, [f"b[{rows.offset(x)} + {BLOCK} * j + k] = {x}[state, j]" for x in algorithm.vectors]
+            4, [f"b[{rows.offset(x)} + {block} * j + k] = {x}[state, j]" for x in algorithm.vectors]
         ),
         angles=_indented(3, [*before.lines, *write_angles] or ["pass"]),
         first_angle=rows.offset("angle"),
         first_sine=rows.offset(SIN),
         first_cosine=rows.offset(COS),
-        angle_count=len(angles) * BLOCK,
+        angle_count=len(angles) * block,
         statements=_indented(3, [*main.lines, *write_results]),
         held=rows.offset("held"),
         guards=float(len(trace.guards)),
@@ -150,9 +170,11 @@ def _indented(levels: int, lines: list[str]) -> str:
     return indent("\n".join(lines), levels * "    ")
 
 
-def _wrong_shapes(program: Program) -> str:
+def _wrong_shapes(program: Program, own_numbers: bool) -> str:
     algorithm, n = program.algorithm, program.n
-    tests = [f"numbers.shape[0] != {program.numbers}"]
-    for name, axes in [*((vector, 1) for vector in algorithm.vectors), (algorithm.result, algorithm.axes)]:
-        tests += [f"{name}.shape[0] != count", *(f"{name}.shape[{axis + 1}] != {n}" for axis in range(axes))]
+    shapes = {vector: (n,) for vector in algorithm.vectors} | {algorithm.result: program.results.shape}
+    tests = [f"numbers.shape[{int(own_numbers)}] != {program.numbers}"]
+    tests += ["numbers.shape[0] != count"] if own_numbers else []
+    for name, shape in shapes.items():
+        tests += [f"{name}.shape[0] != count", *(f"{name}.shape[{k + 1}] != {size}" for k, size in enumerate(shape))]
     return " or ".join(tests)

@@ -27,6 +27,8 @@ class CustomisedKernels(GeneralKernels):
     (see tracing), stay the general ones.
     """
 
+    customised = True
+
     def __init__(
         self, structure: Ints, numbers: Floats, made: dict[tuple[Algorithm, _Make], Kernel | None] | None = None
     ) -> None:

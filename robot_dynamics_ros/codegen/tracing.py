@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.codegen.expressions import Trace
 from robot_dynamics_ros.codegen.interpretation import interpreted
 from robot_dynamics_ros.kernels.composite_body import composite_body
-from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
+from robot_dynamics_ros.kernels.forward_dynamics import solve_held_motion, solve_motion
 from robot_dynamics_ros.kernels.layout import BODY_SIZE, MASS, WORK_SIZE, Robot, coordinate_count, unpack
 from robot_dynamics_ros.kernels.newton_euler import gravity_torque, newton_euler
 from robot_dynamics_ros.kernels.types import Floats, Ints
@@ -25,13 +25,14 @@ class Algorithm(NamedTuple):
     name: str
     vectors: tuple[str, ...]  # arguments of shape (n,)
     result: str
-    axes: int  # of the result, each of length n
+    axes: int  # of the result
 
 
 INVERSE_DYNAMICS = Algorithm("inverse_dynamics", ("q", "qd", "qdd"), "tau", 1)
 GRAVITY_TORQUE = Algorithm("gravity_torque", ("q",), "tau", 1)
 MASS_MATRIX = Algorithm("mass_matrix", ("q",), "matrix", 2)
 FORWARD_DYNAMICS = Algorithm("forward_dynamics", ("q", "qd", "tau"), "qdd", 1)
+HELD_MOTION = Algorithm("own_held_motion", ("q", "qd", "force", "stiffness", "moves"), "motion", 2)  # (2 + n, n)
 
 
 class Program(NamedTuple):
@@ -41,7 +42,7 @@ class Program(NamedTuple):
     numbers: int  # how many numbers the robot has
     n: int  # independent coordinates
     trace: Trace
-    results: Scalars  # (n,) or (n, n)
+    results: Scalars  # (n,) or (n, n) or (2 + n, n)
 
 
 def trace_algorithm(algorithm: Algorithm, structure: Ints, numbers: Floats) -> Program | None:
@@ -50,9 +51,9 @@ def trace_algorithm(algorithm: Algorithm, structure: Ints, numbers: Floats) -> P
     Folded in: the tree, placements, couplings, rotors and gravity. Read from ``numbers`` at run time: mass, first
     moment and inertia of every body, so that a payload needs no new program.
 
-    Forward dynamics has one guard a coordinate, the last coordinate's first: the pivots of the mass matrix. It is
-    None for the rare robot of which a pivot does not depend on the bodies (a coordinate that only spins rotors, or
-    moves nothing).
+    Forward dynamics, with joints held or not, has one guard a coordinate, the last coordinate's first: the pivots of
+    the mass matrix. It is None for the rare robot of which a pivot does not depend on the bodies (a coordinate that
+    only spins rotors, or moves nothing).
     """
     n = int(interpreted(coordinate_count)(structure))
     trace = Trace()
@@ -76,6 +77,7 @@ def run(algorithm: Algorithm, robot: Robot, vectors: Sequence[Scalars]) -> Scala
     n = len(vectors[0])
     work: Any = np.empty((len(robot.tree), WORK_SIZE), dtype=object)
     results: Scalars = np.empty(algorithm.axes * (n,), dtype=object)
+    matrix: Any = np.empty((n, n), dtype=object)
     no_wrenches = np.empty((0, 6))
     if algorithm == INVERSE_DYNAMICS:
         interpreted(newton_euler)(robot, *vectors, no_wrenches, work, results)
@@ -83,8 +85,10 @@ def run(algorithm: Algorithm, robot: Robot, vectors: Sequence[Scalars]) -> Scala
         interpreted(gravity_torque)(robot, *vectors, no_wrenches, work, results)
     elif algorithm == MASS_MATRIX:
         interpreted(composite_body)(robot, *vectors, work, results)
-    else:
-        matrix: Any = np.empty((n, n), dtype=object)
-        if interpreted(solve_motion)(robot, *vectors, no_wrenches, work, matrix, results) >= 0:
+    elif algorithm == HELD_MOTION:
+        results = np.empty((2 + n, n), dtype=object)
+        if interpreted(solve_held_motion)(robot, *vectors, no_wrenches, work, matrix, results) >= 0:
             return None
+    elif interpreted(solve_motion)(robot, *vectors, no_wrenches, work, matrix, results) >= 0:
+        return None
     return results

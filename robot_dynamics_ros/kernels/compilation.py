@@ -117,8 +117,16 @@ def _compiled(function: Function, **flags: Any) -> Function:
 
 
 def kernel(function: Function) -> Function:
-    """Compile a scalar-loop function with numba (no fastmath), keeping the result on disk."""
-    return _compiled(function)
+    """Compile a scalar-loop function with numba (no fastmath), keeping the result on disk.
+
+    It can neither make nor return arrays: so numba need not count references, which would cost as much as the numbers.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def allocating_kernel(function: Function) -> Function:
+    """Compile a function that makes or returns arrays."""
+    return _compiled(function, _nrt=True)
 
 
 def inlined(function: Function) -> Function:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics_ros.kernels import derivatives, kinematics, newton_euler
-from robot_dynamics_ros.kernels.compilation import batch_kernel, kernel
+from robot_dynamics_ros.kernels.compilation import allocating_kernel, batch_kernel
 from robot_dynamics_ros.kernels.composite_body import composite_body
 from robot_dynamics_ros.kernels.energy import potential_energy, quadratic_form
 from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
@@ -22,13 +22,13 @@ from robot_dynamics_ros.kernels.types import Floats, Ints
 OK, WRONG_SHAPE, SINGULAR = 0, 1, 2  # SINGULAR + j: the mass matrix is not positive definite at coordinate j
 
 
-@kernel
+@allocating_kernel
 def make_work(robot: Robot) -> Floats:
     """Scratch for one state."""
     return np.empty((robot.tree.shape[0], WORK_SIZE))
 
 
-@kernel
+@allocating_kernel
 def inverse_dynamics(structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, tau: Floats) -> int:
     """Torque for a motion of one state."""
     n = coordinate_count(structure)
@@ -39,7 +39,7 @@ def inverse_dynamics(structure: Ints, numbers: Floats, q: Floats, qd: Floats, qd
     return OK
 
 
-@kernel
+@allocating_kernel
 def gravity_torque(structure: Ints, numbers: Floats, q: Floats, tau: Floats) -> int:
     """Torque that holds one state."""
     n = coordinate_count(structure)
@@ -50,7 +50,7 @@ def gravity_torque(structure: Ints, numbers: Floats, q: Floats, tau: Floats) -> 
     return OK
 
 
-@kernel
+@allocating_kernel
 def mass_matrix(structure: Ints, numbers: Floats, q: Floats, matrix: Floats) -> int:
     """Mass matrix of one state."""
     n = coordinate_count(structure)
@@ -61,7 +61,7 @@ def mass_matrix(structure: Ints, numbers: Floats, q: Floats, matrix: Floats) -> 
     return OK
 
 
-@kernel
+@allocating_kernel
 def forward_dynamics(structure: Ints, numbers: Floats, q: Floats, qd: Floats, tau: Floats, qdd: Floats) -> int:
     """Acceleration of one state under a torque."""
     n = coordinate_count(structure)
@@ -72,7 +72,7 @@ def forward_dynamics(structure: Ints, numbers: Floats, q: Floats, qd: Floats, ta
     return OK if failed < 0 else SINGULAR + failed
 
 
-@kernel
+@allocating_kernel
 def inverse_dynamics_derivatives(
     structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, dq: Floats, dqd: Floats
 ) -> int:
@@ -89,7 +89,7 @@ def inverse_dynamics_derivatives(
     return OK
 
 
-@kernel
+@allocating_kernel
 def friction_torque(
     structure: Ints, numbers: Floats, joints: Floats, fade: Floats, q: Floats, qd: Floats, tau: Floats
 ) -> int:

@@ -11,6 +11,15 @@ from robot_dynamics_ros.kernels.types import Floats
 
 
 @kernel
+def equations_of_motion(
+    robot: Robot, q: Floats, qd: Floats, wrenches: Floats, work: Floats, bias: Floats, matrix: Floats
+) -> None:
+    """Write h (n,), V + G of Craig (6.59), to ``bias`` and M (n, n) to ``matrix``: M qdd + h is the torque."""
+    bias_torque(robot, q, qd, wrenches, work, bias)
+    gather_composites(robot, work, matrix)
+
+
+@kernel
 def solve_motion(
     robot: Robot,
     q: Floats,
@@ -26,12 +35,54 @@ def solve_motion(
     ``matrix`` (n, n) is scratch. Returns -1, or the coordinate at which the mass matrix is found not
     positive definite.
     """
-    bias_torque(robot, q, qd, wrenches, work, qdd)
-    gather_composites(robot, work, matrix)
+    equations_of_motion(robot, q, qd, wrenches, work, qdd, matrix)
     failed = factorise(matrix)
     if failed >= 0:
         return failed
     for j in range(q.shape[0]):
         qdd[j] = tau[j] - qdd[j]
     solve_factorised(matrix, qdd)
+    return -1
+
+
+@kernel
+def solve_held_motion(
+    robot: Robot,
+    q: Floats,
+    qd: Floats,
+    force: Floats,
+    stiffness: Floats,
+    moves: Floats,
+    wrenches: Floats,
+    work: Floats,
+    factor: Floats,
+    motion: Floats,
+) -> int:
+    """Forward dynamics where some joints are held at rest: A qdd + h = force + reaction, A = M + diag(stiffness).
+
+    ``moves`` (n,) is 1 for joints that move and 0 for held ones, which have no acceleration; only they have a
+    reaction. Writes acceleration, reaction and A, one above the other, to ``motion`` (2 + n, n); ``factor`` (n, n)
+    is scratch. Returns -1, or the coordinate at which A is found not positive definite.
+
+    It does the same for each joint, held or not, so that it can be traced (see codegen).
+    """
+    n = q.shape[0]
+    acceleration, reaction, matrix = motion[0], motion[1], motion[2:]
+    equations_of_motion(robot, q, qd, wrenches, work, reaction, matrix)
+    for i in range(n):
+        matrix[i, i] += stiffness[i]
+        for k in range(i):
+            factor[i, k] = moves[i] * moves[k] * matrix[i, k]
+        factor[i, i] = moves[i] * matrix[i, i] + (1.0 - moves[i])
+        reaction[i] = force[i] - reaction[i]
+        acceleration[i] = moves[i] * reaction[i]
+    failed = factorise(factor)
+    if failed >= 0:
+        return failed
+    solve_factorised(factor, acceleration)
+    for i in range(n):
+        total = -reaction[i]
+        for k in range(n):
+            total += matrix[i, k] * acceleration[k]
+        reaction[i] = (1.0 - moves[i]) * total
     return -1

@@ -44,9 +44,22 @@ def logistic(x: float) -> float:
 @kernel
 def smooth_friction(joint: Floats, rate: float) -> float:
     """The part of a joint's friction that is a smooth function of its rate: viscous and sigmoid."""
-    slope, shift = joint[SIGMOID_SLOPE], joint[SIGMOID_SHIFT]
-    sigmoid = logistic(slope * (rate + shift)) - logistic(slope * shift)
-    return float(joint[VISCOUS] * rate + joint[SIGMOID_AMPLITUDE] * sigmoid)
+    torque: float = joint[VISCOUS] * rate
+    if joint[SIGMOID_AMPLITUDE] != 0.0:
+        slope, shift = joint[SIGMOID_SLOPE], joint[SIGMOID_SHIFT]
+        torque += joint[SIGMOID_AMPLITUDE] * (logistic(slope * (rate + shift)) - logistic(slope * shift))
+    return torque
+
+
+@kernel
+def smooth_slope(joint: Floats, rate: float) -> float:
+    """Slope of the smooth friction over the rate, kept at or above 0."""
+    total: float = joint[VISCOUS]
+    if joint[SIGMOID_AMPLITUDE] != 0.0:
+        slope = joint[SIGMOID_SLOPE]
+        sigmoid = logistic(slope * (rate + joint[SIGMOID_SHIFT]))
+        total += joint[SIGMOID_AMPLITUDE] * slope * sigmoid * (1.0 - sigmoid)
+    return max(total, 0.0)
 
 
 @kernel

@@ -19,7 +19,14 @@ class GeneralKernels:
     Those for one state are compiled when they are first asked for. They give their last argument, the result; or
     something else where an argument is no plain array of the right shape, or the mass matrix is singular. Those for
     many states take plain C-contiguous arrays and return a status (see entries).
+
+    Attributes
+    ----------
+    customised
+        Whether they are made for this robot.
     """
+
+    customised = False
 
     def __init__(self, structure: Ints, numbers: Floats) -> None:
         self.structure = structure

@@ -13,8 +13,9 @@ import pytest
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.codegen.blocks import batch_source
 from robot_dynamics_ros.codegen.straight_line import function_source
-from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, trace_algorithm
+from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, HELD_MOTION, INVERSE_DYNAMICS, trace_algorithm
 from robot_dynamics_ros.kernels import compilation
+from robot_dynamics_ros.simulation import Plant
 
 ROOT = Path(__file__).resolve().parents[2]
 PANDA = ROOT / "urdf" / "panda.urdf"
@@ -81,7 +82,9 @@ def test_no_file_with_kernels_is_overlooked(tmp_path: Path, monkeypatch: pytest.
     files = [
         file
         for file in sorted(package.rglob("*.py"))
-        if re.search(r"^ *@(kernel|inlined|batch_kernel)\b", file.read_text(encoding="utf-8"), re.MULTILINE)
+        if re.search(
+            r"^ *@(kernel|inlined|allocating_kernel|batch_kernel)\b", file.read_text(encoding="utf-8"), re.MULTILINE
+        )
     ]
     assert {"newton_euler.py", "sines.py", "stick_slip.py"} <= {file.name for file in files}
     for file in files:
@@ -93,13 +96,27 @@ def test_no_file_with_kernels_is_overlooked(tmp_path: Path, monkeypatch: pytest.
 def test_generated_code_uses_only_hashed_code() -> None:
     """Generated files are named by their text: what they import must be in the hash, or come from outside."""
     panda = RobotModel.from_urdf_file(PANDA).packed
-    for algorithm in (INVERSE_DYNAMICS, FORWARD_DYNAMICS):
+    for algorithm in (INVERSE_DYNAMICS, FORWARD_DYNAMICS, HELD_MOTION):
         program = trace_algorithm(algorithm, panda.structure, panda.numbers)
         assert program is not None
         for source in (function_source(program), batch_source(program)):
             for module in re.findall(r"^ *(?:from|import) +(\S+)", source, re.MULTILINE):
                 folder = module.split(".")[1] if module.startswith("robot_dynamics_ros.") else module
                 assert folder in {"math", "numpy", *compilation._KERNEL_FOLDERS}
+
+
+@pytest.mark.skipif(not compilation.COMPILED, reason="kernels are not compiled")
+def test_kernels_without_reference_counts_return_no_arrays() -> None:
+    """The caller would free what it never counted: a crash at some later time."""
+    model = RobotModel.from_urdf_file(PANDA)
+    model.warm_up()
+    Plant(model).warm_up()
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("robot_dynamics_ros")]
+    found = {value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")}
+    uncounted = [kernel for kernel in found if kernel.targetoptions.get("_nrt") is False]
+    signatures = [signature for kernel in uncounted for signature in kernel.nopython_signatures]
+    assert len(signatures) > 20
+    assert not [signature for signature in signatures if "array" in str(signature.return_type).lower()]
 
 
 def test_importing_the_package_waits_for_nothing() -> None:
