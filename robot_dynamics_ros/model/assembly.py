@@ -90,6 +90,7 @@ def assemble(
         numbers=numbers,
         link_rotations=np.array([frames[joint.child].rotation.ravel() for joint in moving]),
         friction=friction_table(dynamics, couplings, moving),
+        joint_ranges=np.array([_range(joint, couplings.rows[joint.name].offset) for joint in moving]),
         bare_inertials=bare,
         payload=None,
         position_lower=limits[:, 0].copy(),
@@ -189,6 +190,11 @@ def _limits(description: Description, names: Sequence[str]) -> Floats:
     """Position lower and upper, velocity and effort limit of each name, (n, 4)."""
     table = {j.name: (j.lower, j.upper, j.velocity, j.effort) for j in description.joints}
     return np.array([table.get(name, (-math.inf, math.inf, math.inf, math.inf)) for name in names])
+
+
+def _range(joint: Joint, offset: float) -> tuple[float, float, float]:
+    """Position lower and upper, less the offset, which kernels do not know, and the velocity limit."""
+    return joint.lower - offset, joint.upper - offset, joint.velocity
 
 
 def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Floats:

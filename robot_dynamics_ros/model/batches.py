@@ -56,6 +56,16 @@ def spread_over(
     return min((status for status in _pool(os.getpid()).map(run, range(0, count, size)) if status != OK), default=OK)
 
 
+def over_rows(function: Callable[[slice], None], count: int, block: int) -> None:
+    """Call ``function`` for parts of ``count`` rows, whole blocks each, on all cores at once."""
+    size = max(1, -(-count // cores() // block)) * block
+    parts = [slice(start, start + size) for start in range(0, count, size)]
+    if len(parts) == 1:
+        function(parts[0])
+    else:
+        list(_pool(os.getpid()).map(function, parts))
+
+
 def _in_a_row(array: Floats, batch: tuple[int, ...], axes: int, count: int) -> Floats:
     own = array.shape[array.ndim - axes :]
     if array.shape != batch + own:

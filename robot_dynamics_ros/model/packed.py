@@ -1,4 +1,4 @@
-"""The robot as kernels take it, with names, limits and friction; and the same with another payload or no gravity."""
+"""The robot as kernels take it, with names, limits and friction; and the same with some other numbers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,31 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotModelError
-from robot_dynamics_ros.kernels.layout import AFTER, FIRST, INERTIA, MASS, MOMENT, PARENT, ROTOR_INERTIA, Robot, unpack
+from robot_dynamics_ros.kernels.layout import (
+    AFTER,
+    COULOMB,
+    COULOMB_NEGATIVE,
+    FIRST,
+    INERTIA,
+    MASS,
+    MOMENT,
+    PARENT,
+    RIPPLE_AMPLITUDE,
+    ROTOR_INERTIA,
+    SIGMOID_AMPLITUDE,
+    STATIC,
+    VISCOUS,
+    Robot,
+    unpack,
+)
 from robot_dynamics_ros.kernels.types import Floats, Ints
-from robot_dynamics_ros.model.inertia import Array, Inertial, InertiaSum, symmetric
+from robot_dynamics_ros.model.inertia import Array, Inertial, InertiaSum, real_numbers, symmetric
+
+# Columns of the friction table to which a joint's friction torque is proportional.
+_FRICTION_TORQUES = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]
 
 # As plain Python, so that loading a model compiles nothing.
 _unpack: Callable[[Ints, Floats], Robot] = getattr(unpack, "py_func", unpack)
@@ -45,6 +65,9 @@ class PackedModel:
         (bodies, 9), row by row: from the axes of the body's link to the axes of the body's frame.
     friction
         (bodies, FRICTION_SIZE): friction of the moving joints, by the columns in layout.
+    joint_ranges
+        (bodies, 3): lower and upper position limit of the moving joints, less the offset of coupled ones, and their
+        velocity limit; infinite where there is none.
     bare_inertials
         (bodies, 10) as in ``numbers``, from MASS on, but without the payload.
     payload
@@ -64,6 +87,7 @@ class PackedModel:
     numbers: Floats
     link_rotations: Floats
     friction: Floats
+    joint_ranges: Floats
     bare_inertials: Floats
     payload: tuple[str, Inertial] | None
     position_lower: Floats
@@ -100,19 +124,72 @@ def with_payload(packed: PackedModel, link: str, inertial: Inertial) -> PackedMo
 
     Only numbers differ. Raises RobotModelError for a link that the robot does not have.
     """
-    frame = packed.frames.get(link) if isinstance(link, str) else None
-    if frame is None:
+    if not isinstance(link, str) or link not in packed.frames:
         raise RobotModelError(f'payload: no link "{link}". Cure: use one of {", ".join(packed.frames)}')
+    loaded = _loaded(replace(packed, payload=(link, inertial)))
+    if not np.isfinite(loaded.numbers).all():
+        raise RobotModelError(f'payload on link "{link}": its inertia is too large for a number. Cure: check the units')
+    return loaded
+
+
+def scaled(packed: PackedModel, mass: float, friction: ArrayLike) -> PackedModel:
+    """Return the same robot with other links and friction, see ``RobotModel.scaled``; only numbers differ."""
+    factor = real_numbers(mass)
+    if factor is None or factor.shape != () or not 0.0 < factor < np.inf:
+        raise RobotModelError(f"scaled: mass is {mass!r}. Cure: give a positive number, 1.0 for no change")
+    table = packed.friction.copy()
+    factors = _friction_factors(packed, friction)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        table[:, _FRICTION_TORQUES] *= factors[:, np.newaxis]
+        heavier = _loaded(replace(packed, friction=table, bare_inertials=packed.bare_inertials * factor))
+    if not (np.isfinite(heavier.numbers).all() and np.isfinite(table).all()):
+        raise RobotModelError(
+            f"scaled: mass {mass!r} or friction {friction!r} makes numbers too large. Cure: give factors near 1"
+        )
+    return heavier
+
+
+def _friction_factors(packed: PackedModel, friction: ArrayLike) -> Array:
+    """A factor for each moving joint (bodies,) from one for all, or one for each independent joint."""
+    names = packed.joint_names
+    factors = real_numbers(friction)
+    if factors is None or factors.shape not in ((), (len(names),)):
+        raise RobotModelError(
+            f"scaled: friction is {friction!r}. Cure: give one number, or {len(names)}: for {', '.join(names)}"
+        )
+    factors = np.broadcast_to(factors, len(names))
+    for name, value in zip(names, factors.tolist(), strict=True):
+        if not 0.0 <= value < np.inf:
+            raise RobotModelError(
+                f'scaled: friction: {value} for joint "{name}". Cure: give finite numbers, at least 0'
+            )
+    result = np.empty(len(packed.moving_joints))
+    robot = packed.robot
+    for body, name in enumerate(packed.moving_joints):
+        followed = robot.coordinates[robot.tree[body, FIRST] : robot.tree[body, AFTER]]
+        if np.unique(factors[followed]).size > 1:
+            several = ", ".join(f"{names[k]}: {factors[k]:g}" for k in followed)
+            raise RobotModelError(
+                f'scaled: friction: joint "{name}" follows others with different factors ({several}). '
+                "Cure: give these the same factor"
+            )
+        result[body] = factors[followed[0]]
+    return result
+
+
+def _loaded(packed: PackedModel) -> PackedModel:
+    """Return the robot with the numbers of its bare bodies and its payload."""
     numbers = packed.numbers.copy()
     robot = _unpack(packed.structure, numbers)
     robot.bodies[:, MASS:] = packed.bare_inertials
-    if frame.body >= 0:
-        total = InertiaSum.zero()
-        total.add(inertial, frame.rotation, frame.position)
-        robot.bodies[frame.body, MASS:] += total.flat()
-    if not np.isfinite(numbers).all():
-        raise RobotModelError(f'payload on link "{link}": its inertia is too large for a number. Cure: check the units')
-    return replace(packed, numbers=numbers, payload=(link, inertial), massless_ends=massless(robot, packed.joint_names))
+    if packed.payload is not None:
+        link, inertial = packed.payload
+        frame = packed.frames[link]
+        if frame.body >= 0:
+            total = InertiaSum.zero()
+            total.add(inertial, frame.rotation, frame.position)
+            robot.bodies[frame.body, MASS:] += total.flat()
+    return replace(packed, numbers=numbers, massless_ends=massless(robot, packed.joint_names))
 
 
 def without_gravity(packed: PackedModel) -> PackedModel:

@@ -24,7 +24,7 @@ from robot_dynamics_ros.model.assembly import assemble
 from robot_dynamics_ros.model.batches import spread_over
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, read_dynamics_file
 from robot_dynamics_ros.model.inertia import payload_inertial
-from robot_dynamics_ros.model.packed import PackedModel, with_payload, without_gravity
+from robot_dynamics_ros.model.packed import PackedModel, scaled, with_payload, without_gravity
 from robot_dynamics_ros.model.urdf import parse_urdf
 
 Wrenches = Mapping[str, ArrayLike]
@@ -133,6 +133,19 @@ class RobotModel:
         the link's axes. Raises RobotModelError for an unknown link and for values that no body can have.
         """
         packed = with_payload(self.packed, link, payload_inertial(mass, com, inertia))
+        return dataclasses.replace(self, packed=packed, kernels=self.kernels.with_numbers(packed.numbers))
+
+    def scaled(self, mass: float = 1.0, friction: ArrayLike = 1.0) -> RobotModel:
+        """Return this model with heavier or lighter links and more or less friction; nothing is recompiled.
+
+        A plant that differs from what its controller believes. ``mass`` (above 0) is a factor on mass, first moment
+        and inertia of every link. The payload stays, as ``with_payload`` says it, and so do the rotors' inertias.
+        ``friction`` (at least 0), one for all or (n,), is a factor on every friction torque: viscous, Coulomb in both
+        directions, static, and the amplitudes of ripple and sigmoid. Joints that follow others have their factor.
+
+        Raises RobotModelError for factors out of range, and for different ones where a joint follows several others.
+        """
+        packed = scaled(self.packed, mass, friction)
         return dataclasses.replace(self, packed=packed, kernels=self.kernels.with_numbers(packed.numbers))
 
     def without_gravity(self) -> RobotModel:
@@ -447,5 +460,22 @@ class RobotModel:
             )
         return result
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Compiled code stays in its process; the other one makes its own, or loads it from the disk.
+        return _restored, (self.name, self.packed, type(self.kernels))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RobotModel:
+        return self  # it never changes
+
     def __repr__(self) -> str:
         return f"RobotModel({self.name!r}, {self.n} joints: {', '.join(self.joint_names)})"
+
+
+def _restored(name: str, packed: PackedModel, kernels: type[GeneralKernels]) -> RobotModel:
+    """Return a model that was pickled."""
+    # Some transports hand out read-only arrays, for which numba would compile everything once more.
+    arrays: dict[str, Any] = {
+        key: np.array(value) for key, value in vars(packed).items() if isinstance(value, np.ndarray)
+    }
+    packed = dataclasses.replace(packed, **arrays)
+    return RobotModel(name, packed, kernels(packed.structure, packed.numbers))

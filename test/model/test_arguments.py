@@ -59,6 +59,7 @@ OTHERS = {
     "from_urdf",
     "from_urdf_file",
     "with_payload",
+    "scaled",
     "without_gravity",
     "warm_up",
     "require_mass",

@@ -1,0 +1,111 @@
+"""Models on their way to other processes: the same numbers there, bit for bit."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import arms
+import numpy as np
+import pytest
+from hypothesis import given
+from robots_with_drives import Robot, robots, state
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.kernels.compilation import COMPILED
+
+ARM = arms.random_arm(np.random.default_rng(4), [0, 1], ["revolute", "prismatic"])
+STATES = arms.states(4, 2, 5)
+
+
+def _through_bytes(model: RobotModel) -> RobotModel:
+    return pickle.loads(pickle.dumps(model))  # type: ignore[no-any-return]
+
+
+def _through_buffers(model: RobotModel) -> RobotModel:
+    """As clusters send arrays: beside the pickle, and read-only where they arrive."""
+    buffers: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
+    return pickle.loads(head, buffers=[bytes(buffer) for buffer in buffers])  # type: ignore[no-any-return]
+
+
+WAYS: dict[str, Callable[[RobotModel], RobotModel]] = {
+    "bytes": _through_bytes,
+    "buffers": _through_buffers,
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+
+
+def _numbers(model: RobotModel, q: Any, qd: Any, qdd: Any) -> list[bytes]:
+    link = model.link_names[-1]
+    wrench = {link: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}
+    results = (
+        model.inverse_dynamics(q, qd, qdd),
+        model.inverse_dynamics(q, qd, qdd, wrench),
+        model.friction_torque(q, qd),
+        model.gravity_torque(q),
+        model.mass_matrix(q),
+        model.coriolis_matrix(q, qd),
+        model.regressor(q, qd, qdd),
+        model.link_pose(q, link),
+        model.jacobian(q, link),
+        model.inertial_parameters,
+        model.position_lower,
+        model.effort_limits,
+    )
+    return [np.asarray(result).tobytes() for result in results]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(robot=robots(friction=True))
+def test_robots_of_all_kinds_arrive_whole(way: str, robot: Robot) -> None:
+    model = robot.model()
+    states = state(robot, model.n)
+    expected = _numbers(model, *states)
+    found = WAYS[way](model)
+    assert repr(found) == repr(model)
+    for same in ("joint_names", "moving_joints", "link_names", "parameter_names"):
+        assert getattr(found, same) == getattr(model, same)
+    assert _numbers(found, *states) == expected
+    assert _numbers(model, *states) == expected
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("customised", [False, True])
+def test_kernels_work_where_they_arrive(way: str, customised: bool) -> None:
+    """Of one state and many; before and after the first call."""
+    model = RobotModel.from_urdf(ARM.urdf)
+    if customised:
+        model = model.customised()
+    early = WAYS[way](model)
+    single = [x[0] for x in STATES]
+    for states in (single, STATES):
+        expected = _numbers(model, *states), model.forward_dynamics(*states).tobytes()
+        for found in (early, WAYS[way](model)):
+            assert type(found.kernels) is type(model.kernels)
+            assert (_numbers(found, *states), found.forward_dynamics(*states).tobytes()) == expected
+
+
+def test_others_can_be_made_of_what_arrives() -> None:
+    model = RobotModel.from_urdf(ARM.urdf).with_payload(ARM.links[-1].name, 2.0, [0.1, 0.2, 0.3], np.eye(3))
+    found = _through_buffers(model)
+    for change in (
+        lambda m: m.scaled(1.2),
+        lambda m: m.without_gravity(),
+        lambda m: m.with_payload(m.link_names[-1], 1, [0, 0, 0], np.eye(3)),
+    ):
+        assert _numbers(change(found), *STATES) == _numbers(change(model), *STATES)
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled at all")
+def test_read_only_arrays_do_not_compile_anew() -> None:
+    """numba has another type for them, and would compile every kernel once more."""
+    from numba.core import event
+
+    model = RobotModel.from_urdf(ARM.urdf)
+    for states in ([x[0] for x in STATES], STATES):
+        _numbers(model, *states)
+        with event.install_recorder("numba:compile") as compiled:
+            _numbers(_through_buffers(model), *states)
+        assert not compiled.buffer
