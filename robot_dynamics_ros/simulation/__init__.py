@@ -1,5 +1,23 @@
-"""The stand-in plant: friction that sticks, integrators, and the plant's state. No ROS, no clock."""
+"""The stand-in plant: friction that sticks, integrators, sensors, and whole runs. No ROS, no clock."""
 
+from robot_dynamics_ros.simulation.effort_delay import EffortDelay
+from robot_dynamics_ros.simulation.event_plant import EventPlant
 from robot_dynamics_ros.simulation.plant import Plant
+from robot_dynamics_ros.simulation.plants import Plants
+from robot_dynamics_ros.simulation.run import Run, SimulationError
+from robot_dynamics_ros.simulation.sensors import Measurement, Sensors
+from robot_dynamics_ros.simulation.simulate import simulate
+from robot_dynamics_ros.simulation.simulate_batch import simulate_batch
 
-__all__ = ["Plant"]
+__all__ = [
+    "EffortDelay",
+    "EventPlant",
+    "Measurement",
+    "Plant",
+    "Plants",
+    "Run",
+    "Sensors",
+    "SimulationError",
+    "simulate",
+    "simulate_batch",
+]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
+from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.compilation import mark_compiled
-from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE, STATIC
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.simulation.integrators import INTEGRATORS, NOT_FINITE, OK, Arm, State, advance
-from robot_dynamics_ros.simulation.stick_slip import BACKWARD, FORWARD, STUCK
+from robot_dynamics_ros.simulation.arm import alike, initial_pattern, is_separable, make_arm, stuck_joints
+from robot_dynamics_ros.simulation.arrays import OK, State
+from robot_dynamics_ros.simulation.checks import check_count, check_settings, failure, finite, initial_state
+from robot_dynamics_ros.simulation.integrators import INTEGRATORS
+from robot_dynamics_ros.simulation.steps import steps_for
 
 
 class Plant:
@@ -26,9 +27,9 @@ class Plant:
     Parameters
     ----------
     model
-        The robot. RobotModelError if some joint moves no mass.
+        The robot; where it is customised, so is the step. RobotModelError if some joint moves no mass.
     integrator
-        "rk4": accurate. "semi_implicit": about four times as fast, first order, stable under any smooth
+        "rk4": fourth order. "semi_implicit": about four times as fast, first order, stable under any smooth
         friction; an arm that spins fast without friction can gain energy.
     step_size
         Length of a step (s).
@@ -36,6 +37,8 @@ class Plant:
         Shape (n,), rad or m; None: 0, or the limit nearest to it.
     initial_velocities
         Shape (n,), rad/s or m/s; None: at rest.
+    velocity_limits
+        Whether no joint gets faster than its velocity limit, as if a brake held it there.
 
     Raises
     ------
@@ -51,31 +54,20 @@ class Plant:
         step_size: float = 0.001,
         initial_positions: ArrayLike | None = None,
         initial_velocities: ArrayLike | None = None,
+        velocity_limits: bool = False,
     ) -> None:
-        model.require_mass()
-        if integrator not in INTEGRATORS:
-            raise RobotDynamicsError(f'no integrator "{integrator}". Cure: use one of {", ".join(INTEGRATORS)}')
-        if not (math.isfinite(step_size) and step_size > 0.0):
-            raise RobotDynamicsError(f"step_size is {step_size!r} s. Cure: give a positive number, as 0.001")
-        self._model = model
+        check_settings(integrator, step_size)
         self._integrator = INTEGRATORS[integrator]
         self._step_size = float(step_size)
-        packed = model.packed
-        if packed.coupled:
-            raise RobotModelError(
-                f'robot "{model.name}": some of its joints follow others (mimic or couplings): they cannot be '
-                "simulated. Cure: lock them"
-            )
-        rows = [packed.moving_joints.index(name) for name in packed.joint_names]
-        self._friction = packed.friction[rows]
-        self._arm = Arm(packed.robot, self._friction, packed.position_lower, packed.position_upper)
-        if initial_positions is None:
-            self._start = np.clip(np.zeros(model.n), packed.position_lower, packed.position_upper)
-        else:
-            self._start = self._finite("initial_positions", initial_positions).copy()
-        still = np.zeros(model.n) if initial_velocities is None else initial_velocities
-        self._start_velocity = self._finite("initial_velocities", still).copy()
+        self._velocity_limits = velocity_limits
+        self._load(model)
+        self._start, self._start_velocity = initial_state(model, initial_positions, initial_velocities)
         self.reset()
+
+    def _load(self, model: RobotModel) -> None:
+        model.require_mass()
+        self._model, self._arm = model, make_arm(model, self._velocity_limits)
+        self._advance = steps_for(model, is_separable(self._arm)).advance
 
     @property
     def model(self) -> RobotModel:
@@ -108,24 +100,60 @@ class Plant:
         return self._effort.copy()
 
     @property
+    def impulse(self) -> Floats:
+        """Impulse (n,) of dry friction and limits in the last step, Nm s or N s; it does no positive work."""
+        return self._state.impulse.copy()
+
+    @property
     def stuck(self) -> NDArray[np.bool_]:
         """Which joints (n,) friction holds at rest; a joint pressed against its limit is not among them."""
-        return np.equal(self._state.pattern, STUCK)
+        return stuck_joints(self._arm.joints, self._state.velocity, self._state.pattern)
+
+    @property
+    def solves(self) -> int:
+        """Linear systems of the friction problem solved in the last call of ``step``: mostly one a step."""
+        return self._solves
+
+    @property
+    def residual(self) -> float:
+        """How far from optimal the friction problem's solutions were in the last call of ``step``, at most.
+
+        A velocity, rad/s or m/s; 0 where all conditions hold exactly.
+        """
+        return self._residual
 
     def reset(self) -> None:
         """Go back to time 0 and the initial state."""
-        velocity, friction = self._start_velocity, self._friction
-        # A joint without dry friction never sticks, not even at rest.
-        sticks = (velocity == 0.0) & (friction[:, [COULOMB, COULOMB_NEGATIVE, STATIC]].max(axis=1) > 0.0)
-        pattern: Ints = np.where(sticks, STUCK, np.where(velocity < 0.0, BACKWARD, FORWARD)).astype(np.int64)
-        self._state = State(self._start.copy(), velocity.copy(), pattern, np.zeros(self._model.n))
+        position, velocity = self._start.copy(), self._start_velocity.copy()
+        self._state = State(position, velocity, initial_pattern(self._arm.joints, velocity), np.zeros(self._model.n))
         self._effort = np.zeros(self._model.n)
-        self._steps = 0
+        self._steps = self._solves = 0
+        self._residual = 0.0
+
+    def brake(self, count: int = 1) -> None:
+        """Let the time of ``count`` steps pass with brakes on, which stop each joint at once where it is."""
+        check_count(count)
+        still = np.zeros(self._model.n)
+        self._state = State(self._state.position, still, initial_pattern(self._arm.joints, still), still.copy())
+        self._effort = still.copy()
+        self._steps += count
+
+    def change_model(self, model: RobotModel) -> None:
+        """Go on with a robot whose numbers differ: payload, masses, friction. Time and state stay.
+
+        Raises RobotDynamicsError for a robot with other joints, links or placements.
+        """
+        if not alike(model, self._model):
+            raise RobotDynamicsError(
+                f'robot "{model.name}" has other joints than "{self._model.name}". '
+                "Cure: make another plant, or take with_payload or scaled of the same model"
+            )
+        self._load(model)
 
     def warm_up(self) -> None:
         """Compile the step, or load it from the cache, without moving the robot."""
         wrenches = self._wrenches(None)
-        advance(self._arm, self._integrator, self._step_size, 0, self._effort, wrenches, self._state)
+        self._advance(self._arm, self._integrator, self._step_size, 0, self._effort, wrenches, self._state)
         mark_compiled("plant")
 
     def step(self, tau: ArrayLike, count: int = 1, external_wrenches: Mapping[str, ArrayLike] | None = None) -> None:
@@ -141,38 +169,20 @@ class Plant:
             was. Also where the motion becomes infinite or the mass matrix singular: the state is then that
             after the last good step.
         """
-        if count < 1:
-            raise RobotDynamicsError(f"count is {count}. Cure: take at least one step")
+        check_count(count)
         limits = self._model.packed.effort_limits
-        effort = np.clip(self._finite("tau", tau), -limits, limits)
+        effort = np.clip(finite(self._model, "tau", tau), -limits, limits)
         wrenches = self._wrenches(external_wrenches)
-        status, joint, done, _, _ = advance(
+        status, joint, done, self._solves, self._residual = self._advance(
             self._arm, self._integrator, self._step_size, count, effort, wrenches, self._state
         )
         self._steps += done
         if done > 0:
             self._effort = effort
         if status != OK:
-            raise RobotDynamicsError(self._failure(status, joint))
-
-    def _failure(self, status: int, joint: int) -> str:
-        where = f't = {self.time:.6g} s: joint "{self._model.joint_names[joint]}"'
-        if status == NOT_FINITE:
-            return (
-                f"{where}: its motion becomes infinite in this step. Cure: take a smaller step_size than "
-                f"{self._step_size} s, or smaller torques; check the masses and the friction"
+            raise RobotDynamicsError(
+                failure(self._model, status, joint, self.time, self._step_size, self._state.position)
             )
-        return (
-            f"{where}: the mass matrix is not positive definite, position {self.position.tolist()}. "
-            "Cure: give the links beyond it mass and inertia"
-        )
-
-    def _finite(self, name: str, value: ArrayLike) -> Floats:
-        array = self._model.vector(name, value)
-        for joint, number in zip(self._model.joint_names, array.tolist(), strict=True):
-            if not math.isfinite(number):
-                raise RobotDynamicsError(f'{name}: joint "{joint}": {number} is not finite. Cure: give a number')
-        return array
 
     def _wrenches(self, wrenches: Mapping[str, ArrayLike] | None) -> Floats:
         packed = self._model.body_wrenches(wrenches)

@@ -24,7 +24,7 @@ import math
 import numpy as np
 
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
-from robot_dynamics_ros.kernels.compilation import kernel
+from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.types import Floats, Ints
 
 # Segments in the order of rising velocity; lambda falls from one to the next. A joint that may not move
@@ -35,7 +35,7 @@ STUCK = 2  # v = 0, -dt tau+ <= lambda <= dt tau-
 FORWARD = 3  # 0 <= v <= upper, lambda = -dt tau+
 WALL_UPPER = 4  # v = upper > 0, lambda <= -dt tau+
 
-# Columns of ``joints``, float64 (n, 10): the problem, the solution, scratch.
+# Columns of ``joints``, float64 (n, 11): the problem, the solution, scratch.
 FREE = 0  # free velocity, with the impulses HELD in it
 HELD = 1
 GRIP_FORWARD = 2  # dt tau+ >= 0
@@ -46,16 +46,17 @@ VELOCITY = 6
 IMPULSE = 7  # lambda
 NOISE = 8  # rounding of lambda
 SLIPPERY = 9  # 1 where nothing can hold the joint at rest: both directions of sliding are then one segment
-JOINTS_SIZE = 10
+RESTS = 10  # 1 where the free motion holds it at rest; only for arms that are not separable
+LINE_SIZE = 11
 
 # Relative rounding of a multiplier that still counts as inside its bounds. Only multipliers have this
 # slack, not velocities, so that rounding alone cannot send a joint back and forth.
-_SLACK = 1e-12
+SLACK = 1e-12
 _MAX_DESCENT = 100  # solves for each joint; some three are usual
 
 
 @kernel
-def _admit(joints: Floats, pattern: Ints) -> None:
+def admit(joints: Floats, pattern: Ints) -> None:
     """Replace segments that do not exist in this step."""
     for j in range(pattern.shape[0]):
         state, lower, upper = pattern[j], joints[j, LOWER], joints[j, UPPER]
@@ -73,7 +74,7 @@ def _admit(joints: Floats, pattern: Ints) -> None:
 
 
 @kernel
-def _label(joints: Floats, pattern: Ints) -> None:
+def label(joints: Floats, pattern: Ints) -> None:
     """Name what a joint at rest against its limit feels, and the direction of a joint without friction."""
     for j in range(pattern.shape[0]):
         impulse = joints[j, IMPULSE]
@@ -142,7 +143,7 @@ def _solve_pattern(matrix: Floats, joints: Floats, pattern: Ints, factor: Floats
                 total += part
                 size += abs(part)
             joints[j, IMPULSE] = total
-            joints[j, NOISE] = _SLACK * size
+            joints[j, NOISE] = SLACK * size
 
 
 @kernel
@@ -172,6 +173,29 @@ def _next(joints: Floats, j: int, state: int) -> int:
 
 
 @kernel
+def goes_on(joints: Floats, pattern: Ints) -> bool:
+    """Whether each joint does what the free motion supposes; velocity and impulse are those of the free motion then.
+
+    It does in nearly every step, and nothing is to be solved. Comes after ``admit``.
+    """
+    for j in range(pattern.shape[0]):
+        state, impulse, velocity = pattern[j], joints[j, HELD], joints[j, FREE]
+        if state == FORWARD:
+            supposed = impulse == -joints[j, GRIP_FORWARD]
+        elif state == BACKWARD:
+            supposed = impulse == joints[j, GRIP_BACKWARD]
+        elif state == STUCK:
+            supposed = velocity == 0.0
+        else:
+            supposed = velocity == joints[j, LOWER if state == WALL_LOWER else UPPER]
+        joints[j, VELOCITY], joints[j, IMPULSE] = velocity, impulse
+        joints[j, NOISE] = SLACK * (abs(impulse) + joints[j, GRIP_FORWARD] + joints[j, GRIP_BACKWARD])
+        if not supposed or _next(joints, j, state) != state:
+            return False
+    return True
+
+
+@kernel
 def _advance_pattern(joints: Floats, pattern: Ints) -> bool:
     """Move every joint that leaves its segment to the next one; whether there was none."""
     settled = True
@@ -193,7 +217,7 @@ def _excess(joints: Floats, j: int, state: int) -> float:
     return -above if state == WALL_LOWER else -below
 
 
-@kernel
+@allocating_kernel
 def descend(matrix: Floats, joints: Floats, pattern: Ints, factor: Floats, change: Floats) -> int:
     """Solve the problem by the primal active-set method from rest; return the linear systems solved.
 
@@ -203,7 +227,7 @@ def descend(matrix: Floats, joints: Floats, pattern: Ints, factor: Floats, chang
     """
     n = pattern.shape[0]
     pattern[:] = STUCK
-    _admit(joints, pattern)
+    admit(joints, pattern)
     v = np.zeros(n)
     solves = 0
     while solves < _MAX_DESCENT * (n + 1):
@@ -256,35 +280,43 @@ def residual(matrix: Floats, joints: Floats) -> float:
         for k in range(joints.shape[0]):
             pull += matrix[j, k] * (joints[k, VELOCITY] - joints[k, FREE])
         own = 1.0 / matrix[j, j]
-        back = joints[j, VELOCITY] - own * pull
-        best = 0.0
-        if back > own * joints[j, GRIP_FORWARD]:
-            best = min(back - own * joints[j, GRIP_FORWARD], joints[j, UPPER])
-        elif back < -own * joints[j, GRIP_BACKWARD]:
-            best = max(back + own * joints[j, GRIP_BACKWARD], joints[j, LOWER])
+        best = nearest(joints, j, own, joints[j, VELOCITY] - own * pull)
         worst = max(worst, abs(best - joints[j, VELOCITY]))
     return worst
+
+
+@kernel
+def nearest(joints: Floats, j: int, own: float, velocity: float) -> float:
+    """Proximal map of joint j's friction and limits: shrink by own times the grip, then clip."""
+    if velocity > own * joints[j, GRIP_FORWARD]:
+        return float(min(velocity - own * joints[j, GRIP_FORWARD], joints[j, UPPER]))
+    if velocity < -own * joints[j, GRIP_BACKWARD]:
+        return float(max(velocity + own * joints[j, GRIP_BACKWARD], joints[j, LOWER]))
+    return 0.0
 
 
 @kernel
 def solve(matrix: Floats, joints: Floats, pattern: Ints, factor: Floats, change: Floats) -> tuple[int, float]:
     """Write velocity and impulse to ``joints``, starting from the segments in ``pattern``, which is renewed.
 
-    Joints that stick get exactly 0. Returns the linear systems solved and the residual of the optimality
-    conditions, a velocity.
+    Joints that stick get exactly 0. Returns the linear systems solved, none where the free motion is the solution,
+    and the residual of the optimality conditions, a velocity.
 
     Parameters
     ----------
     matrix
         A (n, n), positive definite, both triangles.
     joints
-        (n, 10), see the columns above.
+        (n, 11), see the columns above.
     pattern
         (n,) segment of each joint.
     factor, change
         Scratch of shapes (n, n) and (n,).
     """
-    _admit(joints, pattern)
+    admit(joints, pattern)
+    if goes_on(joints, pattern):
+        label(joints, pattern)
+        return 0, 0.0
     solves = 0
     settled = False
     while not settled and solves < 3 * pattern.shape[0] + 10:
@@ -293,5 +325,5 @@ def solve(matrix: Floats, joints: Floats, pattern: Ints, factor: Floats, change:
         solves += 1
     if not settled:
         solves += descend(matrix, joints, pattern, factor, change)
-    _label(joints, pattern)
+    label(joints, pattern)
     return solves, residual(matrix, joints)

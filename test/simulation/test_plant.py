@@ -182,13 +182,59 @@ def test_singular_mass_matrix_is_refused() -> None:
     assert plant.time == 0.0
 
 
-def test_coupled_joints_are_refused() -> None:
-    """Rather than moved without the friction and the limits of the joint that follows."""
-    arm = arms.random_arm(np.random.default_rng(3), [0, 1], ["revolute", "prismatic"])
-    first, second = arm.movable
-    arm = arm.with_joint(second, extra=f'<mimic joint="{first}" multiplier="0.5"/>')
-    model = RobotModel.from_urdf(arm.urdf)
-    assert model.joint_names == (first,)
-    with pytest.raises(RobotModelError, match="follow others.*Cure: lock them"):
-        Plant(model)
-    assert Plant(RobotModel.from_urdf(arm.urdf, locked={second: 0.1})).position.shape == (1,)
+def test_brakes_stop_the_arm_where_it_is_and_let_time_pass(panda: Plant) -> None:
+    panda.step(50.0 * np.ones(7), 20)
+    position = panda.position
+    assert panda.velocity.all()
+    panda.brake(30)
+    assert panda.time == 0.05
+    assert np.array_equal(panda.position, position)
+    assert not panda.velocity.any()
+    assert not panda.effort.any()
+    assert panda.stuck.all()
+    fresh = Plant(panda.model, initial_positions=position)
+    for plant in (panda, fresh):
+        plant.step(3.0 * np.ones(7), 20)
+    assert np.array_equal(panda.position, fresh.position)
+
+
+def test_another_payload_or_friction_goes_on_from_the_same_state(panda: Plant) -> None:
+    """As a plant made for the other robot that starts there; another robot is refused."""
+    panda.step(20.0 * np.ones(7), 20)
+    heavy = panda.model.scaled(mass=1.3, friction=2.0)
+    fresh = Plant(heavy, initial_positions=panda.position, initial_velocities=panda.velocity)
+    panda.change_model(heavy)
+    assert panda.time == 0.02
+    for plant in (panda, fresh):
+        plant.step(5.0 * np.ones(7), 20)
+    assert np.array_equal(panda.position, fresh.position)
+    other = RobotModel.from_urdf(arms.random_arm(np.random.default_rng(3), [0], ["revolute"]).urdf)
+    with pytest.raises(RobotDynamicsError, match="has other joints than.*Cure"):
+        panda.change_model(other)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_velocity_limits_hold_where_they_are_asked_for(integrator: str, load_robot: Callable[..., Any]) -> None:
+    """Joints reach their limit and stay on it to the last bit; without, they get faster."""
+    model = load_robot("panda")
+    tau = [80.0, 0.0, 0.0, 0.0, 0.0, 0.0, 10.0]
+    limited = Plant(model, integrator, initial_positions=PANDA, velocity_limits=True)
+    free = Plant(model, integrator, initial_positions=PANDA)
+    reached = np.zeros(7, dtype=bool)
+    for _ in range(100):
+        limited.step(tau)
+        free.step(tau)
+        assert np.all(np.abs(limited.velocity) <= model.velocity_limits)
+        reached |= np.abs(limited.velocity) == model.velocity_limits
+    assert reached[6]
+    assert np.any(np.abs(free.velocity) > model.velocity_limits)
+
+
+def test_too_stiff_a_joint_is_refused_by_rk4_and_not_by_semi_implicit() -> None:
+    """dt b / m = 3 > 2.785, where rk4 makes the motion grow; 2.7, where it still dampens it, is taken."""
+    with pytest.raises(RobotDynamicsError, match=r'joint "slide".*too stiff for rk4.*Cure: .*semi_implicit'):
+        plants.slider(1.0, 0.0, (0, 0, 0), viscous=3000.0, initial_velocities=[1.0]).step([0.0])
+    for integrator, viscous in (("rk4", 2700.0), ("semi_implicit", 3000.0)):
+        plant = plants.slider(1.0, 0.0, (0, 0, 0), viscous=viscous, integrator=integrator, initial_velocities=[1.0])
+        plant.step([0.0], 100)
+        assert abs(plant.velocity[0]) < 1e-4

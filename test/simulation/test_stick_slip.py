@@ -33,7 +33,7 @@ class Problem:
         return float(d @ self.a @ d / 2 + self.forward @ np.maximum(v, 0) + self.backward @ np.maximum(-v, 0))
 
     def table(self, held: Array) -> Array:
-        joints = np.full((len(self.free), ss.JOINTS_SIZE), np.nan)
+        joints = np.full((len(self.free), ss.LINE_SIZE), np.nan)
         joints[:, ss.FREE] = self.free + np.linalg.solve(self.a, held)
         joints[:, ss.HELD] = held
         joints[:, ss.GRIP_FORWARD] = self.forward
@@ -139,14 +139,14 @@ def test_neither_the_pattern_nor_what_is_held_changes_the_solution(seed: int, n:
 
 
 @given(seed=st.integers(0, 2**31 - 1), n=st.integers(1, 8))
-def test_the_solutions_pattern_is_a_fixed_point_and_takes_one_solve(seed: int, n: int) -> None:
+def test_the_solutions_pattern_is_a_fixed_point_and_takes_one_solve_at_most(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     p = random_problem(rng, n, 2.0)
     pattern = np.full(n, ss.STUCK)
     v, _, _ = p.solved(pattern, np.zeros(n))
     joints, before = p.table(np.zeros(n)), pattern.copy()
     solves, _ = ss.solve(p.a, joints, pattern, np.empty((n, n)), np.empty(n))
-    assert solves == 1
+    assert solves <= 1
     assert np.array_equal(pattern, before)
     assert np.array_equal(joints[:, ss.VELOCITY], v)
 

@@ -1,0 +1,105 @@
+"""From a robot's model to the arrays of the step."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.kernels.layout import AFTER, COULOMB, COULOMB_NEGATIVE, FIRST, MASS, STATIC
+from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.simulation.arrays import FASTEST, HIGHEST, LOWEST, Arm, Joints
+from robot_dynamics_ros.simulation.stick_slip import BACKWARD, FORWARD, STUCK, WALL_LOWER, WALL_UPPER
+
+_SAME = 1e-12
+
+
+def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
+    """Pack a robot; its velocity limits hold where ``velocity_limits``."""
+    packed = model.packed
+    lines, factors, directions = _lines(_coupling_matrix(model))
+    ranges = np.tile([-math.inf, math.inf, math.inf], (len(directions), 1))
+    for (lower, upper, fastest), line, factor in zip(packed.joint_ranges, lines, factors, strict=True):
+        low, high = sorted((lower / factor, upper / factor))
+        ranges[line, LOWEST] = max(ranges[line, LOWEST], low)
+        ranges[line, HIGHEST] = min(ranges[line, HIGHEST], high)
+        if velocity_limits:
+            ranges[line, FASTEST] = min(ranges[line, FASTEST], fastest / abs(factor))
+    separable = np.array_equal(directions, np.eye(model.n))
+    directions = np.empty((0, model.n)) if separable else directions
+    joints = Joints(packed.friction, lines, factors, ranges, directions)
+    return Arm(packed.robot, packed.structure, packed.numbers, joints)
+
+
+def is_separable(arm: Arm) -> bool:
+    """Return whether each joint follows one coordinate."""
+    return len(arm.joints.directions) == 0
+
+
+def alike(one: RobotModel, other: RobotModel) -> bool:
+    """Return whether two robots differ at most in inertias and friction, and so may take each other's state."""
+    a, b = one.packed, other.packed
+    return a.joint_names == b.joint_names and all(
+        np.array_equal(x, y)
+        for x, y in (
+            (a.structure, b.structure),
+            (a.robot.bodies[:, :MASS], b.robot.bodies[:, :MASS]),
+            (a.robot.rotors, b.robot.rotors),
+            (a.robot.factors, b.robot.factors),
+            (a.robot.gravity, b.robot.gravity),
+            (a.joint_ranges, b.joint_ranges),
+            (a.effort_limits, b.effort_limits),
+        )
+    )
+
+
+def initial_pattern(joints: Joints, velocity: Floats) -> Ints:
+    """Return the lines' segments (K,) before the first step."""
+    rates = velocity if len(joints.directions) == 0 else joints.directions @ velocity
+    dry = np.zeros(len(joints.ranges))
+    np.maximum.at(dry, joints.lines, joints.friction[:, [COULOMB, COULOMB_NEGATIVE, STATIC]].max(axis=1))
+    # A line without dry friction never sticks, not even at rest.
+    pattern: Ints = np.where((rates == 0.0) & (dry > 0.0), STUCK, np.where(rates < 0.0, BACKWARD, FORWARD))
+    return pattern.astype(np.int64)
+
+
+def stuck_joints(joints: Joints, velocity: Floats, pattern: Ints) -> NDArray[np.bool_]:
+    """Return which coordinates (n,) friction holds at rest; limits do not count."""
+    if len(joints.directions) == 0:
+        return np.equal(pattern, STUCK)
+    moves = joints.directions != 0.0
+    walls = (moves & np.isin(pattern, (WALL_LOWER, WALL_UPPER))[:, None]).any(axis=0)
+    sticks = (moves & (pattern == STUCK)[:, None]).any(axis=0)
+    return np.asarray((velocity == 0.0) & sticks & ~walls)
+
+
+def _coupling_matrix(model: RobotModel) -> Floats:
+    """G (moving joints, n): the rates of the joints of the tree are G v."""
+    robot = model.packed.robot
+    matrix = np.zeros((len(model.moving_joints), model.n))
+    for i, row in enumerate(robot.tree[: len(matrix)]):
+        entries = slice(row[FIRST], row[AFTER])
+        matrix[i, robot.coordinates[entries]] = robot.factors[entries]
+    return matrix
+
+
+def _lines(matrix: Floats) -> tuple[Ints, Floats, Floats]:
+    """The line and the factor of each row of ``matrix`` (joints, n), and the lines' directions (K, n).
+
+    Where each row has but one coordinate, the lines are the coordinates.
+    """
+    leading = (matrix != 0.0).argmax(axis=1)
+    factors = matrix[np.arange(len(matrix)), leading]
+    along = matrix / factors[:, None]
+    if np.all((matrix != 0.0).sum(axis=1) == 1):
+        return leading.astype(np.int64), factors, np.eye(matrix.shape[1])
+    lines = np.empty(len(matrix), np.int64)
+    directions: list[Floats] = []
+    for i, row in enumerate(along):
+        same = [k for k, other in enumerate(directions) if np.abs(row - other).max() <= _SAME * np.abs(row).max()]
+        lines[i] = same[0] if same else len(directions)
+        if not same:
+            directions.append(row)
+    return lines, factors, np.array(directions)

@@ -1,0 +1,104 @@
+"""What the compiled step works on: the arm, its state, and scratch.
+
+Friction and limits act along lines: combinations z = E_k v of the rates that one or more joints of the tree follow,
+each by a factor. An arm without couplings has one line a coordinate. Where every line is one coordinate, mimic joints
+included, E is the identity and the arm is separable; a remotely driven elbow or a parallelogram is not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics_ros.kernels.compilation import allocating_kernel
+from robot_dynamics_ros.kernels.layout import WORK_SIZE, Robot
+from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.simulation.stick_slip import LINE_SIZE
+
+OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF = 0, 1, 2, 3
+
+Outcome = tuple[int, int, int, float]
+"""Status, the coordinate to blame (-1: none), linear systems solved, residual of the friction problem."""
+
+# Columns of ``ranges``.
+LOWEST, HIGHEST, FASTEST = 0, 1, 2
+
+
+class Joints(NamedTuple):
+    """Friction and limits of an arm of n coordinates and K lines."""
+
+    friction: Floats  # (moving joints, 11), see kernels/layout.py
+    lines: Ints  # (moving joints,) the line that each follows
+    factors: Floats  # (moving joints,) and by which factor
+    ranges: Floats  # (K, 3) lowest and highest position, largest speed
+    directions: Floats  # E (K, n), or (0, n) where the arm is separable
+
+
+class Arm(NamedTuple):
+    """What does not change from step to step."""
+
+    robot: Robot
+    structure: Ints  # the flat arrays that ``robot`` looks into
+    numbers: Floats
+    joints: Joints
+
+
+class State(NamedTuple):
+    """What a step renews, and leaves alone if it fails."""
+
+    position: Floats  # (n,)
+    velocity: Floats  # (n,)
+    pattern: Ints  # (K,) segments of stick_slip
+    impulse: Floats  # (n,) of friction and limits in the last step; never read
+
+
+class Crowd(NamedTuple):
+    """N arms that differ in their numbers, and their states."""
+
+    numbers: Floats  # (N, ...)
+    friction: Floats  # (N, moving joints, 11)
+    position: Floats  # (N, n)
+    velocity: Floats  # (N, n)
+    pattern: Ints  # (N, K)
+    impulse: Floats  # (N, n)
+
+
+class Buffers(NamedTuple):
+    """Scratch arrays, made once for many steps."""
+
+    work: Floats  # of the kernels
+    lines: Floats  # (K, LINE_SIZE) the friction problem
+    pattern: Ints  # (K,)
+    motion: Floats  # (2 + n, n) acceleration, reaction, A at the start of the step
+    spare: Floats  # (2 + n, n) the same within it
+    factor: Floats  # (n, n)
+    vectors: Floats  # (VECTORS, n), see below
+
+
+# Rows of ``vectors``.
+DRIVE = 0  # the given torque and that of lines that slide
+FORCE = 1  # what is left of it after smooth friction
+STIFFNESS = 2  # slope of the smooth friction, times the step
+MOVES = 3  # 1, or 0 for a coordinate that is held at rest (separable arms)
+CARRIED = 4  # impulse of lines in the free motion
+FREE_POSITION = 5
+FREE_VELOCITY = 6
+POSITION = 7
+VELOCITY = 8
+SCRATCH = 9
+VECTORS = 10
+
+
+@allocating_kernel
+def make_buffers(robot: Robot, n: int, lines: int) -> Buffers:
+    """Scratch arrays for ``n`` coordinates and so many lines."""
+    return Buffers(
+        np.empty((robot.tree.shape[0], WORK_SIZE)),
+        np.empty((lines, LINE_SIZE)),
+        np.empty(lines, np.int64),
+        np.empty((2 + n, n)),
+        np.empty((2 + n, n)),
+        np.empty((n, n)),
+        np.empty((VECTORS, n)),
+    )

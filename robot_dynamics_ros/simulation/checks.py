@@ -1,0 +1,81 @@
+"""What one plant and many plants refuse, and why a step of theirs failed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.arguments import numbers
+from robot_dynamics_ros.simulation.arrays import NOT_FINITE, TOO_STIFF
+from robot_dynamics_ros.simulation.integrators import INTEGRATORS
+
+
+def check_settings(integrator: str, step_size: float, count: int = 1) -> None:
+    """Raise RobotDynamicsError for an unknown integrator, and for steps that nobody can take."""
+    if integrator not in INTEGRATORS:
+        raise RobotDynamicsError(f'no integrator "{integrator}". Cure: use one of {", ".join(INTEGRATORS)}')
+    if not (math.isfinite(step_size) and step_size > 0.0):
+        raise RobotDynamicsError(f"step_size is {step_size!r} s. Cure: give a positive number, as 0.001")
+    check_count(count)
+
+
+def check_count(count: int) -> None:
+    """Raise RobotDynamicsError for less than one step."""
+    if count < 1:
+        raise RobotDynamicsError(f"count is {count}. Cure: take at least one step")
+
+
+def finite(model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ...] = ()) -> Floats:
+    """Return ``value`` as (n,) or (*plants, n) finite numbers; RobotDynamicsError names the plant and the joint."""
+    array = numbers(name, value, model.joint_names, single=not plants)
+    if array.shape not in ((model.n,), (*plants, model.n)):
+        raise RobotDynamicsError(
+            f"{name} has shape {array.shape}. Cure: give {(*plants, model.n)}, or {(model.n,)} for all plants"
+        )
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        plant = f"plant {bad[0, 0]}: " if array.ndim > 1 else ""
+        joint, number = model.joint_names[bad[0, -1]], float(array[tuple(bad[0])])
+        raise RobotDynamicsError(f'{name}: {plant}joint "{joint}": {number} is not finite. Cure: give a number')
+    return array
+
+
+def initial_state(
+    model: RobotModel,
+    positions: ArrayLike | None,
+    velocities: ArrayLike | None,
+    plants: tuple[int, ...] = (),
+) -> tuple[Floats, Floats]:
+    """Return positions and velocities (*plants, n); None: 0 or the position limit nearest to it, and at rest."""
+    packed, shape = model.packed, (*plants, model.n)
+    if positions is None:
+        positions = np.clip(np.zeros(model.n), packed.position_lower, packed.position_upper)
+    if velocities is None:
+        velocities = np.zeros(model.n)
+    position = np.broadcast_to(finite(model, "initial_positions", positions, plants), shape)
+    velocity = np.broadcast_to(finite(model, "initial_velocities", velocities, plants), shape)
+    return position.copy(), velocity.copy()
+
+
+def failure(model: RobotModel, status: int, joint: int, time: float, step_size: float, position: Floats) -> str:
+    """Return why the step after ``time`` s could not be taken, and the cure."""
+    where = f't = {time:.6g} s: joint "{model.joint_names[joint]}"'
+    if status == TOO_STIFF:
+        return (
+            f"{where}: its viscous friction or sigmoid is too stiff for rk4 at a step_size of {step_size} s, "
+            'which would feed its motion instead. Cure: take a smaller step_size, or the integrator "semi_implicit"'
+        )
+    if status == NOT_FINITE:
+        return (
+            f"{where}: its motion becomes infinite in this step. Cure: take a smaller step_size than "
+            f"{step_size} s, or smaller torques; check the masses and the friction"
+        )
+    return (
+        f"{where}: the mass matrix is not positive definite, position {position.tolist()}. "
+        "Cure: give the links beyond it mass and inertia"
+    )

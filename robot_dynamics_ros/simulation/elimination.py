@@ -1,0 +1,145 @@
+"""Lines that are held, as equations E_k v = b_k, and motions that respect them.
+
+Gauss-Jordan elimination solves them for some coordinates in terms of the others, v_p = b' - F v_f, and finds those
+that depend on the rest. So what sticks, sticks to the last bit where a line is one coordinate, and to rounding where
+it is a combination.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
+from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
+from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.simulation.stick_slip import RESTS
+
+DEPENDENT = 1e-11
+"""What elimination leaves of a line, relative to it, where it depends on others."""
+
+
+class Equations(NamedTuple):
+    """Lines as equations, eliminated: row i reads v[pivots[i]] + sum over other columns of table v = target."""
+
+    table: Floats  # (n, n) coefficients; 1 in the row's own pivot column, 0 in those of the others
+    targets: Floats  # (n,)
+    mixture: Floats  # (n, n) row i is this combination of the lines ``members``
+    pivots: Ints  # (n,)
+    members: Ints  # (n,)
+    rank: int
+
+
+@allocating_kernel
+def eliminate(directions: Floats, chosen: NDArray[np.bool_], targets: Floats) -> Equations:
+    """Equations E_k v = targets[k] of the ``chosen`` lines; one that depends on those before it is left out."""
+    lines, n = directions.shape
+    table, values, mixture = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
+    pivots, members, rank = np.full(n, -1), np.full(n, -1), 0
+    row, part = np.empty(n), np.empty(n)
+    for k in range(lines):
+        if not chosen[k] or rank == n:
+            continue
+        size = np.abs(directions[k]).max()
+        row[:] = directions[k]
+        part[:] = 0.0
+        part[rank] = 1.0
+        value = targets[k]
+        for i in range(rank):
+            share = row[pivots[i]]
+            row -= share * table[i]
+            part -= share * mixture[i]
+            value -= share * values[i]
+        pivot = np.argmax(np.abs(row))
+        if not abs(row[pivot]) > DEPENDENT * size:
+            continue
+        table[rank], mixture[rank], values[rank] = row / row[pivot], part / row[pivot], value / row[pivot]
+        table[rank, pivot] = 1.0
+        for i in range(rank):
+            share = table[i, pivot]
+            table[i] -= share * table[rank]
+            mixture[i] -= share * mixture[rank]
+            values[i] -= share * values[rank]
+            table[i, pivot] = 0.0
+        pivots[rank], members[rank] = pivot, k
+        rank += 1
+    return Equations(table, values, mixture, pivots, members, rank)
+
+
+@kernel
+def respect(equations: Equations, vector: Floats) -> None:
+    """Change the pivots of ``vector`` (n,) so that it satisfies the equations."""
+    for i in range(equations.rank):
+        total = equations.targets[i]
+        for j in range(vector.shape[0]):
+            if j != equations.pivots[i]:
+                total -= equations.table[i, j] * vector[j]
+        vector[equations.pivots[i]] = total
+
+
+@allocating_kernel
+def _free_coordinates(equations: Equations) -> Ints:
+    """The coordinates that are no pivots."""
+    n = equations.targets.shape[0]
+    others = np.empty(n - equations.rank, np.int64)
+    count = 0
+    for j in range(n):
+        if not np.any(equations.pivots[: equations.rank] == j):
+            others[count] = j
+            count += 1
+    return others
+
+
+@allocating_kernel
+def accelerate_within(equations: Equations, matrix: Floats, force: Floats, result: Floats) -> int:
+    """Write to ``result`` (n,) the x that minimises 1/2 x^T A x - force^T x where the equations' left sides are 0.
+
+    Returns -1, or the coordinate at which ``matrix`` (n, n) is found not positive definite.
+    """
+    n, others = force.shape[0], _free_coordinates(equations)
+    basis = np.zeros((n, others.shape[0]))
+    for a in range(others.shape[0]):
+        basis[others[a], a] = 1.0
+        for i in range(equations.rank):
+            basis[equations.pivots[i], a] = -equations.table[i, others[a]]
+    reduced, values = np.zeros((others.shape[0], others.shape[0])), np.zeros(others.shape[0])
+    for a in range(others.shape[0]):
+        for i in range(n):
+            values[a] += basis[i, a] * force[i]
+            pull = 0.0
+            for j in range(n):
+                pull += matrix[i, j] * basis[j, a]
+            for b in range(others.shape[0]):
+                reduced[b, a] += basis[i, b] * pull
+    bad = factorise(reduced)
+    if bad >= 0:
+        return int(others[bad])
+    solve_factorised(reduced, values)
+    for i in range(n):
+        result[i] = 0.0
+        for a in range(others.shape[0]):
+            result[i] += basis[i, a] * values[a]
+    return -1
+
+
+@allocating_kernel
+def hold_at_rest(matrix: Floats, directions: Floats, lines: Floats, motion: Floats) -> int:
+    """Complete ``motion``, which has the load (n,) in its second row: acceleration, and reaction of the lines at rest.
+
+    Returns -1, or the coordinate at which ``matrix`` is found not positive definite.
+    """
+    equations = eliminate(directions, lines[:, RESTS] > 0.0, np.zeros(lines.shape[0]))
+    failed = accelerate_within(equations, matrix, motion[1], motion[0])
+    for i in range(motion.shape[1]):
+        motion[1, i] = -motion[1, i]
+        for j in range(motion.shape[1]):
+            motion[1, i] += matrix[i, j] * motion[0, j]
+    return failed
+
+
+@allocating_kernel
+def pin(directions: Floats, targets: Floats, position: Floats) -> None:
+    """Change ``position`` (n,) so that lines are where ``targets`` say, to rounding; NaN leaves a line alone."""
+    respect(eliminate(directions, ~np.isnan(targets), targets), position)

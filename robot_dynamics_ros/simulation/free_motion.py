@@ -1,0 +1,201 @@
+"""The free motion of a step: what the arm does where every line goes on sticking or sliding as it did.
+
+It has the Coulomb torque of lines that slide in it, smooth friction (viscous and sigmoid), and whatever holds the
+lines that rest: only lines that start or stop are left to the friction step.
+"""
+
+from __future__ import annotations
+
+import math
+
+from robot_dynamics_ros.kernels.cholesky import factorise
+from robot_dynamics_ros.kernels.compilation import kernel
+from robot_dynamics_ros.kernels.friction import grip, smooth_friction, smooth_slope
+from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE
+from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.simulation.arrays import (
+    CARRIED,
+    DRIVE,
+    FASTEST,
+    FORCE,
+    FREE_POSITION,
+    FREE_VELOCITY,
+    HIGHEST,
+    LOWEST,
+    MOVES,
+    NOT_FINITE,
+    NOT_POSITIVE_DEFINITE,
+    OK,
+    SCRATCH,
+    STIFFNESS,
+    TOO_STIFF,
+    Buffers,
+    Joints,
+    State,
+)
+from robot_dynamics_ros.simulation.stick_slip import (
+    BACKWARD,
+    FORWARD,
+    GRIP_BACKWARD,
+    GRIP_FORWARD,
+    LOWER,
+    RESTS,
+    UPPER,
+)
+
+_SUSPECT = 0.2  # of M_kk: below it, the look at M^-1 is not worth its time
+_RK4_STABLE = 2.785  # the real axis of its region of stability
+_HUGE = 1e100  # metres: beyond it products in the mass matrix overflow
+
+
+@kernel
+def along(directions: Floats, k: int, vector: Floats) -> float:
+    """E_k times ``vector`` (n,)."""
+    total = 0.0
+    for j in range(vector.shape[0]):
+        total += directions[k, j] * vector[j]
+    return total
+
+
+@kernel
+def _add_grip(joints: Joints, i: int, dt: float, y: float, z: float, lines: Floats) -> None:
+    """Add what joint i grips its line with in ``dt`` seconds, the line being at ``y`` and moving at ``z``."""
+    k, factor = joints.lines[i], joints.factors[i]
+    share, friction = dt * abs(factor), joints.friction[i]
+    forward = share * grip(friction, friction[COULOMB], factor * y, factor * z)
+    backward = share * grip(friction, friction[COULOMB_NEGATIVE], factor * y, factor * z)
+    lines[k, GRIP_FORWARD] += forward if factor > 0.0 else backward
+    lines[k, GRIP_BACKWARD] += backward if factor > 0.0 else forward
+
+
+@kernel
+def grip_at_rest(joints: Joints, dt: float, state: State, buffers: Buffers) -> None:
+    """Give lines that would reverse within the step the static level: they come to rest first."""
+    lines, directions = buffers.lines, joints.directions
+    separable, free = directions.shape[0] == 0, buffers.vectors[FREE_VELOCITY]
+    for k in range(lines.shape[0]):
+        before = state.velocity[k] if separable else along(directions, k, state.velocity)
+        after = free[k] if separable else along(directions, k, free)
+        if before * after < 0.0:
+            y = state.position[k] if separable else along(directions, k, state.position)
+            lines[k, GRIP_FORWARD] = lines[k, GRIP_BACKWARD] = 0.0
+            for i in range(joints.lines.shape[0]):
+                if joints.lines[i] == k:
+                    _add_grip(joints, i, dt, y, 0.0, lines)
+
+
+@kernel
+def pose_problem(joints: Joints, dt: float, tau: Floats, state: State, buffers: Buffers) -> None:
+    """Fill in what is known before the free motion: grips, limits, what is held, and the torque on lines that slide."""
+    lines, vectors, ranges = buffers.lines, buffers.vectors, joints.ranges
+    separable = joints.directions.shape[0] == 0
+    for k in range(lines.shape[0]):
+        lines[k, GRIP_FORWARD] = lines[k, GRIP_BACKWARD] = 0.0
+    for i in range(joints.lines.shape[0]):
+        k = joints.lines[i]
+        y = state.position[k] if separable else along(joints.directions, k, state.position)
+        z = state.velocity[k] if separable else along(joints.directions, k, state.velocity)
+        _add_grip(joints, i, dt, y, z, lines)
+    for j in range(tau.shape[0]):
+        vectors[DRIVE, j], vectors[CARRIED, j] = tau[j], 0.0
+    for k in range(lines.shape[0]):
+        y = state.position[k] if separable else along(joints.directions, k, state.position)
+        z = state.velocity[k] if separable else along(joints.directions, k, state.velocity)
+        lines[k, LOWER] = max(-ranges[k, FASTEST], min(0.0, (ranges[k, LOWEST] - y) / dt))
+        lines[k, UPPER] = min(ranges[k, FASTEST], max(0.0, (ranges[k, HIGHEST] - y) / dt))
+        pattern, impulse = state.pattern[k], 0.0
+        if pattern == FORWARD:
+            impulse = -lines[k, GRIP_FORWARD]
+        elif pattern == BACKWARD:
+            impulse = lines[k, GRIP_BACKWARD]
+        lines[k, RESTS] = 0.0 if pattern == FORWARD or pattern == BACKWARD or z != 0.0 else 1.0
+        if separable:
+            vectors[MOVES, k] = 1.0 - lines[k, RESTS]
+            vectors[DRIVE, k] += impulse / dt
+            vectors[CARRIED, k] = impulse
+        elif impulse != 0.0:
+            for j in range(tau.shape[0]):
+                vectors[DRIVE, j] += joints.directions[k, j] * impulse / dt
+                vectors[CARRIED, j] += joints.directions[k, j] * impulse
+
+
+@kernel
+def subtract_smooth_friction(joints: Joints, dt: float, v: Floats, buffers: Buffers) -> None:
+    """Write what smooth friction at the velocity ``v`` (n,) leaves of the drive, and dt times its slope."""
+    vectors, separable = buffers.vectors, joints.directions.shape[0] == 0
+    for j in range(v.shape[0]):
+        vectors[FORCE, j], vectors[STIFFNESS, j] = vectors[DRIVE, j], 0.0
+    for i in range(joints.lines.shape[0]):
+        k, factor = joints.lines[i], joints.factors[i]
+        if separable:
+            vectors[FORCE, k] -= factor * smooth_friction(joints.friction[i], factor * v[k])
+            if dt > 0.0:
+                vectors[STIFFNESS, k] += dt * factor * factor * smooth_slope(joints.friction[i], factor * v[k])
+        else:
+            torque = factor * smooth_friction(joints.friction[i], factor * along(joints.directions, k, v))
+            for j in range(v.shape[0]):
+                vectors[FORCE, j] -= joints.directions[k, j] * torque
+
+
+@kernel
+def check_motion(q: Floats, motion: Floats, failed: int) -> tuple[int, int]:
+    """Return a status, and the coordinate to blame, of the accelerations in ``motion`` at position ``q``."""
+    for j in range(q.shape[0]):
+        if not abs(q[j]) < _HUGE:
+            return NOT_FINITE, j
+    if failed >= 0:
+        return NOT_POSITIVE_DEFINITE, failed
+    for j in range(q.shape[0]):
+        if not math.isfinite(motion[0, j]):
+            return NOT_FINITE, j
+    return OK, -1
+
+
+@kernel
+def carry(buffers: Buffers, motion: Floats, duration: float) -> None:
+    """Add the impulse over ``duration`` that holds lines at rest."""
+    for j in range(motion.shape[1]):
+        buffers.vectors[CARRIED, j] += duration * motion[1, j]
+
+
+@kernel
+def go_freely(dt: float, state: State, motion: Floats, buffers: Buffers) -> None:
+    """End a free motion of constant acceleration semi-implicitly."""
+    carry(buffers, motion, dt)
+    vectors = buffers.vectors
+    for j in range(motion.shape[1]):
+        vectors[FREE_VELOCITY, j] = state.velocity[j] + dt * motion[0, j]
+        vectors[FREE_POSITION, j] = state.position[j] + dt * vectors[FREE_VELOCITY, j]
+
+
+@kernel
+def check_stiffness(joints: Joints, dt: float, v: Floats, buffers: Buffers) -> tuple[int, int]:
+    """TOO_STIFF, and the joint, where rk4 would make the motion grow that smooth friction dampens.
+
+    It does where dt times an eigenvalue of M^-1 B exceeds 2.785, as it does where an element on the diagonal of
+    B^1/2 M^-1 B^1/2 does. Only for separable arms; motions of the others end as not finite.
+    """
+    factor, column, ready = buffers.factor, buffers.vectors[SCRATCH], False
+    if joints.directions.shape[0] == 0:
+        for i in range(joints.lines.shape[0]):
+            k, ratio = joints.lines[i], joints.factors[i]
+            stiffness = dt * ratio * ratio * smooth_slope(joints.friction[i], ratio * v[k])
+            if stiffness > _SUSPECT * buffers.motion[2 + k, k] and buffers.vectors[MOVES, k] > 0.0:
+                if not ready:
+                    for a in range(v.shape[0]):
+                        for b in range(a + 1):
+                            moves = buffers.vectors[MOVES, a] * buffers.vectors[MOVES, b]
+                            factor[a, b] = moves * buffers.motion[2 + a, b] + (1.0 - moves) * (a == b)
+                    factorise(factor)
+                    ready = True
+                # (M^-1)_kk = |L^-T e_k|^2, M = L^T L
+                total = 0.0
+                for a in range(k, -1, -1):
+                    value = 1.0 if a == k else 0.0
+                    for b in range(a + 1, k + 1):
+                        value -= factor[b, a] * column[b]
+                    column[a] = value * factor[a, a]
+                    total += column[a] * column[a]
+                if stiffness * total > _RK4_STABLE:
+                    return TOO_STIFF, k
+    return OK, -1

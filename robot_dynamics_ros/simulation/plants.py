@@ -1,0 +1,165 @@
+"""Many simulated robots at once, on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.batches import over_rows
+from robot_dynamics_ros.simulation.arm import alike, initial_pattern, is_separable, make_arm, stuck_joints
+from robot_dynamics_ros.simulation.arrays import OK, Crowd
+from robot_dynamics_ros.simulation.checks import check_count, check_settings, failure, finite, initial_state
+from robot_dynamics_ros.simulation.integrators import INTEGRATORS
+from robot_dynamics_ros.simulation.lanes import LANES
+from robot_dynamics_ros.simulation.steps import steps_for
+
+
+class Plants:
+    """N plants, see ``Plant``, that take their steps together; arrays have a leading axis N.
+
+    With customised models and "semi_implicit" the free motions of several are computed at once. What a plant does
+    depends on no other.
+
+    Parameters
+    ----------
+    models
+        One robot, of which there are ``count``; or N that differ in numbers only (``scaled``, ``with_payload``).
+    count
+        The number N of plants, for one model.
+    integrator, step_size, velocity_limits
+        As in ``Plant``.
+    initial_positions, initial_velocities
+        (n,) for all plants or (N, n); None as in ``Plant``.
+
+    Raises
+    ------
+    RobotDynamicsError
+        As ``Plant``, and for models that differ in more than numbers.
+    """
+
+    def __init__(
+        self,
+        models: RobotModel | Sequence[RobotModel],
+        count: int | None = None,
+        integrator: str = "rk4",
+        step_size: float = 0.001,
+        initial_positions: ArrayLike | None = None,
+        initial_velocities: ArrayLike | None = None,
+        velocity_limits: bool = False,
+    ) -> None:
+        self._models = [models] * (count or 0) if isinstance(models, RobotModel) else list(models)
+        if not self._models or count not in (None, len(self._models)):
+            raise RobotDynamicsError(
+                f"{len(self._models)} models, count {count}. Cure: give one model and a count, or one model for each"
+            )
+        check_settings(integrator, step_size)
+        self._step_size = float(step_size)
+        first = self._models[0]
+        for i, model in enumerate(self._models):
+            model.require_mass()
+            if not alike(first, model):
+                raise RobotDynamicsError(
+                    f"models[{i}] differs from models[0] in more than inertias and friction. "
+                    "Cure: make them by scaled and with_payload of one model"
+                )
+        self._arm = make_arm(first, velocity_limits)
+        self._numbers = np.array([model.packed.numbers for model in self._models])
+        self._friction = np.array([model.packed.friction for model in self._models])
+        self._no_wrenches = first.body_wrenches(None)
+        separable = is_separable(self._arm)
+        steps = steps_for(first, separable)
+        self._advance: Callable[..., None]
+        if first.kernels.customised and integrator == "semi_implicit" and separable:
+            self._advance = partial(steps.advance_together, self._arm, self._step_size)
+        else:
+            self._advance = partial(steps.advance_each, self._arm, INTEGRATORS[integrator], self._step_size)
+        self._start = initial_state(first, initial_positions, initial_velocities, (len(self._models),))
+        self.reset()
+
+    @property
+    def model(self) -> RobotModel:
+        """The first robot."""
+        return self._models[0]
+
+    @property
+    def count(self) -> int:
+        """Number N of plants."""
+        return len(self._models)
+
+    @property
+    def step_size(self) -> float:
+        """Length of a step, s."""
+        return self._step_size
+
+    @property
+    def time(self) -> float:
+        """Simulated time since the start or the last reset, s."""
+        return self._steps * self._step_size
+
+    @property
+    def position(self) -> Floats:
+        """Joint positions (N, n), rad or m."""
+        return self._crowd.position.copy()
+
+    @property
+    def velocity(self) -> Floats:
+        """Joint velocities (N, n), rad/s or m/s; exactly 0 for joints that stick."""
+        return self._crowd.velocity.copy()
+
+    @property
+    def effort(self) -> Floats:
+        """Torque (N, n) of the motors in the last step, Nm or N: as asked for, within the effort limits."""
+        return self._effort.copy()
+
+    @property
+    def stuck(self) -> NDArray[np.bool_]:
+        """Which joints (N, n) friction holds at rest."""
+        return stuck_joints(self._arm.joints, self._crowd.velocity, self._crowd.pattern)
+
+    def reset(self) -> None:
+        """Go back to time 0 and the initial state."""
+        position, velocity = (array.copy() for array in self._start)
+        pattern: Ints = np.array(
+            [
+                initial_pattern(self._arm.joints._replace(friction=f), v)
+                for f, v in zip(self._friction, velocity, strict=True)
+            ]
+        )
+        self._crowd = Crowd(self._numbers, self._friction, position, velocity, pattern, np.zeros(position.shape))
+        self._effort = np.zeros(position.shape)
+        self._steps = 0
+
+    def step(self, tau: ArrayLike, count: int = 1) -> None:
+        """Take ``count`` steps under motor torques ``tau`` (N, n), or (n,) for all, clamped to the effort limits.
+
+        Raises
+        ------
+        RobotDynamicsError
+            As ``Plant.step``, naming the plant. Where one cannot go on, the others have taken their steps, and it
+            keeps the state after its last good step.
+        """
+        check_count(count)
+        limits, shape = self.model.packed.effort_limits, self._crowd.position.shape
+        given = finite(self.model, "tau", tau, shape[:1])
+        effort = np.broadcast_to(np.clip(given, -limits, limits), shape).copy()
+        outcomes = np.zeros((shape[0], 3), np.int64)
+
+        def take(rows: slice) -> None:
+            crowd: Crowd = Crowd._make(array[rows] for array in self._crowd)
+            self._advance(count, effort[rows], self._no_wrenches, crowd, outcomes[rows])
+
+        over_rows(take, shape[0], LANES)
+        self._effort = effort
+        start = self.time
+        self._steps += count
+        for i in np.flatnonzero(outcomes[:, 0] != OK)[:1].tolist():
+            status, joint, steps = outcomes[i].tolist()
+            time = start + steps * self._step_size
+            text = failure(self.model, status, joint, time, self._step_size, self._crowd.position[i])
+            raise RobotDynamicsError(f"plant {i}: {text}")

@@ -1,0 +1,84 @@
+"""The compiled steps for a robot: the source of integrators, with what suits the robot in place of ``separable``.
+
+One compiled function for all robots would take several times as long to compile as each needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from robot_dynamics_ros.kernels.compilation import load_source
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.simulation import integrators
+from robot_dynamics_ros.simulation.lanes import LANES
+
+_SEPARABLE = "from robot_dynamics_ros.simulation.separable import held_motion, held_motions, settle\n"
+_COUPLED = """\
+from robot_dynamics_ros.simulation.coupled import held_motion, settle
+from robot_dynamics_ros.simulation.separable import held_motions
+"""
+_CUSTOMISED = """\
+from robot_dynamics_ros.kernels.compilation import allocating_kernel
+from robot_dynamics_ros.kernels.entries import OK as DONE
+from robot_dynamics_ros.kernels.entries import SINGULAR
+from robot_dynamics_ros.simulation import separable
+from robot_dynamics_ros.simulation.arrays import FORCE, MOVES, STIFFNESS
+from robot_dynamics_ros.simulation.separable import settle
+
+{one}
+{many}
+
+@kernel
+def held_motion(arm, dt, q, v, wrenches, buffers, motion):
+    if wrenches.shape[0] > 0:
+        return separable.held_motion(arm, dt, q, v, wrenches, buffers, motion)
+    vectors = buffers.vectors
+    status = own_held_motion(arm.numbers, q, v, vectors[FORCE], vectors[STIFFNESS], vectors[MOVES], motion)
+    return -1 if status == DONE else status - SINGULAR
+
+
+@allocating_kernel
+def held_motions(arm, numbers, q, v, force, stiffness, moves, motions):
+    return own_held_motion_batch(numbers, q, v, force, stiffness, moves, motions) == DONE
+
+
+"""
+
+
+class Steps(NamedTuple):
+    """The compiled functions of integrators for one robot."""
+
+    advance: Callable[..., Any]
+    advance_each: Callable[..., Any]
+    advance_together: Callable[..., Any]
+
+
+def steps_for(model: RobotModel, separable: bool) -> Steps:
+    """Return the steps for a robot; a customised one has its own forward dynamics in them, where no wrench acts."""
+    general = Steps(integrators.advance, integrators.advance_each, integrators.advance_together)
+    if not separable:
+        return _made(_COUPLED)
+    if not model.kernels.customised:
+        return general
+    # Here, so that a model that is not customised does not wait for it.
+    from robot_dynamics_ros.codegen.blocks import batch_source
+    from robot_dynamics_ros.codegen.straight_line import function_source
+    from robot_dynamics_ros.codegen.tracing import HELD_MOTION, trace_algorithm
+
+    program = trace_algorithm(HELD_MOTION, model.packed.structure, model.packed.numbers)
+    if program is None:
+        return general
+    many = program._replace(results=program.results[:2])
+    batch = batch_source(many, own_numbers=True, block=LANES)
+    return _made(_CUSTOMISED.format(one=function_source(program), many=batch))
+
+
+@cache
+def _made(instead: str) -> Steps:
+    before, found, after = Path(integrators.__file__).read_text(encoding="utf-8").partition(_SEPARABLE)
+    assert found
+    names = load_source(before + instead + after, "step")
+    return Steps(*(names[name] for name in Steps._fields))
