@@ -23,7 +23,7 @@ ROS = [
     "ros-trajectory-msgs",
 ]
 BAGS = ["rosbags"]
-DEMO = [*ROS, *BAGS, "matplotlib", "tqdm"]
+DEMO = [*ROS, *BAGS, "matplotlib"]
 LINT = ["ruff", "mypy", "scipy-stubs", "types-PyYAML", "types-tqdm"]
 TEST = [
     *DEMO,
@@ -64,7 +64,7 @@ setup(
         (f"{SHARE}/launch", sorted(glob("launch/*.launch.py"))),
     ],
     zip_safe=False,
-    install_requires=["numpy", "scipy", "numba", "PyYAML", "urdf-parser-py"],
+    install_requires=["numpy", "scipy", "numba", "PyYAML", "tqdm", "urdf-parser-py"],
     extras_require={"ros": ROS, "bags": BAGS, "demo": DEMO, "test": TEST, "lint": LINT},
     entry_points={
         "console_scripts": [

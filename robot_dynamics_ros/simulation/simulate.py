@@ -1,0 +1,223 @@
+"""Run a controller on a simulated robot, without ROS."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from tqdm import tqdm
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.arguments import numbers
+from robot_dynamics_ros.model.inertia import real_numbers
+from robot_dynamics_ros.simulation.effort_delay import EffortDelay
+from robot_dynamics_ros.simulation.event_plant import EventPlant
+from robot_dynamics_ros.simulation.integrators import INTEGRATORS
+from robot_dynamics_ros.simulation.plant import Plant
+from robot_dynamics_ros.simulation.plants import Plants
+from robot_dynamics_ros.simulation.run import Run, SimulationError, joined
+from robot_dynamics_ros.simulation.sensors import Measurement, Sensors
+
+Controller = Callable[[float, Floats, Floats], ArrayLike]
+"""From time (s), measured positions and velocities (n,) to a torque (n,), Nm or N; (N, n) each for many plants."""
+
+EXACT = Sensors()
+_EVENT = "event"
+# Shows up after a second, and only on a terminal; then it goes away.
+BAR: dict[str, Any] = {"delay": 1.0, "leave": False, "disable": None}
+
+
+class Schedule(NamedTuple):
+    """When what happens, in steps of the plant."""
+
+    periods: int  # of control, in the whole simulation
+    steps: int  # in a period
+    delay: int  # of the torques
+
+
+def simulate(
+    model: RobotModel,
+    controller: Controller | ArrayLike,
+    duration: float,
+    *,
+    method: str = "rk4",
+    step_size: float = 0.001,
+    control_period: float | None = None,
+    initial_positions: ArrayLike | None = None,
+    initial_velocities: ArrayLike | None = None,
+    velocity_limits: bool = False,
+    sensors: Sensors = EXACT,
+    effort_delay: float = 0.0,
+) -> Run:
+    """Let a controller move a robot for ``duration`` seconds from time 0 on. The same arguments give the same bits.
+
+    A run that takes more than a second shows its progress on a terminal.
+
+    Parameters
+    ----------
+    model
+        The robot that moves; the controller may believe in another one.
+    controller
+        ``controller(t, q, qd)`` gives the torque (n,), Nm or N, for time t and measured positions and velocities
+        (n,), once in each control period. Or all these torques as an array (T, n). A torque holds until the next.
+    duration
+        Simulated time (s), a whole number T of control periods.
+    method
+        "rk4" or "semi_implicit", see ``Plant``; "event", slow and precise, see ``EventPlant``.
+    step_size
+        Length of the plant's steps (s).
+    control_period
+        Time between calls of the controller (s), a whole number of steps; None: one step.
+    initial_positions, initial_velocities
+        (n,), rad or m, rad/s or m/s; None: 0, or the position limit nearest to it, and at rest.
+    velocity_limits
+        Whether joints cannot go faster than their limits, see ``Plant``.
+    sensors
+        What the controller measures; exact by default.
+    effort_delay
+        Time after which a torque acts (s), a whole number of steps. Until the first one acts there is none.
+
+    Raises
+    ------
+    SimulationError
+        Where the plant cannot go on or the controller's torque is not n finite numbers, with the time; its ``run`` is
+        what was simulated until then. Other errors of the controller come through as they are.
+    RobotDynamicsError
+        For settings that cannot be, and for what ``Plant`` refuses.
+    """
+    plant: Plant | EventPlant
+    if method == _EVENT:
+        if velocity_limits:
+            raise RobotDynamicsError('method "event" knows no velocity_limits. Cure: leave them out, or use "rk4"')
+        plant = EventPlant(model, step_size, initial_positions, initial_velocities)
+    elif method in INTEGRATORS:
+        plant = Plant(model, method, step_size, initial_positions, initial_velocities, velocity_limits)
+    else:
+        raise RobotDynamicsError(f'no method "{method}". Cure: use one of {", ".join((*INTEGRATORS, _EVENT))}')
+    schedule = schedule_of(duration, step_size, control_period, effort_delay)
+    return run_plant(plant, controller, schedule, sensors.start(model.n))
+
+
+def schedule_of(duration: float, step_size: float, control_period: float | None, effort_delay: float) -> Schedule:
+    """Express times (s) in steps of ``step_size``; RobotDynamicsError for what is no whole number of them."""
+    period = step_size if control_period is None else control_period
+    return Schedule(
+        steps=_whole("control_period", period, "steps", step_size, 1),
+        delay=_whole("effort_delay", effort_delay, "steps", step_size, 0),
+        periods=_whole("duration", duration, "control periods", period, 1),
+    )
+
+
+def run_plant(
+    plant: Plant | EventPlant | Plants,
+    controller: Controller | ArrayLike,
+    schedule: Schedule,
+    measurement: Measurement,
+    progress: bool = True,
+) -> Run:
+    """Run a controller on a plant, or on many at once; errors as ``simulate``."""
+    names = plant.model.joint_names
+    periods, steps, delay = schedule
+    shape = plant.position.shape
+    ask = controller if callable(controller) else _prescribed(controller, shape, periods, names)
+    run = _empty(shape, periods, measurement, optimality=isinstance(plant, Plant))
+    line = EffortDelay(delay, np.zeros(shape))
+    with tqdm(total=periods, unit="period", **(BAR if progress else {"disable": True})) as bar:
+        for k in range(periods):
+            q, qd = _sample(plant, measurement, run, k)
+            try:
+                tau = _torque(ask(plant.time, q, qd), shape, names)
+                run.command[..., k, :] = tau
+                line.give(run.command[..., k, :])
+                for acting, count in line.pieces(steps):
+                    plant.step(acting, count)
+                    if isinstance(plant, Plant) and run.residual is not None and run.solves is not None:
+                        run.residual[k] = max(run.residual[k], plant.residual)
+                        run.solves[k] += plant.solves
+            except RobotDynamicsError as problem:
+                message = f"the simulation ends at t = {plant.time:.6g} s: {problem}"
+                raise SimulationError(message, joined([run], k)) from problem
+            run.effort[..., k, :] = plant.effort
+            bar.update()
+    _sample(plant, measurement, run, periods)
+    return run
+
+
+def _sample(plant: Plant | EventPlant | Plants, measurement: Measurement, run: Run, k: int) -> tuple[Floats, Floats]:
+    """Write the plant's state down as the k-th sample; return what is measured of it."""
+    position, velocity = plant.position, plant.velocity
+    q, qd = measurement.read(position, velocity)
+    run.time[k] = plant.time
+    run.position[..., k, :], run.velocity[..., k, :] = position, velocity
+    run.measured_position[..., k, :], run.measured_velocity[..., k, :] = q, qd
+    run.stuck[..., k, :] = plant.stuck
+    return q, qd
+
+
+def _empty(shape: tuple[int, ...], periods: int, measurement: Measurement, optimality: bool) -> Run:
+    """A run to be filled in; in memory the time's axis is the first, so that a sample is written in one place."""
+
+    def states(dtype: type = np.float64) -> Any:
+        return np.moveaxis(np.empty((periods + 1, *shape), dtype), 0, -2)
+
+    def inputs() -> Floats:
+        return np.moveaxis(np.empty((periods, *shape)), 0, -2)
+
+    position, velocity = states(), states()
+    return Run(
+        time=np.empty(periods + 1),
+        position=position,
+        velocity=velocity,
+        measured_position=position if measurement.exact_position else states(),
+        measured_velocity=velocity if measurement.exact_velocity else states(),
+        stuck=states(np.bool_),
+        command=inputs(),
+        effort=inputs(),
+        residual=np.zeros(periods) if optimality else None,
+        solves=np.zeros(periods, np.int64) if optimality else None,
+    )
+
+
+def _whole(name: str, value: float, units: str, unit: float, least: int) -> int:
+    count = value / unit
+    if not (math.isfinite(count) and math.isclose(count, round(count), rel_tol=1e-9) and round(count) >= least):
+        raise RobotDynamicsError(
+            f"{name}: {value!r} s are {count:.9g} {units} of {unit!r} s. Cure: make it a whole number, at least {least}"
+        )
+    return round(count)
+
+
+def _prescribed(torques: ArrayLike, shape: tuple[int, ...], periods: int, names: tuple[str, ...]) -> Controller:
+    """A controller that gives one row after the other, whatever happens."""
+    array = real_numbers(torques)
+    expected = [(*lead, periods, shape[-1]) for lead in {(), shape[:-1]}]
+    if array is None or array.shape not in expected:
+        given = f"{torques!r}" if array is None else f"an array {array.shape}"
+        raise RobotDynamicsError(
+            f"controller: {given}. Cure: give a function of t, q and qd, or torques "
+            f"{' or '.join(map(str, expected))}: a row for each control period, for {', '.join(names)}"
+        )
+    rows = iter(np.moveaxis(array, -2, 0))
+    return lambda t, q, qd: next(rows)
+
+
+def _torque(answer: ArrayLike, shape: tuple[int, ...], names: tuple[str, ...]) -> Floats:
+    """The controller's answer as torques (n,) or (N, n), all of them finite."""
+    tau = numbers("the controller's torque", answer, names)
+    if tau.ndim > 1 and tau.shape != shape:
+        raise RobotDynamicsError(
+            f"the controller's torque has shape {tau.shape}. Cure: give {shape}: one value for each of its positions"
+        )
+    if not np.isfinite(tau).all():
+        *plant, joint = np.argwhere(~np.isfinite(tau))[0].tolist()
+        whose = f"plant {plant[0]}, " if plant else ""
+        raise RobotDynamicsError(
+            f'the controller\'s torque is not finite: {whose}joint "{names[joint]}": {tau[(*plant, joint)]}. '
+            "Cure: look for what it divides by, and whether it is stable at this control_period"
+        )
+    return tau
