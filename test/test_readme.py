@@ -1,4 +1,4 @@
-"""The README's code runs, and the dynamics files in README and docs are ones that the package reads."""
+"""The code in README and docs runs, and the dynamics files in README and docs are ones that the package reads."""
 
 import re
 from pathlib import Path
@@ -9,19 +9,20 @@ from robot_dynamics_ros.model.dynamics_file import read_dynamics_file
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+SIMULATION = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README + SIMULATION, flags=re.DOTALL)
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 @pytest.mark.parametrize("block", BLOCKS)
 def test_python_blocks_run(block: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ROOT)
-    exec(compile(block, "README.md", "exec"), {})
+    exec(compile(block, "example", "exec"), {})
     assert "nan" not in capsys.readouterr().out
 
 
 def test_there_are_python_blocks() -> None:
-    assert len(BLOCKS) >= 2
+    assert len(BLOCKS) >= 3
 
 
 def test_dynamics_file_is_read(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ class _Layout:
         rows: Array = np.frombuffer(data, self.order + "f8", self._count, self._numbers)[self._rows]
         return rows
 
-    def fields(self, data: bytes) -> list[Array | None]:
+    def fields(self, data: bytes, topic: str) -> list[Array | None]:
         """Return the fields (n,), None where one is empty; RobotDynamicsError where one has another length."""
         at = self.start
         fields: list[Array | None] = []
@@ -81,7 +81,7 @@ class _Layout:
                 continue
             if count != self.size:
                 raise RobotDynamicsError(
-                    f"joint_states: {count} numbers in {field} for {self.size} names. Cure: publish one for each joint"
+                    f"{topic}: {count} numbers in {field} for {self.size} names. Cure: publish one for each joint"
                 )
             at += padding(at - HEADER, 8)
             fields.append(np.frombuffer(data, self.order + "f8", count, at)[self.places])
@@ -92,8 +92,10 @@ class _Layout:
 class JointStateReader:
     """Finds the robot's joints in serialized JointState messages; remembers the order in which they come."""
 
-    def __init__(self, joint_names: Sequence[str]) -> None:
+    def __init__(self, joint_names: Sequence[str], topic: str = "joint_states") -> None:
+        """``topic`` is what errors name."""
         self._joint_names = tuple(joint_names)
+        self._topic = topic
         self._layout: _Layout | None = None
 
     def read(self, data: bytes) -> Sample | None:
@@ -110,13 +112,13 @@ class JointStateReader:
                     return None
             sec, nanosec = layout.stamp.unpack_from(data, HEADER)
             full = layout.full(data)
-            q, qd, effort = layout.fields(data) if full is None else full
+            q, qd, effort = layout.fields(data, self._topic) if full is None else full
         except (struct.error, ValueError, KeyError) as problem:
             raise RobotDynamicsError(
-                f"joint_states: a message of {len(data)} bytes is no whole JointState. Cure: check its publisher"
+                f"{self._topic}: a message of {len(data)} bytes is no whole JointState. Cure: check its publisher"
             ) from problem
         if q is None:
-            raise RobotDynamicsError("joint_states: no position. Cure: publish one for each joint")
+            raise RobotDynamicsError(f"{self._topic}: no position. Cure: publish one for each joint")
         return Sample(sec * 1_000_000_000 + nanosec, q, qd, effort)
 
     def _find(self, data: bytes) -> _Layout | None:
@@ -132,7 +134,7 @@ class JointStateReader:
             return None
         if missing:
             raise JointsMissing(
-                f"joint_states: joints {', '.join(missing)} are missing. Cure: publish all in one message"
+                f"{self._topic}: joints {', '.join(missing)} are missing. Cure: publish all in one message"
             )
         places = np.array([index[name] for name in self._joint_names], dtype=np.intp)
         self._layout = _Layout(order, data[_NAMES : HEADER + reader.at], len(names), places)

@@ -2,63 +2,44 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]
+from geometry_msgs.msg import WrenchStamped
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.bounds import POSITIVE, RATE
-from robot_dynamics_ros.nodes.messages import joint_state, stamp
-from robot_dynamics_ros.nodes.parameters import Flag, Number, Numbers, Parameter, Text, present_values
-from robot_dynamics_ros.nodes.robot import ROBOT, ROBOT_DESCRIPTION, await_description, compile_kernels, load_robot
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.nodes import real_time
+from robot_dynamics_ros.nodes import simulation_parameters as parameters
+from robot_dynamics_ros.nodes.parameters import Values, present_values, with_changes
+from robot_dynamics_ros.nodes.robot import ROBOT_DESCRIPTION, await_description, compile_kernels, load_robot
+from robot_dynamics_ros.nodes.running_simulation import RunningSimulation
+from robot_dynamics_ros.nodes.simulation_arm import SimulatedArm
+from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
+from robot_dynamics_ros.nodes.simulation_parameters import ALL as ALL
+from robot_dynamics_ros.nodes.simulation_settings import SimulationSettings, check_changes, read_settings
 from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
-from robot_dynamics_ros.simulation import Plant
-from robot_dynamics_ros.simulation.integrators import INTEGRATORS
-
-Array = NDArray[np.float64]
-
-INTEGRATOR = Text(
-    "integrator",
-    "rk4",
-    "rk4, or the faster semi_implicit, which can feed energy to a fast free arm",
-    choices=tuple(INTEGRATORS),
-)
-STEP_SIZE = Number("step_size", 0.001, "Step (s) of the integration", POSITIVE)
-PUBLISH_RATE = Number("publish_rate", 500.0, "joint_states per second; a period is a whole number of steps", RATE)
-INITIAL_POSITIONS = Numbers(
-    "initial_positions",
-    [],
-    "Where the joints start (rad or m); empty: 0, or the nearest limit",
-    how_many="one for each joint",
-)
-PUBLISH_CLOCK = Flag("publish_clock", False, "Publish /clock, which starts at zero")
-
-ALL: tuple[Parameter[Any], ...] = (*ROBOT, INTEGRATOR, STEP_SIZE, PUBLISH_RATE, INITIAL_POSITIONS, PUBLISH_CLOCK)
 
 
 class SimulationNode(Program, Node):
-    """Paces itself on a steady clock and publishes the state of the arm ``publish_rate`` times a second.
+    """Paces itself on a steady clock and publishes the state of the arm ``publish_rate`` times a simulated second.
 
-    Stamps go on from the time of the start, or from zero where the node publishes ``/clock``. Until the
-    first effort command the arm stands still, as an arm with its brakes on.
+    It begins as soon as it knows its robot; what it does then is in RunningSimulation.
     """
 
     def __init__(self) -> None:
         super().__init__("simulation_node")
-        for parameter in ALL:
-            parameter.declare(self)
-        self._plant: Plant | None = None
-        self._command: Array | None = None
-        self._ticks = 0
+        parameters.declare_simulation(self)
+        self._model: RobotModel | None = None
+        self._running: RunningSimulation | None = None
+        self.add_on_set_parameters_callback(self._check_parameters)
         await_description(self, self._receive_description)
         if self.get_parameter("robot_description").value == "":
             self.get_logger().info("waiting for the topic robot_description")
@@ -67,83 +48,80 @@ class SimulationNode(Program, Node):
 
     def _receive_description(self, text: str | None) -> None:
         """Start with this URDF, or with that of the parameter; after an error wait for the next one."""
-        if self._plant is not None:
+        if self._model is not None:
             return
         values = present_values(self)
         try:
-            if text is None:
-                text = ROBOT_DESCRIPTION.read(values)
-            model = load_robot(self, text)
-            step_size = STEP_SIZE.read(values)
-            publish_rate = PUBLISH_RATE.read(values)
-            self._steps = _steps_per_period(step_size, publish_rate)
-            self._publish_clock = PUBLISH_CLOCK.read(values)
-            plant = Plant(
-                model,
-                integrator=INTEGRATOR.read(values),
-                step_size=step_size,
-                initial_positions=INITIAL_POSITIONS.read(values) or None,
-            )
+            model = load_robot(self, ROBOT_DESCRIPTION.read(values) if text is None else text)
+            settings = read_settings(values, model)
+            arm = SimulatedArm(settings)
+            compile_kernels(self, "plant", arm.warm_up)
+            self._start(values, settings, arm)
         except RobotDynamicsError as problem:
             self.get_logger().error(f"no simulation: {problem}")
-            return
-        try:
-            compile_kernels(self, "plant", plant.warm_up)
         except Interrupted:
-            return
-        self._plant = plant
-        self._joint_names = model.joint_names
-        self._period = round(self._steps * step_size * 1e9)
-        self._start = 0 if self._publish_clock else time.time_ns()
-        reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-        self._states = self.create_publisher(JointState, "joint_states", QoSProfile(depth=10))
-        self._clock_publisher = (
-            self.create_publisher(ClockMessage, "/clock", QoSProfile(depth=1)) if self._publish_clock else None
-        )
-        self.create_subscription(Float64MultiArray, "effort_commands", self._receive_command, reliable)
-        self.create_timer(self._period * 1e-9, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        self.get_logger().info(f"simulating {model.name}: {', '.join(model.joint_names)}")
-
-    def _receive_command(self, message: Float64MultiArray) -> None:
-        effort = np.array(message.data, dtype=np.float64)
-        if effort.shape != (len(self._joint_names),):
-            self.get_logger().error(
-                f"effort_commands: {effort.size} numbers for {len(self._joint_names)} joints, ignored. "
-                f"Cure: one for each of {', '.join(self._joint_names)}",
-                throttle_duration_sec=1.0,
-            )
-        elif not np.isfinite(effort).all():
-            name = self._joint_names[int(np.argmin(np.isfinite(effort)))]
-            self.get_logger().error(
-                f'effort_commands: the effort of joint "{name}" is not finite, ignored. Cure: check the controller',
-                throttle_duration_sec=1.0,
-            )
+            pass
         else:
-            self._command = effort
+            self._model = model
+            self.get_logger().info(f"simulating {model.name}: {', '.join(model.joint_names)}")
 
-    def _tick(self) -> None:
-        assert self._plant is not None
-        if self._command is not None:
-            try:
-                self._plant.step(self._command, self._steps)
-            except RobotDynamicsError as problem:
-                self.get_logger().error(str(problem), throttle_duration_sec=1.0)
-        self._ticks += 1
-        now = stamp(self._start + self._ticks * self._period)
-        plant = self._plant
-        self._states.publish(joint_state(now, self._joint_names, plant.position, plant.velocity, plant.effort))
-        if self._clock_publisher is not None:
-            self._clock_publisher.publish(ClockMessage(clock=now))
+    def _start(self, values: Values, settings: SimulationSettings, arm: SimulatedArm) -> None:
+        """Connect it."""
+        lockstep = Lockstep(arm.joint_names, self._answers(values)) if parameters.LOCKSTEP.read(values) else None
+        publish_clock, paused = parameters.PUBLISH_CLOCK.read(values), parameters.START_PAUSED.read(values)
+        running = RunningSimulation(self, arm, settings, lockstep=lockstep, publish_clock=publish_clock, paused=paused)
+        self._running = running
+        reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+        pushes = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+        if lockstep is None:
+            self.create_subscription(Float64MultiArray, "effort_commands", running.receive_command, reliable)
+        else:
+            self.create_subscription(JointState, lockstep.topic, running.receive_answer, pushes, raw=True)
+        self.create_subscription(WrenchStamped, "external_wrench", running.receive_wrench, pushes)
+        self.create_service(SetBool, "~/pause", self._pause)
+        self.create_service(Trigger, "~/reset", self._reset)
+        self.create_service(Trigger, "~/step", self._step)
+        real_time.keep_collector_away()
 
+    def _answers(self, values: Values) -> str:
+        """Return the full name of the topic on which the controller answers."""
+        topic = parameters.LOCKSTEP_TOPIC.read(values)
+        try:
+            return str(self.resolve_topic_name(topic))
+        except RuntimeError as problem:
+            raise RobotDynamicsError(
+                f'parameter lockstep_topic: "{topic}" is no name of a topic. Cure: give that of the controller\'s '
+                "~/command_states"
+            ) from problem
 
-def _steps_per_period(step_size: float, publish_rate: float) -> int:
-    steps = 1.0 / publish_rate / step_size
-    if not 0.5 < steps < 1e9 or abs(steps - round(steps)) > 1e-6 * steps:
-        raise RobotDynamicsError(
-            f"parameters publish_rate {publish_rate} and step_size {step_size}: a period is {steps:.6g} steps. "
-            "Cure: make it a whole number from 1 to a billion"
-        )
-    return round(steps)
+    def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
+        """All of the changes or none: what the simulation takes while it runs, it takes here."""
+        try:
+            values = with_changes(present_values(self), changes)
+            check_changes(changes, values, self._running is not None)
+            if self._running is not None and self._model is not None:
+                self._running.tune(read_settings(values, self._model))
+        except RobotDynamicsError as problem:
+            return SetParametersResult(successful=False, reason=str(problem))
+        return SetParametersResult(successful=True)
+
+    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        assert self._running is not None
+        response.success, response.message = True, self._running.pause(request.data)
+        return response
+
+    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        assert self._running is not None
+        response.success, response.message = True, self._running.reset()
+        return response
+
+    def _step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        assert self._running is not None
+        try:
+            response.success, response.message = True, self._running.step()
+        except RobotDynamicsError as problem:
+            response.success, response.message = False, str(problem)
+        return response
 
 
 def main() -> None:

@@ -1,0 +1,254 @@
+"""The simulation from the moment that its robot is known: messages and services in, states out."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]
+from rclpy.node import Node
+from rclpy.timer import Timer
+from std_msgs.msg import Float64MultiArray
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.nodes import real_time
+from robot_dynamics_ros.nodes.simulation_arm import SimulatedArm
+from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
+from robot_dynamics_ros.nodes.simulation_outputs import SimulationOutputs
+from robot_dynamics_ros.nodes.simulation_pace import Pace
+from robot_dynamics_ros.nodes.simulation_report import Counts, Mode, SimulationReport
+from robot_dynamics_ros.nodes.simulation_settings import SimulationSettings
+
+_REPEAT = 0.02  # s
+_PATIENCE = 0.5  # s without an answer, until that is told
+_BUSY = 0.005  # s, until other callbacks have their turn
+
+
+class RunningSimulation:
+    """Connects a ``SimulatedArm`` with topics and a steady clock. Stamps are nanoseconds.
+
+    While simulated time stands still, or is slower than the clock, the last state is published again and again
+    with its stamp: controllers take that as a sign of life, in lockstep it makes up for a lost message, and it
+    tells late comers the time.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        arm: SimulatedArm,
+        settings: SimulationSettings,
+        *,
+        lockstep: Lockstep | None,
+        publish_clock: bool,
+        paused: bool,
+    ) -> None:
+        """``lockstep``: what answers are waited for, None for none; ``paused``: how it starts."""
+        self._node = node
+        self._logger = node.get_logger()
+        self._arm = arm
+        self._settings = settings
+        self._lockstep = lockstep
+        self._restarts = publish_clock
+        # In lockstep a whole run is to be recorded, also by who is slower for a while.
+        self._outputs = SimulationOutputs(node, arm, publish_clock, depth=10 if lockstep is None else 1000)
+        self._report = SimulationReport(node, settings.model.name, settings.period, settings.real_time_factor)
+        self._counts = Counts()
+        self._told = Mode.BRAKED
+        self._paused = paused
+        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._period = round(settings.period * 1e9)
+        # ROS takes a time of zero for none. Where runs are to be the same, so must their stamps.
+        self._stamp = self._period if publish_clock or lockstep is not None else time.time_ns()
+        self._repeat = _REPEAT if lockstep is not None else max(_REPEAT, settings.period)
+        self._timer: Timer | None = None
+        self._published = self._asked = 0.0
+        self._set_pace()
+        self._publish()
+        node.create_timer(1.0, self._tell, clock=self._steady)
+
+    # Messages
+
+    def receive_command(self, message: Float64MultiArray) -> None:
+        """Take in efforts, or say why not."""
+        try:
+            self._arm.command(np.array(message.data, dtype=np.float64))
+        except RobotDynamicsError as problem:
+            self._refuse(f"effort_commands: {problem}")
+        else:
+            self._counts.commands += 1
+
+    def receive_wrench(self, message: WrenchStamped) -> None:
+        """Push a link, or say why not."""
+        force, moment = message.wrench.force, message.wrench.torque
+        try:
+            self._arm.push(message.header.frame_id, (force.x, force.y, force.z, moment.x, moment.y, moment.z))
+        except RobotDynamicsError as problem:
+            self._refuse(f"external_wrench: {problem}")
+
+    def receive_answer(self, data: bytes) -> None:
+        """Take in the controller's answer, and go on if it is the one that lockstep waits for."""
+        assert self._lockstep is not None
+        try:
+            effort = self._lockstep.receive(data)
+            if effort is None:
+                self._counts.strays += 1
+                return
+            self._arm.command(effort)
+        except RobotDynamicsError as problem:
+            self._refuse(f"answer refused: {problem}")
+            return
+        self._lockstep.waiting = False
+        self._counts.commands += 1
+        self._go(time.monotonic())
+
+    def _refuse(self, problem: str) -> None:
+        self._counts.refused += 1
+        self._logger.error(problem, throttle_duration_sec=1.0)
+
+    # Services
+
+    def pause(self, paused: bool) -> str:
+        """Let simulated time stand still, or go on; return what has changed."""
+        before, self._paused = self._paused, paused
+        if before and not paused:
+            self._set_pace()
+        self._notice()
+        return f"{'already ' if before == paused else ''}{'paused' if paused else 'running'}, t = {self._seconds}"
+
+    def step(self) -> str:
+        """Go on by one period while paused; return the time, or raise RobotDynamicsError with the reason why not."""
+        if self._arm.failure:
+            raise RobotDynamicsError(self._why(Mode.FAILED))
+        if not self._paused:
+            raise RobotDynamicsError("it runs. Cure: call ~/pause with data: true first")
+        if self._awaits_answer:
+            raise RobotDynamicsError(f"the controller has not answered yet: {self._missing()}")
+        self._advance()
+        self._notice()
+        if self._arm.failure:
+            raise RobotDynamicsError(self._why(Mode.FAILED))
+        return f"t = {self._seconds}"
+
+    def reset(self) -> str:
+        """Go back to the initial state, and to the initial time where /clock is published; return the time."""
+        self._arm.reset()
+        self._stamp = self._period if self._restarts else self._stamp + self._period
+        self._set_pace()
+        self._publish()
+        self._notice()
+        return f"the arm is where it started, brakes on; t = {self._seconds}"
+
+    def tune(self, settings: SimulationSettings) -> None:
+        """Take those settings that may change while it runs; RobotDynamicsError, and nothing changes, for bad ones."""
+        self._arm.tune(settings)
+        before, self._settings = self._settings, settings
+        if before.real_time_factor != settings.real_time_factor:
+            self._set_pace()
+
+    # Time
+
+    @property
+    def _seconds(self) -> str:
+        return f"{self._stamp / 1e9:.9g} s"
+
+    def _set_pace(self) -> None:
+        """Begin a period now, and ask for the next ones in step with it."""
+        factor = self._settings.real_time_factor
+        self._pace = Pace(self._settings.period, factor, time.monotonic())
+        self._report.begin(factor, self._counts)
+        if self._timer is not None:
+            self._node.destroy_timer(self._timer)
+        self._timer = self._node.create_timer(self._pace.tick, self._tick, clock=self._steady)
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        self._go(now)
+        if now - self._published >= self._repeat:
+            self._published = now
+            self._outputs.repeat()
+            self._counts.repeated += self._awaits_answer
+        self._notice()
+
+    def _go(self, now: float) -> None:
+        """Do what is due and may be done."""
+        end = now + _BUSY
+        while now < end and self._may_go and self._pace.due(now):
+            self._advance()
+            self._counts.skipped += self._pace.advance(now)
+            now = time.monotonic()
+
+    @property
+    def _may_go(self) -> bool:
+        return not (self._awaits_answer or self._paused or self._arm.failure)
+
+    @property
+    def _awaits_answer(self) -> bool:
+        return self._lockstep is not None and self._lockstep.waiting
+
+    def _advance(self) -> None:
+        self._arm.advance()
+        if self._arm.failure:
+            return
+        self._counts.periods += 1
+        self._stamp += self._period
+        self._publish()
+
+    def _publish(self) -> None:
+        if self._lockstep is not None:
+            self._lockstep.ask(self._stamp)
+        self._outputs.publish(self._stamp, self._arm)
+        self._published = self._asked = time.monotonic()
+
+    # What it says of itself
+
+    def _tell(self) -> None:
+        mode = self._mode
+        self._report.regularly(mode, self._why(mode), self._stamp, self._arm, self._counts)
+        real_time.collect()
+
+    def _notice(self) -> None:
+        """Say so when the mode has changed."""
+        mode = self._mode
+        if mode is self._told:
+            return
+        self._told = mode
+        why = self._why(mode)
+        text = f"{mode.value}: {why}" if why else mode.value
+        if mode is Mode.FAILED:
+            self._logger.error(text)
+        elif mode in (Mode.WAITING, Mode.TIMED_OUT):
+            self._logger.warning(text)
+        else:
+            self._logger.info(text)
+        self._report.publish(mode, why, self._stamp, self._arm, self._counts)
+
+    @property
+    def _mode(self) -> Mode:
+        if self._arm.failure:
+            return Mode.FAILED
+        if self._paused:
+            return Mode.PAUSED
+        if self._awaits_answer and time.monotonic() - self._asked > _PATIENCE:
+            return Mode.WAITING
+        if self._arm.timed_out:
+            return Mode.TIMED_OUT
+        return Mode.BRAKED if self._arm.braked else Mode.RUNNING
+
+    def _why(self, mode: Mode) -> str:
+        """What there is to say about the mode."""
+        if mode is Mode.FAILED:
+            return f"{self._arm.failure}; then call ~/reset"
+        if mode is Mode.TIMED_OUT:
+            return "brakes on" if self._settings.on_command_timeout == "hold" else "no effort"
+        return self._missing() if mode is Mode.WAITING else ""
+
+    def _missing(self) -> str:
+        """What keeps the controller from answering, as far as can be seen from here."""
+        assert self._lockstep is not None
+        topic = self._lockstep.topic
+        if self._outputs.states.get_subscription_count() == 0:
+            return "nobody takes joint_states. Cure: start it with update_rate 0"
+        if self._node.count_publishers(topic) == 0:
+            return f"nobody publishes {topic}. Cure: give that as lockstep_topic which its ~/command_states is"
+        return f"no answer to t = {self._seconds}. Cure: see that it is active, with update_rate 0"

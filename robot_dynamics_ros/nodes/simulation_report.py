@@ -1,0 +1,110 @@
+"""What the simulation says of itself: /diagnostics once a second and on each change."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from enum import Enum
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+from robot_dynamics_ros.nodes.diagnostics import ERROR, OK, WARN, diagnostics_message
+from robot_dynamics_ros.nodes.simulation_arm import SimulatedArm
+
+_TOO_SLOW = 0.95  # share of the pace that is wanted
+
+
+class Mode(str, Enum):
+    """What the simulation does.
+
+    failed: a step was impossible, time stands still until ~/reset. paused: time stands still. waiting: in lockstep
+    for the controller's answer. timed out: the last command is older than command_timeout. braked: no command has
+    come yet, so that the arm stands still while time goes on.
+    """
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    WAITING = "waiting for the controller"
+    TIMED_OUT = "commands timed out"
+    BRAKED = "waiting for the first command, brakes on"
+    FAILED = "failed"
+
+
+_LEVELS = {Mode.RUNNING: OK, Mode.PAUSED: OK, Mode.FAILED: ERROR}  # the others: WARN
+
+
+@dataclass
+class Counts:
+    """What has happened since the start of the node.
+
+    Attributes
+    ----------
+    periods
+        Periods simulated.
+    commands, refused
+        Commands taken, and commands and wrenches that could not be used.
+    repeated, strays
+        In lockstep: how often a state was sent again because its answer had not come, and answers to other states.
+    skipped
+        Seconds given up because the simulation could not keep its pace.
+    """
+
+    periods: int = 0
+    commands: int = 0
+    refused: int = 0
+    repeated: int = 0
+    strays: int = 0
+    skipped: float = 0.0
+
+
+class SimulationReport:
+    """The topic /diagnostics."""
+
+    def __init__(self, node: Node, robot: str, period: float, factor: float) -> None:
+        """``period`` in simulated seconds; ``factor``: the pace that is wanted."""
+        self._node = node
+        self._robot = robot
+        self._period = period
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", QoSProfile(depth=10))
+        self.begin(factor, Counts())
+
+    def begin(self, factor: float, counts: Counts) -> None:
+        """Measure the pace from now on, of which ``factor`` is wanted."""
+        self._factor = self._measured = factor
+        self._since, self._periods = time.monotonic(), counts.periods
+
+    def regularly(self, mode: Mode, why: str, at: int, arm: SimulatedArm, counts: Counts) -> None:
+        """Publish the state of things, measured over the time since this was done last."""
+        now = time.monotonic()
+        self._measured = (counts.periods - self._periods) * self._period / max(now - self._since, 1e-3)
+        self._since, self._periods = now, counts.periods
+        self.publish(mode, why, at, arm, counts)
+        arm.count_anew()
+
+    def publish(self, mode: Mode, why: str, at: int, arm: SimulatedArm, counts: Counts) -> None:
+        """Publish the state of things: a mode, more words on it, and the stamp (ns) of the last joint_states."""
+        level, message = _LEVELS.get(mode, WARN), f"{mode.value}: {why}" if why else mode.value
+        if mode is Mode.RUNNING and self._measured < _TOO_SLOW * self._factor:
+            level, message = WARN, f"running, slower than real_time_factor {self._factor:g}"
+        values: dict[str, object] = {
+            "mode": mode.value,
+            "simulated time": f"{at / 1e9:.9f}",
+            "real time factor": self._measured,
+            "real time factor wanted": self._factor,
+            "skipped time": counts.skipped,
+            "brakes": "on" if arm.braked else "off",
+            "commands": counts.commands,
+            "refused": counts.refused,
+            "command age": arm.command_age,
+            "pushed links": arm.pushed,
+            "states sent again": counts.repeated,
+            "answers to other states": counts.strays,
+            "steps": arm.steps,
+            "solves per step": arm.solves / max(arm.steps, 1),
+            "largest residual": arm.residual,
+        }
+        stamp = self._node.get_clock().now().to_msg()
+        name = f"{self._node.get_fully_qualified_name().lstrip('/')}: simulation"
+        self._publisher.publish(diagnostics_message(stamp, name, self._robot, level, message, values))

@@ -1,0 +1,251 @@
+"""Controller and plant in lockstep over DDS: runs that are the same to the last byte, whatever gets lost."""
+
+import time
+from collections.abc import Iterator, Set
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from integration.robot import ERROR, WARN, move
+from integration.ros import JOINTS, PLANAR, RELIABLE, TSAI, Driver, Graph, gravity
+from integration.simulation import Simulation
+from oracles import tsai_planar_2r
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynamics_ros.nodes.joint_state_cdr import JointStateReader, JointStateWriter, stamp_of
+from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
+
+CONTROLLER = "computed_torque_node"
+Q = (-0.6, 0.9)
+PERIOD = 2_000_000  # ns
+CYCLES = 2000
+GOAL = (0.5, -0.4)
+#: As docs/simulation.md says.
+CONTROLLED = {
+    **PLANAR,
+    "update_rate": 0.0,
+    "qos_overrides": {"/joint_states": {"subscription": {"reliability": "reliable"}}},
+}
+PLANT = {
+    **PLANAR,
+    "lockstep": True,
+    "publish_clock": True,
+    "start_paused": True,
+    "real_time_factor": 0.0,
+    "initial_positions": list(Q),
+}
+
+
+class Recording:
+    """joint_states as bytes, by their stamps; a state that was sent again must be the same. Counts ``known`` stamps."""
+
+    def __init__(self, graph: Graph, topic: str, known: Set[int]) -> None:
+        self.states: dict[int, bytes] = {}
+        self.repeated = self.shared = 0
+        self._known = known
+        graph.client.create_subscription(JointState, topic, self._receive, RELIABLE, raw=True)
+
+    def _receive(self, data: bytes) -> None:
+        at = stamp_of(data)
+        assert at is not None
+        if at in self.states:
+            self.repeated += 1
+        else:
+            self.shared += at in self._known
+        assert self.states.setdefault(at, data) == data, "one state of each time"
+
+
+class Relay:
+    """Hands messages on, but loses every fiftieth."""
+
+    def __init__(self, graph: Graph, source: str, target: str) -> None:
+        self.lost = self._count = 0
+        self._out = graph.publisher(JointState, target)
+        graph.client.create_subscription(JointState, source, self._receive, RELIABLE, raw=True)
+
+    def _receive(self, data: bytes) -> None:
+        self._count += 1
+        if self._count % 50 == 0:
+            self.lost += 1
+        else:
+            self._out.publish(data)
+
+
+def _pause_and_step(plant: Simulation, recording: Recording) -> None:
+    """Half-way: time stands still, goes on in single steps, and by itself again."""
+    graph = plant.graph
+    graph.wait(lambda: len(recording.states) > 500, "some cycles")
+    plant.pause()
+    graph.settle(0.3)
+    seen = set(recording.states)
+    graph.settle(0.3)
+    assert set(recording.states) == seen and recording.repeated > 3
+    for k in range(1, 6):
+        graph.wait(lambda: plant.try_step()[0], "a step, as soon as the answer is there")
+        graph.wait(lambda k=k: len(set(recording.states) - seen) == k, "the state after the step")
+        assert max(recording.states) == max(seen) + k * PERIOD
+    plant.pause(False)
+
+
+def _run(folder: Path, *, pace: float, lossy: bool = False, known: Set[int] = frozenset()) -> dict[int, bytes]:
+    """The joint_states of one run along a trajectory of later stamps, which is there before the first step."""
+    folder.mkdir()
+    with Graph(folder) as graph:
+        remapped = ("-r", "joint_states:=states_of_plant") if lossy else ()
+        topic = "answers" if lossy else f"{CONTROLLER}/command_states"
+        parameters = {**PLANT, "lockstep_topic": topic, "real_time_factor": pace}
+        relays = []
+        if lossy:
+            relays.append(Relay(graph, "states_of_plant", "joint_states"))
+            relays.append(Relay(graph, f"{CONTROLLER}/command_states", "answers"))
+        recording = Recording(graph, "states_of_plant" if lossy else "joint_states", known)
+        controller = graph.start(CONTROLLER, CONTROLLED)
+        plant = Simulation(graph, parameters, "", *remapped, listens=False)
+        trajectories = graph.publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory")
+        graph.wait(lambda: plant.statuses and plant.statuses[-1].number("commands") > 0, "the first answer")
+        graph.wait(lambda: recording.states, "the state that was answered")
+        assert list(recording.states) == [PERIOD], "it is paused, and time begins at one period"
+        message = trajectory_message(move(GOAL, 2.0))
+        message.header.stamp = stamp(500_000_000)
+        graph.wait(trajectories.get_subscription_count, "the controller to listen")
+        trajectories.publish(message)
+        graph.wait(lambda: "following a trajectory" in controller.log.read_text(), "the trajectory")
+
+        begin = time.monotonic()
+        plant.pause(False)
+        if known and not lossy:
+            _pause_and_step(plant, recording)
+        graph.wait(lambda: len(recording.states) >= 2400 or recording.shared >= CYCLES, "the cycles")
+        elapsed = time.monotonic() - begin
+        plant.pause()
+        simulated = (max(recording.states) - PERIOD) * 1e-9
+        lost = sum(relay.lost for relay in relays)
+        again = plant.next_status().number("states sent again")
+        print(
+            f"{simulated / PERIOD * 1e9 / elapsed:.0f} cycles/s, {simulated / elapsed:.2f} times real time, lost {lost}"
+        )
+        assert not lossy or min(lost, again) > 50
+        assert plant.statuses[-1].number("refused") == 0
+        for process in (plant.process, controller):
+            assert process.errors() == []
+        return recording.states
+
+
+def test_runs_are_identical(tmp_path: Path) -> None:
+    """At full speed; at twice real time, paused and stepped on the way; and with messages that get lost.
+
+    A listener that is slower than the plant may miss states; those heard in two runs are the same, on to the goal.
+    """
+    full = _run(tmp_path / "full", pace=0.0)
+    paced = _run(tmp_path / "paced", pace=2.0, known=full.keys())
+    lossy = _run(tmp_path / "lossy", pace=0.0, known=full.keys(), lossy=True)
+    for other in (paced, lossy):
+        both = sorted(set(full) & set(other))
+        assert len(both) >= CYCLES
+        differing = [at for at in both if full[at] != other[at]]
+        assert differing == [], f"the first of {len(differing)} at {differing[0] * 1e-9} s"
+    last = JointStateReader(JOINTS).read(full[max(full)])
+    assert last is not None
+    np.testing.assert_allclose(last.q, GOAL, rtol=0, atol=1e-3)
+
+
+# A test that plays the controller
+
+
+class Answers:
+    """Commands as a controller publishes them on ~/command_states."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._out = graph.publisher(JointState, f"{CONTROLLER}/command_states")
+        graph.wait(self._out.get_subscription_count, "the plant to listen")
+
+    def send(self, at: int, effort: Any, joints: tuple[str, ...] = JOINTS) -> None:
+        zeros = np.zeros(len(joints))
+        self._out.publish(JointStateWriter(joints).write(at, zeros, zeros, np.array(effort, dtype=float)))
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulation]:
+    with Graph(tmp_path_factory.mktemp("alone")) as graph:
+        plant = Simulation(graph, {**PLANT, "start_paused": False})
+        plant.await_start()
+        yield plant
+
+
+def test_it_waits_for_the_controller(alone: Simulation) -> None:
+    """It says for what, sends its state again, and time stands still; paused, it cannot be stepped either."""
+    status = alone.await_mode("waiting for the controller")
+    assert status.level == WARN and f"/{CONTROLLER}/command_states" in status.message and "Cure: " in status.message
+    seen = len(alone.states)
+    alone.graph.wait(lambda: len(alone.states) > seen + 10, "the state again")
+    assert all(state == alone.states[0] for state in alone.states)
+    assert alone.now == PERIOD and tuple(alone.states[0].position) == Q
+    assert alone.next_status().number("states sent again") > 10
+    alone.pause()
+    success, reason = alone.try_step()
+    assert not success and "not answered" in reason
+    alone.pause(False)
+
+
+def test_answers(alone: Simulation) -> None:
+    """One step for the answer to the state that waits for it, and for no other message: v = M^-1 (tau - g) t."""
+    graph, answers = alone.graph, Answers(alone.graph)
+    tau = np.array([12.0, -3.0])
+    for at, effort, joints, culprits in (
+        (PERIOD, [1.0, np.nan], JOINTS, ("joint2", "not finite")),
+        (PERIOD, [1.0, 1.0], ("left", "right"), ("none of the joints", "lockstep_topic")),
+        (PERIOD, [1.0], ("joint1",), ("joint2", "missing")),
+    ):
+        time.sleep(1.1)  # the log tells one of them a second
+        log = alone.log_from_now()
+        answers.send(at, effort, joints)
+        graph.wait(lambda log=log: log.errors, "the refusal")
+        assert all(culprit in log.errors[0] for culprit in culprits), log.errors
+    for at in (0, PERIOD - 1, 2 * PERIOD):
+        answers.send(at, tau)
+    graph.wait(lambda: alone.statuses[-1].number("answers to other states") == 3, "those to other states")
+    assert alone.statuses[-1].number("refused") == 3
+    assert alone.now == PERIOD
+
+    answers.send(PERIOD, tau)
+    answers.send(PERIOD, -tau)  # once more, as to a state that was sent again
+    graph.wait(lambda: alone.now > PERIOD, "the step")
+    graph.settle(0.3)
+    state = alone.states[-1]
+    assert alone.now == 2 * PERIOD and tuple(state.effort) == tuple(tau)
+    acceleration = np.linalg.solve(tsai_planar_2r.mass_matrix(TSAI, np.array(Q)), tau - gravity(Q))
+    np.testing.assert_allclose(state.velocity, acceleration * 0.002, rtol=2e-3)
+
+
+# A reset of both
+
+
+def test_a_reset_of_the_pair(tmp_path: Path) -> None:
+    """Time jumps back for the controller, too: a fault that it holds in, until somebody clears it; lockstep goes on."""
+    with Graph(tmp_path) as graph:
+        controller = graph.start(CONTROLLER, CONTROLLED)
+        plant = Simulation(graph, {**PLANT, "start_paused": False})
+        driver = Driver(graph)
+        graph.wait(lambda: plant.states and plant.now > 100 * PERIOD, "some cycles")
+        driver.follow(move(GOAL, 2.0))
+        graph.wait(lambda: np.abs(np.subtract(plant.states[-1].position, Q)).max() > 0.2, "the motion")
+        before = plant.now
+        assert tuple(plant.states[-1].effort) != (0.0, 0.0)
+        plant.reset()
+        graph.wait(lambda: plant.now < before, "the reset")
+        first = next(state for state in reversed(plant.states) if nanoseconds(state.header.stamp) == PERIOD)
+        assert (tuple(first.position), tuple(first.velocity)) == (Q, (0.0, 0.0))
+        graph.wait(lambda: "-> fault" in controller.log.read_text(), "the checks to pass again")
+        assert "time jumped back" in controller.log.read_text()
+        # It is held there; in the first seconds it hardly sags.
+        graph.wait(
+            lambda: np.allclose(plant.states[-1].effort, gravity(Q), rtol=0, atol=0.1), "the weight to be carried"
+        )
+        assert np.abs(np.subtract(plant.states[-1].position, Q)).max() < 0.01
+        assert driver.clear_fault().success
+        driver.follow(move(GOAL, 1.0))
+        graph.wait(lambda: np.allclose(plant.states[-1].position, GOAL, atol=1e-3), "the goal")
+        assert plant.process.errors() == []
+        assert [status for status in plant.statuses if status.level == ERROR] == []

@@ -1,0 +1,67 @@
+"""Which message of ~/command_states is the answer that a simulation waits for."""
+
+import numpy as np
+import pytest
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.nodes.joint_state_cdr import JointStateWriter
+from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
+
+JOINTS = ("shoulder", "elbow")
+EFFORT = np.array([3.0, -4.0])
+NONE = np.empty(0)
+
+
+def _answer(stamp: int, effort: np.ndarray = EFFORT, joints: tuple[str, ...] = JOINTS) -> bytes:
+    zeros = np.zeros(len(joints))
+    return JointStateWriter(joints).write(stamp, zeros, zeros, effort)
+
+
+@pytest.fixture
+def lockstep() -> Lockstep:
+    lockstep = Lockstep(JOINTS, "/arm/command_states")
+    lockstep.ask(5_000_000_002)
+    return lockstep
+
+
+def test_the_answer(lockstep: Lockstep) -> None:
+    assert lockstep.waiting
+    effort = lockstep.receive(_answer(5_000_000_002))
+    assert effort is not None and np.array_equal(effort, EFFORT)
+
+
+def test_in_the_order_of_the_joints(lockstep: Lockstep) -> None:
+    effort = lockstep.receive(_answer(5_000_000_002, joints=JOINTS[::-1]))
+    assert effort is not None and np.array_equal(effort, EFFORT[::-1])
+
+
+@pytest.mark.parametrize("stamp", [0, 5_000_000_001, 5_000_000_003, 2])
+def test_answers_to_other_states(stamp: int, lockstep: Lockstep) -> None:
+    assert lockstep.receive(_answer(stamp)) is None
+    assert lockstep.waiting
+
+
+def test_a_second_answer(lockstep: Lockstep) -> None:
+    """As it comes to a state that was sent twice; the one to the next state counts again."""
+    lockstep.receive(_answer(5_000_000_002))
+    lockstep.waiting = False
+    assert lockstep.receive(_answer(5_000_000_002)) is None
+    lockstep.ask(7_000_000_000)
+    assert lockstep.waiting
+    assert lockstep.receive(_answer(5_000_000_002)) is None
+    assert lockstep.receive(_answer(7_000_000_000)) is not None
+
+
+@pytest.mark.parametrize(
+    ("data", "culprit"),
+    [
+        (_answer(5_000_000_002, NONE), "no effort"),
+        (_answer(5_000_000_002, joints=("lid", "lever")), "none of the joints"),
+        (_answer(5_000_000_002, np.ones(1), ("elbow",)), "shoulder"),
+        (_answer(5_000_000_002)[:20], "JointState"),
+    ],
+)
+def test_what_answers_nothing(data: bytes, culprit: str, lockstep: Lockstep) -> None:
+    with pytest.raises(RobotDynamicsError, match=f"/arm/command_states: .*{culprit}.*Cure: "):
+        lockstep.receive(data)
+    assert lockstep.waiting

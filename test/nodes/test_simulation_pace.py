@@ -1,0 +1,80 @@
+"""When a period is due, against the arithmetic of time."""
+
+import math
+
+import pytest
+
+from robot_dynamics_ros.nodes.simulation_pace import Pace
+
+
+def _periods(pace: Pace, begin: float, seconds: float, work: float = 0.0) -> tuple[int, float]:
+    """Ask at each tick as the node does; each period takes ``work`` seconds. Returns periods and what was given up."""
+    done, skipped = 0, 0.0
+    ticks = round(seconds / pace.tick)
+    now = begin
+    for k in range(1, ticks + 1):
+        now = max(now, begin + k * pace.tick)
+        if now > begin + seconds + 1e-9:
+            break
+        while pace.due(now) and now < begin + seconds + 1e-9:
+            now += work
+            skipped += pace.advance(now)
+            done += 1
+    return done, skipped
+
+
+@pytest.mark.parametrize("factor", [0.01, 0.5, 1.0, 3.0, 50.0])
+@pytest.mark.parametrize("rate", [1.0, 60.0, 500.0, 10_000.0])
+def test_pace(factor: float, rate: float) -> None:
+    """In T seconds pass factor T simulated seconds, that is factor T rate periods, to half a tick."""
+    pace = Pace(1.0 / rate, factor, 100.0)
+    seconds = 200.0 / (factor * rate)
+    done, skipped = _periods(pace, 100.0, max(seconds, 20 * pace.tick))
+    expected = max(seconds, 20 * pace.tick) * factor * rate
+    assert abs(done - expected) <= 1.0 + 0.5 * pace.tick * factor * rate
+    assert skipped == 0.0
+
+
+@pytest.mark.parametrize("interval", [1e-5, 1e-3, 0.007, 0.011, 0.5, 30.0])
+def test_ticks(interval: float) -> None:
+    """From 0.5 to 10 ms, and a period is a whole number of them, or shorter than one."""
+    pace = Pace(interval, 1.0, 0.0)
+    assert 0.0005 <= pace.tick <= 0.01
+    ticks = interval / pace.tick
+    assert ticks < 1.0 or math.isclose(ticks, round(ticks))
+
+
+def test_as_fast_as_it_can() -> None:
+    pace = Pace(0.002, 0.0, 0.0)
+    for now in (0.0, 0.0, 1.0, 1.0):
+        assert pace.due(now)
+        assert pace.advance(now) == 0.0
+
+
+def test_a_short_delay_is_made_up_for() -> None:
+    """15 ms late: the seven periods that are due follow at once."""
+    pace = Pace(0.002, 1.0, 0.0)
+    done = 0
+    while pace.due(0.0155):
+        assert pace.advance(0.0155) == 0.0
+        done += 1
+    assert done == 8  # those at 2, 4 .. 14 and, to half a tick, 16 ms
+
+
+def test_a_long_delay_is_not() -> None:
+    """5 s late: at most 20 ms of it come back, the rest is given up and told."""
+    pace = Pace(0.002, 1.0, 0.0)
+    skipped, done = 0.0, 0
+    while pace.due(5.0):
+        skipped += pace.advance(5.0)
+        done += 1
+    assert done == 11
+    assert skipped == pytest.approx(5.0 - 0.002 - 0.02)
+    assert not pace.due(5.0009) and pace.due(5.0011), "the next one is due in time"
+
+
+def test_too_slow_a_machine_falls_behind() -> None:
+    """Periods of 2 ms that take 8 ms: a quarter of the pace, and all the rest of the time is given up."""
+    done, skipped = _periods(Pace(0.002, 1.0, 0.0), 0.0, 4.0, work=0.008)
+    assert done == pytest.approx(500, abs=5)
+    assert skipped == pytest.approx(3.0, abs=0.05)
