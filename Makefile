@@ -63,7 +63,7 @@ test: $(TEST) ## the tests that take a few minutes
 test-all: $(TEST) ## every test, the slow ones and many more random cases included
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest --timeout 1800 -m "slow or not slow" $(PYTEST_ARGS)
 
-# These three put their tables into docs/benchmarks.md by BENCH_ARGS='--write docs/benchmarks.md'.
+# These four put their tables into docs/benchmarks.md by BENCH_ARGS='--write docs/benchmarks.md'.
 .PHONY: bench
 bench: $(TEST) ## measure against Pinocchio and MuJoCo, called from Python (a few minutes on a quiet machine)
 	@$(BIN)/python -m benchmarks.dynamics $(BENCH_ARGS)
@@ -75,6 +75,10 @@ counts: $(TEST) ## count multiplications and additions, beside those in the book
 .PHONY: bench-ros
 bench-ros: $(TEST) ## measure the controller node beside a bare echo node, over DDS (a minute on a quiet machine)
 	@$(BIN)/python -m benchmarks.ros_loop $(BENCH_ARGS)
+
+.PHONY: bench-sim
+bench-sim: $(TEST) ## measure simulated robots with friction beside MuJoCo and Pinocchio (a few minutes on a quiet machine)
+	@$(BIN)/python -m benchmarks.simulation $(BENCH_ARGS)
 
 # These two by BENCH_ARGS='--write docs/control.md' into that file.
 .PHONY: bench-trajectories

@@ -1,0 +1,198 @@
+"""Measures simulated robots with friction against MuJoCo and against a loop around Pinocchio, on one core.
+
+``python -m benchmarks.simulation`` prints the tables of docs/benchmarks.md, ``--write docs/benchmarks.md`` puts them
+there. Before anything is timed, the libraries must simulate the same thing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from tqdm import tqdm
+
+from benchmarks.document import around_part, replace_part
+from benchmarks.machine import machine
+from benchmarks.robots import Floats
+
+try:
+    from benchmarks.monte_carlo import PLANTS, Many, mujoco_many, our_many, spread
+    from benchmarks.peers import THREADS
+    from benchmarks.simulation_checks import CREEP, LOAD, MANY_DURATION, check_many, find_facts, simulators
+    from benchmarks.simulation_peers import HOLD, SETTINGS, STEP, Case, Simulator, load
+    from benchmarks.simulation_tables import (
+        MANY_TARGETS,
+        MEANT,
+        MUJOCO,
+        MUJOCO_DEFAULT,
+        MUJOCO_FAST,
+        OUR_MANY,
+        OURS,
+        RATIO_TARGETS,
+        SPEED_TARGETS,
+        Facts,
+        Speeds,
+        facts_table,
+        missed,
+        ratios,
+        table,
+    )
+    from benchmarks.timing import Timed, available_cores, bound_to, interleaved
+except ModuleNotFoundError as missing:
+    raise SystemExit(
+        f"The benchmark compares with a library that is not installed: {missing.name}. "
+        "Cure: pip install mujoco pin example-robot-data, or run it by `make bench-sim`"
+    ) from None
+
+COMMAND = "python -m benchmarks.simulation"
+PART = "simulation"
+DURATION = 10.0  # s
+ROUNDS, BLOCK = 50, 100  # turns, and calls of HOLD steps in each: five runs
+MANY_ROUNDS = 5
+QUIET = 0.5  # load average before the run
+QUIET_CORES = 0.75 * THREADS  # kept busy by the many
+NOT_QUIET = ": other programs had the rest, so that the ratios mean little. Cure: run it again"
+
+
+class Measured(NamedTuple):
+    """Everything that ``run`` found out."""
+
+    facts: Mapping[str, Facts]
+    friction: Speeds
+    viscous: Speeds
+    many: Mapping[str, Floats]
+    """Simulated seconds a second of all robots together, in each round; empty without Panda."""
+    busy: float
+    """Cores that the many kept busy."""
+
+
+def measure(case: Case, core: list[int]) -> dict[str, Floats]:
+    """Simulated seconds a second in each round, on one core; the runs go on from round to round."""
+
+    def timed(simulator: Simulator) -> Timed:
+        def call(tau: Floats, first: bool) -> None:
+            if first:
+                simulator.reset()
+            simulator.step(tau, HOLD)
+
+        return Timed(call, [(tau, k == 0) for k, tau in enumerate(simulator.own(case.torque))])
+
+    with bound_to(core):
+        times = interleaved({name: timed(each) for name, each in simulators(case).items()}, ROUNDS, BLOCK)
+    return {name: STEP * HOLD / values for name, values in times.items()}
+
+
+def measure_many(folder: Path) -> tuple[dict[str, Floats], float]:
+    """Simulated seconds of all robots a second in each round, and how many cores that kept busy."""
+    case = load(MEANT, folder, MANY_DURATION)
+    robots = spread(case, PLANTS, seed=2)
+    simulations: dict[str, Many] = {
+        name: our_many(case, robots, OURS[name][0], customised=OURS[name][1]) for name in OUR_MANY
+    }
+    for name in (MUJOCO_FAST, MUJOCO_DEFAULT):
+        simulations[name] = mujoco_many(case, robots, name.removeprefix(MUJOCO))
+    wall, processors = time.perf_counter(), time.process_time()
+    times = interleaved({name: Timed(many, [()]) for name, many in simulations.items()}, MANY_ROUNDS, 1)
+    busy = (time.process_time() - processors) / (time.perf_counter() - wall)
+    return {name: PLANTS * MANY_DURATION / values for name, values in times.items()}, busy
+
+
+def run(names: list[str]) -> Measured:
+    """Compare the libraries on these robots, then measure them; a bar says how far it is."""
+    cores = available_cores(THREADS)
+    many: dict[str, Floats] = {}
+    busy = float(THREADS)
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        bound_to(cores),
+        tqdm(total=3 * len(names) + 2 * (MEANT in names), leave=False) as bar,
+    ):
+        folder = Path(temporary)
+        facts, friction, viscous = {}, {}, {}
+        cases = {}
+        for name in names:
+            bar.set_description(f"{name}: compiling what is not cached, comparing")
+            cases[name] = load(name, folder, DURATION), load(name, folder, DURATION, coulomb=False)
+            facts[name] = find_facts(name, *cases[name])
+            bar.update()
+        if MEANT in names:
+            bar.set_description("many robots: comparing")
+            check_many(folder)
+            bar.update()
+        for name, (case, smooth) in cases.items():
+            bar.set_description(f"{name}: with friction")
+            friction[name] = measure(case, cores[-1:])
+            bar.update()
+            bar.set_description(f"{name}: viscous only")
+            viscous[name] = measure(smooth, cores[-1:])
+            bar.update()
+        if MEANT in names:
+            bar.set_description("many robots")
+            many, busy = measure_many(folder)
+            bar.update()
+    return Measured(facts, friction, viscous, many, busy)
+
+
+def report(found: Measured) -> str:
+    """Everything that ``run`` measured, as Markdown."""
+    many = ratios(found.many) if found.many else {}
+    ratio = {robot: ratios(speeds) for robot, speeds in found.friction.items()}
+    text = f"""\
+Machine: {machine(("numba", "numpy", "pin", "mujoco"))}. Command: `{COMMAND}`.
+
+{missed(found.friction, many, found.facts)}
+
+With viscous and Coulomb friction. Medians, and quartiles in brackets, of {ROUNDS} rounds of {STEP * HOLD * BLOCK:g} s
+in steps of {1e3 * STEP:g} ms, on one core:
+
+{table("times real time", found.friction, SPEED_TARGETS)}
+
+{table("ratio to MuJoCo's fastest", ratio, RATIO_TARGETS, "×")}
+
+With viscous friction only:
+
+{table("times real time", found.viscous, {})}
+
+What the simulations did; drift under {LOAD} of the Coulomb torque:
+
+{facts_table(found.facts, CREEP, round(DURATION / STEP))}
+"""
+    if not many:
+        return text
+    busy = f"{found.busy:.1f} cores busy{'' if found.busy > QUIET_CORES else NOT_QUIET}"
+    return f"""\
+{text}
+{PLANTS:,} Pandas for {MANY_DURATION:g} s, {MANY_ROUNDS} rounds; {THREADS} threads kept {busy}.
+
+{table("simulated s of all together a second", {MEANT: found.many}, {})}
+
+{table("ratio to MuJoCo's fastest", {MEANT: many}, MANY_TARGETS, "×")}
+"""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser.add_argument("--robots", nargs="+", choices=list(SETTINGS), default=list(SETTINGS), help="only these robots")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this Markdown file, too")
+    options = parser.parse_args(arguments)
+    if options.write and set(options.robots) != set(SETTINGS):
+        parser.error("--write takes the tables of all robots. Cure: leave out --robots")
+    if options.write:
+        around_part(options.write, PART)
+    if os.getloadavg()[0] > QUIET:
+        print("Other programs have just been running: ratios want free cores. Cure: wait, then repeat", file=sys.stderr)
+    text = report(run(list(dict.fromkeys(options.robots))))
+    print(text)
+    if options.write:
+        replace_part(options.write, PART, text)
+
+
+if __name__ == "__main__":
+    main()

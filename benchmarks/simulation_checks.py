@@ -1,0 +1,137 @@
+"""Whether the libraries simulate the same thing, and what friction does in them; nothing here is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.monte_carlo import mujoco_many, our_many, spread
+from benchmarks.robots import Floats
+from benchmarks.simulation_peers import (
+    HOLD,
+    MUJOCO_INTEGRATORS,
+    STEP,
+    Case,
+    Simulator,
+    load,
+    ours,
+    sticking,
+    with_mujoco,
+    with_pinocchio,
+)
+from benchmarks.simulation_tables import (
+    MEANT,
+    MUJOCO,
+    MUJOCO_DEFAULT,
+    MUJOCO_FAST,
+    MUJOCO_RK4,
+    OURS,
+    PINOCCHIO,
+    RK4,
+    RK4_GENERAL,
+    SEMI_IMPLICIT,
+    Facts,
+)
+
+CHECKED, MANY_DURATION = 20, 1.0  # of the many robots; s
+CREEP, LOAD = 60.0, 0.999  # s, share of the Coulomb torque
+TOLERANCE = 1e-9  # rad, between RK4 steps of the same thing
+FRICTION_TOLERANCE = 2e-3  # rad, between our own integrators
+NEAR = 0.05  # rad to a stop; stops differ in the libraries, and Pinocchio has none
+ENOUGH = 0.1  # s that a comparison takes at least
+
+
+def simulators(case: Case) -> dict[str, Simulator]:
+    """Every simulation of a robot; Pinocchio's where there is no Coulomb friction."""
+    return {
+        **{name: ours(case, integrator, customised=customised) for name, (integrator, customised) in OURS.items()},
+        **{MUJOCO + integrator: with_mujoco(case, integrator) for integrator in MUJOCO_INTEGRATORS},
+        **({} if case.coulomb else {PINOCCHIO: with_pinocchio(case)}),
+    }
+
+
+def path(simulator: Simulator, case: Case) -> Floats:
+    """Positions after each call (calls, n), in our order."""
+    simulator.reset()
+    positions = []
+    for tau in simulator.own(case.torque):
+        simulator.step(tau, HOLD)
+        positions.append(simulator.position())
+    return np.array(positions)
+
+
+def compare(
+    robot: str, simulations: Mapping[str, Simulator], case: Case, allowed: Mapping[str, float]
+) -> tuple[float, dict[str, float]]:
+    """Largest distance of each simulation to RK4 while no joint comes near a stop, and how long that is, in s.
+
+    Leaves the program where a distance is larger than what is allowed for that simulation.
+    """
+    expected = path(simulations[RK4], case)
+    model = case.model
+    room = np.minimum(expected - model.position_lower, model.position_upper - expected).min(axis=1)
+    count = int(np.argmax(room < NEAR)) if (room < NEAR).any() else len(room)
+    seconds = STEP * HOLD * count
+    if seconds < ENOUGH:
+        raise SystemExit(
+            f"{robot}: a joint comes near its stop after {seconds:.2g} s: too early to compare the libraries; nothing "
+            "is timed. Cure: start elsewhere, or with smaller torques"
+        )
+    distances = {
+        name: float(np.max(np.abs(path(simulator, case) - expected)[:count]))
+        for name, simulator in simulations.items()
+        if name != RK4
+    }
+    for name, most in allowed.items():
+        if not distances[name] <= most:
+            raise SystemExit(
+                f"{robot}: {name} goes {distances[name]:.2g} rad away from {RK4}, allowed is {most:g}; nothing is "
+                "timed. Cure: find who is wrong, or has another robot"
+            )
+    return seconds, distances
+
+
+def creep(simulator: Simulator, case: Case) -> float:
+    """How far (rad) the joint that goes farthest goes in CREEP s, under LOAD times the Coulomb torque."""
+    push = LOAD * case.coulomb * (-1.0) ** np.arange(case.model.n)
+    (tau,) = simulator.own((case.model.gravity_torque(case.start) + push)[None, :])
+    simulator.reset()
+    simulator.step(tau, round(CREEP / STEP))
+    return float(np.max(np.abs(simulator.position() - case.start)))
+
+
+def find_facts(robot: str, case: Case, viscous: Case) -> Facts:
+    """Compare the libraries, and see what friction does; leaves the program as ``compare`` does."""
+    exact = dict.fromkeys((RK4_GENERAL, MUJOCO_RK4, PINOCCHIO), TOLERANCE)
+    smooth = simulators(viscous)
+    smooth_time, smooth_distance = compare(robot, {name: smooth[name] for name in (RK4, *exact)}, viscous, exact)
+    simulations = simulators(case)
+    close = {name: FRICTION_TOLERANCE for name in OURS if name != RK4}
+    seconds, distances = compare(robot, simulations, case, close)
+    shown = {name: distances[name] for name in (SEMI_IMPLICIT, MUJOCO_FAST, MUJOCO_RK4)}
+    changes, stuck = sticking(case)
+    return Facts(
+        smooth_time,
+        max(smooth_distance.values()),
+        seconds,
+        shown,
+        changes,
+        stuck,
+        {name: creep(simulations[name], case) for name in (SEMI_IMPLICIT, RK4, MUJOCO_DEFAULT, MUJOCO_FAST)},
+    )
+
+
+def check_many(folder: Path) -> None:
+    """Leave the program where the first of many robots differ from MuJoCo's, by RK4 with viscous friction only."""
+    case = load(MEANT, folder, MANY_DURATION, coulomb=False)
+    robots = spread(case, CHECKED, seed=1)
+    expected = mujoco_many(case, robots, "RK4")()
+    for customised in (False, True):
+        distance = np.max(np.abs(our_many(case, robots, "rk4", customised=customised)() - expected))
+        if not distance <= TOLERANCE:
+            raise SystemExit(
+                f"{CHECKED} robots: {distance:.2g} rad from MuJoCo's rollout, allowed is {TOLERANCE:g}; nothing is "
+                "timed. Cure: find who is wrong, or has other robots"
+            )

@@ -1,0 +1,218 @@
+"""The same robot under the same torques in three libraries, each stepped as its users step it.
+
+Friction is a viscous and a Coulomb part of every joint. MuJoCo has them as damping and frictionloss. Pinocchio has
+no friction: the loop around it takes the viscous torque off, and that is all that an explicit loop can have, for
+smoothed Coulomb friction is unstable at this step.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+
+from benchmarks.peers import mujoco_urdf, pinocchio
+from benchmarks.robots import ROBOTS, Floats, urdf_file
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.simulation import Plant
+
+STEP = 0.001  # s
+HOLD = 10  # steps under the same torque: one call
+SWING = 0.05  # rad that a slow torque would turn a joint against gravity alone
+OVER = 2.0  # a torque's amplitude on a joint that gravity leaves alone, in Coulomb torques
+
+MUJOCO_INTEGRATORS = {
+    "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
+    "Euler": mujoco.mjtIntegrator.mjINT_EULER,
+    "RK4": mujoco.mjtIntegrator.mjINT_RK4,
+}
+
+
+class Setting(NamedTuple):
+    """How a robot is set up: friction of every joint (Nm s and Nm), gravity along z, joints that do not start at 0.
+
+    All hang, so that torques given beforehand swing them and do not topple them.
+    """
+
+    viscous: float
+    coulomb: float
+    gravity: float
+    start: dict[str, float]
+
+
+_LEGS = {
+    f"{side}_{joint}_joint": position
+    for side in ("left", "right")
+    for joint, position in {"hip_pitch": -0.2, "knee": 0.5, "ankle_pitch": -0.2, "elbow": 0.3}.items()
+}
+SETTINGS = {
+    # From the ceiling.
+    "panda": Setting(
+        0.5,
+        0.3,
+        9.81,
+        {"panda_joint2": -0.25, "panda_joint4": -0.7, "panda_joint6": 2.6, "panda_joint7": 0.8},
+    ),
+    "ur10": Setting(0.5, 0.3, -9.81, {"shoulder_lift_joint": 1.4, "elbow_joint": 0.3, "wrist_2_joint": -1.0}),
+    # By its pelvis.
+    "g1": Setting(0.2, 0.2, -9.81, _LEGS),
+}
+
+
+class Case(NamedTuple):
+    """A robot with its friction, where it starts, and what drives it."""
+
+    urdf: Path
+    model: RobotModel
+    customised: RobotModel
+    viscous: float
+    coulomb: float
+    start: Floats  # (n,) rad
+    torque: Floats  # (calls, n) Nm, each for HOLD steps
+
+
+class Simulator(NamedTuple):
+    """One library's simulation; vectors are in the order of the model's joints."""
+
+    reset: Callable[[], object]
+    step: Callable[[Floats, int], object]
+    """Takes steps under one torque, which is in the library's own order."""
+    position: Callable[[], Floats]
+    own: Callable[[Floats], Floats]
+    """From vectors (..., n) in our order to the library's."""
+
+
+def load(name: str, folder: Path, duration: float, *, coulomb: bool = True) -> Case:
+    """One of SETTINGS, with a dynamics file written to ``folder``; without Coulomb friction where asked."""
+    setting, robot = SETTINGS[name], ROBOTS[name]
+    urdf, dynamics = urdf_file(robot), folder / f"{name}.dynamics.yaml"
+    level = setting.coulomb if coulomb else 0.0
+    locked = dict.fromkeys(robot.locked, 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on what these URDFs leave out: friction, limits
+        names = RobotModel.from_urdf_file(urdf, locked=locked).joint_names
+        friction = f"{{viscous: {setting.viscous}, coulomb: {level}}}"
+        dynamics.write_text("joints:\n" + "".join(f"  {name}: {friction}\n" for name in names), encoding="utf-8")
+        model = RobotModel.from_urdf_file(urdf, dynamics=dynamics, gravity=(0.0, 0.0, setting.gravity), locked=locked)
+    start = np.array([setting.start.get(name, 0.0) for name in names])
+    torque = torques(model, start, OVER * setting.coulomb, round(duration / (STEP * HOLD)))
+    return Case(urdf, model, model.customised(), setting.viscous, level, start, torque)
+
+
+def torques(model: RobotModel, start: Floats, least: float, count: int) -> Floats:
+    """Gravity torque at the start, and on it a slow sine for each joint: (count, n), Nm.
+
+    tau_j(t) = g_j + (least + SWING max(0, dg_j/dq_j)) (-1)^j sin(2 pi f_j t), f_j from 0.3 to 0.9 Hz, within the
+    effort limits.
+    """
+    still = np.zeros(model.n)
+    stiffness = np.diag(model.inverse_dynamics_derivatives(start, still, still)[0])
+    amplitude = (least + SWING * np.maximum(0.0, stiffness)) * (-1.0) ** np.arange(model.n)
+    frequency = np.linspace(0.3, 0.9, model.n)
+    time = STEP * HOLD * np.arange(count)[:, None]
+    wanted = model.gravity_torque(start) + amplitude * np.sin(2.0 * math.pi * frequency * time)
+    torque: Floats = np.clip(wanted, -model.effort_limits, model.effort_limits)
+    return torque
+
+
+def ours(case: Case, integrator: str, *, customised: bool) -> Simulator:
+    """A Plant."""
+    plant = Plant(case.customised if customised else case.model, integrator, STEP, case.start)
+    plant.warm_up()
+    return Simulator(plant.reset, plant.step, lambda: plant.position, np.ascontiguousarray)
+
+
+def mujoco_model(case: Case, integrator: str) -> mujoco.MjModel:
+    """The same bodies and friction without contacts; everything else as MuJoCo has it by default.
+
+    But for islands: finding that all joints are one costs it some 6 % of its speed.
+    """
+    model = mujoco.MjModel.from_xml_string(mujoco_urdf(case.urdf.read_bytes(), case.model.joint_names))
+    model.opt.timestep = STEP
+    model.opt.integrator = MUJOCO_INTEGRATORS[integrator]
+    model.opt.gravity[:] = case.model.gravity
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_ISLAND
+    model.dof_damping[:] = case.viscous
+    model.dof_frictionloss[:] = case.coulomb
+    return model
+
+
+def mujoco_order(model: mujoco.MjModel, case: Case) -> Callable[[Floats], Floats]:
+    """From vectors (..., n) in our order to MuJoCo's."""
+    order = np.array([model.joint(name).dofadr[0] for name in case.model.joint_names])
+    return lambda vectors: np.ascontiguousarray(vectors[..., np.argsort(order)])
+
+
+def with_mujoco(case: Case, integrator: str) -> Simulator:
+    """One call of mj_step for many steps."""
+    model = mujoco_model(case, integrator)
+    data = mujoco.MjData(model)
+    applied, own = data.qfrc_applied, mujoco_order(model, case)
+    order = np.array([model.joint(name).qposadr[0] for name in case.model.joint_names])
+    start = own(case.start)
+
+    def reset() -> None:
+        mujoco.mj_resetData(model, data)
+        data.qpos[:] = start
+
+    def step(tau: Floats, count: int) -> None:
+        applied[:] = tau
+        mujoco.mj_step(model, data, count)
+
+    reset()
+    return Simulator(reset, step, lambda: np.array(data.qpos[order]), own)
+
+
+def with_pinocchio(case: Case) -> Simulator:
+    """A loop in Python of classical Runge-Kutta steps on ABA; case.coulomb is 0, no joint is continuous."""
+    if case.coulomb:
+        raise ValueError("the loop around Pinocchio has viscous friction only")
+    still = np.zeros(case.model.n)
+    aba = pinocchio(case.urdf, case.model.joint_names)["Pinocchio"]["forward_dynamics"]
+    model, data, start, _, _ = aba.arguments(case.start, still, still)
+    model.gravity.linear = case.model.gravity
+    viscous, h = case.viscous, STEP
+    q, v = start, still
+
+    def reset() -> None:
+        nonlocal q, v
+        q, v = start, still
+
+    def acceleration(q: Floats, v: Floats, tau: Floats) -> Floats:
+        return np.array(pin.aba(model, data, q, v, tau - viscous * v))
+
+    def step(tau: Floats, count: int) -> None:
+        nonlocal q, v
+        for _ in range(count):
+            a1 = acceleration(q, v, tau)
+            v2 = v + h / 2 * a1
+            a2 = acceleration(q + h / 2 * v, v2, tau)
+            v3 = v + h / 2 * a2
+            a3 = acceleration(q + h / 2 * v2, v3, tau)
+            v4 = v + h * a3
+            a4 = acceleration(q + h * v3, v4, tau)
+            q = q + h / 6 * (v + 2 * v2 + 2 * v3 + v4)
+            v = v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+
+    def own(vectors: Floats) -> Floats:
+        return np.stack([aba.arguments(case.start, still, row)[-1] for row in np.atleast_2d(vectors)])
+
+    return Simulator(reset, step, lambda: aba.value(q), own)
+
+
+def sticking(case: Case) -> tuple[int, float]:
+    """In how many steps some joint starts or stops, and the share of joints and steps at rest by friction."""
+    plant = Plant(case.model, "semi_implicit", STEP, case.start)
+    stuck = []
+    for tau in case.torque:
+        for _ in range(HOLD):
+            plant.step(tau)
+            stuck.append(plant.stuck)
+    rests = np.array(stuck)
+    return int(np.count_nonzero((rests[1:] != rests[:-1]).any(axis=1))), float(rests.mean())
