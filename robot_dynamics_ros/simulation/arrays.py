@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.kernels.compilation import allocating_kernel
-from robot_dynamics_ros.kernels.layout import WORK_SIZE, Robot
+from robot_dynamics_ros.kernels.layout import FRICTION_SIZE, WORK_SIZE, Robot
 from robot_dynamics_ros.kernels.types import Floats, Ints
 from robot_dynamics_ros.simulation.stick_slip import LINE_SIZE
 
-OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF = 0, 1, 2, 3
+OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, BAD_ARGUMENTS = 0, 1, 2, 3, 4
 
 Outcome = tuple[int, int, int, float]
 """Status, the coordinate to blame (-1: none), linear systems solved, residual of the friction problem."""
@@ -42,6 +42,38 @@ class Arm(NamedTuple):
     structure: Ints  # the flat arrays that ``robot`` looks into
     numbers: Floats
     joints: Joints
+
+
+# Places in the report of ``integrators.advance``. The number of steps is given; it tells status, coordinate to blame,
+# steps taken, linear systems solved, largest residual.
+COUNT, STATUS, JOINT, STEPS, SOLVES, RESIDUAL = 0, 1, 2, 3, 4, 5
+REPORT = 6
+
+
+def flatten(joints: Joints, effort_limits: Floats) -> Floats:
+    """Return all of ``joints`` but the lines, and ``effort_limits`` (n,), as one array, which ``unflatten`` reads."""
+    parts = (joints.friction, joints.factors, joints.ranges, joints.directions, effort_limits)
+    return np.concatenate([part.ravel() for part in parts])
+
+
+@allocating_kernel
+def unflatten(lines: Ints, constants: Floats, count: int, n: int) -> tuple[Joints, Floats]:
+    """Return the joints, of so many lines and n coordinates, and the effort limits."""
+    joints = lines.shape[0]
+    factors = joints * FRICTION_SIZE
+    ranges = factors + joints
+    directions = ranges + 3 * count
+    limits = constants.shape[0] - n
+    return (
+        Joints(
+            constants[:factors].reshape(joints, FRICTION_SIZE),
+            lines,
+            constants[factors:ranges],
+            constants[ranges:directions].reshape(count, 3),
+            constants[directions:limits].reshape((limits - directions) // n, n),
+        ),
+        constants[limits:],
+    )
 
 
 class State(NamedTuple):

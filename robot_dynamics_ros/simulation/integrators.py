@@ -5,14 +5,26 @@ Both find a free motion first (free_motion) and then let friction and limits act
 
 from __future__ import annotations
 
-from robot_dynamics_ros.kernels.compilation import batch_kernel, inlined, kernel
+import math
+
+import numpy as np
+
+from robot_dynamics_ros.kernels.compilation import allocating_kernel, batch_kernel, inlined, kernel
 from robot_dynamics_ros.kernels.layout import unpack
 from robot_dynamics_ros.kernels.types import Floats, Ints
 from robot_dynamics_ros.simulation.arrays import (
+    BAD_ARGUMENTS,
+    COUNT,
     FREE_POSITION,
     FREE_VELOCITY,
+    JOINT,
     OK,
     POSITION,
+    REPORT,
+    RESIDUAL,
+    SOLVES,
+    STATUS,
+    STEPS,
     VELOCITY,
     Arm,
     Buffers,
@@ -21,6 +33,7 @@ from robot_dynamics_ros.simulation.arrays import (
     Outcome,
     State,
     make_buffers,
+    unflatten,
 )
 from robot_dynamics_ros.simulation.free_motion import (
     carry,
@@ -125,13 +138,46 @@ def take_steps(
     return OK, -1, count, total, worst
 
 
-@batch_kernel
+@allocating_kernel
 def advance(
-    arm: Arm, integrator: int, dt: float, count: int, tau: Floats, wrenches: Floats, state: State
-) -> tuple[int, int, int, int, float]:
-    """``take_steps`` for one arm."""
-    buffers = make_buffers(arm.robot, tau.shape[0], arm.joints.ranges.shape[0])
-    return take_steps(arm, integrator, dt, count, tau, wrenches, state, buffers)
+    structure: Ints,
+    numbers: Floats,
+    lines: Ints,
+    constants: Floats,
+    settings: Floats,
+    state: Floats,
+    pattern: Ints,
+    tau: Floats,
+    wrenches: Floats,
+    report: Floats,
+) -> int:
+    """``take_steps`` for one arm, all in few flat arrays; ``tau`` (n,) is clamped to the effort limits.
+
+    ``settings``: integrator and length of a step. ``state`` (4 n): position, velocity, impulse, effort; ``pattern``
+    (K,). Writes ``report``, see arrays; returns its status, BAD_ARGUMENTS for others than finite numbers (n,) and
+    wrenches (0 or bodies, 6).
+    """
+    n = state.shape[0] // 4
+    robot = unpack(structure, numbers)
+    bodies = wrenches.shape[0] == 0 or wrenches.shape[0] == robot.bodies.shape[0]
+    if tau.shape[0] != n or report.shape[0] != REPORT or wrenches.shape[1] != 6 or not bodies:
+        return BAD_ARGUMENTS
+    for j in range(n):
+        if not math.isfinite(tau[j]):
+            return BAD_ARGUMENTS
+    joints, limits = unflatten(lines, constants, pattern.shape[0], n)
+    effort = np.empty(n)
+    for j in range(n):
+        effort[j] = min(max(tau[j], -limits[j]), limits[j])
+    arm, now = Arm(robot, structure, numbers, joints), State(state[:n], state[n : 2 * n], pattern, state[2 * n : 3 * n])
+    buffers = make_buffers(robot, n, pattern.shape[0])
+    status, joint, steps, solves, error = take_steps(
+        arm, int(settings[0]), settings[1], int(report[COUNT]), effort, wrenches, now, buffers
+    )
+    if steps > 0:
+        state[3 * n :] = effort
+    report[STATUS], report[JOINT], report[STEPS], report[SOLVES], report[RESIDUAL] = status, joint, steps, solves, error
+    return status
 
 
 @batch_kernel

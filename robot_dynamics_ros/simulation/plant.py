@@ -9,10 +9,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.compilation import mark_compiled
+from robot_dynamics_ros.kernels.direct_calls import direct_call
 from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation.arm import alike, initial_pattern, is_separable, make_arm, stuck_joints
-from robot_dynamics_ros.simulation.arrays import OK, State
+from robot_dynamics_ros.simulation.arrays import (
+    BAD_ARGUMENTS,
+    COUNT,
+    JOINT,
+    OK,
+    REPORT,
+    RESIDUAL,
+    SOLVES,
+    STATUS,
+    STEPS,
+    State,
+    flatten,
+)
 from robot_dynamics_ros.simulation.checks import check_count, check_settings, failure, finite, initial_state
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.steps import steps_for
@@ -57,17 +70,27 @@ class Plant:
         velocity_limits: bool = False,
     ) -> None:
         check_settings(integrator, step_size)
-        self._integrator = INTEGRATORS[integrator]
         self._step_size = float(step_size)
+        self._settings = np.array([INTEGRATORS[integrator], step_size], dtype=np.float64)
         self._velocity_limits = velocity_limits
+        lines = len(make_arm(model, velocity_limits).joints.ranges)
+        self._flat = np.zeros(4 * model.n)
+        position, velocity, impulse, self._effort = self._flat.reshape(4, model.n)
+        self._state = State(position, velocity, np.zeros(lines, np.int64), impulse)
         self._load(model)
         self._start, self._start_velocity = initial_state(model, initial_positions, initial_velocities)
         self.reset()
 
     def _load(self, model: RobotModel) -> None:
+        """Tie the compiled step to the robot's numbers and to this plant's state."""
         model.require_mass()
-        self._model, self._arm = model, make_arm(model, self._velocity_limits)
-        self._advance = steps_for(model, is_separable(self._arm)).advance
+        packed, arm = model.packed, make_arm(model, self._velocity_limits)
+        self._model, self._joints = model, arm.joints
+        constants = flatten(arm.joints, packed.effort_limits)
+        fixed = (packed.structure, packed.numbers, arm.joints.lines, constants, self._settings)
+        advance = steps_for(model, is_separable(arm)).advance
+        self._advance = direct_call(advance, (*fixed, self._flat, self._state.pattern), (1, 2, 1))
+        self._no_wrenches = model.body_wrenches(None)
 
     @property
     def model(self) -> RobotModel:
@@ -107,12 +130,12 @@ class Plant:
     @property
     def stuck(self) -> NDArray[np.bool_]:
         """Which joints (n,) friction holds at rest; a joint pressed against its limit is not among them."""
-        return stuck_joints(self._arm.joints, self._state.velocity, self._state.pattern)
+        return stuck_joints(self._joints, self._state.velocity, self._state.pattern)
 
     @property
     def solves(self) -> int:
-        """Linear systems of the friction problem solved in the last call of ``step``: mostly one a step."""
-        return self._solves
+        """Linear systems solved for friction and limits in the last call of ``step``; none where all goes on."""
+        return int(self._report[SOLVES])
 
     @property
     def residual(self) -> float:
@@ -120,23 +143,26 @@ class Plant:
 
         A velocity, rad/s or m/s; 0 where all conditions hold exactly.
         """
-        return self._residual
+        return float(self._report[RESIDUAL])
 
     def reset(self) -> None:
         """Go back to time 0 and the initial state."""
-        position, velocity = self._start.copy(), self._start_velocity.copy()
-        self._state = State(position, velocity, initial_pattern(self._arm.joints, velocity), np.zeros(self._model.n))
-        self._effort = np.zeros(self._model.n)
-        self._steps = self._solves = 0
-        self._residual = 0.0
+        self._state.position[:], self._state.velocity[:] = self._start, self._start_velocity
+        self._forget()
+        self._steps = 0
 
     def brake(self, count: int = 1) -> None:
         """Let the time of ``count`` steps pass with brakes on, which stop each joint at once where it is."""
         check_count(count)
-        still = np.zeros(self._model.n)
-        self._state = State(self._state.position, still, initial_pattern(self._arm.joints, still), still.copy())
-        self._effort = still.copy()
+        self._state.velocity[:] = 0.0
+        self._forget()
         self._steps += count
+
+    def _forget(self) -> None:
+        """Begin as if nothing had happened before."""
+        self._state.pattern[:] = initial_pattern(self._joints, self._state.velocity)
+        self._state.impulse[:] = self._effort[:] = 0.0
+        self._report = np.zeros(REPORT)
 
     def change_model(self, model: RobotModel) -> None:
         """Go on with a robot whose numbers differ: payload, masses, friction. Time and state stay.
@@ -152,8 +178,7 @@ class Plant:
 
     def warm_up(self) -> None:
         """Compile the step, or load it from the cache, without moving the robot."""
-        wrenches = self._wrenches(None)
-        self._advance(self._arm, self._integrator, self._step_size, 0, self._effort, wrenches, self._state)
+        self._take(np.zeros(self._model.n), 0, self._no_wrenches)
         mark_compiled("plant")
 
     def step(self, tau: ArrayLike, count: int = 1, external_wrenches: Mapping[str, ArrayLike] | None = None) -> None:
@@ -170,23 +195,24 @@ class Plant:
             after the last good step.
         """
         check_count(count)
-        limits = self._model.packed.effort_limits
-        effort = np.clip(finite(self._model, "tau", tau), -limits, limits)
-        wrenches = self._wrenches(external_wrenches)
-        status, joint, done, self._solves, self._residual = self._advance(
-            self._arm, self._integrator, self._step_size, count, effort, wrenches, self._state
-        )
-        self._steps += done
-        if done > 0:
-            self._effort = effort
+        wrenches = self._no_wrenches if external_wrenches is None else self._wrenches(external_wrenches)
+        if not self._take(tau, count, wrenches):
+            self._take(finite(self._model, "tau", tau), count, wrenches)
+        self._steps += int(self._report[STEPS])
+        status = int(self._report[STATUS])
         if status != OK:
-            raise RobotDynamicsError(
-                failure(self._model, status, joint, self.time, self._step_size, self._state.position)
-            )
+            joint, position = int(self._report[JOINT]), self._state.position
+            raise RobotDynamicsError(failure(self._model, status, joint, self.time, self._step_size, position))
 
-    def _wrenches(self, wrenches: Mapping[str, ArrayLike] | None) -> Floats:
+    def _take(self, tau: ArrayLike, count: int, wrenches: Floats) -> bool:
+        """Take steps and write the report; return whether ``tau`` is an array as the compiled code takes it."""
+        self._report[COUNT], self._report[STATUS] = count, BAD_ARGUMENTS
+        self._advance(tau, wrenches, self._report)
+        return bool(self._report[STATUS] != BAD_ARGUMENTS)
+
+    def _wrenches(self, wrenches: Mapping[str, ArrayLike]) -> Floats:
         packed = self._model.body_wrenches(wrenches)
-        for link, value in (wrenches or {}).items():
+        for link, value in wrenches.items():
             if not np.isfinite(np.asarray(value, dtype=np.float64)).all():
                 raise RobotDynamicsError(
                     f'external_wrenches: link "{link}": {value!r} is not finite. Cure: give six numbers'

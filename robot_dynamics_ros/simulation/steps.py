@@ -21,7 +21,6 @@ from robot_dynamics_ros.simulation.coupled import held_motion, settle
 from robot_dynamics_ros.simulation.separable import held_motions
 """
 _CUSTOMISED = """\
-from robot_dynamics_ros.kernels.compilation import allocating_kernel
 from robot_dynamics_ros.kernels.entries import OK as DONE
 from robot_dynamics_ros.kernels.entries import SINGULAR
 from robot_dynamics_ros.simulation import separable
