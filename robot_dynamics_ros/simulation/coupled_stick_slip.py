@@ -18,7 +18,14 @@ import numpy as np
 
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.types import Floats, Ints
-from robot_dynamics_ros.simulation.elimination import DEPENDENT, Equations, accelerate_within, eliminate, respect
+from robot_dynamics_ros.simulation.elimination import (
+    DEPENDENT,
+    Equations,
+    accelerate_within,
+    contains,
+    eliminate,
+    respect,
+)
 from robot_dynamics_ros.simulation.free_motion import along
 from robot_dynamics_ros.simulation.stick_slip import (
     BACKWARD,
@@ -152,7 +159,7 @@ def _from_rest(directions: Floats, lines: Floats, pattern: Ints) -> None:
         pattern[k] = FORWARD if loose and lines[k, LOWER] < 0.0 < lines[k, UPPER] else STUCK
     equations = _working_set(directions, lines, pattern)
     for k in range(pattern.shape[0]):
-        if pattern[k] == STUCK and not np.any(equations.members[: equations.rank] == k):
+        if pattern[k] == STUCK and not contains(equations.members, equations.rank, k):
             pattern[k] = FORWARD if lines[k, UPPER] > 0.0 else BACKWARD
 
 

@@ -32,6 +32,22 @@ class Equations(NamedTuple):
     rank: int
 
 
+@kernel
+def _subtract(share: float, row: Floats, other: Floats) -> None:
+    """Subtract ``share`` times a row from another one."""
+    for j in range(row.shape[0]):
+        other[j] -= share * row[j]
+
+
+@kernel
+def contains(numbers: Ints, count: int, number: int) -> bool:
+    """Whether a number is among the first ``count``."""
+    for k in range(count):
+        if numbers[k] == number:
+            return True
+    return False
+
+
 @allocating_kernel
 def eliminate(directions: Floats, chosen: NDArray[np.bool_], targets: Floats) -> Equations:
     """Equations E_k v = targets[k] of the ``chosen`` lines; one that depends on those before it is left out."""
@@ -42,25 +58,29 @@ def eliminate(directions: Floats, chosen: NDArray[np.bool_], targets: Floats) ->
     for k in range(lines):
         if not chosen[k] or rank == n:
             continue
-        size = np.abs(directions[k]).max()
-        row[:] = directions[k]
-        part[:] = 0.0
+        size, value = 0.0, targets[k]
+        for j in range(n):
+            row[j], part[j] = directions[k, j], 0.0
+            size = max(size, abs(row[j]))
         part[rank] = 1.0
-        value = targets[k]
         for i in range(rank):
             share = row[pivots[i]]
-            row -= share * table[i]
-            part -= share * mixture[i]
+            _subtract(share, table[i], row)
+            _subtract(share, mixture[i], part)
             value -= share * values[i]
-        pivot = np.argmax(np.abs(row))
-        if not abs(row[pivot]) > DEPENDENT * size:
+        pivot = 0
+        for j in range(n):
+            pivot = j if abs(row[j]) > abs(row[pivot]) else pivot
+        leading = row[pivot]
+        if not abs(leading) > DEPENDENT * size:
             continue
-        table[rank], mixture[rank], values[rank] = row / row[pivot], part / row[pivot], value / row[pivot]
-        table[rank, pivot] = 1.0
+        for j in range(n):
+            table[rank, j], mixture[rank, j] = row[j] / leading, part[j] / leading
+        values[rank] = value / leading
         for i in range(rank):
             share = table[i, pivot]
-            table[i] -= share * table[rank]
-            mixture[i] -= share * mixture[rank]
+            _subtract(share, table[rank], table[i])
+            _subtract(share, mixture[rank], mixture[i])
             values[i] -= share * values[rank]
             table[i, pivot] = 0.0
         pivots[rank], members[rank] = pivot, k
@@ -86,7 +106,7 @@ def _free_coordinates(equations: Equations) -> Ints:
     others = np.empty(n - equations.rank, np.int64)
     count = 0
     for j in range(n):
-        if not np.any(equations.pivots[: equations.rank] == j):
+        if not contains(equations.pivots, equations.rank, j):
             others[count] = j
             count += 1
     return others
