@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,13 +16,16 @@ from robot_dynamics_ros.simulation.arrays import NOT_FINITE, TOO_STIFF
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 
 
-def check_settings(integrator: str, step_size: float, count: int = 1) -> None:
-    """Raise RobotDynamicsError for an unknown integrator, and for steps that nobody can take."""
+def check_integrator(integrator: str) -> None:
+    """Raise RobotDynamicsError for an unknown integrator."""
     if integrator not in INTEGRATORS:
         raise RobotDynamicsError(f'no integrator "{integrator}". Cure: use one of {", ".join(INTEGRATORS)}')
+
+
+def check_step_size(step_size: float) -> None:
+    """Raise RobotDynamicsError for a step that nobody can take."""
     if not (math.isfinite(step_size) and step_size > 0.0):
         raise RobotDynamicsError(f"step_size is {step_size!r} s. Cure: give a positive number, as 0.001")
-    check_count(count)
 
 
 def check_count(count: int) -> None:
@@ -43,6 +47,17 @@ def finite(model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ..
         joint, number = model.joint_names[bad[0, -1]], float(array[tuple(bad[0])])
         raise RobotDynamicsError(f'{name}: {plant}joint "{joint}": {number} is not finite. Cure: give a number')
     return array
+
+
+def finite_wrenches(model: RobotModel, wrenches: Mapping[str, ArrayLike]) -> Floats:
+    """Return wrenches on links as ``RobotModel.body_wrenches`` (bodies, 6); RobotDynamicsError names the link."""
+    packed = model.body_wrenches(wrenches)
+    for link, value in wrenches.items():
+        if not np.isfinite(np.asarray(value, dtype=np.float64)).all():
+            raise RobotDynamicsError(
+                f'external_wrenches: link "{link}": {value!r} is not finite. Cure: give six numbers'
+            )
+    return packed
 
 
 def initial_state(

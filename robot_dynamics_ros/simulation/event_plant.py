@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Mapping
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.simulation.checks import check_count, check_step_size, finite, finite_wrenches, initial_state
 from robot_dynamics_ros.simulation.event_friction import Flags, Friction
 from robot_dynamics_ros.simulation.event_motion import Motion, State
 
@@ -57,18 +57,12 @@ class EventPlant:
                 "does not know. Cure: use a Plant, or lock them"
             )
         model.require_mass()
-        if not (math.isfinite(step_size) and step_size > 0.0):
-            raise RobotDynamicsError(f"step_size is {step_size!r} s. Cure: give a positive number, as 0.001")
+        check_step_size(step_size)
         self._model = model
         self._step_size = float(step_size)
         rows = [packed.moving_joints.index(name) for name in packed.joint_names]
         self._friction = Friction(packed.friction[rows])
-        still = np.zeros(model.n)
-        start = np.clip(still, model.position_lower, model.position_upper)
-        if initial_positions is not None:
-            start = self._finite("initial_positions", initial_positions).copy()
-        velocity = still if initial_velocities is None else initial_velocities
-        self._start: State = (start, self._finite("initial_velocities", velocity).copy())
+        self._start: State = initial_state(model, initial_positions, initial_velocities)
         self.reset()
 
     @property
@@ -127,15 +121,10 @@ class EventPlant:
             too stiff to follow, a singular mass matrix, and events that come ever faster, naming the joint. The
             state stays as it was.
         """
-        if count < 1:
-            raise RobotDynamicsError(f"count is {count}. Cure: take at least one step")
+        check_count(count)
         limits = self._model.effort_limits
-        effort = np.clip(self._finite("tau", tau), -limits, limits)
-        for link, value in (external_wrenches or {}).items():
-            if not np.isfinite(self._model.body_wrenches({link: value})).all():
-                raise RobotDynamicsError(
-                    f'external_wrenches: link "{link}": {value!r} is not finite. Cure: give six numbers'
-                )
+        effort = np.clip(finite(self._model, "tau", tau), -limits, limits)
+        finite_wrenches(self._model, external_wrenches or {})
         motion = Motion(self._model, self._friction, effort, external_wrenches)
         try:
             with np.errstate(all="ignore"):  # what is not finite is refused where it counts
@@ -178,10 +167,3 @@ class EventPlant:
         )
         stuck: Flags = ~phase.moving & self._friction.dry & ~pressed
         return (q, v), stuck
-
-    def _finite(self, name: str, value: ArrayLike) -> Floats:
-        array = self._model.vector(name, value)
-        for joint, number in zip(self._model.joint_names, array.tolist(), strict=True):
-            if not math.isfinite(number):
-                raise RobotDynamicsError(f'{name}: joint "{joint}": {number} is not finite. Cure: give a number')
-        return array

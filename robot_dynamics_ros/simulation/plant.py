@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +27,15 @@ from robot_dynamics_ros.simulation.arrays import (
     State,
     flatten,
 )
-from robot_dynamics_ros.simulation.checks import check_count, check_settings, failure, finite, initial_state
+from robot_dynamics_ros.simulation.checks import (
+    check_count,
+    check_integrator,
+    check_step_size,
+    failure,
+    finite,
+    finite_wrenches,
+    initial_state,
+)
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.steps import steps_for
 
@@ -69,7 +78,8 @@ class Plant:
         initial_velocities: ArrayLike | None = None,
         velocity_limits: bool = False,
     ) -> None:
-        check_settings(integrator, step_size)
+        check_integrator(integrator)
+        check_step_size(step_size)
         self._step_size = float(step_size)
         self._settings = np.array([INTEGRATORS[integrator], step_size], dtype=np.float64)
         self._velocity_limits = velocity_limits
@@ -82,15 +92,18 @@ class Plant:
         self.reset()
 
     def _load(self, model: RobotModel) -> None:
-        """Tie the compiled step to the robot's numbers and to this plant's state."""
         model.require_mass()
-        packed, arm = model.packed, make_arm(model, self._velocity_limits)
-        self._model, self._joints = model, arm.joints
-        constants = flatten(arm.joints, packed.effort_limits)
-        fixed = (packed.structure, packed.numbers, arm.joints.lines, constants, self._settings)
-        advance = steps_for(model, is_separable(arm)).advance
-        self._advance = direct_call(advance, (*fixed, self._flat, self._state.pattern), (1, 2, 1))
+        self._model, self._arm = model, make_arm(model, self._velocity_limits)
+        self.__dict__.pop("_advance", None)
         self._no_wrenches = model.body_wrenches(None)
+
+    @cached_property
+    def _advance(self) -> Callable[..., object]:
+        """(tau, wrenches, report): the step, tied to the robot's numbers and to this plant's state, and compiled."""
+        packed, joints = self._model.packed, self._arm.joints
+        fixed = (packed.structure, packed.numbers, joints.lines, flatten(joints, packed.effort_limits), self._settings)
+        advance = steps_for(self._model, is_separable(self._arm)).advance
+        return direct_call(advance, (*fixed, self._flat, self._state.pattern), (1, 2, 1))
 
     @property
     def model(self) -> RobotModel:
@@ -130,7 +143,7 @@ class Plant:
     @property
     def stuck(self) -> NDArray[np.bool_]:
         """Which joints (n,) friction holds at rest; a joint pressed against its limit is not among them."""
-        return stuck_joints(self._joints, self._state.velocity, self._state.pattern)
+        return stuck_joints(self._arm.joints, self._state.velocity, self._state.pattern)
 
     @property
     def solves(self) -> int:
@@ -160,7 +173,7 @@ class Plant:
 
     def _forget(self) -> None:
         """Begin as if nothing had happened before."""
-        self._state.pattern[:] = initial_pattern(self._joints, self._state.velocity)
+        self._state.pattern[:] = initial_pattern(self._arm.joints, self._state.velocity)
         self._state.impulse[:] = self._effort[:] = 0.0
         self._report = np.zeros(REPORT)
 
@@ -195,7 +208,7 @@ class Plant:
             after the last good step.
         """
         check_count(count)
-        wrenches = self._no_wrenches if external_wrenches is None else self._wrenches(external_wrenches)
+        wrenches = self._no_wrenches if external_wrenches is None else finite_wrenches(self._model, external_wrenches)
         if not self._take(tau, count, wrenches):
             self._take(finite(self._model, "tau", tau), count, wrenches)
         self._steps += int(self._report[STEPS])
@@ -209,12 +222,3 @@ class Plant:
         self._report[COUNT], self._report[STATUS] = count, BAD_ARGUMENTS
         self._advance(tau, wrenches, self._report)
         return bool(self._report[STATUS] != BAD_ARGUMENTS)
-
-    def _wrenches(self, wrenches: Mapping[str, ArrayLike]) -> Floats:
-        packed = self._model.body_wrenches(wrenches)
-        for link, value in wrenches.items():
-            if not np.isfinite(np.asarray(value, dtype=np.float64)).all():
-                raise RobotDynamicsError(
-                    f'external_wrenches: link "{link}": {value!r} is not finite. Cure: give six numbers'
-                )
-        return packed

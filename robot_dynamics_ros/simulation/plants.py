@@ -14,7 +14,14 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.batches import over_rows
 from robot_dynamics_ros.simulation.arm import alike, initial_pattern, is_separable, make_arm, stuck_joints
 from robot_dynamics_ros.simulation.arrays import OK, Crowd
-from robot_dynamics_ros.simulation.checks import check_count, check_settings, failure, finite, initial_state
+from robot_dynamics_ros.simulation.checks import (
+    check_count,
+    check_integrator,
+    check_step_size,
+    failure,
+    finite,
+    initial_state,
+)
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.lanes import LANES
 from robot_dynamics_ros.simulation.steps import steps_for
@@ -58,7 +65,8 @@ class Plants:
             raise RobotDynamicsError(
                 f"{len(self._models)} models, count {count}. Cure: give one model and a count, or one model for each"
             )
-        check_settings(integrator, step_size)
+        check_integrator(integrator)
+        check_step_size(step_size)
         self._step_size = float(step_size)
         first = self._models[0]
         for i, model in enumerate(self._models):

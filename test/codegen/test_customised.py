@@ -125,6 +125,7 @@ def finished(process: subprocess.Popen[str]) -> tuple[str, str]:
     return out, err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="nothing is kept on disk where nothing is compiled")
 def test_several_processes_at_once_share_what_is_kept(tmp_path: Path) -> None:
     def kept() -> dict[Path, int]:

@@ -201,6 +201,7 @@ def test_a_clock_that_jumps_back(name: str, robots: dict[str, Robot]) -> None:
         faults += 1
 
 
+@pytest.mark.slow
 def test_a_rate_that_cannot_be_kept(tmp_path: Path) -> None:
     """And the last command at the end of its life: the torque that holds the arm."""
     with Graph(tmp_path) as graph:

@@ -92,6 +92,7 @@ def test_checked_code_has_a_cache_of_its_own(cache: Path) -> None:
     assert checked.parent == plain.parent == cache / "robot_dynamics_ros"
 
 
+@pytest.mark.slow
 def test_nothing_is_read_outside(cache: Path) -> None:
     pytest_checked(CHECKED, cache)
 
