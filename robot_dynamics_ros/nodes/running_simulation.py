@@ -159,7 +159,8 @@ class RunningSimulation:
         self._report.begin(factor, self._counts)
         if self._timer is not None:
             self._node.destroy_timer(self._timer)
-        self._timer = self._node.create_timer(self._pace.tick, self._tick, clock=self._steady)
+        # rclpy cuts off fractions of a nanosecond.
+        self._timer = self._node.create_timer(self._pace.tick + 0.5e-9, self._tick, clock=self._steady)
 
     def _tick(self) -> None:
         now = time.monotonic()

@@ -23,9 +23,12 @@ class Pace:
 
     def __init__(self, period: float, factor: float, now: float) -> None:
         """``period`` in simulated seconds, the first of which begins at ``now``; ``factor`` 0: always due."""
-        self._interval = period / factor if factor > 0.0 else 0.0
-        ticks = max(1, math.ceil(self._interval / _LONGEST_TICK))
-        self.tick = max(self._interval / ticks, _SHORTEST_TICK)
+        interval = period / factor if factor > 0.0 else 0.0
+        ticks = max(1, math.ceil(interval / _LONGEST_TICK))
+        # Timers count whole nanoseconds. Periods that drift against them would come in pairs now and then.
+        tick = math.ceil(interval / ticks * 1e9 - 0.5) * 1e-9
+        self._interval = ticks * tick
+        self.tick = max(tick, _SHORTEST_TICK)
         self._next = now + self._interval
 
     def due(self, now: float) -> bool:
@@ -34,6 +37,10 @@ class Pace:
 
     def advance(self, now: float) -> float:
         """Note that a period is done; return the seconds of steady time that are given up."""
-        late = max(0.0, now - self._next - max(_CATCH_UP, self._interval)) if self._interval > 0.0 else 0.0
-        self._next += late + self._interval
-        return late
+        skipped = 0.0
+        if self._interval > 0.0:
+            late = now - self._next - max(_CATCH_UP, self._interval)
+            # Whole periods, so that the next ones stay in step with the ticks.
+            skipped = max(0, math.ceil(late / self._interval)) * self._interval
+        self._next += skipped + self._interval
+        return skipped
