@@ -111,6 +111,7 @@ def _kill(graph: Graph, plant: NodeProcess) -> None:
     graph.processes.members.remove(plant)  # the others must end well
 
 
+@pytest.mark.slow
 def test_a_killed_plant_and_one_that_comes_back(tmp_path: Path) -> None:
     """At first the fault waits to be cleared, the second time it is over by itself; the arm is held where it is."""
     with Graph(tmp_path) as graph:
