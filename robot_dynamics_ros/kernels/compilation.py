@@ -90,7 +90,7 @@ def must_compile(kernels: str) -> bool:
 
 
 def mark_compiled(kernels: str) -> None:
-    """Remember that these kernels have been compiled to the end: ``model`` or ``plant``."""
+    """Remember that these kernels have been compiled to the end, as ``model`` or ``plant``."""
     folder = cache_directory() if COMPILED else None
     if folder is not None:
         (folder / f"{kernels}.compiled").touch()

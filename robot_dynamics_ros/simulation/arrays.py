@@ -44,8 +44,8 @@ class Arm(NamedTuple):
     joints: Joints
 
 
-# Places in the report of ``integrators.advance``. The number of steps is given; it tells status, coordinate to blame,
-# steps taken, linear systems solved, largest residual.
+# Places in the report of ``integrators.plant_step``. The number of steps is given; it tells status, coordinate to
+# blame, steps taken, linear systems solved, largest residual.
 COUNT, STATUS, JOINT, STEPS, SOLVES, RESIDUAL = 0, 1, 2, 3, 4, 5
 REPORT = 6
 

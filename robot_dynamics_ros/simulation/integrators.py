@@ -139,7 +139,7 @@ def take_steps(
 
 
 @allocating_kernel
-def advance(
+def plant_step(
     structure: Ints,
     numbers: Floats,
     lines: Ints,

@@ -51,7 +51,7 @@ class Plant:
     model
         The robot; where it is customised, so is the step. RobotModelError if some joint moves no mass.
     integrator
-        "rk4": fourth order. "semi_implicit": about four times as fast, first order, stable under any smooth
+        "rk4": fourth order. "semi_implicit": two to four times as fast, first order, stable under any smooth
         friction; an arm that spins fast without friction can gain energy.
     step_size
         Length of a step (s).
@@ -102,8 +102,8 @@ class Plant:
         """(tau, wrenches, report): the step, tied to the robot's numbers and to this plant's state, and compiled."""
         packed, joints = self._model.packed, self._arm.joints
         fixed = (packed.structure, packed.numbers, joints.lines, flatten(joints, packed.effort_limits), self._settings)
-        advance = steps_for(self._model, is_separable(self._arm)).advance
-        return direct_call(advance, (*fixed, self._flat, self._state.pattern), (1, 2, 1))
+        step = steps_for(self._model, is_separable(self._arm)).plant_step
+        return direct_call(step, (*fixed, self._flat, self._state.pattern), (1, 2, 1))
 
     @property
     def model(self) -> RobotModel:

@@ -50,14 +50,14 @@ def held_motions(arm, numbers, q, v, force, stiffness, moves, motions):
 class Steps(NamedTuple):
     """The compiled functions of integrators for one robot."""
 
-    advance: Callable[..., Any]
+    plant_step: Callable[..., Any]
     advance_each: Callable[..., Any]
     advance_together: Callable[..., Any]
 
 
 def steps_for(model: RobotModel, separable: bool) -> Steps:
     """Return the steps for a robot; a customised one has its own forward dynamics in them, where no wrench acts."""
-    general = Steps(integrators.advance, integrators.advance_each, integrators.advance_together)
+    general = Steps(integrators.plant_step, integrators.advance_each, integrators.advance_together)
     if not separable:
         return _made(_COUPLED)
     if not model.kernels.customised:
