@@ -14,7 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 from robot_dynamics_ros.cli.tracking import read_tracking
 
 LAWS = ("pd", "computed_torque")
-DURATION = 3.0
+DURATION = 4.0
 TOPICS = {
     "/joint_states": "sensor_msgs/msg/JointState",
     "/effort_commands": "std_msgs/msg/Float64MultiArray",
