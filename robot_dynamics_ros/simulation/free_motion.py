@@ -50,7 +50,9 @@ _HUGE = 1e100  # metres: beyond it products in the mass matrix overflow
 
 @kernel
 def along(directions: Floats, k: int, vector: Floats) -> float:
-    """E_k times ``vector`` (n,)."""
+    """E_k times ``vector`` (n,): its k-th number where the arm is separable."""
+    if directions.shape[0] == 0:
+        return float(vector[k])
     total = 0.0
     for j in range(vector.shape[0]):
         total += directions[k, j] * vector[j]
@@ -71,13 +73,12 @@ def _add_grip(joints: Joints, i: int, dt: float, y: float, z: float, lines: Floa
 @kernel
 def grip_at_rest(joints: Joints, dt: float, state: State, buffers: Buffers) -> None:
     """Give lines that would reverse within the step the static level: they come to rest first."""
-    lines, directions = buffers.lines, joints.directions
-    separable, free = directions.shape[0] == 0, buffers.vectors[FREE_VELOCITY]
+    lines, directions, free = buffers.lines, joints.directions, buffers.vectors[FREE_VELOCITY]
     for k in range(lines.shape[0]):
-        before = state.velocity[k] if separable else along(directions, k, state.velocity)
-        after = free[k] if separable else along(directions, k, free)
+        before = along(directions, k, state.velocity)
+        after = along(directions, k, free)
         if before * after < 0.0:
-            y = state.position[k] if separable else along(directions, k, state.position)
+            y = along(directions, k, state.position)
             lines[k, GRIP_FORWARD] = lines[k, GRIP_BACKWARD] = 0.0
             for i in range(joints.lines.shape[0]):
                 if joints.lines[i] == k:
@@ -93,14 +94,14 @@ def pose_problem(joints: Joints, dt: float, tau: Floats, state: State, buffers: 
         lines[k, GRIP_FORWARD] = lines[k, GRIP_BACKWARD] = 0.0
     for i in range(joints.lines.shape[0]):
         k = joints.lines[i]
-        y = state.position[k] if separable else along(joints.directions, k, state.position)
-        z = state.velocity[k] if separable else along(joints.directions, k, state.velocity)
+        y = along(joints.directions, k, state.position)
+        z = along(joints.directions, k, state.velocity)
         _add_grip(joints, i, dt, y, z, lines)
     for j in range(tau.shape[0]):
         vectors[DRIVE, j], vectors[CARRIED, j] = tau[j], 0.0
     for k in range(lines.shape[0]):
-        y = state.position[k] if separable else along(joints.directions, k, state.position)
-        z = state.velocity[k] if separable else along(joints.directions, k, state.velocity)
+        y = along(joints.directions, k, state.position)
+        z = along(joints.directions, k, state.velocity)
         lines[k, LOWER] = max(-ranges[k, FASTEST], min(0.0, (ranges[k, LOWEST] - y) / dt))
         lines[k, UPPER] = min(ranges[k, FASTEST], max(0.0, (ranges[k, HIGHEST] - y) / dt))
         pattern, impulse = state.pattern[k], 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -81,6 +81,21 @@ class Status(NamedTuple):
         return float(self.values[key])
 
 
+def read_statuses(reports: Sequence[DiagnosticArray], name: str) -> list[Status]:
+    """What /diagnostics said of one thing, in order."""
+    return [
+        Status(
+            nanoseconds(message.header.stamp) * 1e-9,
+            int.from_bytes(status.level, "little"),
+            status.message,
+            {pair.key: pair.value for pair in status.values},
+        )
+        for message in reports
+        for status in message.status
+        if status.name == name
+    ]
+
+
 class Robot(Driver):
     """The driver of a planar arm under a controller of its own, with simulated time where it has a clock."""
 
@@ -101,18 +116,7 @@ class Robot(Driver):
 
     @property
     def statuses(self) -> list[Status]:
-        name = f"{self.node.lstrip('/')}: controller"
-        return [
-            Status(
-                nanoseconds(message.header.stamp) * 1e-9,
-                int.from_bytes(status.level, "little"),
-                status.message,
-                {pair.key: pair.value for pair in status.values},
-            )
-            for message in self._reports
-            for status in message.status
-            if status.name == name
-        ]
+        return read_statuses(self._reports, f"{self.node.lstrip('/')}: controller")
 
     @property
     def changes(self) -> list[Status]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
-from integration.robot import Status
+from integration.robot import Status, read_statuses
 from integration.ros import Graph, Log
 from numpy.typing import ArrayLike
 from sensor_msgs.msg import JointState
@@ -49,18 +49,7 @@ class Simulation:
 
     @property
     def statuses(self) -> list[Status]:
-        name = f"{self.node.lstrip('/')}: simulation"
-        return [
-            Status(
-                nanoseconds(message.header.stamp) * 1e-9,
-                int.from_bytes(status.level, "little"),
-                status.message,
-                {pair.key: pair.value for pair in status.values},
-            )
-            for message in self._reports
-            for status in message.status
-            if status.name == name
-        ]
+        return read_statuses(self._reports, f"{self.node.lstrip('/')}: simulation")
 
     def await_mode(self, mode: str) -> Status:
         """Wait until the last thing that it said is that it is in this mode."""
