@@ -26,8 +26,8 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.reference import point_to_point
 from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
 from robot_dynamics_ros.control.trajectory_effort import trajectory_effort
+from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_effort
 from robot_dynamics_ros.nodes.messages import trajectory_message, trajectory_points
-from robot_dynamics_ros.nodes.trajectory_cdr import read_trajectory, with_effort
 
 COMMAND = "python -m benchmarks.trajectories"
 PART = "make bench-trajectories"

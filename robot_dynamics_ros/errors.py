@@ -19,3 +19,7 @@ class BagError(RobotDynamicsError):
 
 class RobotModelWarning(UserWarning):
     """Something in a URDF or a dynamics file that works, but is probably not meant."""
+
+
+class BagWarning(UserWarning):
+    """Something in a bag that is lost or doubtful, but does not keep the rest from being used."""

@@ -16,8 +16,8 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.control.controller import Command
-from robot_dynamics_ros.nodes.cdr import LITTLE_ENDIAN
-from robot_dynamics_ros.nodes.joint_state_cdr import JointStateWriter
+from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
 
 Array = NDArray[np.float64]
 

@@ -15,11 +15,11 @@ from robot_dynamics_ros.control.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.messages.joint_state import JointsMissing, JointStateReader, Sample, stamp_of
+from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_effort
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs
 from robot_dynamics_ros.nodes.controller_report import ControllerReport
-from robot_dynamics_ros.nodes.joint_state_cdr import JointsMissing, JointStateReader, Sample, stamp_of
-from robot_dynamics_ros.nodes.trajectory_cdr import read_trajectory, with_effort
 
 _AT_REST = 0.01  # rad/s or m/s
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.nodes.joint_state_cdr import JointStateReader
+from robot_dynamics_ros.messages.joint_state import JointStateReader
 
 Array = NDArray[np.float64]
 

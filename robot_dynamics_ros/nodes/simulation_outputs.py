@@ -9,8 +9,8 @@ from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
-from robot_dynamics_ros.nodes.cdr import LITTLE_ENDIAN
-from robot_dynamics_ros.nodes.joint_state_cdr import JointStateWriter
+from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.nodes.simulation_arm import SimulatedArm
 
 _TIME = struct.Struct("<iI")

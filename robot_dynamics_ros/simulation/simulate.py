@@ -15,6 +15,7 @@ from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.arguments import numbers
 from robot_dynamics_ros.model.inertia import real_numbers
+from robot_dynamics_ros.progress import BAR
 from robot_dynamics_ros.simulation.effort_delay import EffortDelay
 from robot_dynamics_ros.simulation.event_plant import EventPlant
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
@@ -28,8 +29,6 @@ Controller = Callable[[float, Floats, Floats], ArrayLike]
 
 EXACT = Sensors()
 _EVENT = "event"
-# Shows up after a second, and only on a terminal; then it goes away.
-BAR: dict[str, Any] = {"delay": 1.0, "leave": False, "disable": None}
 
 
 class Schedule(NamedTuple):

@@ -14,7 +14,7 @@ from oracles import tsai_planar_2r
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics_ros.nodes.joint_state_cdr import JointStateReader, JointStateWriter, stamp_of
+from robot_dynamics_ros.messages.joint_state import JointStateReader, JointStateWriter, stamp_of
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
 
 CONTROLLER = "computed_torque_node"

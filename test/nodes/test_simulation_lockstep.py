@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.nodes.joint_state_cdr import JointStateWriter
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
 
 JOINTS = ("shoulder", "elbow")

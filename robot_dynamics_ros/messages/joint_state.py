@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.nodes.cdr import BYTE_ORDERS, HEADER, LITTLE_ENDIAN, CdrReader, padding
+from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, LITTLE_ENDIAN, CdrReader, padding
 
 Array = NDArray[np.float64]
 

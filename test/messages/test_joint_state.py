@@ -10,7 +10,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.nodes.joint_state_cdr import JointStateReader, JointStateWriter, Sample, stamp_of
+from robot_dynamics_ros.messages.joint_state import JointStateReader, JointStateWriter, Sample, stamp_of
 from robot_dynamics_ros.nodes.messages import stamp
 
 

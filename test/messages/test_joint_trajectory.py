@@ -17,8 +17,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
+from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_effort
 from robot_dynamics_ros.nodes.messages import nanoseconds, trajectory_points
-from robot_dynamics_ros.nodes.trajectory_cdr import read_trajectory, with_effort
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")
 NAMES = ["a", "bc", "ellbogenöl"]

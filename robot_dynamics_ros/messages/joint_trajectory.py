@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
-from robot_dynamics_ros.nodes.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
+from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
 
 Array = NDArray[np.float64]
 Records = NDArray[np.void]

@@ -1,0 +1,1 @@
+"""ROS messages as bytes, without ROS."""
