@@ -26,15 +26,16 @@ from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.nodes import controller_parameters as parameters
 from robot_dynamics_ros.nodes import real_time
 from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs
 from robot_dynamics_ros.nodes.controller_report import ControllerReport
-from robot_dynamics_ros.nodes.controller_settings import check_changes, read_settings
-from robot_dynamics_ros.nodes.parameters import present_values, with_changes
+from robot_dynamics_ros.nodes.parameters import declare, present_values, with_changes
 from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
 from robot_dynamics_ros.nodes.running_controller import RunningController
 from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
+from robot_dynamics_ros.parameters import controller as parameters
+from robot_dynamics_ros.parameters.controller_settings import check_changes, read_settings
+from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
 
 _WATCH_PERIOD, _REPORT_PERIOD = 0.02, 1.0  # s
 
@@ -48,7 +49,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def __init__(self) -> None:
         super().__init__("computed_torque_node")
-        parameters.declare_controller(self)
+        declare(self, *parameters.ALL)
         self._robot: RobotModel | None = None
         self._running: RunningController | None = None
         self._latched = ""
@@ -65,7 +66,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def _description(self) -> str:
         """What the topic brought last, else the parameter."""
-        return self._latched or parameters.ROBOT_DESCRIPTION.read(present_values(self))
+        return self._latched or ROBOT_DESCRIPTION.read(present_values(self))
 
     def _start_when_possible(self) -> None:
         try:
@@ -160,7 +161,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         """All of the changes or none: what the controller takes while it runs, it takes here."""
         try:
             values = with_changes(present_values(self), changes)
-            check_changes(changes, values, self._robot is not None)
+            check_changes((change.name for change in changes), values, self._robot is not None)
             if self._robot is not None:
                 settings = read_settings(values)
                 Tuning(self._robot, self._settings).check_change(Tuning(self._robot, settings))

@@ -1,16 +1,13 @@
-"""Parameters: each one object that declares itself with a full descriptor, and checks what it is given.
+"""Parameters of a node: declared with a full descriptor, and their present values.
 
-They are typed dynamically, because rclpy refuses `5` for a double and reads `[]` as no type at all; so each value is
-checked here when it is read, elements of lists included, which rclpy does not look at.
+They are typed dynamically, because rclpy refuses `5` for a double and reads `[]` as no type at all; `kinds` checks each
+value when it is read, elements of lists included, which rclpy does not look at.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from array import array
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Generic, Literal, TypeGuard, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import InvalidParameterValueException
@@ -18,21 +15,47 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.nodes.bounds import ANY, Bounds
+from robot_dynamics_ros.parameters.kinds import Names, Number, Numbers, Parameter, Values, When, WholeNumber
 
-T = TypeVar("T")
-
-Values = Callable[[str], object]
-"""The value of the parameter of a name, as rclpy gives it: a node's present values, or candidates."""
-
-When = Literal["start", "configure", "run"]
 _WHEN: dict[When, str] = {
     "start": "Read once, when the process starts",
     "configure": "Takes effect when the node is configured",
     "run": "May be changed while the node runs",
 }
 
-PER_JOINT = "one for each joint, or one for all"
+
+def declare(node: Node, *parameters: Parameter[Any]) -> None:
+    """Declare them; a bad value in a parameter file stays, to be refused when it is read."""
+    for parameter in parameters:
+        descriptor = _descriptor(parameter)
+        try:
+            node.declare_parameter(parameter.name, parameter.default, descriptor)
+        except InvalidParameterValueException:
+            # rclpy itself refuses doubles outside of a range. The node shall name the parameter and wait for the cure.
+            descriptor.floating_point_range, descriptor.integer_range = [], []
+            node.declare_parameter(parameter.name, parameter.default, descriptor)
+        if isinstance(parameter, Numbers):
+            _type_empty(node, parameter.name, RosParameter.Type.DOUBLE_ARRAY)
+        elif isinstance(parameter, Names):
+            _type_empty(node, parameter.name, RosParameter.Type.STRING_ARRAY)
+
+
+def _descriptor(parameter: Parameter[Any]) -> ParameterDescriptor:
+    """Return what `ros2 param describe` shows; with the range where the bounds are one."""
+    descriptor = ParameterDescriptor(
+        name=parameter.name,
+        description=f"{parameter.description}. {_WHEN[parameter.when]}.",
+        additional_constraints=parameter.constraints(),
+        read_only=parameter.when == "start",
+        dynamic_typing=True,
+    )
+    if isinstance(parameter, WholeNumber):
+        descriptor.integer_range = [IntegerRange(from_value=parameter.least, to_value=parameter.most)]
+    elif isinstance(parameter, Number) and parameter.within.is_range:
+        within = parameter.within
+        least = min(within.least, 0.0) if within.or_zero else within.least
+        descriptor.floating_point_range = [FloatingPointRange(from_value=least, to_value=within.most)]
+    return descriptor
 
 
 def present_values(node: Node) -> Values:
@@ -50,230 +73,6 @@ def with_changes(values: Values, changes: Iterable[RosParameter[Any]]) -> Values
         if value is None:
             raise RobotDynamicsError(f"parameter {name}: it cannot be deleted. Cure: set it to its default")
     return lambda name: changed[name] if name in changed else values(name)
-
-
-@dataclass(frozen=True, eq=False)
-class Parameter(ABC, Generic[T]):
-    """A parameter of a node.
-
-    Attributes
-    ----------
-    name, default, description
-        As ROS tools show them; the description has no full stop at its end.
-    when
-        start: read-only, it matters only when the process starts. configure: read when the node is configured, or
-        learns its robot. run: may change at any time.
-    """
-
-    name: str
-    default: T
-    description: str
-    _: KW_ONLY
-    when: When = "configure"
-
-    def declare(self, node: Node) -> None:
-        """Declare it; a bad value in a parameter file stays, to be refused by ``read``."""
-        descriptor = self.descriptor()
-        try:
-            node.declare_parameter(self.name, self.default, descriptor)
-        except InvalidParameterValueException:
-            # rclpy itself refuses doubles outside of a range. The node shall name the parameter and wait for the cure.
-            descriptor.floating_point_range, descriptor.integer_range = [], []
-            node.declare_parameter(self.name, self.default, descriptor)
-
-    def descriptor(self) -> ParameterDescriptor:
-        """Return what `ros2 param describe` shows."""
-        return ParameterDescriptor(
-            name=self.name,
-            description=f"{self.description}. {_WHEN[self.when]}.",
-            additional_constraints=self.constraints(),
-            read_only=self.when == "start",
-            dynamic_typing=True,
-        )
-
-    def read(self, values: Values) -> T:
-        """Return its value, converted; RobotDynamicsError names the parameter, the value and the cure."""
-        return self.check(values(self.name))
-
-    @abstractmethod
-    def check(self, value: object) -> T:
-        """Return ``value``, converted; RobotDynamicsError names the parameter, the value and the cure."""
-
-    @abstractmethod
-    def allowed(self) -> str:
-        """Return what it may be, in words."""
-
-    def constraints(self) -> str:
-        """Return what type and range do not say."""
-        return ""
-
-    def refuse(self, value: object, where: str = "", hint: str = "") -> RobotDynamicsError:
-        """Return the error for a value that is not allowed; None is a parameter file's `[]`, or was deleted."""
-        shown = "no value" if value is None else repr(value)
-        return RobotDynamicsError(
-            f"parameter {self.name}: {shown}{where} is not allowed. Cure: give {self.allowed()}{hint}"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Text(Parameter[str]):
-    """A text, or one of ``choices``."""
-
-    choices: tuple[str, ...] = ()
-
-    def check(self, value: object) -> str:
-        """Return the text."""
-        if not isinstance(value, str) or (self.choices and value not in self.choices):
-            raise self.refuse(value)
-        return value
-
-    def allowed(self) -> str:
-        """Return the choices, where there are any."""
-        return f"one of {', '.join(self.choices)}" if self.choices else "a text, in quotes"
-
-    def constraints(self) -> str:
-        """Return the choices."""
-        return self.allowed() if self.choices else ""
-
-
-@dataclass(frozen=True, eq=False)
-class Flag(Parameter[bool]):
-    """True or false."""
-
-    def check(self, value: object) -> bool:
-        """Return the truth value."""
-        if not isinstance(value, bool):
-            raise self.refuse(value)
-        return value
-
-    def allowed(self) -> str:
-        """Return both."""
-        return "true or false"
-
-
-@dataclass(frozen=True, eq=False)
-class Number(Parameter[float]):
-    """A number within bounds."""
-
-    within: Bounds = ANY
-
-    def descriptor(self) -> ParameterDescriptor:
-        """Return what `ros2 param describe` shows; with the range where the bounds are one."""
-        descriptor = super().descriptor()
-        if self.within.is_range:
-            least = min(self.within.least, 0.0) if self.within.or_zero else self.within.least
-            descriptor.floating_point_range = [FloatingPointRange(from_value=least, to_value=self.within.most)]
-        return descriptor
-
-    def check(self, value: object) -> float:
-        """Return the number; integers count."""
-        if not _is_number(value) or float(value) not in self.within:
-            raise self.refuse(value)
-        return float(value)
-
-    def allowed(self) -> str:
-        """Return the bounds."""
-        return self.within.phrase("a number")
-
-    def constraints(self) -> str:
-        """Return what the range does not say."""
-        return "" if self.within.is_only_a_range else self.allowed()
-
-
-@dataclass(frozen=True, eq=False)
-class WholeNumber(Parameter[int]):
-    """A whole number from ``least`` to ``most``."""
-
-    least: int
-    most: int
-
-    def descriptor(self) -> ParameterDescriptor:
-        """Return what `ros2 param describe` shows, with the range."""
-        descriptor = super().descriptor()
-        descriptor.integer_range = [IntegerRange(from_value=self.least, to_value=self.most)]
-        return descriptor
-
-    def check(self, value: object) -> int:
-        """Return the number."""
-        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
-            raise self.refuse(value)
-        return value
-
-    def allowed(self) -> str:
-        """Return the range."""
-        return f"a whole number from {self.least} to {self.most}"
-
-
-@dataclass(frozen=True, eq=False)
-class Numbers(Parameter[Sequence[float]]):
-    """A list of numbers, each within bounds; a single number counts as a list of one.
-
-    Only where the default is empty may it be empty. ``how_many`` says in words how many, and ``count`` checks it.
-    """
-
-    within: Bounds = ANY
-    how_many: str = PER_JOINT
-    count: int | None = None
-
-    def declare(self, node: Node) -> None:
-        """Declare it; without numbers it is an empty list of doubles."""
-        super().declare(node)
-        _type_empty(node, self.name, RosParameter.Type.DOUBLE_ARRAY)
-
-    def check(self, value: object) -> tuple[float, ...]:
-        """Return the numbers; integers count, and None as no number."""
-        if isinstance(value, str):
-            # What `ros2 param set` makes of [1, 2.5].
-            raise self.refuse(value, hint="; all of them with decimal points, or none, as [1.0, 2.5]")
-        items = _items(value)
-        for k, item in enumerate(items, start=1):
-            if not _is_number(item) or float(item) not in self.within:
-                raise self.refuse(item, where=f" (number {k} of {len(items)})" if len(items) > 1 else "")
-        numbers = tuple(float(item) for item in items if _is_number(item))
-        expected = self.count is None or len(numbers) == self.count
-        if not (expected if numbers else len(self.default) == 0):
-            raise self.refuse(list(numbers))
-        return numbers
-
-    def allowed(self) -> str:
-        """Return bounds and number."""
-        return f"{self.within.phrase('numbers')}, {self.how_many}{', or []' if len(self.default) == 0 else ''}"
-
-    def constraints(self) -> str:
-        """Return all of it: ROS has no ranges for lists."""
-        return self.allowed()
-
-
-@dataclass(frozen=True, eq=False)
-class Names(Parameter[Sequence[str]]):
-    """A list of names, which may be empty; an empty name is none."""
-
-    def declare(self, node: Node) -> None:
-        """Declare it; without names it is an empty list of texts."""
-        super().declare(node)
-        _type_empty(node, self.name, RosParameter.Type.STRING_ARRAY)
-
-    def check(self, value: object) -> tuple[str, ...]:
-        """Return the names; none of them is empty, as [""] is how some write an empty list."""
-        items = _items(value)
-        if isinstance(value, str) or not all(isinstance(item, str) for item in items):
-            raise self.refuse(value)
-        return tuple(str(item) for item in items if item)
-
-    def allowed(self) -> str:
-        """Return what it may be."""
-        return "a list of names"
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _items(value: object) -> Sequence[object]:
-    """Return the elements; a parameter file's `[]` is None."""
-    if value is None:
-        return ()
-    return value if isinstance(value, list | tuple | array) else (value,)
 
 
 def _type_empty(node: Node, name: str, kind: RosParameter.Type) -> None:

@@ -14,8 +14,9 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.parameters import Names, Parameter, Text, present_values
+from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.spinning import Program, run
+from robot_dynamics_ros.parameters.kinds import Names, Parameter, Text
 
 OUTPUT = Text("output", "", "Folder of the bag, which must not exist yet", when="start")
 TOPICS = Names("topics", [], "The topics to record", when="start")
@@ -31,8 +32,7 @@ class RecorderNode(Program, Node):
 
     def __init__(self) -> None:
         super().__init__("recorder")
-        for parameter in ALL:
-            parameter.declare(self)
+        declare(self, *ALL)
         values = present_values(self)
         self._writer: BagWriter | None = None
         self._topics = [self.resolve_topic_name(name) for name in TOPICS.read(values)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -14,15 +13,9 @@ from std_msgs.msg import String
 from robot_dynamics_ros.errors import RobotModelWarning
 from robot_dynamics_ros.kernels.compilation import cache_directory, must_compile
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.nodes.parameters import Names, Parameter, Text, present_values
+from robot_dynamics_ros.nodes.parameters import present_values
 from robot_dynamics_ros.nodes.spinning import compile_interruptibly
-
-ROBOT_DESCRIPTION = Text("robot_description", "", "The URDF; empty: the topic robot_description brings it")
-DYNAMICS_FILE = Text("dynamics_file", "", "Path of the dynamics file (friction, rotors, payload); empty: none")
-JOINTS = Names("joints", [], "The joints to control, in the order of the commands; empty: all that move")
-
-ROBOT: tuple[Parameter[Any], ...] = (ROBOT_DESCRIPTION, DYNAMICS_FILE, JOINTS)
-"""The parameters that say which robot it is."""
+from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS
 
 
 def await_description(node: Node, receive: Callable[[str], None]) -> None:

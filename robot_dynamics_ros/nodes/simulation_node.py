@@ -17,15 +17,16 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes import real_time
-from robot_dynamics_ros.nodes import simulation_parameters as parameters
-from robot_dynamics_ros.nodes.parameters import Values, present_values, with_changes
-from robot_dynamics_ros.nodes.robot import ROBOT_DESCRIPTION, await_description, compile_kernels, load_robot
+from robot_dynamics_ros.nodes.parameters import declare, present_values, with_changes
+from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
 from robot_dynamics_ros.nodes.running_simulation import RunningSimulation
 from robot_dynamics_ros.nodes.simulation_arm import SimulatedArm
 from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
-from robot_dynamics_ros.nodes.simulation_parameters import ALL as ALL
 from robot_dynamics_ros.nodes.simulation_settings import SimulationSettings, check_changes, read_settings
 from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
+from robot_dynamics_ros.parameters import simulation as parameters
+from robot_dynamics_ros.parameters.kinds import Values
+from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
 
 
 class SimulationNode(Program, Node):
@@ -36,7 +37,7 @@ class SimulationNode(Program, Node):
 
     def __init__(self) -> None:
         super().__init__("simulation_node")
-        parameters.declare_simulation(self)
+        declare(self, *parameters.ALL)
         self._model: RobotModel | None = None
         self._running: RunningSimulation | None = None
         self.add_on_set_parameters_callback(self._check_parameters)

@@ -13,8 +13,8 @@ from rclpy.parameter import Parameter as RosParameter
 from robot_dynamics_ros.control.per_joint import per_joint
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.nodes import simulation_parameters as p
-from robot_dynamics_ros.nodes.parameters import Numbers, Values
+from robot_dynamics_ros.parameters import simulation as p
+from robot_dynamics_ros.parameters.kinds import Numbers, Values
 from robot_dynamics_ros.simulation.sensors import Sensors
 
 Array = NDArray[np.float64]

@@ -15,10 +15,11 @@ from robot_dynamics_ros.control.reference import point_to_point, quintic_then_si
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.bounds import POSITIVE
 from robot_dynamics_ros.nodes.messages import trajectory_message
-from robot_dynamics_ros.nodes.parameters import Names, Number, Numbers, Parameter, Text, present_values
+from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.spinning import Program, run
+from robot_dynamics_ros.parameters.bounds import POSITIVE
+from robot_dynamics_ros.parameters.kinds import Names, Number, Numbers, Parameter, Text
 
 JOINTS = Names("joints", [], "The joints to move; empty: those of the first joint_states message")
 KIND = Text(
@@ -71,8 +72,7 @@ class TrajectoryNode(Program, Node):
 
     def __init__(self) -> None:
         super().__init__("trajectory_node")
-        for parameter in ALL:
-            parameter.declare(self)
+        declare(self, *ALL)
         self._values = present_values(self)
         self._listeners = set(LISTENERS.read(self._values))
         self._message: JointTrajectory | None = None

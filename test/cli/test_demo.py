@@ -11,7 +11,8 @@ import yaml
 from robot_dynamics_ros.cli import demo
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.nodes import controller_parameters, simulation_node, trajectory_node
+from robot_dynamics_ros.nodes import trajectory_node
+from robot_dynamics_ros.parameters import controller, simulation
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
 
 
@@ -46,7 +47,7 @@ def test_settings_are_parameters_that_the_nodes_take(robot: str) -> None:
     )
     written = yaml.safe_dump(settings)
     assert "&id" not in written, "rcl reads no aliases"
-    known = {p.name: p for table in (controller_parameters, simulation_node, trajectory_node) for p in table.ALL}
+    known = {p.name: p for table in (controller, simulation, trajectory_node) for p in table.ALL}
     read = yaml.safe_load(written)
     flat = {name: value for name, value in read.items() if not isinstance(value, dict)}
     for group in ("gains", "trajectory"):

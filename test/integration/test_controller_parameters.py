@@ -24,8 +24,8 @@ from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
-from robot_dynamics_ros.nodes.controller_parameters import ALL
 from robot_dynamics_ros.nodes.messages import nanoseconds
+from robot_dynamics_ros.parameters.controller import ALL
 
 NODE = "computed_torque_node"
 START = np.array([-0.6, 0.9])

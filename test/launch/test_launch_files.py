@@ -19,7 +19,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.reference import quintic_then_sine
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.nodes.parameters import Parameter
+from robot_dynamics_ros.parameters.kinds import Parameter
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,8 +69,9 @@ def _text(node: ast.expr) -> str:
 
 def _parameters(program: str) -> dict[str, Parameter[Any]]:
     """The parameters that a node declares, by name."""
-    table = "controller_parameters" if program == "computed_torque_node" else program
-    return {parameter.name: parameter for parameter in importlib.import_module(f"{PACKAGE}.nodes.{table}").ALL}
+    tables = {"computed_torque_node": "parameters.controller", "simulation_node": "parameters.simulation"}
+    table = importlib.import_module(f"{PACKAGE}.{tables.get(program, f'nodes.{program}')}")
+    return {parameter.name: parameter for parameter in table.ALL}
 
 
 def _node_name(program: str) -> str:

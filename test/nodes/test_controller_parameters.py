@@ -11,9 +11,11 @@ from rclpy.node import Node
 
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.nodes import controller_parameters, recorder_node, simulation_node, trajectory_node
-from robot_dynamics_ros.nodes.controller_parameters import ALL, declare_controller
-from robot_dynamics_ros.nodes.parameters import Parameter, present_values
+from robot_dynamics_ros.nodes import recorder_node, trajectory_node
+from robot_dynamics_ros.nodes.parameters import declare, present_values
+from robot_dynamics_ros.parameters import controller, simulation
+from robot_dynamics_ros.parameters.controller import ALL
+from robot_dynamics_ros.parameters.kinds import Parameter
 
 DOCUMENTED: dict[str, dict[str, Any]] = {
     "start": {"autostart": True, "realtime_priority": 0, "lock_memory": False},
@@ -58,7 +60,7 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
 }
 TABLES = {
     "controller": ALL,
-    "plant": simulation_node.ALL,
+    "plant": simulation.ALL,
     "trajectory": trajectory_node.ALL,
     "recorder": recorder_node.ALL,
 }
@@ -111,7 +113,7 @@ def test_documented_parameters() -> None:
 
 
 def test_a_node_declares_them(node: Node) -> None:
-    declare_controller(node)
+    declare(node, *ALL)
     values = present_values(node)
     assert {parameter.name: values(parameter.name) for parameter in ALL} == {
         name: value for group in DOCUMENTED.values() for name, value in group.items()
@@ -120,7 +122,7 @@ def test_a_node_declares_them(node: Node) -> None:
         parameter.read(values)
 
 
-@pytest.mark.parametrize("module", [controller_parameters, simulation_node, trajectory_node, recorder_node])
+@pytest.mark.parametrize("module", [controller, simulation, trajectory_node, recorder_node])
 def test_nothing_is_left_out(module: Any) -> None:
     own = [value for value in vars(module).values() if isinstance(value, Parameter)]
     assert own and {id(parameter) for parameter in own} <= {id(parameter) for parameter in module.ALL}

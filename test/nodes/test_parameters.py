@@ -17,18 +17,9 @@ from rclpy.parameter import Parameter as RosParameter
 from rclpy.parameter import get_parameter_value
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.nodes.bounds import NOT_NEGATIVE_OR_INFINITE, POSITIVE, RATE, RATE_OR_ZERO, Bounds
-from robot_dynamics_ros.nodes.parameters import (
-    Flag,
-    Names,
-    Number,
-    Numbers,
-    Parameter,
-    Text,
-    WholeNumber,
-    present_values,
-    with_changes,
-)
+from robot_dynamics_ros.nodes.parameters import declare, present_values, with_changes
+from robot_dynamics_ros.parameters.bounds import NOT_NEGATIVE_OR_INFINITE, POSITIVE, RATE, RATE_OR_ZERO, Bounds
+from robot_dynamics_ros.parameters.kinds import Flag, Names, Number, Numbers, Parameter, Text, WholeNumber
 
 NAN, INF = math.nan, math.inf
 
@@ -140,13 +131,13 @@ BAD: list[tuple[Parameter[Any], Any, str]] = [
 def test_good(parameter: Parameter[Any], value: Any, expected: Any, make_node: Callable[..., Node]) -> None:
     """From a parameter file, and set later."""
     node = make_node(x=value)
-    parameter.declare(node)
+    declare(node, parameter)
     found = parameter.read(present_values(node))
     assert found == expected
     assert type(found) is type(expected)
 
     other = make_node()
-    parameter.declare(other)
+    declare(other, parameter)
     assert other.set_parameters([RosParameter("x", value=value)])[0].successful
     assert parameter.read(present_values(other)) == expected
 
@@ -155,7 +146,7 @@ def test_good(parameter: Parameter[Any], value: Any, expected: Any, make_node: C
 def test_bad(parameter: Parameter[Any], value: Any, words: str, make_node: Callable[..., Node]) -> None:
     """A parameter file's bad value stays until it is read, so that the node can say what is wrong and be cured."""
     node = make_node(x=value)
-    parameter.declare(node)
+    declare(node, parameter)
     with pytest.raises(RobotDynamicsError) as caught:
         parameter.read(present_values(node))
     assert str(caught.value).startswith(f"parameter x: {words}")
@@ -168,7 +159,7 @@ def test_bad(parameter: Parameter[Any], value: Any, words: str, make_node: Calla
 def test_bad_changes(parameter: Parameter[Any], value: Any, words: str, make_node: Callable[..., Node]) -> None:
     """Whether rclpy refuses it or a callback does, the reason names the parameter, and the old value stays."""
     node = make_node()
-    parameter.declare(node)
+    declare(node, parameter)
 
     def check(changes: list[RosParameter[Any]]) -> SetParametersResult:
         try:
@@ -210,7 +201,7 @@ def _typed(text: str) -> RosParameter[Any]:
 )
 def test_typed(parameter: Parameter[Any], text: str, expected: Any, make_node: Callable[..., Node]) -> None:
     node = make_node()
-    parameter.declare(node)
+    declare(node, parameter)
     assert node.set_parameters([_typed(text)])[0].successful
     assert parameter.read(present_values(node)) == expected
 
@@ -222,7 +213,7 @@ def test_a_list_that_mixes_integers_and_doubles_is_explained() -> None:
 
 def test_an_empty_list_of_a_parameter_file_is_no_number(make_node: Callable[..., Node]) -> None:
     node = make_node(x=[])
-    NUMBER.declare(node)
+    declare(node, NUMBER)
     with pytest.raises(RobotDynamicsError, match=r"parameter x: no value is not allowed\. Cure: give a number$"):
         NUMBER.read(present_values(node))
 
@@ -242,8 +233,7 @@ def test_descriptors(make_node: Callable[..., Node]) -> None:
         Numbers("gains.kp", [], "Gain", POSITIVE, when="run"),
         Names("joints", [], "Joints"),
     ]
-    for parameter in table:
-        parameter.declare(node)
+    declare(node, *table)
     described = {parameter.name: node.describe_parameter(parameter.name) for parameter in table}
     assert {name: shown.description for name, shown in described.items()} == {
         "autostart": "Begin at once. Read once, when the process starts.",
@@ -278,14 +268,14 @@ def test_descriptors(make_node: Callable[..., Node]) -> None:
 def test_empty_lists_of_a_parameter_file_have_a_type(make_node: Callable[..., Node]) -> None:
     """rclpy reads them as parameters that are not set."""
     node = make_node(x=[])
-    NUMBERS.declare(node)
+    declare(node, NUMBERS)
     assert node.get_parameter("x").type_ == RosParameter.Type.DOUBLE_ARRAY
 
 
 def test_read_only_parameters_come_from_the_start(make_node: Callable[..., Node]) -> None:
     node = make_node(x=False)
     flag = Flag("x", True, "", when="start")
-    flag.declare(node)
+    declare(node, flag)
     assert flag.read(present_values(node)) is False
     (result,) = node.set_parameters([RosParameter("x", value=True)])
     assert not result.successful and "read-only" in result.reason and "x" in result.reason
@@ -307,7 +297,7 @@ def test_a_parameter_that_is_deleted(make_node: Callable[..., Node]) -> None:
         with_changes({}.__getitem__, [deletion])
     # A node that did not refuse it
     node = make_node()
-    NUMBER.declare(node)
+    declare(node, NUMBER)
     node.set_parameters([deletion])
     with pytest.raises(RobotDynamicsError, match="parameter x: no value is not allowed"):
         NUMBER.read(present_values(node))

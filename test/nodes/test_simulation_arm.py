@@ -14,8 +14,8 @@ import pytest
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.nodes.simulation_arm import SimulatedArm
-from robot_dynamics_ros.nodes.simulation_parameters import ALL
 from robot_dynamics_ros.nodes.simulation_settings import SimulationSettings, read_settings
+from robot_dynamics_ros.parameters.simulation import ALL
 
 INERTIA = 0.5  # kg m^2
 DEFAULTS = {parameter.name: parameter.default for parameter in ALL}

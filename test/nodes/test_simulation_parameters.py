@@ -10,9 +10,10 @@ import rclpy
 from rclpy.node import Node
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.nodes import simulation_parameters
-from robot_dynamics_ros.nodes.parameters import Parameter, present_values
-from robot_dynamics_ros.nodes.simulation_parameters import ALL, declare_simulation
+from robot_dynamics_ros.nodes.parameters import declare, present_values
+from robot_dynamics_ros.parameters import simulation
+from robot_dynamics_ros.parameters.kinds import Parameter
+from robot_dynamics_ros.parameters.simulation import ALL
 
 INF, NAN = math.inf, math.nan
 
@@ -88,7 +89,7 @@ def test_documented_parameters() -> None:
 
 
 def test_a_node_declares_them(node: Node) -> None:
-    declare_simulation(node)
+    declare(node, *ALL)
     values = present_values(node)
     assert {parameter.name: values(parameter.name) for parameter in ALL} == {
         name: value for group in DOCUMENTED.values() for name, value in group.items()
@@ -98,7 +99,7 @@ def test_a_node_declares_them(node: Node) -> None:
 
 
 def test_nothing_is_left_out() -> None:
-    own = [value for value in vars(simulation_parameters).values() if isinstance(value, Parameter)]
+    own = [value for value in vars(simulation).values() if isinstance(value, Parameter)]
     assert own and {id(parameter) for parameter in own} <= {id(parameter) for parameter in ALL}
 
 

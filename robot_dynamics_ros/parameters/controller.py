@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rclpy.node import Node
-
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.nodes.bounds import (
+from robot_dynamics_ros.parameters.bounds import (
     ANY,
     NOT_NEGATIVE,
     NOT_NEGATIVE_OR_INFINITE,
@@ -16,9 +14,8 @@ from robot_dynamics_ros.nodes.bounds import (
     RATE_OR_ZERO,
     Bounds,
 )
-from robot_dynamics_ros.nodes.parameters import Flag, Number, Numbers, Parameter, Text, WholeNumber
-from robot_dynamics_ros.nodes.robot import ROBOT
-from robot_dynamics_ros.nodes.robot import ROBOT_DESCRIPTION as ROBOT_DESCRIPTION
+from robot_dynamics_ros.parameters.kinds import Flag, Number, Numbers, Parameter, Text, WholeNumber
+from robot_dynamics_ros.parameters.robot import ROBOT
 
 # Read once, when the process starts
 
@@ -37,7 +34,7 @@ LOCK_MEMORY = Flag(
     "lock_memory", False, "Keep the memory of the process from being paged out, which would delay a cycle", when="start"
 )
 
-# Read when the node is configured, beside those of nodes/robot.py
+# Read when the node is configured, beside those of robot.py
 
 UPDATE_RATE = Number("update_rate", 0.0, "Commands per second (Hz); 0: one for each joint_states message", RATE_OR_ZERO)
 GRAVITY = Numbers(
@@ -253,9 +250,3 @@ ALL: tuple[Parameter[Any], ...] = (
     OBSERVER_GAIN,
     COLLISION_THRESHOLD,
 )
-
-
-def declare_controller(node: Node) -> None:
-    """Declare every parameter of the controller on ``node``."""
-    for parameter in ALL:
-        parameter.declare(node)

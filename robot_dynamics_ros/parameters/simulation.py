@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from rclpy.node import Node
-
-from robot_dynamics_ros.nodes.bounds import ANY, NOT_NEGATIVE, POSITIVE, POSITIVE_OR_INFINITE, RATE
-from robot_dynamics_ros.nodes.parameters import Flag, Number, Numbers, Parameter, Text, WholeNumber
-from robot_dynamics_ros.nodes.robot import ROBOT
-from robot_dynamics_ros.nodes.robot import ROBOT_DESCRIPTION as ROBOT_DESCRIPTION
+from robot_dynamics_ros.parameters.bounds import ANY, NOT_NEGATIVE, POSITIVE, POSITIVE_OR_INFINITE, RATE
+from robot_dynamics_ros.parameters.kinds import Flag, Number, Numbers, Parameter, Text, WholeNumber
+from robot_dynamics_ros.parameters.robot import ROBOT
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 
-# Read when the node learns its robot, beside those of nodes/robot.py
+# Read when the node learns its robot, beside those of robot.py
 
 INTEGRATOR = Text(
     "integrator",
@@ -132,9 +129,3 @@ ALL: tuple[Parameter[Any], ...] = (
     PAYLOAD_COM,
     PAYLOAD_INERTIA,
 )
-
-
-def declare_simulation(node: Node) -> None:
-    """Declare every parameter of the simulation on ``node``."""
-    for parameter in ALL:
-        parameter.declare(node)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
-
-from rclpy.parameter import Parameter as RosParameter
 
 from robot_dynamics_ros.control.motion_plan import TrajectoryRules
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.nodes import controller_parameters as p
-from robot_dynamics_ros.nodes.parameters import Values
+from robot_dynamics_ros.parameters import controller as p
+from robot_dynamics_ros.parameters.kinds import Values
 
 
 def read_settings(values: Values) -> ControllerSettings:
@@ -53,14 +50,14 @@ def read_settings(values: Values) -> ControllerSettings:
     )
 
 
-def check_changes(changes: Iterable[RosParameter[Any]], values: Values, configured: bool) -> None:
-    """Check each of ``changes`` by itself, with ``values`` as they will be after them.
+def check_changes(changed: Iterable[str], values: Values, configured: bool) -> None:
+    """Check each parameter of the names ``changed`` by itself, with ``values`` as they will be.
 
     RobotDynamicsError names the parameter and the cure, also for one that a configured node would not look at.
     """
-    changed = {change.name for change in changes}
+    names = set(changed)
     for parameter in p.ALL:
-        if parameter.name in changed:
+        if parameter.name in names:
             parameter.read(values)
             if configured and parameter.when == "configure":
                 raise RobotDynamicsError(

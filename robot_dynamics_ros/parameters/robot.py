@@ -1,0 +1,14 @@
+"""The parameters that say which robot it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from robot_dynamics_ros.parameters.kinds import Names, Parameter, Text
+
+ROBOT_DESCRIPTION = Text("robot_description", "", "The URDF; empty: the topic robot_description brings it")
+DYNAMICS_FILE = Text("dynamics_file", "", "Path of the dynamics file (friction, rotors, payload); empty: none")
+JOINTS = Names("joints", [], "The joints to control, in the order of the commands; empty: all that move")
+
+ROBOT: tuple[Parameter[Any], ...] = (ROBOT_DESCRIPTION, DYNAMICS_FILE, JOINTS)
+"""The parameters that say which robot it is."""
