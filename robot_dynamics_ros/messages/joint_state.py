@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, LITTLE_ENDIAN, CdrReader, padding
+from robot_dynamics_ros.messages.renaming import Renaming, unchanged
 
 Array = NDArray[np.float64]
 
@@ -92,10 +93,11 @@ class _Layout:
 class JointStateReader:
     """Finds the robot's joints in serialized JointState messages; remembers the order in which they come."""
 
-    def __init__(self, joint_names: Sequence[str], topic: str = "joint_states") -> None:
-        """``topic`` is what errors name."""
+    def __init__(self, joint_names: Sequence[str], topic: str = "joint_states", renamed: Renaming = unchanged) -> None:
+        """``topic`` is what errors name; ``renamed`` tells what the joints of messages are called here."""
         self._joint_names = tuple(joint_names)
         self._topic = topic
+        self._renamed = renamed
         self._layout: _Layout | None = None
 
     def read(self, data: bytes) -> Sample | None:
@@ -127,7 +129,7 @@ class JointStateReader:
         reader = CdrReader(order, memoryview(data)[HEADER:])
         reader.stamp()
         reader.text()
-        names = [reader.text() for _ in range(reader.number())]
+        names = [self._renamed(reader.text()) for _ in range(reader.number())]
         index = {name: i for i, name in enumerate(names)}
         missing = [name for name in self._joint_names if name not in index]
         if len(missing) == len(self._joint_names):

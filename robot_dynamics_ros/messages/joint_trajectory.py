@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
+from robot_dynamics_ros.messages.renaming import Renaming, unchanged
 
 Array = NDArray[np.float64]
 Records = NDArray[np.void]
@@ -25,8 +26,10 @@ Records = NDArray[np.void]
 _FIELDS = ("positions", "velocities", "accelerations", "effort")
 
 
-def read_trajectory(data: bytes) -> tuple[int, TrajectoryPoints]:
+def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, TrajectoryPoints]:
     """Return header.stamp in nanoseconds, and the points, of a serialized JointTrajectory.
+
+    ``renamed`` tells what the joints of messages are called here.
 
     Raises TrajectoryError for bytes that are no whole message, for one without joint names or points, and for
     points without a position for each joint, or with a field that does not fit or that others have not.
@@ -34,7 +37,8 @@ def read_trajectory(data: bytes) -> tuple[int, TrajectoryPoints]:
     table = _Table.read(data)
     times = table.column("sec") + table.column("nanosec") * 1e-9
     fields = [table.column(field) if field in table.fields else None for field in _FIELDS[1:]]
-    return table.stamp, TrajectoryPoints(table.joint_names, times, table.column("positions"), *fields)
+    names = tuple(renamed(name) for name in table.joint_names)
+    return table.stamp, TrajectoryPoints(names, times, table.column("positions"), *fields)
 
 
 def with_effort(data: bytes, effort: Array) -> bytes:

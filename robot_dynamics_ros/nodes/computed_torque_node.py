@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable
@@ -25,19 +26,31 @@ from robot_dynamics_ros.control.time_scaling import checked_speed
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
+from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes import real_time
 from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs
 from robot_dynamics_ros.nodes.controller_report import ControllerReport
 from robot_dynamics_ros.nodes.parameters import declare, present_values, with_changes
 from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
-from robot_dynamics_ros.nodes.running_controller import RunningController
 from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
 from robot_dynamics_ros.parameters import controller as parameters
 from robot_dynamics_ros.parameters.controller_settings import check_changes, read_settings
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
 
 _WATCH_PERIOD, _REPORT_PERIOD = 0.02, 1.0  # s
+
+
+class _NodeClocks:
+    """The times of a node."""
+
+    def __init__(self, node: LifecycleNode) -> None:
+        self._node = node
+        self.steady = time.monotonic
+
+    def now(self) -> int:
+        """Return nanoseconds by the node's clock."""
+        return int(self._node.get_clock().now().nanoseconds)
 
 
 class ComputedTorqueNode(Program, LifecycleNode):
@@ -181,7 +194,9 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def _activate(self) -> None:
         assert self._robot is not None
-        running = RunningController(self, self._robot, self._settings, self._outputs, self._report)
+        running = RunningController(
+            self._robot, self._settings, _NodeClocks(self), self._outputs, self._report, self.get_logger()
+        )
         if self._checks_effort:
             running.check_effort(self._heard)
         running.controller.set_speed_scaling(self._speed)
@@ -193,9 +208,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Publish the last command."""
-        if self._running is not None:
-            self._running.end()
-        self._running = None
+        self._end()
         self._heard.clear()
         real_time.let_collector_back()
         return super().on_deactivate(state)
@@ -221,9 +234,15 @@ class ComputedTorqueNode(Program, LifecycleNode):
     def close(self) -> None:
         """Publish the last command while publishing is still possible."""
         if self._running is not None:
-            self._running.end()
+            self._end()
             self._outputs.flush()
-            self._running = None
+
+    def _end(self) -> None:
+        """Leave a last effort behind: an effort controller keeps it for ever."""
+        effort = None if self._running is None else self._running.controller.last_effort()
+        if effort is not None:
+            self._outputs.effort(effort)
+        self._running = None
 
     # What comes in while it is configured
 
@@ -296,7 +315,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         if self._running is None:
             self._report.inactive()
         else:
-            self._running.report()
+            self._report.regularly(self._running.controller, self._running.state_stamp)
             real_time.collect()
 
     def _warn(self, warning: str | None) -> None:

@@ -9,8 +9,11 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
 
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.safety import Mode, Transition
-from robot_dynamics_ros.nodes.diagnostics import ERROR, OK, WARN, diagnostics_message
+from robot_dynamics_ros.control.safety import Transition
+from robot_dynamics_ros.control.status import OK, WARN, Status, StatusReport, in_words
+from robot_dynamics_ros.nodes.diagnostics import diagnostics_message
+
+_INACTIVE = Status(OK, "inactive", {"mode": "inactive"})
 
 
 class ControllerReport:
@@ -24,7 +27,7 @@ class ControllerReport:
 
     def begin(self) -> None:
         """A controller starts, that counts from zero."""
-        self._cycles, self._since, self._clamped = 0, time.monotonic(), 0
+        self._status = StatusReport(time.monotonic())
 
     def transitions(self, controller: Controller, stamp: int) -> None:
         """Publish and log the transitions since the last call, each by itself; ``stamp`` (ns) is that of the state."""
@@ -41,63 +44,33 @@ class ControllerReport:
     def regularly(self, controller: Controller, stamp: int) -> None:
         """Publish the state of things; ``stamp`` (ns) is that of the last joint_states."""
         self._publish(controller, stamp, None)
-        self._cycles, self._since, self._clamped = controller.cycles, time.monotonic(), controller.clamped_cycles
+        self._status.told(controller, time.monotonic())
 
     def inactive(self) -> None:
         """Publish that there is nothing to tell."""
-        self._send(OK, "inactive", {"mode": "inactive"})
+        self._send(_INACTIVE)
 
     def destroy(self) -> None:
         """Take the topic out of the graph."""
         self._node.destroy_publisher(self._publisher)
 
     def _log(self, transition: Transition) -> None:
+        service = f"{self._node.get_fully_qualified_name()}/clear_fault"
+        level, text = in_words(transition, f"`ros2 service call {service} std_srvs/srv/Trigger`, or fault_reset: auto")
         logger = self._node.get_logger()
-        text = f"{transition.before.value} -> {transition.after.value}"
-        if transition.after is Mode.ACTIVE:
-            logger.info(f"{text}: the fault is cleared, the arm holds where it is")
-        elif transition.after is Mode.FAULT:
-            logger.warning(
-                f"{text}: every check passes again. Cure: `ros2 service call {self._node.get_fully_qualified_name()}"
-                "/clear_fault std_srvs/srv/Trigger`, or fault_reset: auto"
-            )
+        # A line for each: rclpy wants one severity at one place.
+        if level == OK:
+            logger.info(text)
+        elif level == WARN:
+            logger.warning(text)
         else:
-            logger.error(f"{text}: {transition.fault.message}")
+            logger.error(text)
 
     def _publish(self, controller: Controller, stamp: int, transition: Transition | None) -> None:
-        now, clock = time.monotonic(), self._node.get_clock().now()
-        mode = controller.mode if transition is None else transition.after
-        fault = controller.fault if transition is None else transition.fault
-        if mode is Mode.ACTIVE and transition is None:
-            fault = None  # that is over
-        feedback = controller.feedback
-        level, message = OK, mode.value
-        if mode is not Mode.ACTIVE:
-            level, message = ERROR, mode.value if fault is None else f"{mode.value}: {fault.message}"
-        elif controller.cycles == 0:
-            level, message = WARN, f"waiting: {feedback.trouble}"
-        elif controller.clamped_cycles > self._clamped:
-            level, message = WARN, "active, at the effort limit"
-        values: dict[str, object] = {
-            "law": controller.settings.law,
-            "mode": mode.value,
-            "previous mode": "" if transition is None else transition.before.value,
-            "cause": "" if fault is None else fault.cause.value,
-            "joint": "" if fault is None else fault.joint,
-            "value": "" if fault is None else fault.value,
-            "faults": controller.fault_count,
-            "cycles": controller.cycles,
-            "rate": (controller.cycles - self._cycles) / max(now - self._since, 1e-3),
-            "late cycles": controller.late_cycles,
-            "clamped cycles": controller.clamped_cycles,
-            "rate limited cycles": controller.slowed_cycles,
-            "state age": feedback.age(now) if feedback.known else "",
-            "stamp age": (clock.nanoseconds - stamp) * 1e-9 if feedback.known else "",
-            "speed scaling": controller.speed_scaling,
-        }
-        self._send(level, message, values)
+        stamp_age = (self._node.get_clock().now().nanoseconds - stamp) * 1e-9
+        self._send(self._status.status(controller, time.monotonic(), stamp_age, transition))
 
-    def _send(self, level: bytes, message: str, values: dict[str, object]) -> None:
+    def _send(self, status: Status) -> None:
         stamp = self._node.get_clock().now().to_msg()
         name = f"{self._node.get_fully_qualified_name().lstrip('/')}: controller"
-        self._publisher.publish(diagnostics_message(stamp, name, self._robot, level, message, values))
+        self._publisher.publish(diagnostics_message(stamp, name, self._robot, bytes([status.level]), *status[1:]))

@@ -1,12 +1,12 @@
-"""The controller from its activation to its deactivation: messages in, commands out."""
+"""The controller from its activation to its deactivation: messages in, commands out, live or out of a bag."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
+from typing import Protocol
 
 import numpy as np
-from rclpy.lifecycle import LifecycleNode
+from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.activation_check import check_activation
 from robot_dynamics_ros.control.controller import Command, Controller
@@ -17,43 +17,108 @@ from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.joint_state import JointsMissing, JointStateReader, Sample, stamp_of
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_effort
+from robot_dynamics_ros.messages.renaming import Renaming, unchanged
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs
-from robot_dynamics_ros.nodes.controller_report import ControllerReport
+
+Array = NDArray[np.float64]
 
 _AT_REST = 0.01  # rad/s or m/s
+_NANOSECONDS = 1_000_000_000
+_TICKS = 1 << 33  # a second
+
+
+class Outputs(Protocol):
+    """Where commands go."""
+
+    def command(self, command: Command, answered: int) -> None:
+        """Take a command, with the stamp (ns) of the state that it answers."""
+
+    def repeat(self) -> None:
+        """Take what was commanded last once more, as an answer to the same state."""
+
+    def unasked(self, command: Command) -> None:
+        """Take a command that answers no state."""
+
+    def external_torque(self, torque: Array, at: int) -> None:
+        """Take the observed external torque (n,), with the stamp (ns) of the state."""
+
+    @property
+    def trajectory_is_wanted(self) -> bool:
+        """Whether ``trajectory`` leads anywhere."""
+
+    def trajectory(self, data: bytes) -> None:
+        """Take a trajectory with effort, serialized."""
+
+
+class Report(Protocol):
+    """Where the controller's state is told."""
+
+    def transitions(self, controller: Controller, stamp: int) -> None:
+        """Tell the transitions since the last call; ``stamp`` (ns) is that of the state."""
+
+    def waiting(self, controller: Controller) -> None:
+        """Tell that nothing is commanded yet, and why."""
+
+
+class Log(Protocol):
+    """What rclpy's loggers do, as far as it is needed here."""
+
+    def info(self, message: str) -> object:
+        """Say what happens."""
+
+    def warning(self, message: str, *, throttle_duration_sec: float = ...) -> object:
+        """Say what is doubtful, not more often than every so many seconds."""
+
+    def error(self, message: str) -> object:
+        """Say what is wrong."""
+
+
+class Clocks(Protocol):
+    """The two times that a controller needs."""
+
+    def steady(self) -> float:
+        """Return seconds that never stand still or jump."""
+
+    def now(self) -> int:
+        """Return nanoseconds by the clock that an update rate follows."""
 
 
 class RunningController:
-    """Connects a ``Controller`` with topics and clocks. Messages are bytes (see cdr), stamps are nanoseconds.
+    """Connects a ``Controller`` with messages and clocks. Messages are bytes (see cdr), stamps are nanoseconds.
 
     Attributes
     ----------
     controller
         What decides.
+    state_stamp
+        Stamp of the last joint_states.
     """
 
     def __init__(
         self,
-        node: LifecycleNode,
         robot: RobotModel,
         settings: ControllerSettings,
-        outputs: ControllerOutputs,
-        report: ControllerReport,
+        clocks: Clocks,
+        outputs: Outputs,
+        report: Report,
+        log: Log,
+        renamed: Renaming = unchanged,
     ) -> None:
-        self._node = node
-        self._logger = node.get_logger()
+        """``renamed`` tells what the joints of messages are called here."""
         self._robot = robot
         self.controller = Controller(robot, settings)
+        self.state_stamp = 0
         self._answers_states = settings.update_rate == 0.0
+        self._clocks = clocks
         self._outputs = outputs
         self._report = report
-        self._reader = JointStateReader(robot.joint_names)
+        self._log = log
+        self._renamed = renamed
+        self._reader = JointStateReader(robot.joint_names, renamed=renamed)
         self._to_check = False
         self._pending: bytes | None = None
         self._origin: int | None = None
         self._answered: int | None = None
-        self._state_stamp = 0
 
     def check_effort(self, heard: Iterable[bytes]) -> None:
         """Compare what the motors do with what the model says, in joint_states ``heard`` before or the first to come.
@@ -73,25 +138,25 @@ class RunningController:
     def _check_effort(self, sample: Sample) -> None:
         self._to_check = False
         if sample.qd is not None and np.abs(sample.qd).max() > _AT_REST:
-            self._logger.warning("activation_check: the arm moves, so that its effort tells nothing")
+            self._log.warning("activation_check: the arm moves, so that its effort tells nothing")
             return
         for warning in check_activation(self._robot, sample.q, sample.effort):
-            self._logger.warning(warning)
+            self._log.warning(warning)
 
     def receive_state(self, data: bytes) -> None:
         """Take in joint_states; where there is no update rate, answer them.
 
         Raises RobotDynamicsError as ``check_effort``, where that has waited for them.
         """
-        steady, feedback = time.monotonic(), self.controller.feedback
+        steady, feedback = self._clocks.steady(), self.controller.feedback
         try:
             sample = self._reader.read(data)
         except JointsMissing as problem:
             feedback.miss(str(problem))
-            self._logger.warning(str(problem), throttle_duration_sec=1.0)  # an error when it stays so
+            self._log.warning(str(problem), throttle_duration_sec=1.0)  # an error when it stays so
             return
         except RobotDynamicsError as problem:
-            at = stamp_of(data) or self._state_stamp
+            at = stamp_of(data) or self.state_stamp
             feedback.reject(steady, str(problem))
         else:
             if sample is None:
@@ -104,7 +169,7 @@ class RunningController:
             if self._to_check:
                 self._check_effort(sample)
             self.controller.measure(self._seconds(at), steady, sample.q, sample.qd)
-        self._state_stamp = at
+        self.state_stamp = at
         if self._answers_states and self._cycle(at, steady):
             self._answered = at
 
@@ -112,45 +177,35 @@ class RunningController:
         """Follow a trajectory, now or as soon as the time is known."""
         if self._origin is None and self._answers_states:
             self._pending = data
-            self._logger.info("trajectory waits for the first joint_states")
+            self._log.info("trajectory waits for the first joint_states")
         else:
             self._follow(data)
 
     def clear_fault(self) -> None:
         """Go back to active; RobotDynamicsError says what still fails."""
         try:
-            self.controller.clear_fault(time.monotonic())
+            self.controller.clear_fault(self._clocks.steady())
         finally:
-            self._report.transitions(self.controller, self._state_stamp)
+            self._report.transitions(self.controller, self.state_stamp)
 
     def tick(self) -> None:
         """One cycle of an update rate."""
-        self._cycle(self._node.get_clock().now().nanoseconds, time.monotonic())
+        self._cycle(self._clocks.now(), self._clocks.steady())
 
     def watch(self) -> None:
         """Do what a cycle would do where no message comes to start one."""
-        command = self.controller.watch(time.monotonic())
+        command = self.controller.watch(self._clocks.steady())
         if command is not None:
             self._outputs.unasked(command)
-            self._report.transitions(self.controller, self._state_stamp)
-
-    def report(self) -> None:
-        """Publish the state of things."""
-        self._report.regularly(self.controller, self._state_stamp)
-
-    def end(self) -> None:
-        """Publish the last command: an effort controller keeps it for ever."""
-        effort = self.controller.last_effort()
-        if effort is not None:
-            self._outputs.effort(effort)
+            self._report.transitions(self.controller, self.state_stamp)
 
     def _cycle(self, at: int, steady: float) -> bool:
-        """Publish a command where there is one; return whether there is."""
+        """Give a command where there is one; return whether there is."""
         command = self.controller.update(self._seconds(at), steady)
         if command is None:
             self._report.waiting(self.controller)
         else:
-            self._outputs.command(command, self._state_stamp)
+            self._outputs.command(command, self.state_stamp)
             self._say(command)
         if self._pending is not None:
             data, self._pending = self._pending, None
@@ -159,26 +214,26 @@ class RunningController:
 
     def _say(self, command: Command) -> None:
         if command.saturated:
-            self._logger.warning(f"effort limit reached by {', '.join(command.saturated)}", throttle_duration_sec=1.0)
+            self._log.warning(f"effort limit reached by {', '.join(command.saturated)}", throttle_duration_sec=1.0)
         if self.controller.external_torque is not None:
-            self._outputs.external_torque(self.controller.external_torque, self._state_stamp)
-        self._report.transitions(self.controller, self._state_stamp)
+            self._outputs.external_torque(self.controller.external_torque, self.state_stamp)
+        self._report.transitions(self.controller, self.state_stamp)
 
     def _follow(self, data: bytes) -> None:
         now = self.controller.time
         if not self._answers_states:
-            now = self._seconds(self._node.get_clock().now().nanoseconds)
+            now = self._seconds(self._clocks.now())
         try:
-            start, points = read_trajectory(data)
+            start, points = read_trajectory(data, self._renamed)
             trajectory = self.controller.follow(points, None if start == 0 else self._seconds(start), now)
         except RobotDynamicsError as problem:
-            self._logger.error(f"trajectory refused: {problem}")
+            self._log.error(f"trajectory refused: {problem}")
             return
-        self._logger.info(f"following a trajectory of {len(points.times)} points, {trajectory.duration:.3f} s")
+        self._log.info(f"following a trajectory of {len(points.times)} points, {trajectory.duration:.3f} s")
         if self._outputs.trajectory_is_wanted:
-            self._publish_with_effort(data, points, trajectory)
+            self._give_with_effort(data, points, trajectory)
 
-    def _publish_with_effort(self, data: bytes, points: TrajectoryPoints, trajectory: Trajectory) -> None:
+    def _give_with_effort(self, data: bytes, points: TrajectoryPoints, trajectory: Trajectory) -> None:
         """For a joint_trajectory_controller that adds it."""
         settings = self.controller.settings
         smoothing = settings.friction_smoothing_velocity if settings.friction_compensation else None
@@ -186,10 +241,15 @@ class RunningController:
             effort = trajectory_effort(self.controller.model, trajectory, points.joint_names, smoothing)
             self._outputs.trajectory(with_effort(data, effort))
         except RobotDynamicsError as problem:
-            self._logger.error(f"~/joint_trajectory_with_effort: {problem}")
+            self._log.error(f"~/joint_trajectory_with_effort: {problem}")
 
     def _seconds(self, at: int) -> float:
-        """Time since the first one asked for: small numbers keep their digits."""
+        """Time since the first one asked for: small numbers keep their digits.
+
+        In steps of 2^-33 s (0.12 ns) counted from 1970: of such times float64 holds every difference exactly, up to
+        twelve days, so that commands do not depend, by rounding, on which message happened to be the first.
+        """
+        ticks = (at * _TICKS + _NANOSECONDS // 2) // _NANOSECONDS
         if self._origin is None:
-            self._origin = at
-        return (at - self._origin) * 1e-9
+            self._origin = ticks
+        return (ticks - self._origin) / _TICKS

@@ -1,0 +1,74 @@
+"""What a controller says of itself, for /diagnostics and for a person."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.safety import Mode, Transition
+
+OK, WARN, ERROR = 0, 1, 2
+"""Levels, as diagnostic_msgs/DiagnosticStatus has them."""
+
+
+class Status(NamedTuple):
+    """A level, what to say of it, and numbers and words by name."""
+
+    level: int
+    message: str
+    values: dict[str, object]
+
+
+class StatusReport:
+    """Tells the state of a controller, and what has changed since it was told last."""
+
+    def __init__(self, steady: float) -> None:
+        """The controller starts at ``steady`` (s) and counts from zero."""
+        self._cycles, self._clamped, self._since = 0, 0, steady
+
+    def told(self, controller: Controller, steady: float) -> None:
+        """Count from here on."""
+        self._cycles, self._clamped, self._since = controller.cycles, controller.clamped_cycles, steady
+
+    def status(self, controller: Controller, steady: float, stamp_age: float, transition: Transition | None) -> Status:
+        """Return the state of things or, where there is one, of ``transition``; ``stamp_age`` (s) is the state's."""
+        mode = controller.mode if transition is None else transition.after
+        fault = controller.fault if transition is None else transition.fault
+        if mode is Mode.ACTIVE and transition is None:
+            fault = None  # that is over
+        feedback = controller.feedback
+        level, message = OK, mode.value
+        if mode is not Mode.ACTIVE:
+            level, message = ERROR, mode.value if fault is None else f"{mode.value}: {fault.message}"
+        elif controller.cycles == 0:
+            level, message = WARN, f"waiting: {feedback.trouble}"
+        elif controller.clamped_cycles > self._clamped:
+            level, message = WARN, "active, at the effort limit"
+        values: dict[str, object] = {
+            "law": controller.settings.law,
+            "mode": mode.value,
+            "previous mode": "" if transition is None else transition.before.value,
+            "cause": "" if fault is None else fault.cause.value,
+            "joint": "" if fault is None else fault.joint,
+            "value": "" if fault is None else fault.value,
+            "faults": controller.fault_count,
+            "cycles": controller.cycles,
+            "rate": (controller.cycles - self._cycles) / max(steady - self._since, 1e-3),
+            "late cycles": controller.late_cycles,
+            "clamped cycles": controller.clamped_cycles,
+            "rate limited cycles": controller.slowed_cycles,
+            "state age": feedback.age(steady) if feedback.known else "",
+            "stamp age": stamp_age if feedback.known else "",
+            "speed scaling": controller.speed_scaling,
+        }
+        return Status(level, message, values)
+
+
+def in_words(transition: Transition, cure: str) -> tuple[int, str]:
+    """Return a level and a line for the log; ``cure`` is what clears a fault whose cause is gone."""
+    text = f"{transition.before.value} -> {transition.after.value}"
+    if transition.after is Mode.ACTIVE:
+        return OK, f"{text}: the fault is cleared, the arm holds where it is"
+    if transition.after is Mode.FAULT:
+        return WARN, f"{text}: every check passes again. Cure: {cure}"
+    return ERROR, f"{text}: {transition.fault.message}"
