@@ -23,16 +23,20 @@ ROS = [
     "ros-trajectory-msgs",
 ]
 BAGS = ["rosbags"]
+REPORT = [*BAGS, "plotly"]
 DEMO = [*ROS, *BAGS, "matplotlib"]
 LINT = ["ruff", "mypy", "scipy-stubs", "types-PyYAML", "types-tqdm"]
 TEST = [
     *DEMO,
+    *REPORT,
     "catkin-pkg",
     "colcon-common-extensions",
     "example-robot-data",
     "hypothesis",
+    "mcap",
     "mujoco",
     "pin",
+    "playwright",
     "pytest",
     "pytest-timeout",
     "setuptools<80",
@@ -65,7 +69,7 @@ setup(
     ],
     zip_safe=False,
     install_requires=["numpy", "scipy", "numba", "PyYAML", "tqdm", "urdf-parser-py"],
-    extras_require={"ros": ROS, "bags": BAGS, "demo": DEMO, "test": TEST, "lint": LINT},
+    extras_require={"ros": ROS, "bags": BAGS, "report": REPORT, "demo": DEMO, "test": TEST, "lint": LINT},
     entry_points={
         "console_scripts": [
             f"computed_torque_node = {PACKAGE}.nodes.computed_torque_node:main",

@@ -5,23 +5,17 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import Any
-
 from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.conditions import IfCondition
-from launch.substitutions import LaunchConfiguration, SubstitutionFailure
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
-from launch_ros.substitutions import ExecutableInPackage
 
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
-
-PACKAGE = "robot_dynamics_ros"
+from robot_dynamics_ros.launching import dynamics_file, program
+from robot_dynamics_ros.resources import find_resource, robot_names, robot_urdf
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -71,19 +65,21 @@ def _nodes(context: LaunchContext) -> list[Node]:
     settings = str(find_resource("config", f"{robot}.yaml"))
     description = {
         "robot_description": ParameterValue(robot_urdf(robot).read_text(encoding="utf-8"), value_type=str),
-        "dynamics_file": ParameterValue(_dynamics_file(context, robot), value_type=str),
+        "dynamics_file": ParameterValue(
+            dynamics_file(LaunchConfiguration("dynamics_file").perform(context), robot), value_type=str
+        ),
     }
     namespace = LaunchConfiguration("namespace")
     return [
         Node(
-            **_program(context, "simulation_node"),
+            **program("simulation_node"),
             namespace=namespace,
             parameters=[settings, description, {"publish_rate": LaunchConfiguration("rate")}],
             output="screen",
             on_exit=Shutdown(),
         ),
         Node(
-            **_program(context, "computed_torque_node"),
+            **program("computed_torque_node"),
             namespace=namespace,
             # The plant pauses where the machine is busy, as it is when all this starts. A real robot keeps the default.
             parameters=[settings, description, {"law": LaunchConfiguration("law"), "state_timeout": 1.0}],
@@ -91,7 +87,7 @@ def _nodes(context: LaunchContext) -> list[Node]:
             on_exit=Shutdown(),
         ),
         Node(
-            **_program(context, "trajectory_node"),
+            **program("trajectory_node"),
             namespace=namespace,
             parameters=[settings],
             # Relative, so that it leads to the controller of the same namespace.
@@ -100,20 +96,3 @@ def _nodes(context: LaunchContext) -> list[Node]:
             condition=IfCondition(LaunchConfiguration("use_trajectory")),
         ),
     ]
-
-
-def _dynamics_file(context: LaunchContext, robot: str) -> str:
-    given = LaunchConfiguration("dynamics_file").perform(context)
-    if given == "none":
-        return ""
-    file = Path(given).resolve() if given else robot_dynamics_file(robot)
-    return "" if file is None else str(file)
-
-
-def _program(context: LaunchContext, name: str) -> dict[str, Any]:
-    """Return what to start: the executable that colcon installed; else, from a source tree or after pip, the module."""
-    try:
-        ExecutableInPackage(package=PACKAGE, executable=name).perform(context)
-    except (LookupError, SubstitutionFailure):
-        return {"executable": sys.executable, "arguments": ["-m", f"{PACKAGE}.nodes.{name}"], "exec_name": name}
-    return {"package": PACKAGE, "executable": name}

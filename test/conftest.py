@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Small matrices: threads of a linear algebra library only wait for each other where other programs run.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
 from robot_dynamics_ros.kernels.compilation import COMPILED
 
 HERE = Path(__file__).resolve().parent

@@ -18,12 +18,16 @@ PACKAGE = "robot_dynamics_ros"
 
 # Imported name: (rosdep key, distribution on PyPI). rosdep/python.yaml of ros/rosdistro has the keys.
 # A module that is not listed is a ROS package: its key is its own name, PyPI has it as ros-<name>.
-KEYS: dict[str, tuple[str, str | None]] = {
+KEYS: dict[str, tuple[str | None, str | None]] = {
+    "backports": ("python3-rosbags-pip", "rosbags"),  # backports.zstd, compression.zstd and lz4 come with rosbags
+    "compression": ("python3-rosbags-pip", "rosbags"),
     "launch": ("launch", None),
     "launch_ros": ("launch_ros", None),
+    "lz4": ("python3-rosbags-pip", "rosbags"),
     "matplotlib": ("python3-matplotlib", "matplotlib"),
     "numba": ("python3-numba", "numba"),
     "numpy": ("python3-numpy", "numpy"),
+    "plotly": (None, "plotly"),  # no rosdep key: `robot_dynamics report` names pip
     "rosbags": ("python3-rosbags-pip", "rosbags"),
     "scipy": ("python3-scipy", "scipy"),
     "tqdm": ("python3-tqdm", "tqdm"),
@@ -31,7 +35,9 @@ KEYS: dict[str, tuple[str, str | None]] = {
     "yaml": ("python3-yaml", "PyYAML"),
 }
 # The parts that only run where ROS, a bag library or a plotter is installed as well.
-WITH_EXTRAS = {"bags", "cli", "nodes"}
+WITH_EXTRAS = {"bags", "cli", "nodes", "report"}
+# Those of launch files import launch and launch_ros.
+WITH_LAUNCH = {"launching.py"}
 
 SETUP = """
 import json, setuptools
@@ -87,7 +93,7 @@ def _sources() -> list[Path]:
     return sorted((ROOT / PACKAGE).rglob("*.py"))
 
 
-def _key(module: str) -> str:
+def _key(module: str) -> str | None:
     return KEYS[module][0] if module in KEYS else module
 
 
@@ -153,20 +159,21 @@ def test_every_command_can_be_loaded(setup: dict[str, Any]) -> None:
 def test_every_import_is_a_dependency_in_package_xml(manifest: Package) -> None:
     imported = _imports(*_sources(), *(ROOT / "launch").glob("*.py"))
     declared = {depend.name for depend in manifest.exec_depends}
-    assert {_key(module) for module in imported} <= declared
+    assert {_key(module) for module in imported} - {None} <= declared
 
 
 def test_every_import_is_a_dependency_in_setup(setup: dict[str, Any]) -> None:
-    library = [path for path in _sources() if path.relative_to(ROOT / PACKAGE).parts[0] not in WITH_EXTRAS]
+    extras = WITH_EXTRAS | WITH_LAUNCH
+    library = [path for path in _sources() if path.relative_to(ROOT / PACKAGE).parts[0] not in extras]
     needed = {str(_distribution(module)).lower() for module in _imports(*library)}
     assert needed <= {_name(requirement) for requirement in setup["install_requires"]}
 
-    everywhere = {str(_distribution(module)).lower() for module in _imports(*_sources())}
-    demo = setup["install_requires"] + setup["extras_require"]["demo"]
-    assert everywhere <= {_name(requirement) for requirement in demo}
+    everywhere = {_distribution(module) for module in _imports(*_sources())} - {None}
+    extra = [name for part in ("demo", "report") for name in setup["extras_require"][part]]
+    assert {str(name).lower() for name in everywhere} <= {_name(name) for name in setup["install_requires"] + extra}
 
 
-@pytest.mark.parametrize(("lock", "extras"), [("run", ["demo"]), ("test", ["test", "lint"])])
+@pytest.mark.parametrize(("lock", "extras"), [("run", ["demo", "report"]), ("test", ["test", "lint"])])
 def test_locks_hold_what_setup_asks_for(lock: str, extras: list[str], setup: dict[str, Any]) -> None:
     required = setup["install_requires"] + [name for extra in extras for name in setup["extras_require"][extra]]
     assert {_name(requirement) for requirement in required} <= {_name(pin) for pin in _pins(lock)}

@@ -1,6 +1,18 @@
-"""Rosbags, with and without ROS: written and read by the rosbags library."""
+"""Rosbags, with and without ROS: read, written, replayed and compared."""
 
-from robot_dynamics_ros.bags.reading import JointSeries, read_joint_states
+from robot_dynamics_ros.bags.comparison import assert_bags_match, compare_bags
+from robot_dynamics_ros.bags.joint_series import JointSeries, read_description, read_joint_states
+from robot_dynamics_ros.bags.reader import BagReader
+from robot_dynamics_ros.bags.storage import Message
 from robot_dynamics_ros.bags.writing import BagWriter
 
-__all__ = ["BagWriter", "JointSeries", "read_joint_states"]
+__all__ = [
+    "BagReader",
+    "BagWriter",
+    "JointSeries",
+    "Message",
+    "assert_bags_match",
+    "compare_bags",
+    "read_description",
+    "read_joint_states",
+]

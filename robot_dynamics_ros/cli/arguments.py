@@ -91,12 +91,12 @@ def description_and_dynamics(arguments: argparse.Namespace, bag: Path | None) ->
     """Return the URDF's text, what to call it in errors, and the path of the dynamics file."""
     name, dynamics = arguments.robot, arguments.dynamics
     if name is None:
-        text = None if bag is None else read_description(bag)
-        if text is None:
+        recorded = None if bag is None else read_description(bag)
+        if recorded is None:
             raise RobotDynamicsError(
                 f"{bag}: it has no robot_description. Cure: --robot with one of {', '.join(robot_names())}, or a URDF"
             )
-        return text, f"{bag}: robot_description", None if dynamics in (None, "none") else dynamics
+        return recorded, f"{bag}: robot_description", None if dynamics in (None, "none") else dynamics
     if name in robot_names():
         path = robot_urdf(name)
         if dynamics is None and (own := robot_dynamics_file(name)) is not None:

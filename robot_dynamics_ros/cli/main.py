@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 
 from robot_dynamics_ros import __version__
-from robot_dynamics_ros.cli import demo
+from robot_dynamics_ros.cli import compare, demo, excite, identify, play, record, replay, report, torque
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
 
@@ -19,14 +19,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="robot_dynamics", description=__doc__.split(":")[0])
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    demo.add_parser(commands)
+    for command in (demo, torque, replay, compare, report, identify, excite, play, record):
+        command.add_parser(commands)
     arguments = parser.parse_args(argv)
     warnings.formatwarning = _one_line
     # SIGTERM unwinds like Ctrl-C, so that no child process is left behind.
     for number in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: shells start background jobs with it ignored
         signal.signal(number, signal.default_int_handler)
     try:
-        arguments.run(arguments)
+        return arguments.run(arguments) or 0
     except KeyboardInterrupt:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # for good: the interpreter takes a while to end
@@ -35,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RobotDynamicsError as problem:
         print(f"robot_dynamics: {problem}", file=sys.stderr)
         return 1
-    return 0
+    except BrokenPipeError:  # whoever read it, as head does, has enough
+        leave(128 + signal.SIGPIPE)  # as a program that does not catch it
 
 
 def _one_line(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.bags import JointSeries, read_joint_states
+from robot_dynamics_ros.bags import read_joint_states
 from robot_dynamics_ros.errors import BagError
 
 Array = NDArray[np.float64]
@@ -60,7 +60,8 @@ def read_tracking(bag: Path, law: str, states: str, commands: str, duration: flo
     the state of the same stamp. Raises BagError where the recording does not hold the whole motion.
     """
     series = read_joint_states(bag, [states, commands])
-    state, command = series[states], _in_order(series[commands], series[states].joint_names)
+    state = series[states]
+    command = series[commands].in_order(state.joint_names)
     moved = np.flatnonzero((command.position != command.position[0]).any(axis=1))
     if len(moved) == 0:
         raise BagError(f"{bag}: the desired position never moves. Cure: see the logs beside the bag")
@@ -89,18 +90,6 @@ def read_tracking(bag: Path, law: str, states: str, commands: str, duration: flo
         cycles=len(window),
         late=int(late.sum()),
         lost=len(window) - len(rows),
-    )
-
-
-def _in_order(series: JointSeries, joint_names: tuple[str, ...]) -> JointSeries:
-    columns = [series.joint_names.index(name) for name in joint_names]
-    return JointSeries(
-        joint_names,
-        series.stamps,
-        series.received,
-        series.position[:, columns],
-        series.velocity[:, columns],
-        series.effort[:, columns],
     )
 
 

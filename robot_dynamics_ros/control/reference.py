@@ -26,10 +26,10 @@ def sine(
     second. The motion starts and, in general, ends moving. Raises TrajectoryError for arguments that do not
     fit.
     """
-    names = _names(joint_names)
-    times = _grid(_positive("duration", duration), rate)
-    wave = _wave(times, _vector("amplitude", amplitude, names), _frequencies(frequency, names))
-    return TrajectoryPoints(names, times, wave[0] + _vector("center", center, names), wave[1], wave[2])
+    names = named_joints(joint_names)
+    times = time_grid(positive("duration", duration), rate)
+    wave = _wave(times, joint_vector("amplitude", amplitude, names), _frequencies(frequency, names))
+    return TrajectoryPoints(names, times, wave[0] + joint_vector("center", center, names), wave[1], wave[2])
 
 
 def point_to_point(
@@ -40,10 +40,10 @@ def point_to_point(
     Velocity and acceleration are zero at both ends; at least `rate` points a second. Start and goal are one
     number or (k,). Raises TrajectoryError for arguments that do not fit.
     """
-    names = _names(joint_names)
-    times = _grid(_positive("duration", duration), rate)
-    begin, end = _vector("start", start, names), _vector("goal", goal, names)
-    step = _smooth_step(times / duration, duration)
+    names = named_joints(joint_names)
+    times = time_grid(positive("duration", duration), rate)
+    begin, end = joint_vector("start", start, names), joint_vector("goal", goal, names)
+    step = smooth_step(times / duration, duration)
     return TrajectoryPoints(
         names, times, begin + step[0] * (end - begin), step[1] * (end - begin), step[2] * (end - begin)
     )
@@ -68,23 +68,23 @@ def quintic_then_sine(
     or m, frequency is Hz, each one number or (k,); at least `rate` points a second. Raises TrajectoryError
     for arguments that do not fit.
     """
-    names = _names(joint_names)
-    move = _positive("move_time", move_time)
-    sine_time = _positive("total_time", total_time) - move
+    names = named_joints(joint_names)
+    move = positive("move_time", move_time)
+    sine_time = positive("total_time", total_time) - move
     if sine_time <= 0.0:
         raise TrajectoryError(
             f"total_time {total_time} s leaves no time for the sine; give more than move_time {move} s"
         )
-    fade = sine_time / 4 if fade_time is None else _positive("fade_time", fade_time)
+    fade = sine_time / 4 if fade_time is None else positive("fade_time", fade_time)
     if fade > sine_time / 2:
         raise TrajectoryError(f"fade_time {fade} s is more than half of the sine's {sine_time} s; give less")
-    times = _grid(total_time, rate)
-    begin, middle = _vector("start", start, names), _vector("center", center, names)
-    step = _smooth_step(np.minimum(times / move, 1.0), move)
+    times = time_grid(total_time, rate)
+    begin, middle = joint_vector("start", start, names), joint_vector("center", center, names)
+    step = smooth_step(np.minimum(times / move, 1.0), move)
     local = np.maximum(times - move, 0.0)
-    wave = _wave(local, _vector("amplitude", amplitude, names), _frequencies(frequency, names))
-    rise = _smooth_step(np.minimum(local / fade, 1.0), fade)
-    fall = _smooth_step(np.clip((total_time - times) / fade, 0.0, 1.0), fade)
+    wave = _wave(local, joint_vector("amplitude", amplitude, names), _frequencies(frequency, names))
+    rise = smooth_step(np.minimum(local / fade, 1.0), fade)
+    fall = smooth_step(np.clip((total_time - times) / fade, 0.0, 1.0), fade)
     # The two steps never overlap, so that at any time one factor of their product is constant.
     window = (rise[0] * fall[0], rise[1] - fall[1], rise[2] + fall[2])
     return TrajectoryPoints(
@@ -103,7 +103,7 @@ def _wave(times: Array, amplitude: Array, frequency: Array) -> tuple[Array, Arra
     return amplitude * np.sin(phase), amplitude * w * np.cos(phase), -amplitude * w**2 * np.sin(phase)
 
 
-def _smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
+def smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
     """Return 10 u^3 - 15 u^4 + 6 u^5 for u in [0, 1] and its two time derivatives, (m, 1) each."""
     u = u[:, None]
     return (
@@ -113,27 +113,30 @@ def _smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
     )
 
 
-def _grid(duration: float, rate: float) -> Array:
+def time_grid(duration: float, rate: float) -> Array:
     """Return evenly spaced times from 0 to duration, both included, no further apart than 1 / rate."""
     # The margin keeps 1.1 s at 10 Hz, in floats 11.000000000000002, at eleven steps.
-    steps = max(1, math.ceil(duration * _positive("rate", rate) - 1e-9))
+    steps = max(1, math.ceil(duration * positive("rate", rate) - 1e-9))
     return np.linspace(0.0, duration, steps + 1)
 
 
-def _positive(name: str, value: float) -> float:
+def positive(name: str, value: float) -> float:
+    """Return ``value``; TrajectoryError, calling it ``name``, unless it is positive and finite."""
     if not (math.isfinite(value) and value > 0.0):
         raise TrajectoryError(f"{name} is {value}; give a positive number")
     return float(value)
 
 
-def _names(joint_names: Sequence[str]) -> tuple[str, ...]:
+def named_joints(joint_names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names; TrajectoryError unless they are different, and at least one."""
     names = tuple(joint_names)
     if not names or isinstance(joint_names, str) or len(set(names)) != len(names):
         raise TrajectoryError(f"joint_names is {joint_names!r}; give a list of different joint names")
     return names
 
 
-def _vector(name: str, value: ArrayLike, names: tuple[str, ...]) -> Array:
+def joint_vector(name: str, value: ArrayLike, names: tuple[str, ...]) -> Array:
+    """Return one number, or one for each joint, as (k,); TrajectoryError, calling it ``name``, otherwise."""
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -146,7 +149,7 @@ def _vector(name: str, value: ArrayLike, names: tuple[str, ...]) -> Array:
 
 
 def _frequencies(value: ArrayLike, names: tuple[str, ...]) -> Array:
-    array = _vector("frequency", value, names)
+    array = joint_vector("frequency", value, names)
     if (array <= 0.0).any():
         raise TrajectoryError(f"frequency is {array.tolist()} Hz; give positive numbers")
     return array

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.safety import Mode, Transition
 
@@ -72,3 +74,18 @@ def in_words(transition: Transition, cure: str) -> tuple[int, str]:
     if transition.after is Mode.FAULT:
         return WARN, f"{text}: every check passes again. Cure: {cure}"
     return ERROR, f"{text}: {transition.fault.message}"
+
+
+def plain(value: object) -> str:
+    """Return a value as a person writes it: 0.1 as 0.1, true or false, nothing for None, a list with commas."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(plain(item) for item in value)
+    return str(value)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from robot_dynamics_ros.control.status import plain
 
 # Bytes: that is what rclpy makes of the message's type byte.
 OK: bytes = DiagnosticStatus.OK
@@ -26,18 +27,3 @@ def diagnostics_message(
     result = DiagnosticArray(status=[status])
     result.header.stamp = stamp
     return result
-
-
-def plain(value: object) -> str:
-    """Return a value as a person writes it: 0.1 as 0.1, true or false, nothing for None, a list with commas."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, list | tuple):
-        return ", ".join(plain(item) for item in value)
-    return str(value)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from rclpy.node import Node
@@ -14,20 +14,29 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.interruption import leave
+from robot_dynamics_ros.nodes.message_classes import message_class
 from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.spinning import Program, run
 from robot_dynamics_ros.parameters.kinds import Names, Parameter, Text
 
 OUTPUT = Text("output", "", "Folder of the bag, which must not exist yet", when="start")
 TOPICS = Names("topics", [], "The topics to record", when="start")
+REPORT = Text(
+    "report",
+    "json",
+    "How it tells five times a second how many messages it has of each topic: a line of JSON for programs, "
+    "or a line for people, on a terminal only",
+    choices=("json", "line"),
+    when="start",
+)
 
-ALL: tuple[Parameter[Any], ...] = (OUTPUT, TOPICS)
+ALL: tuple[Parameter[Any], ...] = (OUTPUT, TOPICS, REPORT)
 
 
 class RecorderNode(Program, Node):
     """Subscribes to each topic as soon as it is there and writes what comes, with the time of arrival.
 
-    Five times a second it prints the number of messages of each topic as one line of JSON.
+    Five times a second it prints the number of messages of each topic, as the parameter report says.
     """
 
     def __init__(self) -> None:
@@ -40,12 +49,18 @@ class RecorderNode(Program, Node):
         if not self._output or not self._topics:
             raise BagError("recorder: nothing to do. Cure: set the parameters output and topics")
         self._counts = dict.fromkeys(self._topics, 0)
+        self._json = REPORT.read(values) == "json"
+        self._begin = 0.0
         self.create_timer(0.2, self._look)
 
     def _look(self) -> None:
         if self._writer is None:
             self._open_when_all_are_there()
-        print(json.dumps(self._counts), flush=True)
+        if self._json:
+            print(json.dumps(self._counts), flush=True)
+        elif self._writer is not None and sys.stderr.isatty():
+            counts = "  ".join(f"{topic} {count}" for topic, count in self._counts.items())
+            print(f"\r{time.monotonic() - self._begin:8.1f} s  {counts} ", end="", file=sys.stderr, flush=True)
 
     def _open_when_all_are_there(self) -> None:
         kinds = {name: kinds[0] for name, kinds in self.get_topic_names_and_types() if name in self._counts}
@@ -54,16 +69,15 @@ class RecorderNode(Program, Node):
             self.get_logger().info(f"waiting for {', '.join(missing)}", throttle_duration_sec=5.0)
             return
         try:
+            classes = {topic: message_class(kind) for topic, kind in kinds.items()}
             self._writer = BagWriter(self._output, kinds)
         except BagError as problem:
             self.fail(problem)
             return
-        for topic, kind in kinds.items():
-            package, _, name = kind.split("/")
-            message_class = getattr(import_module(f"{package}.msg"), name)
-            self.create_subscription(
-                message_class, topic, self._writer_of(topic, self._writer), self._qos(topic), raw=True
-            )
+        for topic, kind in classes.items():
+            self.create_subscription(kind, topic, self._writer_of(topic, self._writer), self._qos(topic), raw=True)
+        self._begin = time.monotonic()
+        self.get_logger().info(f"recording {', '.join(kinds)}; Ctrl-C ends it")
 
     def _qos(self, topic: str) -> QoSProfile:
         """Reliable and latched where every publisher is, so that all of them match; deep, to lose nothing."""
@@ -83,9 +97,14 @@ class RecorderNode(Program, Node):
         return write
 
     def close(self) -> None:
-        """Finish the bag."""
+        """Finish the bag, and say what it holds."""
         if self._writer is not None:
             self._writer.close()
+        elif self.problem is None:
+            self.get_logger().warning(f"nothing recorded: {', '.join(self._topics)} were never all there")
+        if self._writer is not None and not self._json:
+            lines = [f"{count:10d}  {topic}" for topic, count in self._counts.items()]
+            print("\n".join(["", *lines, f"written to {self._output}"]), file=sys.stderr)
 
 
 def main() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
 
 from rclpy.duration import Duration
 from rclpy.node import Node
@@ -11,55 +10,21 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics_ros.control.reference import point_to_point, quintic_then_sine
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.nodes.messages import trajectory_message
 from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.spinning import Program, run
-from robot_dynamics_ros.parameters.bounds import POSITIVE
-from robot_dynamics_ros.parameters.kinds import Names, Number, Numbers, Parameter, Text
-
-JOINTS = Names("joints", [], "The joints to move; empty: those of the first joint_states message")
-KIND = Text(
-    "trajectory.kind",
-    "quintic_then_sine",
-    "Move to the center and swing about it, or only move there",
-    choices=("quintic_then_sine", "point_to_point"),
-)
-START = Numbers(
-    "trajectory.start",
-    [],
-    "Where the motion starts (rad or m); empty: where joint_states say",
-    how_many="one for each joint",
-)
-CENTER = Numbers("trajectory.center", [0.0], "Where to go, and the middle of the sine (rad or m)")
-AMPLITUDE = Numbers("trajectory.amplitude", [0.2], "Amplitude of the sine (rad or m)")
-FREQUENCY = Numbers("trajectory.frequency", [0.3], "Frequency of the sine (Hz)")
-MOVE_TIME = Number("trajectory.move_time", 3.0, "Seconds from the start to the center", POSITIVE)
-TOTAL_TIME = Number(
-    "trajectory.total_time", 10.0, "Seconds from start to end; point_to_point takes move_time only", POSITIVE
-)
-RATE = Number("trajectory.rate", 20.0, "Points per second; the controller interpolates by quintics", POSITIVE)
-LISTENERS = Names(
-    "listeners",
-    ["computed_torque_node"],
-    "Names of the nodes that must listen before it publishes",
-    when="start",
-)
-
-ALL: tuple[Parameter[Any], ...] = (
+from robot_dynamics_ros.parameters.trajectory import (
+    ALL,
+    FILE,
+    FROM_FILE,
     JOINTS,
     KIND,
-    START,
-    CENTER,
-    AMPLITUDE,
-    FREQUENCY,
-    MOVE_TIME,
-    TOTAL_TIME,
-    RATE,
     LISTENERS,
+    START,
+    trajectory_from,
+    trajectory_of_file,
 )
 
 
@@ -67,7 +32,7 @@ class TrajectoryNode(Program, Node):
     """Waits for joint_states and for whoever listens, publishes on ``joint_trajectory``, and is done.
 
     The trajectory's stamp is 0: it starts when it arrives. Its points carry position, velocity and
-    acceleration.
+    acceleration. One from a file is published as it is, and waits for no joint_states.
     """
 
     def __init__(self) -> None:
@@ -83,14 +48,22 @@ class TrajectoryNode(Program, Node):
         self.create_timer(0.1, self._publish_when_heard)
 
     def _receive_state(self, message: JointState) -> None:
+        self._make(lambda: self._trajectory(message))
+
+    def _make(self, trajectory: Callable[[], JointTrajectory | None]) -> None:
         if self._message is not None or self.done:
             return
         try:
-            self._message = self._trajectory(message)
+            self._message = trajectory()
         except RobotDynamicsError as problem:
             self.get_logger().error(f"no trajectory: {problem}", throttle_duration_sec=5.0)
 
+    def _read_file(self) -> JointTrajectory | None:
+        return trajectory_message(trajectory_of_file(self._values)) if KIND.read(self._values) == FROM_FILE else None
+
     def _trajectory(self, state: JointState) -> JointTrajectory | None:
+        if KIND.read(self._values) == FROM_FILE:
+            return None
         names = list(JOINTS.read(self._values)) or list(state.name)
         measured = dict(zip(state.name, state.position, strict=False))
         missing = [name for name in names if name not in measured]
@@ -99,28 +72,13 @@ class TrajectoryNode(Program, Node):
         if missing:
             raise RobotDynamicsError(f"joint_states do not tell where {', '.join(missing)} are. Cure: see joints")
         start = list(START.read(self._values)) or [measured[name] for name in names]
-        return trajectory_message(self._points(names, start))
-
-    def _points(self, names: list[str], start: list[float]) -> TrajectoryPoints:
-        values = self._values
-        center = _one_or_all(CENTER.read(values))
-        move_time, rate = MOVE_TIME.read(values), RATE.read(values)
-        if KIND.read(values) == "point_to_point":
-            return point_to_point(names, start, center, move_time, rate)
-        return quintic_then_sine(
-            names,
-            start,
-            center,
-            _one_or_all(AMPLITUDE.read(values)),
-            _one_or_all(FREQUENCY.read(values)),
-            move_time,
-            TOTAL_TIME.read(values),
-            rate,
-        )
+        return trajectory_message(trajectory_from(self._values, names, start))
 
     def _publish_when_heard(self) -> None:
+        self._make(self._read_file)
         if self._message is None:
-            self.get_logger().info("waiting for joint_states", throttle_duration_sec=5.0)
+            source = FILE.name if self._values(KIND.name) == FROM_FILE else "joint_states"
+            self.get_logger().info(f"waiting for {source}", throttle_duration_sec=5.0)
         elif missing := self._missing_listeners():
             self.get_logger().info(
                 f"waiting for {', '.join(sorted(missing))} to listen to {self._publisher.topic_name}",
@@ -139,10 +97,6 @@ class TrajectoryNode(Program, Node):
         if self._publisher.get_subscription_count() < len(self._listeners):
             return self._listeners  # in the graph already, but not connected
         return self._listeners - {endpoint.node_name for endpoint in endpoints}
-
-
-def _one_or_all(values: Sequence[float]) -> float | Sequence[float]:
-    return values[0] if len(values) == 1 else values
 
 
 def main() -> None:

@@ -28,6 +28,7 @@ NODES = ROOT / PACKAGE / "nodes"
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
 ROBOTS = sorted(path.stem for path in (ROOT / "urdf").glob("*.urdf"))
 COMPUTED_TORQUE = ROOT / "launch" / "computed_torque.launch.py"
+REPLAY = ROOT / "launch" / "replay.launch.py"
 PROGRAMS = ("simulation_node", "computed_torque_node", "trajectory_node")
 ARGUMENTS = {
     "robot": "panda",
@@ -44,6 +45,8 @@ FROM_OUTSIDE = {
     "computed_torque_node/payload": "InertiaStamped",
     "external_wrench": "WrenchStamped",
 }
+#: Topics that come from the bag.
+FROM_BAG = {"joint_states": "JointState", "computed_torque_node/joint_trajectory": "JointTrajectory"}
 
 # As published, the inertia of a link of the puma560 is not that of a body: each load warns of it.
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
@@ -142,8 +145,8 @@ class Started:
     def __init__(self, call: ast.Call, tree: ast.Module) -> None:
         keywords = {keyword.arg: keyword.value for keyword in call.keywords}
         program = keywords.pop(None)
-        assert isinstance(program, ast.Call) and ast.unparse(program.func) == "_program"
-        self.program = _text(program.args[1])
+        assert isinstance(program, ast.Call) and ast.unparse(program.func) == "program"
+        self.program = _text(program.args[0])
         self.remappings: dict[str, str] = dict(ast.literal_eval(keywords.get("remappings", ast.List([]))))
         assigned = {
             target.id: node.value
@@ -170,7 +173,7 @@ class Started:
 
 def _started(file: Path) -> list[Started]:
     tree = _source(file)
-    return [Started(call, tree) for call in _calls(tree, "Node")]
+    return [Started(call, tree) for call in _calls(tree, "Node", "LifecycleNode")]
 
 
 EACH = pytest.mark.parametrize("file", FILES, ids=[file.name for file in FILES])
@@ -221,6 +224,7 @@ def test_remappings_name_topics_of_the_node_and_keep_to_the_namespace(file: Path
 def test_every_topic_that_a_node_reads_is_published_with_its_type(file: Path) -> None:
     nodes = _started(file)
     published = {topic: kind for node in nodes for topic, kind in node.topics("publisher").items()} | FROM_OUTSIDE
+    published |= FROM_BAG if file == REPLAY else {}
     for node in nodes:
         for topic, kind in node.topics("subscription").items():
             assert published[topic] == kind, f"{node.program} reads {topic}"
@@ -229,11 +233,12 @@ def test_every_topic_that_a_node_reads_is_published_with_its_type(file: Path) ->
 @EACH
 def test_arguments_are_described_and_used(file: Path) -> None:
     tree = _source(file)
-    declared = {}
+    declared: dict[str, str | None] = {}
     for call in _calls(tree, "DeclareLaunchArgument"):
         keywords = {str(keyword.arg): keyword.value for keyword in call.keywords}
         assert len(_text(keywords["description"])) > 10
-        declared[_text(call.args[0])] = _text(keywords["default_value"])
+        default = keywords.get("default_value")
+        declared[_text(call.args[0])] = None if default is None else ast.unparse(default).strip("'")
     assert {_text(call.args[0]) for call in _calls(tree, "LaunchConfiguration")} == set(declared)
     if file == COMPUTED_TORQUE:
         assert declared == ARGUMENTS

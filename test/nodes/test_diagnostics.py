@@ -9,7 +9,8 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.serialization import deserialize_message, serialize_message
 
-from robot_dynamics_ros.nodes.diagnostics import ERROR, OK, STALE, WARN, diagnostics_message, plain
+from robot_dynamics_ros.control.status import plain
+from robot_dynamics_ros.nodes.diagnostics import ERROR, OK, STALE, WARN, diagnostics_message
 
 
 def test_levels_are_those_of_the_message_definition() -> None:

@@ -1,0 +1,178 @@
+"""Measures what a recording costs: replaying it, comparing two, and the memory that a million messages take.
+
+``python -m benchmarks.bags`` prints the table of docs/bags.md, ``--write docs/bags.md`` puts it there. Before anything
+is timed, replays must give the same bytes, and the comparison must find the one sample that was altered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+from tqdm import tqdm
+
+from benchmarks.document import around_part, markdown_table, replace_part
+from benchmarks.machine import machine
+from benchmarks.robots import Floats
+from benchmarks.timing import Timed, available_cores, bound_to, interleaved
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.bags.comparison import compare_bags
+from robot_dynamics_ros.bags.replay import JOINT_STATE, replay
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.parameters import controller
+from robot_dynamics_ros.parameters.controller_settings import read_settings
+from robot_dynamics_ros.parameters.file import read_parameter_file
+
+COMMAND = "python -m benchmarks.bags"
+PART = "make bench-bags"
+ROOT = Path(__file__).resolve().parents[1]
+URDF, DYNAMICS = ROOT / "urdf" / "panda.urdf", ROOT / "config" / "panda_coulomb.dynamics.yaml"
+
+STATES, MANY = 100_000, 1_000_000
+ROUNDS = 5
+TOPIC = "/joint_states"
+READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
+PERIOD = 2_000_000  # ns
+ALONE, REPLAY, COMPARE = "rosbags reads and writes", "replay, computed_torque", "compare"
+
+# What each command says of itself at its end; ru_maxrss is kilobytes.
+_CHILD = """\
+import resource, sys
+from robot_dynamics_ros.cli.main import main
+code = main(sys.argv[1:])
+print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+sys.exit(code)
+"""
+
+
+def model() -> RobotModel:
+    """The shipped Panda, with Coulomb friction."""
+    return RobotModel.from_urdf_file(URDF, dynamics=DYNAMICS)
+
+
+def settings() -> ControllerSettings:
+    """The node's defaults: computed_torque at each message."""
+    return read_settings(read_parameter_file(None, "/computed_torque_node", controller.ALL))
+
+
+def record(bag: Path, count: int, altered: int = -1) -> Path:
+    """Joint states of a swinging Panda at 500 Hz, position, velocity and effort; one sample may be altered."""
+    robot = model()
+    writer = JointStateWriter(robot.joint_names)
+    phases = np.arange(robot.n)
+    begin = 1_790_000_000_000_000_000
+    with BagWriter(bag, {TOPIC: JOINT_STATE}) as out:
+        for k in range(count):
+            at = begin + k * PERIOD
+            angle = 0.5e-9 * k * PERIOD + phases
+            q, qd, effort = READY + 0.2 * np.sin(angle), 0.1 * np.cos(angle), np.sin(3.0 * angle)
+            effort[3] += 1e-12 * (k == altered)
+            out.write(TOPIC, at + 200_000, writer.write(at, q, qd, effort))
+    return bag
+
+
+def read_and_write(bag: Path, folder: Path) -> None:
+    """What any program that reads a bag and writes another has to do, with rosbags alone."""
+    kept = folder / "rosbags"
+    shutil.rmtree(kept, ignore_errors=True)
+    types = get_typestore(Stores.LATEST)
+    with Reader(bag) as reader, Writer(kept, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        connection = writer.add_connection(TOPIC, JOINT_STATE, typestore=types)
+        for _, received, data in reader.messages():
+            writer.write(connection, received, data)
+
+
+def run_replay(bag: Path, folder: Path, robot: RobotModel) -> bytes:
+    """Replay once, and return the bag's bytes."""
+    kept = folder / "replay"
+    shutil.rmtree(kept, ignore_errors=True)
+    done = replay(bag, kept, robot, settings(), activation_check=False)
+    assert done.commands == STATES
+    return (kept / "replay.mcap").read_bytes()
+
+
+def run(folder: Path) -> dict[str, Floats]:
+    """Check, then time everything in turns, on one core: seconds for all messages (rounds,)."""
+    robot = model()
+    bag, other = record(folder / "bag", STATES), record(folder / "other", STATES, altered=STATES // 3)
+    if run_replay(bag, folder, robot) != run_replay(bag, folder, robot):
+        raise SystemExit("Two replays differ; nothing is timed. Cure: find out why")
+    found = compare_bags(bag, other)
+    if found.matches or "panda_joint4 effort" not in str(found):
+        raise SystemExit("The altered sample is not found; nothing is timed. Cure: find out why")
+    timed = {
+        ALONE: Timed(read_and_write, [(bag, folder)]),
+        REPLAY: Timed(run_replay, [(bag, folder, robot)]),
+        COMPARE: Timed(compare_bags, [(bag, other)]),
+    }
+    with bound_to(available_cores(1)):
+        return interleaved(timed, ROUNDS, 1)
+
+
+def memory(folder: Path) -> dict[str, float]:
+    """Peak memory in MB of each command on a bag of a million messages, the interpreter and its libraries included."""
+    bag = record(folder / "million", MANY)
+    robot = ["--robot", str(URDF), "--dynamics", str(DYNAMICS)]
+    commands = {
+        "replay": ["replay", str(bag), *robot, "-o", str(folder / "million_replay")],
+        "compare": ["compare", str(bag), str(bag)],
+        "torque": ["torque", str(bag), *robot],
+        "report": ["report", str(bag), *robot, "-o", str(folder / "report.html")],
+        "identify": ["identify", str(bag), *robot, "-o", str(folder / "identified.yaml")],
+    }
+    peaks = {}
+    for name, arguments in tqdm(commands.items(), desc="a million messages", leave=False):
+        done = subprocess.run([sys.executable, "-c", _CHILD, *arguments], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"{name} of a million messages failed:\n{done.stderr}")
+        peaks[name] = float(done.stdout.rsplit("peak", 1)[1]) * 1024 / 1e6
+    return peaks
+
+
+def report(times: dict[str, Floats], peaks: dict[str, float]) -> str:
+    """Everything that was measured, as Markdown."""
+    floor = float(np.median(times[ALONE]))
+    rows = [["", "messages a second", "time for 100,000", f"ratio to {ALONE}"]]
+    for name, seconds in times.items():
+        median = float(np.median(seconds))
+        rows.append([name, f"{STATES / median:,.0f}", f"{median:.2f} s", f"{median / floor:.2f}"])
+    million = [["command", "peak memory"], *([name, f"{peak:.0f} MB"] for name, peak in peaks.items())]
+    return f"""\
+Machine: {machine(("numba", "numpy", "rosbags"))}. Command: `{COMMAND}`.
+
+{STATES:,} joint states of the shipped Panda in an MCAP bag; medians of {ROUNDS} rounds in which the rows take turns, on
+one core. `compare` reads two such bags, of which one differs in one sample by 1e-12 Nm, and names it.
+
+{markdown_table(rows)}
+
+A bag of a million joint states ({MANY * PERIOD * 1e-9 / 60:.0f} minutes at 500 Hz):
+
+{markdown_table(million)}
+"""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this Markdown file, too")
+    options = parser.parse_args(arguments)
+    if options.write:
+        around_part(options.write, PART)
+    with tempfile.TemporaryDirectory() as folder:
+        text = report(run(Path(folder)), memory(Path(folder)))
+    print(text)
+    if options.write:
+        replace_part(options.write, PART, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""Comparing two recordings: topic by topic, joint by joint, aligned by the stamps of their messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from robot_dynamics_ros.bags.alignment import Times, align, paired
+from robot_dynamics_ros.bags.comparison_table import comparison_table
+from robot_dynamics_ros.bags.contents import has_stamp, known
+from robot_dynamics_ros.bags.differences import Tolerance
+from robot_dynamics_ros.bags.reader import BagReader
+from robot_dynamics_ros.bags.topic_comparison import FieldComparison, Places, TopicDifference
+from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.messages.renaming import renaming
+from robot_dynamics_ros.progress import progress
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between two recordings; ``str()`` is a table of it.
+
+    Attributes
+    ----------
+    a, b
+        The recordings.
+    atol, rtol
+        The tolerance: |a - b| <= atol + rtol |b|.
+    topics
+        What was compared.
+    notes
+        What was not, and what else there is to know.
+    """
+
+    a: Path
+    b: Path
+    atol: float
+    rtol: float
+    topics: tuple[TopicDifference, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def matches(self) -> bool:
+        """Whether all topics match."""
+        return all(topic.matches for topic in self.topics)
+
+    @property
+    def largest(self) -> float:
+        """The largest difference of floating-point numbers."""
+        return max((topic.largest for topic in self.topics), default=0.0)
+
+    def __str__(self) -> str:
+        return comparison_table(self)
+
+
+def compare_bags(
+    a: str | Path,
+    b: str | Path,
+    topics: Sequence[str] | None = None,
+    atol: float = 0.0,
+    rtol: float = 0.0,
+    rename: Mapping[str, str] | None = None,
+) -> Comparison:
+    """Compare two recordings, B with A as the rule |a - b| <= atol + rtol |b| says.
+
+    Messages are paired by header.stamp, repeated stamps in their order; messages without a header by their order
+    on the topic. When they arrived does not matter. JointState and JointTrajectory are compared joint by joint,
+    whatever the order of the joints; texts and integers must be equal; NaN equals NaN. Messages and fields
+    that only one recording has are differences.
+
+    Parameters
+    ----------
+    a, b
+        The recordings, in any form that BagReader reads.
+    topics
+        What to compare, with or without the slash in front. Default: all topics that both have.
+    atol, rtol
+        Absolute tolerance, in the unit of each field, and relative tolerance.
+    rename
+        Old to new names or prefixes of joints, in both recordings.
+
+    Raises
+    ------
+    BagError
+        Where a recording cannot be read, or they have nothing that can be compared.
+    """
+    if not (atol >= 0.0 and rtol >= 0.0):
+        raise BagError(f"tolerances {atol}, {rtol}: they must not be negative. Cure: give 0 or more")
+    with BagReader(a) as reader_a, BagReader(b) as reader_b:
+        names, notes = _common(reader_a, reader_b, topics)
+        times_a, times_b = _times(reader_a, names), _times(reader_b, names)
+        if not any(len(times.values) for times in (*times_a.values(), *times_b.values())):
+            raise BagError(f"{a}, {b}: no messages on {', '.join(names)}. Cure: name other topics to compare")
+        tolerance, joints = Tolerance(atol, rtol), renaming(rename or {})
+        found = []
+        for name in names:
+            times = times_a[name], times_b[name]
+            pairs = align(*times)
+            fields = FieldComparison(reader_a.topics[name], joints, tolerance)
+            messages = paired(reader_a.messages([name]), reader_b.messages([name]), pairs)
+            fields.add(progress(messages, name, len(pairs.a)))
+            stamped = times[0].stamped
+            starts = _start(times_a, stamped), _start(times_a if stamped else times_b, stamped)
+            places = Places(pairs, (times[0].values, times[1].values), stamped, starts)
+            found.append(fields.result(name, pairs, places))
+        unknown = sorted({reader_a.topics[name] for name in names if not known(reader_a.topics[name])})
+        notes += [f"{kind} is unknown: its messages are compared byte by byte" for kind in unknown]
+        notes += [f"{topic.topic} has no stamps: paired by order" for topic in found if not topic.stamped]
+    return Comparison(Path(a), Path(b), atol, rtol, tuple(found), tuple(notes))
+
+
+def assert_bags_match(
+    a: str | Path,
+    b: str | Path,
+    *,
+    topics: Sequence[str] | None = None,
+    atol: float = 0.0,
+    rtol: float = 0.0,
+) -> None:
+    """Raise AssertionError, with a table of what differs, unless `compare_bags` finds that they match; for tests."""
+    found = compare_bags(a, b, topics, atol, rtol)
+    if not found.matches:
+        raise AssertionError(str(found))
+
+
+def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """Return the topics to compare, and notes on those that are not."""
+    if chosen is not None:
+        chosen = [topic if topic in a.topics or topic.startswith("/") else f"/{topic}" for topic in chosen]
+    for reader in (a, b):
+        for topic in chosen or ():
+            if topic not in reader.topics:
+                there = ", ".join(sorted(reader.topics)) or "nothing"
+                raise BagError(f"{reader.path}: no topic {topic}. Cure: choose from {there}")
+    names = sorted(a.topics.keys() & b.topics.keys()) if chosen is None else list(dict.fromkeys(chosen))
+    if not names:
+        raise BagError(
+            f"{a.path}, {b.path}: no topic in common. Cure: record the same topics ({', '.join(sorted(a.topics))})"
+        )
+    for name in names:
+        if a.topics[name] != b.topics[name]:
+            raise BagError(
+                f"{b.path}: {name} holds {b.topics[name]}, but {a.topics[name]} in {a.path}. "
+                "Cure: name other topics to compare"
+            )
+    notes = []
+    for reader, other in ((a, b), (b, a)):
+        alone = sorted(reader.topics.keys() - other.topics.keys()) if chosen is None else []
+        notes += [f"only in {reader.path}, not compared: {', '.join(alone)}"] if alone else []
+    return names, notes
+
+
+def _times(reader: BagReader, names: list[str]) -> dict[str, Times]:
+    times = {name: Times(has_stamp(reader.topics[name])) for name in names}
+    for message in progress(reader.messages(names), "aligning", reader.count(names)):
+        try:
+            times[message.topic].add(message)
+        except ValueError as problem:
+            raise BagError(f"{reader.path}: {message.topic}: {problem}. Cure: see what published it") from None
+    return times
+
+
+def _start(topics: Mapping[str, Times], stamped: bool) -> int:
+    """Return the first time of all topics with stamps, or without; a stamp of zero stands for none."""
+    times = [times.values for times in topics.values() if times.stamped == stamped]
+    return min((int(some[some > 0].min()) for some in times if (some > 0).any()), default=0)

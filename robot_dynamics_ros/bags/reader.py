@@ -1,0 +1,235 @@
+"""Reading bags of every kind, whole or not, without changing anything about them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any
+
+import yaml
+
+from robot_dynamics_ros.bags import mcap_file, sqlite_file
+from robot_dynamics_ros.bags.storage import ZSTD, Message, Storage, in_order_of_arrival, zstd
+from robot_dynamics_ros.errors import BagError, BagWarning
+
+_ENDS = (".mcap", ".db3", ".mcap.zstd", ".db3.zstd")
+_ROS1 = b"#ROSBAG V"
+_METADATA = "metadata.yaml"
+
+
+class BagReader:
+    """A bag that is being read; a context manager that closes it.
+
+    It is the folder that a recorder made, with or without ``metadata.yaml``, or one of its files alone: MCAP or
+    sqlite3, compressed by message, by chunk or as a whole. What is damaged or not finished is read as far as it
+    goes: one BagWarning says what is lost. Nothing is written to a bag or beside it; what has to be unpacked goes
+    to a temporary folder.
+
+    Parameters
+    ----------
+    path
+        The folder or the file.
+
+    Attributes
+    ----------
+    path
+        As given.
+    topics
+        Topic to type, such as ``sensor_msgs/msg/JointState``.
+    latched
+        The topics whose publishers kept messages for those who came later (transient local).
+
+    Raises
+    ------
+    BagError
+        Where there is no bag, or none that can be read; it names the path, the reason and the cure.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._losses: list[str] = []
+        self._stack = ExitStack()
+        self._counts: dict[str, int] = {}
+        try:
+            self._storages = self._open()
+            channels = [channel for storage in self._storages for channel in storage.channels.values()]
+            for channel in channels:
+                if channel.encoding != "cdr":
+                    raise self._error(
+                        f"{channel.topic} is serialized as {channel.encoding or 'nothing known'}",
+                        "convert the bag to cdr, by `ros2 bag convert`",
+                    )
+        except BaseException:
+            self._stack.close()
+            raise
+        self.topics = {channel.topic: channel.kind for channel in reversed(channels)}
+        self.topics = dict(reversed(self.topics.items()))  # in the order, and with the type, of the first channel
+        self.latched = frozenset(channel.topic for channel in channels if channel.latched)
+        self._tell_losses()
+
+    def close(self) -> None:
+        """Close the files, and remove what was unpacked."""
+        self._stack.close()
+
+    def __enter__(self) -> BagReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def count(self, topics: Collection[str] | None = None) -> int:
+        """Return the number of messages of these topics, or of all: as far as the bag's index tells, for progress."""
+        wanted = self.topics if topics is None else topics
+        if not self._counts:
+            counts: Counter[str] = Counter()
+            for storage in self._storages:
+                by_number = storage.counts()
+                for number, channel in storage.channels.items():
+                    counts[channel.topic] += by_number.get(number, 0)
+            self._counts = dict(counts)
+        return sum(self._counts.get(topic, 0) for topic in set(wanted))
+
+    def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
+        """Yield the messages of these topics, or of all, in order of arrival; topics that are not there have none.
+
+        Messages of the same time keep the order in which they were written. They are read as they are asked for.
+        """
+        wanted = self.topics.keys() if topics is None else set(topics)
+        parts: list[tuple[int, Callable[[], Iterable[Message]]]] = []
+        for storage in self._storages:
+            numbers = [number for number, channel in storage.channels.items() if channel.topic in wanted]
+            if numbers:
+                parts.append((storage.start, partial(storage.messages, numbers)))
+        for message in in_order_of_arrival(parts):
+            yield self._plain(message) if message.data.startswith(ZSTD) else message
+
+    def _plain(self, message: Message) -> Message:
+        try:
+            return message._replace(data=zstd.decompress(message.data))
+        except zstd.ZstdError as problem:
+            raise self._error(
+                f"{message.topic}: a message cannot be unpacked ({problem})", "copy the bag again"
+            ) from None
+
+    # Opening
+
+    def _open(self) -> list[Storage]:
+        try:
+            files = self._files() if self.path.is_dir() else [self.path]
+            opened = [self._storage(file, alone=len(files) == 1) for file in files]
+        except FileNotFoundError:
+            raise self._error("there is no such file or folder", "check the path") from None
+        except PermissionError as problem:
+            raise self._error(f"no permission to read {problem.filename}", "ask its owner, or copy it") from None
+        except (OSError, zstd.ZstdError) as problem:
+            raise self._error(f"cannot read the bag: {problem}", "copy it to this machine again") from None
+        return [storage for storage in opened if storage is not None]
+
+    def _files(self) -> list[Path]:
+        """Return the storage files of the folder, in the order in which they were recorded."""
+        files = self._files_by_metadata()
+        if not files:
+            found = [file for file in self.path.iterdir() if file.name.endswith(_ENDS) and file.is_file()]
+            # Where a recorder is killed while it compresses a file, both are there.
+            whole = {file.name for file in found}
+            files = [file for file in found if file.suffix != ".zstd" or file.stem not in whole]
+            files.sort(
+                key=lambda file: [(int(n) if n else 0, text) for n, text in re.findall(r"(\d*)(\D*)", file.name)]
+            )
+            if not files:
+                raise self._error(f"cannot read the bag: no {', '.join(_ENDS)} file in the folder", "check the path")
+            self._losses.append(
+                f"there is no whole {_METADATA}, so the recorder was killed: it may lack the last messages"
+            )
+        return files
+
+    def _files_by_metadata(self) -> list[Path]:
+        """Return the files that metadata.yaml names; none where it is missing, or not whole."""
+        try:
+            text = (self.path / _METADATA).read_text(encoding="utf-8")
+            information: dict[str, Any] = yaml.safe_load(text)["rosbag2_bagfile_information"]
+            files = [self.path / PurePath(name).name for name in information["relative_file_paths"]]
+            counts = {
+                str(entry["topic_metadata"]["name"]): int(entry["message_count"])
+                for entry in information["topics_with_message_count"]
+            }
+        except (FileNotFoundError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, ValueError):
+            return []
+        there = [file for file in files if file.exists()]
+        if len(there) < len(files):
+            missing = ", ".join(file.name for file in files if file not in there)
+            if not there:
+                raise self._error(f"cannot read the bag: {missing} is missing", "copy the whole folder")
+            self._losses.append(f"{missing} is missing")
+        self._counts = counts
+        return there
+
+    def _storage(self, file: Path, *, alone: bool) -> Storage | None:
+        """Open a storage file, by what it contains; None for one of several that holds nothing."""
+        head = _head(file)
+        if head.startswith(ZSTD):
+            file = self._unpacked(file)
+            head = _head(file)
+        if not head:
+            if alone:
+                raise self._error(f"cannot read the bag: {file.name} is empty", "record again")
+            self._losses.append(f"{file.name} is empty")
+            return None
+        storage: Storage
+        try:
+            if head.startswith(mcap_file.MAGIC):
+                storage = mcap_file.McapFile(file)
+            elif head.startswith(sqlite_file.MAGIC):
+                storage = sqlite_file.SqliteFile(file, self._scratch)
+            elif head.startswith(_ROS1):
+                raise self._error("a bag of ROS 1", f"`rosbags-convert --src {file} --dst FOLDER`")
+            else:
+                raise ValueError("neither MCAP nor sqlite3")
+        except ValueError as problem:
+            raise self._error(f"cannot read the bag: {file.name}: {problem}", "name a bag of ROS 2") from None
+        self._stack.callback(storage.close)
+        self._losses += storage.losses
+        return storage
+
+    def _unpacked(self, file: Path) -> Path:
+        """Unpack a file that is compressed as a whole, as far as it goes."""
+        target = self._scratch() / file.name.removesuffix(".zstd")
+        with zstd.open(file, "rb") as packed, target.open("wb") as plain:
+            try:
+                shutil.copyfileobj(packed, plain)
+            except EOFError:
+                self._losses.append(f"{file.name} breaks off")
+        return target
+
+    def _scratch(self) -> Path:
+        """Return a new temporary folder, which goes when the bag is closed."""
+        return Path(self._stack.enter_context(TemporaryDirectory(prefix="robot_dynamics_bag_")))
+
+    # Saying what is wrong
+
+    def _error(self, what: str, cure: str) -> BagError:
+        return BagError(f"{self.path}: {what}. Cure: {cure}")
+
+    def _tell_losses(self) -> None:
+        if not self._losses:
+            return
+        expected = sum(self._counts.values())
+        self._counts = {}  # of the whole bag
+        known = f" ({self.count()} of {expected} messages are left)" if expected else ""
+        text = f"{self.path}: {'; '.join(self._losses)}{known}. Cure: record or copy it again; else go on with the rest"
+        warnings.warn(BagWarning(text), stacklevel=1)
+
+
+def _head(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(16)

@@ -1,0 +1,28 @@
+"""robot_dynamics record: topics into an MCAP bag."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from robot_dynamics_ros.cli.node_command import become_node
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand to the parser's subparsers."""
+    parser = commands.add_parser(
+        "record",
+        help="record topics to an MCAP bag",
+        description="Waits until every topic is there, then records each message, byte for byte, until Ctrl-C.",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FOLDER", help="the bag, which must not exist yet"
+    )
+    parser.add_argument("topics", nargs="+", metavar="TOPIC")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Become recorder_node; RobotDynamicsError where ROS 2 is not there."""
+    become_node("recorder_node", {"output": str(arguments.output), "topics": arguments.topics, "report": "line"})

@@ -1,0 +1,103 @@
+"""robot_dynamics replay: the controller once more, on a recording."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from robot_dynamics_ros.bags.reader import BagReader
+from robot_dynamics_ros.bags.replay import INPUTS, Replay, command_topic, replay
+from robot_dynamics_ros.cli.arguments import add_bag, add_rename, add_robot, description_and_dynamics, renaming
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.parameters import controller
+from robot_dynamics_ros.parameters.controller_settings import read_settings
+from robot_dynamics_ros.parameters.file import read_parameter_file
+from robot_dynamics_ros.parameters.kinds import Values
+from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand to the parser's subparsers."""
+    parser = commands.add_parser(
+        "replay",
+        help="feed a recording to the controller, and record what it commands",
+        description="Feeds joint states and trajectories of a bag to the controller of computed_torque_node, without "
+        "ROS and as fast as it can, and writes command_states and faults (/diagnostics) to a new bag, with the "
+        "recording's own time. The same input gives the same bytes.",
+    )
+    add_bag(parser)
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the new bag")
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="the controller's parameter file (default: every default)"
+    )
+    add_robot(parser)
+    parser.add_argument(
+        "--topic",
+        type=_mapping,
+        nargs="+",
+        default=[],
+        metavar="NAME=TOPIC",
+        help=f"the bag's topics for {', '.join(INPUTS)} and command_states (default: the only one of that name)",
+    )
+    add_rename(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Replay, and say what came out; raises RobotDynamicsError for what cannot be."""
+    topics = dict(arguments.topic)
+    with BagReader(arguments.bag) as reader:
+        node = command_topic(reader, topics.get("command_states")).rsplit("/", 1)[0]
+    values = read_parameter_file(arguments.config, node, controller.ALL)
+    model = _model(arguments, values)
+    begin = time.monotonic()
+    result = replay(
+        arguments.bag,
+        arguments.output,
+        model,
+        read_settings(values),
+        topics=topics,
+        rename=renaming(arguments),
+        activation_check=controller.ACTIVATION_CHECK.read(values),
+    )
+    print(_summary(result, time.monotonic() - begin, arguments.output))
+
+
+def _model(arguments: argparse.Namespace, values: Values) -> RobotModel:
+    """Return the robot of the command line, else of the parameter file, else of the bag."""
+    description, gravity = ROBOT_DESCRIPTION.read(values), controller.GRAVITY.read(values)
+    dynamics: str | None = DYNAMICS_FILE.read(values) or None
+    source: str | bytes = description
+    if arguments.robot is not None or not description:
+        source, _, found = description_and_dynamics(arguments, arguments.bag)
+        dynamics = dynamics if arguments.dynamics is None and dynamics else found
+    elif arguments.dynamics is not None:
+        dynamics = None if arguments.dynamics == "none" else arguments.dynamics
+    return RobotModel.from_urdf(
+        source,
+        dynamics=dynamics,
+        gravity=arguments.gravity or gravity or None,
+        joints=JOINTS.read(values) or None,
+    )
+
+
+def _summary(result: Replay, seconds: float, output: Path) -> str:
+    modes = [f"{change.after.value} ({change.fault.message})" for change in result.transitions]
+    lines = [
+        f"{result.states} joint_states, {result.commands} commands, {len(modes)} changes of mode, {seconds:.1f} s",
+        *(f"  {mode}" for mode in modes[:10]),
+    ]
+    if len(modes) > 10:
+        lines.append(f"  and {len(modes) - 10} more, on /diagnostics in the bag")
+    lines += [f"  effort limit of {joint}: cut {count} commands" for joint, count in result.saturated.items()]
+    return "\n".join([*lines, f"bag: {output}"])
+
+
+def _mapping(text: str) -> tuple[str, str]:
+    name, equals, topic = text.partition("=")
+    if not equals or not topic or name not in {*INPUTS, "command_states"}:
+        known = ", ".join([*INPUTS, "command_states"])
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=TOPIC, with one of {known}")
+    return name, topic

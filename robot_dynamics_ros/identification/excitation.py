@@ -1,0 +1,204 @@
+"""Trajectories that excite what identification looks for: Fourier series with a small condition number.
+
+J. Swevers, C. Ganseman, D. Tukel, J. De Schutter, H. Van Brussel, "Optimal robot excitation and identification", IEEE
+Transactions on Robotics and Automation 13(5), 1997. Each joint's series starts and ends at rest, without acceleration.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.control.fourier import fourier_wave
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.identification.base_parameters import BaseParameters
+from robot_dynamics_ros.identification.motion_limits import MotionLimits
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.progress import progress
+
+Array = NDArray[np.float64]
+
+_CONDITION_POINTS = 10  # samples in each period of the highest harmonic, where the regressor is looked at
+_LIMIT_POINTS = 80  # where limits are
+_STEP = 1e-6  # of the numerical gradient
+_PENALTY = 10.0  # decades of the condition number for an effort twice its limit
+_ITERATIONS = 40
+_NUMBERS = 4_000_000  # of regressors at once
+
+
+@dataclass(frozen=True, eq=False)
+class Excitation:
+    """A periodic motion q = center + series, see ``control.fourier``, in rad or m and seconds.
+
+    Attributes
+    ----------
+    joint_names, center
+        The n joints, and the middle of their series (n,).
+    sine, cosine
+        The coefficients a and b (n, L) of the velocity.
+    base_frequency
+        Hz; the period is its inverse.
+    condition
+        Condition number of the base regressor over a period, columns of unit length.
+    """
+
+    joint_names: tuple[str, ...]
+    center: Array
+    sine: Array
+    cosine: Array
+    base_frequency: float
+    condition: float
+
+    def samples(self, count: int) -> tuple[Array, Array, Array]:
+        """Return q, qd, qdd (count, n) at even times of one period."""
+        times = np.arange(count) / (count * self.base_frequency)
+        wave = fourier_wave(times, self.sine, self.cosine, 2 * math.pi * self.base_frequency)
+        return self.center + wave[0], wave[1], wave[2]
+
+
+def find_excitation(
+    model: RobotModel,
+    limits: MotionLimits,
+    period: float,
+    harmonics: int = 5,
+    restarts: int = 5,
+    seed: int = 0,
+) -> tuple[Excitation, float]:
+    """Return the best motion found, and the condition number of the first random one, which fills the limits too.
+
+    Every motion that is tried keeps position, velocity and acceleration within ``limits`` by its construction: each
+    joint's series is scaled and placed between them. Efforts, of inverse dynamics and friction, may exceed theirs on
+    the way, at a price. The condition number is minimised from ``restarts`` random motions by a quasi-Newton method
+    (L-BFGS-B), so that the same seed gives the same motion. ``period`` is in s, ``harmonics`` L is 2 or more.
+
+    Raises RobotDynamicsError, with the cure, where the arguments do not fit or no motion keeps the efforts.
+    """
+    if not (math.isfinite(period) and period > 0.0):
+        raise RobotDynamicsError(f"the duration is {period} s. Cure: give a positive number")
+    if harmonics < 2 or restarts < 1:
+        raise RobotDynamicsError(
+            f"{harmonics} harmonics, {restarts} restarts. Cure: at least 2 harmonics and 1 restart"
+        )
+    search = _Search(model, limits, 1.0 / period, harmonics)
+    rng = np.random.default_rng(seed)
+    starts = [rng.normal(size=search.size) for _ in range(restarts)]
+    first = search.excitation(starts[0])
+    steps = progress(range(restarts * _ITERATIONS), "looking for an exciting trajectory")
+    found = [search.minimise(start, lambda x: next(steps, None)) for start in starts]
+    kept = [excitation for excitation in found if limits.keeps_effort(model, *excitation.samples(search.limit_count))]
+    if not kept:
+        raise RobotDynamicsError(
+            "no motion was found that keeps the effort limits. Cure: a smaller margin, a longer duration, "
+            "or another --seed"
+        )
+    return min(kept, key=lambda excitation: excitation.condition), first.condition
+
+
+class _Search:
+    """From unbounded numbers x (size,) to motions within the limits, and what they are worth."""
+
+    def __init__(self, model: RobotModel, limits: MotionLimits, base_frequency: float, harmonics: int) -> None:
+        self._model, self._limits, self._frequency = model, limits, base_frequency
+        order = np.arange(1.0, harmonics + 1.0)
+        # Series that start at rest: sum a_l = 0 and sum l b_l = 0.
+        self._sine_basis = scipy.linalg.null_space(np.ones((1, harmonics)))
+        self._cosine_basis = scipy.linalg.null_space(order[np.newaxis])
+        self.limit_count = _LIMIT_POINTS * harmonics
+        self._count = _CONDITION_POINTS * harmonics
+        self._shapes = self._waves(self.limit_count)
+        self._samples = self._waves(self._count)
+        # Between its samples a series of L terms exceeds them by no more: Ehlich, Zeller 1964.
+        self._between = 1.0 / math.cos(math.pi * harmonics / self.limit_count)
+        self._coefficients = 2 * (harmonics - 1)
+        self.size = model.n * (self._coefficients + 2)
+
+    def _waves(self, count: int) -> Array:
+        """Return q, qd, qdd (3, count, coefficients) of each series that starts at rest."""
+        zero_sine, zero_cosine = np.zeros_like(self._sine_basis.T), np.zeros_like(self._cosine_basis.T)
+        sine = np.concatenate([self._sine_basis.T, zero_sine])
+        cosine = np.concatenate([zero_cosine, self._cosine_basis.T])
+        times = np.arange(count) / (count * self._frequency)
+        return np.array(fourier_wave(times, sine, cosine, 2 * math.pi * self._frequency))
+
+    @cached_property
+    def _base(self) -> NDArray[np.intp]:
+        """The regressor's columns that belong to base parameters."""
+        rng = np.random.default_rng(0)
+        states = [rng.uniform(-size, size, (10 * self._model.n + 50, self._model.n)) for size in (np.pi, 1.0, 1.0)]
+        names = self._model.parameter_names
+        return BaseParameters.of(self._model.regressor(*states).reshape(-1, len(names)), names).independent
+
+    def _parameters(self, x: Array) -> tuple[Array, Array]:
+        """Return center (..., n) and coefficients (..., n, 2 L - 2) of x (..., size), within the limits."""
+        limits = self._limits
+        table = x.reshape(*x.shape[:-1], self._model.n, -1)
+        shape = table[..., : self._coefficients]
+        q, qd, qdd = (shape @ wave.T for wave in self._shapes)
+        low, high = q.min(axis=-1), q.max(axis=-1)
+        room = 0.5 * (high - low) * (self._between - 1.0)  # for what lies between the samples
+        low, high = low - room, high + room
+        largest = np.minimum(
+            (limits.upper - limits.lower) / (high - low),
+            np.minimum(
+                limits.velocity / (np.abs(qd).max(axis=-1) * self._between),
+                limits.acceleration / (np.abs(qdd).max(axis=-1) * self._between),
+            ),
+        )
+        scale = largest * _sigmoid(table[..., -2] + 2.0)
+        place = _sigmoid(table[..., -1])
+        least, most = limits.lower - scale * low, limits.upper - scale * high
+        return least + place * (most - least), scale[..., np.newaxis] * shape
+
+    def excitation(self, x: Array) -> Excitation:
+        """Return the motion of x (size,)."""
+        center, coefficients = self._parameters(x)
+        half = self._coefficients // 2
+        sine = coefficients[:, :half] @ self._sine_basis.T
+        cosine = coefficients[:, half:] @ self._cosine_basis.T
+        condition = 10.0 ** float(self._conditions(x[np.newaxis])[0][0])
+        return Excitation(self._model.joint_names, center, sine, cosine, self._frequency, condition)
+
+    def _conditions(self, x: Array) -> tuple[Array, Array]:
+        """Return log10 of the condition number, and the largest effort over its limit, less 1, of each x (k, size)."""
+        center, coefficients = self._parameters(x)
+        q, qd, qdd = (np.swapaxes(coefficients @ wave.T, -1, -2) for wave in self._samples)
+        q = q + center[:, np.newaxis]
+        regressor = self._model.regressor(q, qd, qdd)
+        tau = regressor @ self._model.inertial_parameters + self._model.friction_torque(q, qd)
+        over = (np.abs(tau) / self._limits.effort).max(axis=(1, 2)) - 1.0
+        columns = regressor[..., self._base].reshape(len(x), -1, len(self._base))
+        columns = columns / np.linalg.norm(columns, axis=1, keepdims=True)
+        eigenvalues = np.linalg.eigvalsh(np.swapaxes(columns, 1, 2) @ columns)
+        tiny = np.finfo(np.float64).eps
+        return 0.5 * np.log10(eigenvalues[:, -1] / np.maximum(eigenvalues[:, 0], tiny)), over
+
+    def _costs(self, x: Array) -> Array:
+        numbers = self._count * self._model.n * len(self._model.inertial_parameters)  # of a regressor
+        parts = np.array_split(x, math.ceil(len(x) * numbers / _NUMBERS))
+        conditions, over = np.hstack([self._conditions(part) for part in parts])
+        costs: Array = conditions + _PENALTY * np.maximum(over, 0.0) ** 2
+        return costs
+
+    def minimise(self, start: Array, step: Callable[[Array], object]) -> Excitation:
+        """Return the best motion that is found from ``start`` (size,); ``step`` is called after each iteration."""
+
+        def cost(x: Array) -> tuple[float, Array]:
+            # All neighbours at once: one call of the regressor for the whole gradient.
+            costs = self._costs(x + np.concatenate([np.zeros((1, self.size)), _STEP * np.eye(self.size)]))
+            return float(costs[0]), (costs[1:] - costs[0]) / _STEP
+
+        search: Any = scipy.optimize.minimize  # its types know no function that returns its gradient too
+        found = search(cost, start, jac=True, method="L-BFGS-B", options={"maxiter": _ITERATIONS}, callback=step)
+        return self.excitation(found.x)
+
+
+def _sigmoid(x: Array) -> Array:
+    return 0.5 * (1.0 + np.tanh(0.5 * x))

@@ -1,0 +1,173 @@
+"""Weighted least squares on the base regressor, Spong (9.121), with standard deviations that allow for correlation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.identification.base_parameters import BaseParameters
+from robot_dynamics_ros.identification.samples import PARTS, Samples
+from robot_dynamics_ros.identification.unknowns import Unknowns
+from robot_dynamics_ros.progress import progress
+
+Array = NDArray[np.float64]
+
+_RECORDED_RANK = 1e-7  # of a column: what less is left of it tells nothing
+_LEAST_NOISE = 1e-6  # of a joint's torque: recordings without noise exist in simulation only
+_TINY = 1e-12  # Nm or N, of a joint without any torque
+_ROUNDS = 30
+_SETTLED = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """Triangular factors [R z] of columns and torque, for each part and each joint: (PARTS, n, p + 1, p + 1).
+
+    They hold all that least squares asks of the samples, whose number is in ``counts`` (PARTS, n).
+    """
+
+    triangles: Array
+    counts: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, unknowns: Unknowns, samples: Samples) -> Factors:
+        """Reduce the samples chunk by chunk: Golub, Van Loan, sequential QR."""
+        n, p = unknowns.model.n, len(unknowns.names)
+        triangles = np.zeros((PARTS, n, p + 1, p + 1))
+        for places, columns, torque in progress(samples.columns(unknowns), "regressor", samples.chunks):
+            rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2)
+            part = samples.part[places]
+            for k in np.unique(part):
+                for j in range(n):
+                    chosen = rows[(part == k) & samples.used[places][:, j], j]
+                    triangles[k, j] = np.linalg.qr(np.vstack([triangles[k, j], chosen]), mode="r")
+        counts = np.array([np.count_nonzero(samples.used[samples.part == k], axis=0) for k in range(PARTS)])
+        return cls(triangles, counts)
+
+    def weighted(self, deviations: Array, parts: NDArray[np.bool_] | None = None) -> Array:
+        """Return [R z] (p + 1, p + 1) of some parts (default: all), rows over the joints' ``deviations`` (n,)."""
+        chosen = self.triangles if parts is None else self.triangles[parts]
+        stacked = (chosen / deviations[:, np.newaxis, np.newaxis]).reshape(-1, chosen.shape[-1])
+        return np.asarray(np.linalg.qr(stacked, mode="r"))
+
+    def squares(self, x: Array) -> Array:
+        """Sum of the squares of the residuals (PARTS, n) for the unknowns ``x`` (p,)."""
+        residual = self.triangles @ np.append(-x, 1.0)
+        squares: Array = np.einsum("kji,kji->kj", residual, residual)
+        return squares
+
+
+@dataclass(frozen=True, eq=False)
+class BaseEstimate:
+    """Least squares of the base parameters.
+
+    Attributes
+    ----------
+    base
+        Which they are: what the model has, or less, where the recording does not move enough.
+    values, deviations
+        (r,): estimates and their standard deviations, in SI units.
+    noise
+        (n,): standard deviation of each joint's residual torque.
+    condition
+        Condition number of the weighted base regressor, with columns of unit length.
+    unseen
+        Names of base parameters of the model that the recording tells nothing of.
+    """
+
+    base: BaseParameters
+    values: Array
+    deviations: Array
+    noise: Array
+    condition: float
+    unseen: tuple[str, ...]
+
+
+def estimate_base(unknowns: Unknowns, samples: Samples, factors: Factors) -> BaseEstimate:
+    """Estimate the base parameters: least squares, weighted by each joint's residual, until the weights settle.
+
+    Raises BagError where there are fewer samples than base parameters.
+    """
+    base, counts = unknowns.base, factors.counts.sum(axis=0)
+    silent = [name for name, count in zip(unknowns.model.joint_names, counts, strict=True) if not count]
+    if silent:
+        raise BagError(
+            f"the recording: {', '.join(silent)} never moves one way for longer than three periods of the filter's "
+            "cutoff. Cure: record a motion of all joints, or give a higher cutoff"
+        )
+    if counts.sum() <= 2 * len(base.names):
+        raise BagError(
+            f"the recording: {counts.sum()} torques are too few for {len(base.names)} base parameters. "
+            "Cure: record longer"
+        )
+    noise = np.ones(len(counts))
+    recorded = BaseParameters.of(factors.weighted(noise)[:, :-1], unknowns.names, _RECORDED_RANK)
+    unseen: tuple[str, ...] = ()
+    if len(recorded.names) < len(base.names):
+        lost = np.setdiff1d(base.independent, recorded.independent)
+        unseen = tuple(unknowns.names[k] for k in lost)
+        base = recorded
+    freedom = 1.0 - len(base.names) / counts.sum()
+    floor = _LEAST_NOISE * np.sqrt(factors.squares(np.zeros(len(unknowns.names))).sum(axis=0) / counts) + _TINY
+    x = np.zeros(len(unknowns.names))
+    for _ in range(_ROUNDS):
+        weighted = factors.weighted(noise)
+        matrix, target = weighted[:, base.independent], weighted[:, -1]
+        x[base.independent] = np.linalg.lstsq(matrix, target, rcond=None)[0]
+        before, noise = noise, np.sqrt(factors.squares(x).sum(axis=0) / (freedom * counts))
+        noise = np.maximum(noise, floor)
+        if np.abs(noise / before - 1.0).max() < _SETTLED:
+            break
+    matrix = factors.weighted(noise)[:, base.independent]
+    condition = float(np.linalg.cond(matrix / np.linalg.norm(matrix, axis=0)))
+    inverse = np.linalg.pinv(matrix)
+    inverse = inverse @ inverse.T
+    covariance = inverse @ _scatter(unknowns, samples, base, x, noise, freedom) @ inverse
+    deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    return BaseEstimate(base, x[base.independent], deviations, noise, condition, unseen)
+
+
+def _scatter(
+    unknowns: Unknowns, samples: Samples, base: BaseParameters, x: Array, noise: Array, freedom: float
+) -> Array:
+    """Covariance (r, r) of X^T e, for residuals whose correlation over time and between joints does not change.
+
+    Sum over the lags l of w_l X_t^T C_l X_(t+l), C_l the residuals' covariance (n, n) at that lag and w_l Bartlett's
+    weights, so many of them as Andrews 1991 (6.4) finds of a first-order process: White's and Newey and West's
+    estimator with X taken as given, which serves for fewer samples.
+    """
+    error = np.concatenate(
+        [
+            torque - columns @ x
+            for _, columns, torque in progress(samples.columns(unknowns), "residuals", samples.chunks)
+        ]
+    )
+    error /= noise
+    lags = _lags(error)
+    counted = samples.used.astype(np.float64)
+    covariances = []
+    for lag in range(lags + 1):
+        pairs = counted[: len(error) - lag].T @ counted[lag:]
+        sums = error[: len(error) - lag].T @ error[lag:]
+        covariances.append((1.0 - lag / (lags + 1)) * sums / np.maximum(pairs, 1.0) / freedom)
+    total = np.zeros((len(base.names), len(base.names)))
+    for places, columns, _ in progress(samples.columns(unknowns, overlap=lags), "deviations", samples.chunks):
+        rows = columns[:, :, base.independent] / noise[:, np.newaxis]
+        fresh = 0 if places.start == 0 else lags
+        for lag, covariance in enumerate(covariances):
+            late = rows[max(fresh, lag) :]
+            early = rows[max(fresh, lag) - lag : len(rows) - lag]
+            product = early.reshape(-1, len(total)).T @ (covariance @ late).reshape(-1, len(total))
+            total += product if lag == 0 else product + product.T
+    return total
+
+
+def _lags(error: Array) -> int:
+    """How many lags Bartlett's weights should reach over: Andrews 1991, (5.3) and (6.4), for correlation rho."""
+    rho = float((error[1:] * error[:-1]).sum() / max((error * error).sum(), 1e-300))
+    rho = min(abs(rho), 0.97)
+    reach = 1.1447 * (4.0 * rho**2 / (1.0 - rho**2) ** 2 * len(error)) ** (1.0 / 3.0)
+    return int(min(reach, len(error) // 10))

@@ -1,0 +1,173 @@
+"""What is identified: the inertial parameters of bodies, the inertias of rotors, the coefficients of friction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.identification.base_parameters import BaseParameters
+from robot_dynamics_ros.identification.friction_fit import (
+    COEFFICIENTS,
+    KINDS,
+    friction_columns,
+    own_coefficients,
+    sticks,
+)
+from robot_dynamics_ros.kernels.layout import AFTER, FIRST
+from robot_dynamics_ros.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.model import RobotModel
+
+Array = NDArray[np.float64]
+
+_STATES = 6  # random states for each unknown of a joint
+_SPEED, _ACCELERATION = 3.0, 10.0  # of random states, where there is no limit
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """The unknowns of a model, and how the torque depends on them: tau = columns x + known.
+
+    Attributes
+    ----------
+    model
+        The prior model.
+    friction
+        One of friction_fit.KINDS.
+    names
+        (p,): ten for each body, as "link.mcx"; the rotors that the model has; then "joint.rotor_inertia", reflected to
+        the joint, where the model has no rotor and no motion hides it in a link's inertia; then "joint.viscous" and so
+        on. Where no motion tells the two levels of Coulomb friction from a weight, there is but one, "joint.coulomb".
+    own
+        (p,): the model's own values, without its payload, which counts as known.
+    base
+        The combinations of them that motions within the limits can tell apart.
+    """
+
+    model: RobotModel
+    friction: str
+    names: tuple[str, ...]
+    own: Array
+    base: BaseParameters
+    _bare: RobotModel
+    _factors: Array  # (joints, n): G, from the rates of the coordinates to those of the moving joints
+    _tail: Array  # (all columns beside the model's own, those that are used)
+
+    @classmethod
+    def of(cls, model: RobotModel, friction: str = "viscous_coulomb") -> Unknowns:
+        """Return the unknowns of a model; RobotDynamicsError for a ``friction`` that is none of KINDS."""
+        if friction not in KINDS:
+            raise RobotDynamicsError(f"friction {friction!r} is no kind. Cure: use one of {', '.join(KINDS)}")
+        bare = model
+        if model.packed.payload is not None:
+            bare = model.with_payload(model.packed.payload[0], 0.0, np.zeros(3), np.zeros(6))
+        factors, driven = _followed(model)
+        kinds = ("rotor_inertia", *(COEFFICIENTS if friction == "viscous_coulomb" else ()))
+        tail = [f"{joint}.{kind}" for kind in kinds for joint in model.moving_joints]
+        names = (*model.parameter_names, *tail)
+        values = np.zeros(len(tail))
+        if friction == "viscous_coulomb":
+            values[len(model.moving_joints) :] = own_coefficients(model).T.ravel()
+        own = np.concatenate([bare.inertial_parameters, values])
+        nothing = BaseParameters.of(np.zeros((0, len(names))), names)
+        full = cls(model, friction, names, own, nothing, bare, factors, np.eye(len(tail)))
+        base = BaseParameters.of(full._random_columns(), names)
+        return full._reduced(base, np.any(factors[:, driven], axis=1))
+
+    def _reduced(self, base: BaseParameters, driven: NDArray[np.bool_]) -> Unknowns:
+        """Return the unknowns without what ``base`` shows to be hidden, and without rotors on ``driven`` joints."""
+        first = len(self.model.parameter_names)
+        tail, joints = self._tail.copy(), self.bodies
+        kept = np.ones(len(tail), dtype=bool)
+        for k in range(len(tail)):
+            kind, joint = divmod(k, joints)
+            hidden = first + k not in base.independent
+            if kind == 0 and (hidden or driven[joint]):
+                kept[k] = False
+            elif hidden and kind == 3:  # coulomb_negative: taken to be coulomb
+                kept[k] = False
+                tail[k, k - joints] = 1.0
+        keep = np.concatenate([np.ones(first, dtype=bool), kept])
+        names = tuple(name for name, used in zip(self.names, keep, strict=True) if used)
+        reduced = replace(self, names=names, own=self.own[keep], _tail=tail[:, kept])
+        return replace(reduced, base=BaseParameters.of(reduced._random_columns(), names))
+
+    @property
+    def bodies(self) -> int:
+        """Number of moving bodies, whose ten parameters each stand first."""
+        return len(self.model.moving_joints)
+
+    @property
+    def new_rotors(self) -> slice:
+        """Where the inertias of rotors stand that the model does not have."""
+        first = len(self.model.parameter_names)
+        return slice(first, first + sum(name.endswith(".rotor_inertia") for name in self.names[first:]))
+
+    @property
+    def scalars(self) -> slice:
+        """Where what is no body's parameter stands: inertias of rotors, coefficients of friction."""
+        return slice(PARAMETERS * self.bodies, len(self.names))
+
+    def columns(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Torque (m, n, p) for a unit of each unknown, at m states: Spong (9.116) with rotors and friction."""
+        g = self._factors
+        parts = [(qdd @ g.T)[:, :, np.newaxis]]
+        if self.friction == "viscous_coulomb":
+            parts.append(friction_columns(qd @ g.T))
+        by_kind = np.concatenate(parts, axis=2)  # (m, joints, kinds)
+        # Virtual work: what a joint of the tree takes, the coordinates that move it give.
+        torque = np.einsum("mjc,jn->mncj", by_kind, g).reshape(*q.shape, -1)
+        return np.concatenate([self.model.regressor(q, qd, qdd), torque @ self._tail], axis=2)
+
+    def known(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Torque (m, n) that does not depend on the unknowns: the payload's, and friction that is kept."""
+        torque = np.zeros_like(q)
+        if self._bare is not self.model:
+            torque += self.model.inverse_dynamics(q, qd, qdd) - self._bare.inverse_dynamics(q, qd, qdd)
+        if self.friction == "keep":
+            torque += self.model.friction_torque(q, qd)
+        return torque
+
+    def joint_rates(self, qd: Array) -> Array:
+        """Rates (m, joints) of the moving joints, of those (m, n) of the coordinates."""
+        return qd @ self._factors.T
+
+    def joint_inertias(self, q: Array) -> Array:
+        """Mean inertia at each joint that may get a rotor, (new rotors,), of some positions (m, n)."""
+        diagonal = np.diagonal(self.model.mass_matrix(q), axis1=-2, axis2=-1).mean(axis=0)
+        at_joints = np.abs(self._factors) @ diagonal
+        count = self.new_rotors.stop - self.new_rotors.start
+        inertias: Array = self._tail[: self.bodies, :count].T @ at_joints
+        return inertias
+
+    def touched(self, joints: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which coordinates (m, n) move one of the ``joints`` (m, joints) that stick."""
+        stuck = joints & sticks(self.model, self.friction)
+        return stuck.astype(np.float64) @ np.abs(self._factors) > 0.0
+
+    def _random_columns(self) -> Array:
+        """Columns (rows, p) at random states within the limits: what any recording could tell at the most."""
+        rng = np.random.default_rng(0)
+        model = self.model
+        count = _STATES * max(PARAMETERS, len(self.names) // model.n)
+        limited = np.isfinite(model.position_lower) & np.isfinite(model.position_upper)
+        lower = np.where(limited, model.position_lower, -np.pi)
+        upper = np.where(limited, model.position_upper, np.pi)
+        speed = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED)
+        q = rng.uniform(lower, upper, (count, model.n))
+        qd = rng.uniform(-1.0, 1.0, (count, model.n)) * speed
+        qdd = rng.uniform(-_ACCELERATION, _ACCELERATION, (count, model.n))
+        return self.columns(q, qd, qdd).reshape(-1, len(self.names))
+
+
+def _followed(model: RobotModel) -> tuple[Array, NDArray[np.intp]]:
+    """Return G of the moving joints (joints, n), and the coordinates that drive some rotor."""
+    robot = model.packed.robot
+    count = len(model.moving_joints)
+    factors = np.zeros((len(robot.tree), model.n))
+    for row, entry in zip(factors, robot.tree, strict=True):
+        places = slice(entry[FIRST], entry[AFTER])
+        row[robot.coordinates[places]] = robot.factors[places]
+    return factors[:count], np.flatnonzero((factors[count:] != 0.0).any(axis=0))

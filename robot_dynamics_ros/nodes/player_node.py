@@ -1,0 +1,151 @@
+"""Plays a bag once, message by message as they came over the wire, in the rhythm in which they arrived."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from typing import Any
+
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from robot_dynamics_ros.bags import BagReader
+from robot_dynamics_ros.errors import BagError, BagWarning
+from robot_dynamics_ros.interruption import leave
+from robot_dynamics_ros.nodes.message_classes import message_class
+from robot_dynamics_ros.nodes.parameters import declare, present_values
+from robot_dynamics_ros.nodes.spinning import Program, run
+from robot_dynamics_ros.parameters.bounds import POSITIVE
+from robot_dynamics_ros.parameters.kinds import Names, Number, Parameter, Text
+
+INPUT = Text("input", "", "The bag: its folder, or one of its files", when="start")
+RATE = Number("rate", 1.0, "How many times faster than it was recorded", POSITIVE, when="start")
+TOPICS = Names("topics", [], "The topics to play; empty: all whose message type is installed", when="start")
+LISTENERS = Names("listeners", [], "Names of the nodes that must listen before it begins", when="start")
+
+ALL: tuple[Parameter[Any], ...] = (INPUT, RATE, TOPICS, LISTENERS)
+
+_SETTLED = 1.0
+_CONFIRMED = 5.0  # Fast DDS asks its readers every 3 s
+
+
+class PlayerNode(Program, Node):
+    """Waits until whoever listens is connected and nobody new has come for a second, plays, and is done.
+
+    Topics that were latched are so again. The clock is a steady one; what is late is sent at once.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("player")
+        declare(self, *ALL)
+        values = present_values(self)
+        if not INPUT.read(values):
+            raise BagError("player: nothing to do. Cure: set the parameter input")
+        self._rate = RATE.read(values)
+        self._listeners = set(LISTENERS.read(values))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", BagWarning)
+            self._bag = BagReader(INPUT.read(values))
+        for warning in caught:
+            self.get_logger().warning(str(warning.message))
+        self._outlets = self._make_publishers(list(TOPICS.read(values)))
+        self._seen: object = None
+        self._since = time.monotonic()
+        self._ended = threading.Event()
+        # Of its own, so that nothing that comes in delays what goes out.
+        self._player = threading.Thread(target=self._play)
+        self.create_timer(0.1, self._play_when_heard)
+
+    def _make_publishers(self, topics: list[str]) -> dict[str, Any]:
+        missing = [topic for topic in topics if topic not in self._bag.topics]
+        if missing:
+            there = ", ".join(self._bag.topics)
+            raise BagError(f"{self._bag.path}: no topic {', '.join(missing)}. Cure: name some of {there}")
+        publishers = {}
+        for topic in topics or self._bag.topics:
+            try:
+                kind = message_class(self._bag.topics[topic])
+            except BagError as problem:
+                if topics:
+                    raise
+                self.get_logger().warning(f"{topic} is left out: {problem}")
+                continue
+            qos = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+            if topic in self._bag.latched:
+                qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
+            publishers[topic] = self.create_publisher(kind, topic, qos)
+        if not publishers:
+            raise BagError(
+                f"{self._bag.path}: no topic to play. Cure: record some whose message types are installed here"
+            )
+        return publishers
+
+    def _play_when_heard(self) -> None:
+        if self._player.ident is not None:
+            return
+        connected, names = [], set()
+        for publisher in self._outlets.values():
+            ends = self.get_subscriptions_info_by_topic(publisher.topic_name)
+            names |= {end.node_name for end in ends}
+            connected.append((len(ends), publisher.get_subscription_count()))
+        now = time.monotonic()
+        if connected != self._seen:
+            self._seen, self._since = connected, now
+        if missing := self._listeners - names:
+            self.get_logger().info(f"waiting for {', '.join(sorted(missing))} to listen", throttle_duration_sec=5.0)
+        elif now - self._since >= _SETTLED:
+            unmatched = [
+                publisher.topic_name
+                for publisher, (there, matched) in zip(self._outlets.values(), connected, strict=True)
+                if matched < there
+            ]
+            if unmatched and self._listeners:
+                self.get_logger().info(f"waiting for a connection on {', '.join(unmatched)}", throttle_duration_sec=5.0)
+            else:
+                self._player.start()
+
+    def _play(self) -> None:
+        topics = list(self._outlets)
+        self.get_logger().info(f"playing {self._bag.count(topics)} messages on {', '.join(topics)}")
+        try:
+            count = self._send_all(topics)
+        except BagError as problem:
+            self.fail(problem)
+            return
+        for publisher in self._outlets.values():
+            if not publisher.wait_for_all_acked(Duration(seconds=_CONFIRMED)):
+                self.get_logger().warning(f"not every subscriber confirmed all of {publisher.topic_name}")
+        self.get_logger().info(f"played {count} messages")
+        self.done = True
+
+    def _send_all(self, topics: list[str]) -> int:
+        """Publish each message when it is due; returns how many."""
+        count, first, start = 0, 0, 0.0
+        for message in self._bag.messages(topics):
+            if count == 0:
+                first, start = message.received, time.monotonic()
+            due = start + (message.received - first) * 1e-9 / self._rate
+            if self._ended.wait(max(0.0, due - time.monotonic())):
+                break
+            if message.kind == self._bag.topics[message.topic]:
+                self._outlets[message.topic].publish(message.data)
+            count += 1
+        return count
+
+    def close(self) -> None:
+        """End the playing and close the bag."""
+        self._ended.set()
+        if self._player.ident is not None:
+            self._player.join()
+        self._bag.close()
+
+
+def main() -> None:
+    """Play until the end of the bag, SIGINT or SIGTERM."""
+    leave(run(PlayerNode))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""ROS 2 parameter files, read without ROS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.parameters.kinds import Parameter, Values
+
+_MARK = "ros__parameters"
+_EVERY_NODE = "/**"
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain YAML, in which 1e-3 is a number, as it is for ROS."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+0123456789.")
+)
+
+
+def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable[Parameter[Any]]) -> Values:
+    """Return the values of a node's ``parameters``: those of a file, else their defaults.
+
+    ``node`` is its name with its namespace, as /arm/computed_torque_node. As for ROS, a key of the file is a node's
+    name, alone or in the tables of its namespaces; * stands for one part of it, ** for any number; parameters of
+    /** come first, those of the node's own name last. Names that the node does not know are other nodes'.
+
+    Raises RobotDynamicsError, naming the file and the cure, where it is no parameter file or says nothing of the node.
+    """
+    values: dict[str, object] = {parameter.name: parameter.default for parameter in parameters}
+    if path is not None:
+        values.update(_of_node(Path(path), node))
+    return values.get
+
+
+def _of_node(path: Path, node: str) -> dict[str, object]:
+    try:
+        content = yaml.load(path.read_bytes(), Loader=_Loader)
+    except OSError as problem:
+        raise RobotDynamicsError(f"{path}: cannot read it: {problem.strerror}. Cure: check the path") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as problem:
+        first = str(problem).replace("\n", " ")
+        raise RobotDynamicsError(f"{path}: not plain YAML: {first}. Cure: correct it") from None
+    tables = dict(_tables(content, ""))
+    if not tables:
+        raise RobotDynamicsError(f'{path}: it has no "{_MARK}". Cure: give a parameter file, as config/panda.yaml')
+    matching = [name for name in tables if _pattern(name).fullmatch(node)]
+    if not matching:
+        raise RobotDynamicsError(
+            f"{path}: nothing in it is for {node}, only for {', '.join(tables)}. Cure: write /** for any node"
+        )
+    matching.sort(key=lambda name: (name != _EVERY_NODE, name == node))
+    return {key: value for name in matching for key, value in _flat(tables[name], "")}
+
+
+def _tables(content: object, prefix: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield the nodes' names and their parameters."""
+    if not isinstance(content, dict):
+        return
+    for key, value in content.items():
+        if key == _MARK and isinstance(value, dict):
+            yield prefix, value
+        else:
+            yield from _tables(value, f"{prefix}/{str(key).strip('/')}")
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    parts = {"**": r"(/[^/]+)*", "*": "/[^/]+"}
+    return re.compile("".join(parts.get(part, f"/{re.escape(part)}") for part in name.strip("/").split("/")))
+
+
+def _flat(table: Mapping[Any, object], prefix: str) -> Iterator[tuple[str, object]]:
+    """Yield parameters by their full names: tables in tables are joined by dots."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

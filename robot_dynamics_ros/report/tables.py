@@ -1,0 +1,111 @@
+"""The report's tables, as rows of texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.report.faults import Event
+from robot_dynamics_ros.report.measures import QUANTILES, Answers, Tracking, column, intervals, largest, rms
+from robot_dynamics_ros.report.recording import Recording
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Heads, and rows of as many cells; ``words`` are the columns that are not numbers."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number in few characters, a dash for NaN and infinity."""
+    return f"{value:.{digits}g}" if math.isfinite(value) else "–"
+
+
+def topics_table(recording: Recording) -> Table:
+    """What the bag holds."""
+    rows = [(fact.topic, fact.kind, str(fact.count), number(fact.rate)) for fact in recording.topics]
+    return Table(("topic", "type", "messages", "rate, Hz"), rows, words=2)
+
+
+def tracking_table(recording: Recording, found: Tracking) -> Table:
+    """RMS and largest tracking error of each joint."""
+    rows = []
+    for j, joint in enumerate(found.joint_names):
+        error = found.error[:, j]
+        worst = np.abs(np.where(np.isfinite(error), error, 0.0))
+        at = number(float(found.time[int(np.argmax(worst))]), 5) if worst.any() else "–"
+        unit = "mm" if recording.sliding(joint) else "mrad"
+        rows.append((joint, unit, number(1e3 * rms(error)), number(1e3 * largest(error)), at))
+    return Table(("joint", "unit", "RMS", "largest", "at, s"), rows, words=2)
+
+
+def torque_table(recording: Recording) -> Table:
+    """Commanded and measured torque of each joint, its limit, and what the model leaves over."""
+    analysis = recording.analysis
+    rows = []
+    for joint in recording.state.joint_names:
+        cells = [joint, "N" if recording.sliding(joint) else "Nm"]
+        peaks = [0.0]
+        for series in (recording.command, recording.state):
+            values = column(series, joint, "effort")
+            found = (math.nan, math.nan) if values is None else (rms(values), largest(values))
+            cells += [number(value) for value in found]
+            peaks.append(found[1])
+        limit = recording.effort_limit(joint)
+        share = np.nanmax(peaks) / limit if limit > 0.0 else math.nan
+        cells += [number(limit), f"{100 * share:.0f} %" if math.isfinite(limit) else "–"]
+        if analysis is not None and joint in analysis.motion.joint_names:
+            j = analysis.motion.joint_names.index(joint)
+            cells += [number(float(analysis.rms[j])), number(float(analysis.bias[j]), 3)]
+            explained = float(analysis.explained[j])
+            cells.append(f"{100 * explained:.2f} %" if math.isfinite(explained) else "–")
+        else:
+            cells += ["–"] * 3
+        rows.append(cells)
+    heads = ("joint", "unit", "commanded RMS", "largest", "measured RMS", "largest", "limit", "used")
+    return Table((*heads, "residual RMS", "bias", "explained"), rows, words=2)
+
+
+def timing_table(recording: Recording, found: Answers | None) -> Table:
+    """Quantiles of the intervals between joint states and of the latency of commands, in ms."""
+    measured = [
+        ("interval of stamps", intervals(recording.state, True) if recording.stamped else np.empty(0)),
+        ("interval of arrival", intervals(recording.state, False)),
+        ("latency of commands", np.empty(0) if found is None else found.latency),
+    ]
+    rows = []
+    for name, values in measured:
+        if len(values):
+            cells = [number(1e3 * float(value)) for value in np.quantile(values, QUANTILES)]
+            rows.append((name, str(len(values)), *cells))
+        else:
+            rows.append((name, "0", *["–"] * len(QUANTILES)))
+    heads = ["smallest", "median", "95 %", "99 %", "99.9 %", "largest"]
+    return Table(("ms", "count", *heads), rows)
+
+
+def events_table(events: Sequence[Event], times: Array) -> Table:
+    """What the diagnostics tell of, event by event."""
+    rows = [
+        (
+            f"{time:.3f}",
+            event.sender,
+            event.level,
+            f"{event.before} → {event.mode}" if event.before else event.mode,
+            event.cause,
+            event.joint,
+            event.value,
+            event.message,
+        )
+        for time, event in zip(times, events, strict=True)
+    ]
+    return Table(("time, s", "sender", "level", "mode", "cause", "joint", "value", "message"), rows, words=8)

@@ -1,0 +1,115 @@
+"""Bags to read, of every kind, written by others: rosbags, and sqlite3 as rosbag2 uses it."""
+
+import random
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from robot_dynamics_ros.bags import Message
+
+TYPES = get_typestore(Stores.LATEST)
+JOINT_STATE, FLOAT, TEXT = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64", "std_msgs/msg/String"
+START = 1_700_000_000_123_456_789  # floats would lose its last digits
+LATCHED_QOS = Qos(
+    QosHistory.KEEP_LAST,
+    1,
+    QosReliability.RELIABLE,
+    QosDurability.TRANSIENT_LOCAL,
+    QosTime(0, 0),
+    QosTime(0, 0),
+    QosLiveliness.AUTOMATIC,
+    QosTime(0, 0),
+    False,
+)
+
+#: As rosbag2_storage_sqlite3 makes it (schema version 3).
+SCHEMA = """
+CREATE TABLE schema(schema_version INTEGER PRIMARY KEY, ros_distro TEXT NOT NULL);
+CREATE TABLE metadata(id INTEGER PRIMARY KEY, metadata_version INTEGER NOT NULL, metadata TEXT NOT NULL);
+CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, serialization_format TEXT NOT NULL,
+                    offered_qos_profiles TEXT NOT NULL);
+CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER NOT NULL, timestamp INTEGER NOT NULL,
+                      data BLOB NOT NULL);
+CREATE INDEX timestamp_idx ON messages (timestamp ASC);
+INSERT INTO schema VALUES (3, 'iron');
+"""
+
+
+def joint_state(stamp: int, names: Any = ("a", "b"), position: Any = (), velocity: Any = (), effort: Any = ()) -> bytes:
+    time = TYPES.types["builtin_interfaces/msg/Time"](*divmod(stamp, 1_000_000_000))
+    header = TYPES.types["std_msgs/msg/Header"](time, "")
+    fields = (np.array(x, dtype=float) for x in (position, velocity, effort))
+    return bytes(TYPES.serialize_cdr(TYPES.types[JOINT_STATE](header, list(names), *fields), JOINT_STATE))
+
+
+def text(data: str) -> bytes:
+    return bytes(TYPES.serialize_cdr(TYPES.types[TEXT](data), TEXT))
+
+
+def some_messages(count: int, size: int = 300, step: int = 1_000_000, start: int = START) -> list[Message]:
+    """Messages on two topics, ``step`` ns apart, that nothing compresses."""
+    noise = random.Random(count)
+    kinds = {"/joint_states": JOINT_STATE, "/force": FLOAT}
+    topics = [noise.choice(list(kinds)) for _ in range(count)]
+    return [
+        Message(topic, kinds[topic], start + k * step, b"\x00\x01\x00\x00" + noise.randbytes(size))
+        for k, topic in enumerate(topics)
+    ]
+
+
+def record(
+    folder: Path,
+    messages: Iterable[Message],
+    plugin: StoragePlugin = StoragePlugin.MCAP,
+    mode: CompressionMode = CompressionMode.NONE,
+    latched: Sequence[str] = (),
+) -> Path:
+    """A bag by rosbags."""
+    messages = list(messages)
+    writer = Writer(folder, version=9, storage_plugin=plugin)
+    if mode != CompressionMode.NONE:
+        writer.set_compression(mode, CompressionFormat.ZSTD)
+    with writer:
+        kinds = {message.topic: message.kind for message in messages}
+        connections = {
+            topic: writer.add_connection(
+                topic, kind, typestore=TYPES, offered_qos_profiles=[LATCHED_QOS] if topic in latched else []
+            )
+            for topic, kind in kinds.items()
+        }
+        for message in messages:
+            writer.write(connections[message.topic], message.received, message.data)
+    return folder
+
+
+def open_database(path: Path, kinds: dict[str, str], journal: str = "WAL") -> sqlite3.Connection:
+    """A .db3 file as a recorder has it that is running; ``journal`` as sqlite3's journal_mode."""
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute(f"PRAGMA journal_mode = {journal}")
+    database.executescript(SCHEMA)
+    rows = [(topic, kind, "cdr", "") for topic, kind in kinds.items()]
+    database.executemany(
+        "INSERT INTO topics(name, type, serialization_format, offered_qos_profiles) VALUES (?, ?, ?, ?)", rows
+    )
+    return database
+
+
+def insert(database: sqlite3.Connection, messages: Iterable[Message]) -> None:
+    """Add messages, in one transaction."""
+    numbers = dict(database.execute("SELECT name, id FROM topics"))
+    rows = [(numbers[message.topic], message.received, message.data) for message in messages]
+    database.execute("BEGIN")
+    database.executemany("INSERT INTO messages(topic_id, timestamp, data) VALUES (?, ?, ?)", rows)
+    database.execute("COMMIT")
+
+
+def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Every file's bytes and time of change, and the folder's own."""
+    found = {str(p): (p.read_bytes(), p.stat().st_mtime_ns) for p in sorted(folder.rglob("*")) if p.is_file()}
+    return found | {str(p): (b"", p.stat().st_mtime_ns) for p in [folder, *folder.rglob("*")] if p.is_dir()}

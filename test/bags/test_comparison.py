@@ -1,0 +1,430 @@
+"""Two recordings against each other: made by hand, so that what differs, how much and where is known."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rosbags.typesys import Stores, get_typestore
+
+from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.bags.alignment import Times, align, paired
+from robot_dynamics_ros.bags.comparison import assert_bags_match, compare_bags
+from robot_dynamics_ros.bags.differences import Tolerance, difference
+from robot_dynamics_ros.bags.storage import Message
+from robot_dynamics_ros.bags.topic_comparison import FieldComparison, Places
+from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.messages.renaming import renaming
+
+TYPES = get_typestore(Stores.LATEST)
+KIND = "sensor_msgs/msg/JointState"
+ARRAY = "std_msgs/msg/Float64MultiArray"
+TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
+START = 1_700_000_000_000_000_000
+PERIOD = 1_000_000
+NAN, INF = float("nan"), float("inf")
+
+
+def make(kind: str, *fields: Any) -> Any:
+    return TYPES.types[kind](*fields)
+
+
+def serialized(kind: str, *fields: Any, order: bool = True) -> bytes:
+    return bytes(TYPES.serialize_cdr(make(kind, *fields), kind, little_endian=order))
+
+
+def header(stamp: int, frame: str = "") -> Any:
+    return make("std_msgs/msg/Header", make("builtin_interfaces/msg/Time", *divmod(stamp, 1_000_000_000)), frame)
+
+
+def state(
+    stamp: int,
+    position: Any = (),
+    velocity: Any = (),
+    effort: Any = (),
+    names: Sequence[str] = ("a", "b"),
+    frame: str = "",
+    order: bool = True,
+) -> bytes:
+    fields = (np.array(x, dtype=float) for x in (position, velocity, effort))
+    return serialized(KIND, header(stamp, frame), list(names), *fields, order=order)
+
+
+def array(*numbers: float) -> bytes:
+    return serialized(ARRAY, make("std_msgs/msg/MultiArrayLayout", [], 0), np.array(numbers, dtype=float))
+
+
+def trajectory(names: Sequence[str], rows: Any) -> bytes:
+    """A point each second; ``rows`` are the positions."""
+    points = [
+        make(
+            "trajectory_msgs/msg/JointTrajectoryPoint",
+            np.array(row, dtype=float),
+            *(np.zeros(0) for _ in range(3)),
+            make("builtin_interfaces/msg/Duration", k, 0),
+        )
+        for k, row in enumerate(rows)
+    ]
+    return serialized(TRAJECTORY, header(0), list(names), points)
+
+
+def record(path: Path, messages: Sequence[bytes], topic: str = "/x", kind: str = KIND, delay: int = 0) -> Path:
+    """One message each millisecond."""
+    with BagWriter(path, {topic: kind}) as writer:
+        for k, data in enumerate(messages):
+            writer.write(topic, START + k * PERIOD + delay, data)
+    return path
+
+
+def compare(tmp_path: Path, a: Sequence[bytes], b: Sequence[bytes], kind: str = KIND, **options: Any) -> Any:
+    """What differs on the topic of two recordings."""
+    paths = record(tmp_path / "a", a, kind=kind), record(tmp_path / "b", b, kind=kind, delay=77)
+    found = compare_bags(*paths, **options)
+    (topic,) = found.topics
+    assert found.matches == topic.matches and found.largest == topic.largest
+    return topic
+
+
+def fields(topic: Any) -> dict[str, Any]:
+    return {field.name: field for field in topic.fields}
+
+
+def test_largest_and_root_mean_square(tmp_path: Path) -> None:
+    """Differences 0, 3, -4, 0 on one joint: the largest is 4, the RMS sqrt(25 / 4)."""
+    a = [state(START + k * PERIOD, [k, 0], effort=[1, k]) for k in range(4)]
+    b = [state(START + k * PERIOD, [k + d, 0], effort=[1, k]) for k, d in enumerate((0, 3, -4, 0))]
+    topic = compare(tmp_path, a, b)
+    found = fields(topic)
+    assert list(found) == ["header.frame_id", "a position", "b position", "a effort", "b effort"]
+    joint = found["a position"]
+    assert (joint.count, joint.beyond, joint.largest, joint.rms) == (4, 2, 4.0, 2.5)
+    assert (joint.a, joint.b) == (2.0, -2.0)
+    at = joint.largest_at
+    assert (at.stamp, at.a, at.b) == (START + 2 * PERIOD, 2, 2) and at.seconds == pytest.approx(0.002)
+    assert joint.first_at.a == 1
+    assert all(field.equal for name, field in found.items() if name != "a position")
+    assert (topic.count, topic.only_a, topic.only_b, topic.stamped) == (4, 0, 0, True)
+
+
+def test_one_sample_of_a_hundred_thousand(tmp_path: Path) -> None:
+    """Its last bit is another: found, and named, in 100,000 messages of 7 joints."""
+    count, altered = 100_000, 77_777
+    names = [f"joint{j}" for j in range(7)]
+    writer = JointStateWriter(names)
+    row = np.linspace(0.1, 0.7, 7)
+    messages = [writer.write(START + k * PERIOD, row, row, row) for k in range(count)]
+    a = record(tmp_path / "a", messages)
+    other = row.copy()
+    other[3] = np.nextafter(other[3], 1.0)
+    messages[altered] = writer.write(START + altered * PERIOD, row, other, row)
+    found = compare_bags(a, record(tmp_path / "b", messages))
+    (field,) = [field for field in found.topics[0].fields if not field.equal]
+    assert (field.name, field.count, field.beyond) == ("joint3 velocity", count, 1)
+    assert field.largest == np.spacing(row[3]) and field.largest_at is not None
+    assert (field.largest_at.a, field.largest_at.stamp) == (altered, START + altered * PERIOD)
+    assert field.rms == pytest.approx(field.largest / np.sqrt(count))
+    assert "joint3 velocity" in str(found) and "77.777000 s, message 77777" in str(found)
+
+
+@given(
+    st.lists(st.tuples(*[st.floats(width=64)] * 6), min_size=1, max_size=8),
+    st.data(),
+)
+def test_any_alteration_is_found(rows: list[tuple[float, ...]], data: st.DataObject) -> None:
+    """A bag equals itself. Any number of it altered is found, in both directions with the same difference."""
+
+    def messages(rows: Sequence[Sequence[float]]) -> list[bytes]:
+        return [state(START + k, row[:2], row[2:4], row[4:]) for k, row in enumerate(rows)]
+
+    assert all(field.equal for field in compared(messages(rows), messages(rows)))
+    k = data.draw(st.integers(0, len(rows) - 1))
+    j = data.draw(st.integers(0, 5))
+    value = data.draw(st.floats())
+    other = [list(row) for row in rows]
+    other[k][j] = value
+    name = f"{'ab'[j % 2]} {('position', 'velocity', 'effort')[j // 2]}"
+    same = value == rows[k][j] or (np.isnan(value) and np.isnan(rows[k][j]))
+    forth, back = (compared(*pair) for pair in ((messages(rows), messages(other)), (messages(other), messages(rows))))
+    assert [field.largest for field in forth] == [field.largest for field in back]
+    for field in forth:
+        assert field.matches == (same or field.name != name)
+        if not field.matches:
+            assert field.largest_at.a == k and field.beyond == 1
+
+
+def compared(a: Sequence[bytes], b: Sequence[bytes], kind: str = KIND, **tolerance: float) -> Any:
+    """The fields of messages that are paired by their order, without bags."""
+    times = Times(False)
+    for data in a:
+        times.add(Message("/x", kind, 0, data))
+    comparison = FieldComparison(kind, renaming({}), Tolerance(**tolerance))
+    comparison.add(zip(a, b, strict=True))
+    pairs = align(times, times)
+    return comparison.result("/x", pairs, Places(pairs, (times.values, times.values), False, (0, 0))).fields
+
+
+@given(st.lists(st.floats(), min_size=1, max_size=20), st.data(), st.floats(0, 10), st.floats(0, 1))
+def test_tolerance_is_that_of_numpy(a: list[float], data: st.DataObject, atol: float, rtol: float) -> None:
+    """np.isclose with equal_nan, on numbers whose tolerance does not overflow to infinity."""
+    near = [st.just(x) | st.floats() | st.floats(-10, 10).map(lambda d, x=x: x + d) for x in a]
+    b = [data.draw(strategy) for strategy in near]
+    (field,) = [f for f in compared([array(*[x]) for x in a], [array(*[x]) for x in b], ARRAY, atol=atol, rtol=rtol)
+                if f.name == "data[0]"]  # fmt: skip
+    with np.errstate(all="ignore"):
+        close = np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
+        huge = np.abs(np.array(a) - np.array(b)) == INF
+    close &= ~huge | (np.array(a) == np.array(b))
+    assert field.beyond == int((~close).sum())
+
+
+def test_what_is_not_finite() -> None:
+    a = np.array([NAN, NAN, INF, INF, INF, 0.0, 1.0])
+    b = np.array([NAN, 1.0, INF, -INF, 1.0, -0.0, 3.0])
+    np.testing.assert_array_equal(difference(a, b), [0, INF, 0, INF, INF, 0, 2])
+    np.testing.assert_array_equal(difference(b, a), difference(a, b))
+
+
+def test_not_a_number_equals_itself_whatever_its_bits(tmp_path: Path) -> None:
+    """Nor is -0 another number than 0, nor another byte order of the message a difference."""
+    other_nan = np.uint64(0xFFF8000000000123).view(np.float64)
+    a = [state(START, [NAN, 0.0]), state(START + 1, [1, 2])]
+    b = [state(START, [other_nan, -0.0]), state(START + 1, [1, 2], order=False)]
+    assert a[0] != b[0] and a[1] != b[1]
+    assert all(field.equal for field in compare(tmp_path, a, b).fields)
+
+
+def test_a_number_that_is_none_in_one(tmp_path: Path) -> None:
+    topic = compare(tmp_path, [state(START, [1, NAN])], [state(START, [1, 2])], atol=1e300)
+    field = fields(topic)["b position"]
+    assert not topic.matches and field.largest == INF and field.beyond == 1
+    assert "A nan, B 2.0" in str(compare_bags(tmp_path / "a", tmp_path / "b"))
+
+
+def test_tolerances(tmp_path: Path) -> None:
+    """|10 - 10.5| <= atol + rtol 10.5."""
+    a, b = [state(START, [10, 0])], [state(START, [10.5, 0])]
+    assert compare(tmp_path / "1", a, b, atol=0.5).matches
+    assert not compare(tmp_path / "2", a, b, atol=0.49).matches
+    assert compare(tmp_path / "3", a, b, rtol=0.048).matches
+    assert not compare(tmp_path / "4", a, b, rtol=0.047).matches
+    inside = compare(tmp_path / "5", a, b, atol=1.0)
+    assert inside.largest == 0.5 and not fields(inside)["a position"].equal
+    for wrong in (-1.0, NAN):
+        with pytest.raises(BagError, match="must not be negative"):
+            compare_bags(tmp_path / "1" / "a", tmp_path / "1" / "b", atol=wrong)
+
+
+def test_messages_that_only_one_has(tmp_path: Path) -> None:
+    """The tenth is lost in B, the last two in A; B has them in another order, and one twice."""
+    a = [state(START + k * PERIOD, [k, 0]) for k in range(18)]
+    b = [state(START + k * PERIOD, [k, 0]) for k in (1, 0, *range(2, 10), 15, *range(11, 15), 15, *range(16, 20))]
+    topic = compare(tmp_path, a, b)
+    assert (topic.count, topic.only_a, topic.only_b) == (17, 1, 3)
+    assert all(field.equal for field in topic.fields) and not topic.matches
+    assert topic.first_only_a.a == 10 and topic.first_only_a.stamp == START + 10 * PERIOD
+    # The second with stamp 15 has no partner.
+    assert (topic.first_only_b.b, topic.first_only_b.stamp) == (15, START + 15 * PERIOD)
+    text = str(compare_bags(tmp_path / "a", tmp_path / "b"))
+    assert "1 message only in A, the first at 0.010000 s, message 10" in text and "3 messages only in B" in text
+
+
+def test_equal_stamps_are_paired_in_their_order(tmp_path: Path) -> None:
+    a = [state(START, [k, 0]) for k in (1, 2, 3)]
+    topic = compare(tmp_path, a, [*a[:2], state(START, [5, 0])])
+    field = fields(topic)["a position"]
+    assert (topic.count, field.largest, field.largest_at.a) == (3, 2.0, 2)
+
+
+@given(st.lists(st.integers(0, 12), max_size=30), st.lists(st.integers(0, 12), max_size=30))
+def test_alignment(a: list[int], b: list[int]) -> None:
+    """Against the plain rule: the k-th message of a stamp belongs to the k-th of that stamp, if there is one."""
+
+    def times(stamps: list[int]) -> tuple[Times, list[Message]]:
+        result = Times(True)
+        messages = [Message("/x", KIND, 0, state(stamp)) for stamp in stamps]
+        for message in messages:
+            result.add(message)
+        return result, messages
+
+    (times_a, messages_a), (times_b, messages_b) = times(a), times(b)
+    pairs = align(times_a, times_b)
+    expected = []
+    for i, stamp in enumerate(a):
+        partners = [k for k, other in enumerate(b) if other == stamp]
+        repeat = a[:i].count(stamp)
+        if repeat < len(partners):
+            expected.append((i, partners[repeat]))
+    assert list(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == expected
+    assert sorted([*pairs.a.tolist(), *pairs.only_a.tolist()]) == list(range(len(a)))
+    assert sorted([*pairs.b.tolist(), *pairs.only_b.tolist()]) == list(range(len(b)))
+    found = list(paired(messages_a, messages_b, pairs))
+    assert found == [(messages_a[i].data, messages_b[k].data) for i, k in expected]
+
+
+def test_joints_are_found_by_name(tmp_path: Path) -> None:
+    a = [state(START, [1, 2], names=("a", "b")), state(START + 1, [3, 4], names=("b", "a"))]
+    b = [state(START, [2, 1], names=("b", "a")), state(START + 1, [3, 4.5], names=("b", "a"))]
+    found = fields(compare(tmp_path, a, b))
+    assert found["a position"].largest == 0.5 and found["b position"].equal
+
+
+def test_joints_and_fields_that_only_one_has(tmp_path: Path) -> None:
+    a = [state(START + k, [1, 2], [0, 0], names=("a", "b")) for k in range(3)]
+    b = [state(START + k, [1, 2], names=("a", "c")) for k in range(3)]
+    found = fields(compare(tmp_path, a, b))
+    assert found["a position"].equal and not found["b position"].matches
+    assert {name: (field.only_a, field.only_b) for name, field in found.items() if not field.equal} == {
+        "b position": (3, 0),
+        "a velocity": (3, 0),
+        "b velocity": (3, 0),
+        "c position": (0, 3),
+    }
+    assert "only in A in 3 messages" in str(compare_bags(tmp_path / "a", tmp_path / "b"))
+
+
+def test_renamed_joints(tmp_path: Path) -> None:
+    a, b = [state(START, [1, 2], names=("fer_1", "x"))], [state(START, [1, 2], names=("panda_1", "y"))]
+    assert compare(tmp_path, a, b, rename={"fer_": "panda_", "x": "y"}).matches
+
+
+def test_senders_that_take_turns(tmp_path: Path) -> None:
+    """An arm and a gripper on one topic, one with frame_id, and messages whose numbers do not fit the names."""
+    a = []
+    for k in range(30):
+        a += [state(START + 3 * k, [k, 1]), state(START + 3 * k + 1, [k], names=["finger"], frame="hand")]
+        a += [state(START + 3 * k + 2, [k, 1, 2])]
+    b = list(a)
+    b[46] = state(START + 46, [99], names=["finger"], frame="hand")
+    b[50] = state(START + 50, [16, 1, -2])
+    found = {name: field for name, field in fields(compare(tmp_path, a, b)).items() if not field.equal}
+    assert {name: (field.largest, field.largest_at.a) for name, field in found.items()} == {
+        "finger position": (84.0, 46),
+        "position[2]": (4.0, 50),
+    }
+
+
+def test_texts_must_be_equal(tmp_path: Path) -> None:
+    a = [state(START + k, [1, 2], frame="base") for k in range(3)]
+    b = [state(START + k, [1, 2], frame="base" if k < 2 else "world") for k in range(3)]
+    topic = compare(tmp_path, a, b, atol=1e9)
+    field = fields(topic)["header.frame_id"]
+    assert not topic.matches and (field.beyond, field.a, field.b, field.largest) == (1, "base", "world", None)
+    assert field.first_at.a == 2
+
+
+def test_messages_without_stamp_are_paired_by_their_order(tmp_path: Path) -> None:
+    a = [array(k, 0) for k in range(5)]
+    b = [array(k, 0.25 * (k == 3)) for k in range(4)]
+    topic = compare(tmp_path, a, b, kind=ARRAY)
+    assert not topic.stamped and (topic.count, topic.only_a, topic.only_b) == (4, 1, 0)
+    field = fields(topic)["data[1]"]
+    assert (field.largest, field.largest_at.a, field.largest_at.stamp) == (0.25, 3, None)
+    assert field.largest_at.seconds == pytest.approx(0.003)
+    assert "/x has no stamps: paired by order" in str(compare_bags(tmp_path / "a", tmp_path / "b"))
+
+
+def test_long_arrays_are_one_field(tmp_path: Path) -> None:
+    numbers = np.arange(100.0)
+    other = numbers.copy()
+    other[[60, 70]] += [1, -2]
+    topic = compare(tmp_path, [array(*numbers), array(1)], [array(*other), array(1, 2)], kind=ARRAY)
+    found = fields(topic)
+    assert (found["data"].largest, found["data"].largest_at.element, found["data"].beyond) == (2.0, 70, 2)
+    assert found["data[1]"].only_b == 1
+
+
+def test_trajectories_joint_by_joint(tmp_path: Path) -> None:
+    a = [trajectory(("a", "b"), [[0, 0], [1, 10], [2, 20]])]
+    b = [trajectory(("b", "a"), [[0, 0], [10, 1], [19, 2]])]
+    found = fields(compare(tmp_path, a, b, kind=TRAJECTORY))
+    assert found["a positions"].equal and found["time_from_start"].equal
+    assert (found["b positions"].largest, found["b positions"].largest_at.element) == (1.0, 2)
+    longer = compare(tmp_path / "more", a, [trajectory(("a", "b"), [[0, 0], [1, 10], [2, 20], [3, 30]])], TRAJECTORY)
+    assert not longer.matches and "length of a positions" in fields(longer)
+
+
+def test_nested_messages(tmp_path: Path) -> None:
+    """Numbers, texts and integers inside sequences of messages have paths."""
+    kind = "diagnostic_msgs/msg/DiagnosticArray"
+
+    def report(level: int, value: str) -> bytes:
+        pair = make("diagnostic_msgs/msg/KeyValue", "rate", value)
+        return serialized(
+            kind, header(START), [make("diagnostic_msgs/msg/DiagnosticStatus", level, "n", "m", "h", [pair])]
+        )
+
+    found = fields(compare(tmp_path, [report(0, "1")], [report(2, "1.0")], kind=kind))
+    assert {name for name, field in found.items() if not field.matches} == {
+        "status[0].level",
+        "status[0].values[0].value",
+    }
+
+
+def test_broken_messages_are_bytes(tmp_path: Path) -> None:
+    broken = state(START, [1, 2])[:-20]
+    assert compare(tmp_path, [broken], [broken]).matches
+    topic = compare(tmp_path / "2", [broken], [broken[:-1] + b"x"])
+    assert [field.name for field in topic.fields if not field.matches] == ["bytes"]
+    with pytest.raises(BagError, match=r"a: /x: message 0 of 6 bytes has no stamp"):
+        compare(tmp_path / "3", [broken[:6]], [broken])
+
+
+def two_topics(path: Path, topics: dict[str, str]) -> Path:
+    with BagWriter(path, topics) as writer:
+        for topic, kind in topics.items():
+            writer.write(topic, START, state(START, [1, 2]) if kind == KIND else array(1))
+    return path
+
+
+def test_topics(tmp_path: Path) -> None:
+    a = two_topics(tmp_path / "a", {"/x": KIND, "/y": KIND, "/z": ARRAY})
+    b = two_topics(tmp_path / "b", {"/y": KIND, "/z": ARRAY, "/w": KIND})
+    found = compare_bags(a, b)
+    assert [topic.topic for topic in found.topics] == ["/y", "/z"] and found.matches
+    assert f"only in {a}, not compared: /x" in found.notes and f"only in {b}, not compared: /w" in found.notes
+    assert [topic.topic for topic in compare_bags(a, b, ["/z"]).topics] == ["/z"]
+    assert [topic.topic for topic in compare_bags(a, b, ["z", "/y", "/z"]).topics] == ["/z", "/y"]
+    with pytest.raises(BagError, match=r"b: no topic /x. Cure: choose from /w, /y, /z"):
+        compare_bags(a, b, ["/x", "/y"])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "reason"),
+    [
+        ({"/x": KIND}, {"/y": KIND}, r"a, .*b: no topic in common\. Cure"),
+        ({"/x": KIND}, {"/x": ARRAY}, r"b: /x holds std_msgs.*, but sensor_msgs.* in .*a\. Cure"),
+    ],
+)
+def test_what_cannot_be_compared(a: dict[str, str], b: dict[str, str], reason: str, tmp_path: Path) -> None:
+    with pytest.raises(BagError, match=reason):
+        compare_bags(two_topics(tmp_path / "a", a), two_topics(tmp_path / "b", b))
+    with pytest.raises(BagError, match=r"missing.*Cure"):
+        compare_bags(tmp_path / "a", tmp_path / "missing")
+
+
+def test_nothing_recorded(tmp_path: Path) -> None:
+    a, b = record(tmp_path / "a", []), record(tmp_path / "b", [])
+    with pytest.raises(BagError, match="no messages on /x"):
+        compare_bags(a, b)
+
+
+def test_assertion_says_what_differs(tmp_path: Path) -> None:
+    a = record(tmp_path / "a", [state(START, [1, 2])])
+    b = record(tmp_path / "b", [state(START, [1, 2.5])])
+    assert_bags_match(a, a)
+    assert_bags_match(a, b, atol=0.5)
+    with pytest.raises(AssertionError, match=r"these differ: /x(.|\n)*b position +1 +1 +0.5 +0.5"):
+        assert_bags_match(a, b)
+    assert_bags_match(a, b, rtol=0.2, topics=["/x"])
+
+
+def test_tables_do_not_grow_without_end(tmp_path: Path) -> None:
+    names = [f"j{k}" for k in range(100)]
+    a = record(tmp_path / "a", [state(START, np.zeros(100), names=names)])
+    b = record(tmp_path / "b", [state(START, np.ones(100), names=names)])
+    text = str(compare_bags(a, b))
+    assert "and 60 more fields" in text and len(text.splitlines()) < 60

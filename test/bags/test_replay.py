@@ -1,0 +1,373 @@
+"""A recording through the controller, without ROS; test/integration/test_replay.py compares it with the live node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles import tsai_planar_2r
+from rosbags.typesys import Stores, get_typestore
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.bags import BagReader, BagWriter
+from robot_dynamics_ros.bags.replay import COMMANDS, DIAGNOSTICS, Replay, replay
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.messages.joint_state import JointStateReader, JointStateWriter
+from robot_dynamics_ros.parameters import controller
+from robot_dynamics_ros.parameters.controller_settings import read_settings
+from robot_dynamics_ros.parameters.file import read_parameter_file
+from robot_dynamics_ros.resources import find_resource, robot_urdf
+
+Array = NDArray[np.float64]
+Recorded = tuple[str, int, bytes]
+
+TYPES: Any = get_typestore(Stores.LATEST)
+JOINTS = ("joint1", "joint2")
+TSAI = tsai_planar_2r.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
+STATES, TRAJECTORIES = "/joint_states", "/computed_torque_node/joint_trajectory"
+KINDS = {
+    STATES: "sensor_msgs/msg/JointState",
+    TRAJECTORIES: "trajectory_msgs/msg/JointTrajectory",
+    "/computed_torque_node/speed_scaling_factor": "std_msgs/msg/Float64",
+    "/computed_torque_node/payload": "geometry_msgs/msg/InertiaStamped",
+    COMMANDS: "sensor_msgs/msg/JointState",
+}
+BEGIN, PERIOD, DELAY = 1_700_000_000_123_456_789, 2_000_000, 300_000  # ns
+NAN = math.nan
+
+
+@pytest.fixture(scope="module")
+def model() -> RobotModel:
+    return RobotModel.from_urdf_file(
+        robot_urdf("planar_2r"), dynamics=find_resource("config", "planar_2r_tsai.dynamics.yaml")
+    )
+
+
+def settings(**values: Any) -> ControllerSettings:
+    present = read_parameter_file(None, "/computed_torque_node", controller.ALL)
+    return read_settings(lambda name: values.get(name.replace(".", "__"), present(name)))
+
+
+def stamp(k: int) -> int:
+    return BEGIN + k * PERIOD
+
+
+def motion(k: int) -> tuple[Array, Array]:
+    t = 1e-9 * k * PERIOD
+    return np.array([0.3 * math.sin(t), 0.5 * math.cos(2 * t)]), np.array([0.3 * math.cos(t), -math.sin(2 * t)])
+
+
+def state(k: int, names: tuple[str, ...] = JOINTS, at: int | None = None, topic: str = STATES) -> Recorded:
+    q, qd = (dict(zip(JOINTS, values, strict=True)) for values in motion(k))
+    row = [np.array([values.get(name, 0.0) for name in names]) for values in (q, qd)]
+    data = JointStateWriter(names).write(stamp(k) if at is None else at, row[0], row[1], np.zeros(0))
+    return topic, stamp(k) + DELAY, data
+
+
+def states(count: int) -> list[Recorded]:
+    return [state(k) for k in range(count)]
+
+
+def trajectory(goal: tuple[float, float], seconds: float, start: int, received: int) -> Recorded:
+    types = TYPES.types
+    sec, nanosec = divmod(start, 1_000_000_000)
+    point = types["trajectory_msgs/msg/JointTrajectoryPoint"](
+        positions=np.array(goal),
+        velocities=np.zeros(2),
+        accelerations=np.zeros(2),
+        effort=np.zeros(0),
+        time_from_start=types["builtin_interfaces/msg/Duration"](
+            sec=int(seconds), nanosec=round((seconds - int(seconds)) * 1e9)
+        ),
+    )
+    header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](sec=sec, nanosec=nanosec), "")
+    kind = KINDS[TRAJECTORIES]
+    message = types[kind](header=header, joint_names=list(JOINTS), points=[point])
+    return TRAJECTORIES, received, bytes(TYPES.serialize_cdr(message, kind))
+
+
+def record(folder: Path, messages: Iterable[Recorded], kinds: dict[str, str] | None = None) -> Path:
+    found = sorted(messages, key=lambda message: message[1])
+    kinds = KINDS | (kinds or {})
+    with BagWriter(folder, {topic: kinds[topic] for topic in dict.fromkeys(m[0] for m in found)}) as writer:
+        for topic, received, data in found:
+            writer.write(topic, received, data)
+    return folder
+
+
+def commands(bag: Path, topic: str = COMMANDS) -> list[tuple[int, bytes]]:
+    with BagReader(bag) as reader:
+        return [(message.received, message.data) for message in reader.messages([topic])]
+
+
+def decoded(bag: Path) -> Iterator[Any]:
+    for _, data in commands(bag):
+        yield TYPES.deserialize_cdr(data, KINDS[COMMANDS])
+
+
+def run(tmp_path: Path, messages: list[Recorded], model: RobotModel, name: str = "bag", **values: Any) -> Replay:
+    return replay(record(tmp_path / name, messages), tmp_path / f"{name}_out" / "bag", model, settings(**values))
+
+
+# What it computes
+
+
+def test_commands_are_those_of_the_closed_form(tmp_path: Path, model: RobotModel) -> None:
+    """Holding q0 by computed torque: tau = M (Kp (q0 - q) - Kd qd) + V + G, Tsai (9.73)-(9.74); Kp 100, Kd 20."""
+    result = run(tmp_path, states(200), model)
+    assert (result.states, result.commands, result.transitions) == (200, 200, ())
+    held = motion(0)[0]
+    for k, command in enumerate(decoded(tmp_path / "bag_out" / "bag")):
+        q, qd = motion(k)
+        expected = tsai_planar_2r.torque(TSAI, q, qd, 100.0 * (held - q) - 20.0 * qd)
+        np.testing.assert_allclose(command.effort, expected, rtol=0, atol=1e-10)
+        np.testing.assert_array_equal(command.position, held)
+        assert command.header.stamp.sec * 1_000_000_000 + command.header.stamp.nanosec == stamp(k)
+        assert list(command.name) == list(JOINTS)
+    assert [received for received, _ in commands(tmp_path / "bag_out" / "bag")] == [
+        stamp(k) + DELAY for k in range(200)
+    ]
+
+
+def test_a_stamped_trajectory_follows_its_quintic(tmp_path: Path, model: RobotModel) -> None:
+    """From rest to rest, s = t/T: q0 + (goal - q0) (10 s^3 - 15 s^4 + 6 s^5), Craig (7.12)."""
+    start = stamp(100)
+    moves = trajectory((0.8, -0.4), 0.5, start, stamp(50))
+    run(tmp_path, [*states(400), moves], model)
+    held = motion(0)[0]
+    for k, command in enumerate(decoded(tmp_path / "bag_out" / "bag")):
+        s = min(max((stamp(k) - start) * 1e-9 / 0.5, 0.0), 1.0)
+        expected = held + (np.array([0.8, -0.4]) - held) * (10 * s**3 - 15 * s**4 + 6 * s**5)
+        np.testing.assert_allclose(command.position, expected, rtol=0, atol=1e-8)
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path, model: RobotModel) -> None:
+    bag = record(tmp_path / "bag", [*states(300), trajectory((0.8, -0.4), 0.5, stamp(100), stamp(50))])
+    for name in "ab":
+        replay(bag, tmp_path / name / "out", model, settings())
+    files = [sorted((tmp_path / name / "out").iterdir()) for name in "ab"]
+    assert [file.name for file in files[0]] == [file.name for file in files[1]] != []
+    for one, other in zip(*files, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize("first", [0, 1, 77])
+def test_commands_do_not_depend_on_the_first_message(tmp_path: Path, model: RobotModel, first: int) -> None:
+    """A trajectory that starts from a streamed set point makes the past forgotten; then every bit is the same.
+
+    Floats would round times since different first messages differently.
+    """
+    recording = [
+        trajectory((0.1, 0.2), 0.0, stamp(100), stamp(99) + 1),
+        trajectory((0.8, -0.4), 1.5, stamp(120), stamp(110)),
+    ]
+    run(tmp_path, [*states(400), *recording], model, "whole")
+    run(tmp_path, [*states(400)[first:], *recording], model, "late")
+    whole, late = (commands(tmp_path / name / "bag")[-290:] for name in ("whole_out", "late_out"))
+    assert whole == late
+
+
+def test_the_order_of_joints_may_change(tmp_path: Path, model: RobotModel) -> None:
+    """Names decide, so that the commands stay the same; a gripper on the same topic does not matter."""
+    mixed: list[Recorded] = []
+    for k in range(300):
+        names = JOINTS if k < 100 else JOINTS[::-1] if k < 200 else ("finger", "joint2", "other", "joint1")
+        mixed += [state(k, names), state(k, ("finger",))]
+    run(tmp_path, states(300), model, "plain")
+    run(tmp_path, mixed, model, "mixed")
+    assert commands(tmp_path / "plain_out" / "bag") == commands(tmp_path / "mixed_out" / "bag")
+
+
+def test_names_of_joints_and_topics_may_differ(tmp_path: Path, model: RobotModel) -> None:
+    move = trajectory((0.8, -0.4), 0.5, stamp(100), stamp(50))
+    run(tmp_path, [*states(300), move], model)
+    renamed = [state(k, JOINTS, topic="/arm/states") for k in range(300)]
+    renamed = [
+        (topic, at, data.replace(b"joint1", b"fer__1").replace(b"joint2", b"fer__2")) for topic, at, data in renamed
+    ]
+    bag = record(tmp_path / "other", [*renamed, move], {"/arm/states": KINDS[STATES]})
+    out = tmp_path / "other_out" / "bag"
+    replay(bag, out, model, settings(), topics={"joint_states": "arm/states"}, rename={"fer__": "joint"})
+    assert commands(out) == commands(tmp_path / "bag_out" / "bag")
+
+
+def test_speed_and_payload_of_the_recording(tmp_path: Path, model: RobotModel) -> None:
+    """Half the speed: half of the way after the time; a payload of m kg at link2's origin adds m g r(q) at rest."""
+    types = TYPES.types
+    vector = types["geometry_msgs/msg/Vector3"](x=0.0, y=0.0, z=0.0)
+    inertia = types["geometry_msgs/msg/Inertia"](2.0, vector, 1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3)
+    header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](0, 0), "link2")
+    kind = KINDS["/computed_torque_node/payload"]
+    carry = bytes(TYPES.serialize_cdr(types[kind](header, inertia), kind))
+    slow = bytes(TYPES.serialize_cdr(types["std_msgs/msg/Float64"](0.5), "std_msgs/msg/Float64"))
+    bag = [
+        *states(100),
+        ("/computed_torque_node/payload", stamp(50), carry),
+        ("/computed_torque_node/speed_scaling_factor", stamp(60), slow),
+        ("/computed_torque_node/speed_scaling_factor", stamp(70), b"\0\1\0\0"),  # no number
+    ]
+    run(tmp_path, bag, model, law="gravity_compensation")
+    for k, command in enumerate(decoded(tmp_path / "bag_out" / "bag")):
+        q, _ = motion(k)
+        loaded = model.with_payload("link2", 2.0, [0.0, 0.0, 0.0], np.diag([1e-3] * 3)) if k >= 50 else model
+        np.testing.assert_allclose(command.effort, loaded.gravity_torque(q), rtol=0, atol=1e-12)
+
+
+def test_a_rate_ticks_by_the_time_of_the_recording(tmp_path: Path, model: RobotModel) -> None:
+    result = run(tmp_path, states(501), model, update_rate=100.0)
+    assert result.commands == 100  # a second of states is there; the first period begins with the first of them
+    times = [received for received, _ in commands(tmp_path / "bag_out" / "bag")]
+    assert set(np.diff(times)) == {10_000_000}
+
+
+def test_commands_that_a_limit_cuts_are_counted(
+    tmp_path: Path, model: RobotModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Gravity alone needs more than a hundredth of the limits of 100 and 50 Nm; it is said once, and counted."""
+    result = run(tmp_path, states(200), model, law="gravity_compensation", effort_limit_scale=[0.01])
+    expected = {joint: 0 for joint in JOINTS}
+    limits = 0.01 * model.effort_limits
+    for k in range(200):
+        for joint, torque, limit in zip(JOINTS, tsai_planar_2r.gravity(TSAI, motion(k)[0]), limits, strict=True):
+            expected[joint] += abs(torque) > limit
+    assert result.saturated == {joint: count for joint, count in expected.items() if count} != {}
+    assert sum("effort limit reached" in text for text in caplog.messages) == 1
+
+
+# What goes wrong in recordings
+
+
+def faults(bag: Path) -> list[dict[str, str]]:
+    with BagReader(bag) as reader:
+        messages = [TYPES.deserialize_cdr(m.data, m.kind) for m in reader.messages([DIAGNOSTICS])]
+    return [{pair.key: pair.value for pair in message.status[0].values} for message in messages]
+
+
+def test_a_gap_is_stale_and_time_that_goes_back_a_fault(tmp_path: Path, model: RobotModel) -> None:
+    gap = [state(k) for k in (*range(100), *range(400, 600))]
+    result = run(tmp_path, gap, model, "gap", stale_hold_time=0.1)
+    assert [change.after.value for change in result.transitions] == ["hold", "zero", "hold", "fault"]
+    said = faults(tmp_path / "gap_out" / "bag")
+    assert [change["mode"] for change in said] == ["hold", "zero", "hold", "fault"]
+    assert said[0]["cause"] == "state_stale" and float(said[0]["value"]) == pytest.approx(0.1, abs=0.021)
+    # All commands after it hold the arm, none is dropped.
+    assert len(commands(tmp_path / "gap_out" / "bag")) == 300
+
+    back = [state(k, at=stamp(k if k < 100 else k - 50)) for k in range(200)]
+    result = run(tmp_path, back, model, "back")
+    assert "time jumped back by 0.098 s" in result.transitions[0].fault.message
+    assert faults(tmp_path / "back_out" / "bag")[0]["cause"] == "clock_jumped_back"
+    assert result.commands == 200
+
+
+def test_not_a_number_is_held_and_named(tmp_path: Path, model: RobotModel) -> None:
+    broken = states(300)
+    bad = JointStateWriter(JOINTS).write(stamp(100), np.array([0.1, NAN]), np.zeros(2), np.zeros(0))
+    broken[100] = (STATES, stamp(100) + DELAY, bad)
+    result = run(tmp_path, broken, model)
+    assert [change.after.value for change in result.transitions] == ["hold", "fault"]
+    assert faults(tmp_path / "bag_out" / "bag")[0]["joint"] == "joint2"
+    assert all(np.isfinite(command.effort).all() for command in decoded(tmp_path / "bag_out" / "bag"))
+    assert result.commands == 300
+
+
+def test_a_message_cut_short_is_a_fault_not_an_end(tmp_path: Path, model: RobotModel) -> None:
+    broken = states(100)
+    broken[50] = (STATES, stamp(50) + DELAY, broken[50][2][:-9])
+    result = run(tmp_path, broken, model)
+    assert result.commands == 100 and "no whole JointState" in result.transitions[0].fault.message
+
+
+def test_a_trajectory_that_cannot_be_followed_is_named(
+    tmp_path: Path, model: RobotModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    late = trajectory((0.8, -0.4), 0.01, stamp(10), stamp(100))
+    cut = (TRAJECTORIES, stamp(120), late[2][:-5])
+    result = run(tmp_path, [*states(200), late, cut], model)
+    assert result.commands == 200
+    assert [text for text in caplog.messages if "trajectory refused" in text and text.startswith("at 0.2")]
+
+
+# Where nothing can be replayed
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([], "no topic joint_states. Cure: name it, as joint_states="),
+        ([(TRAJECTORIES, stamp(0), b"")], "no topic joint_states. Cure: "),
+        ([state(0, ("other",))], "nothing was commanded: no joint_states yet. Cure: --rename"),
+        ([state(0, ("joint1",))], "joints joint2 are missing"),
+    ],
+    ids=["empty", "no states", "other joints", "a joint is missing"],
+)
+def test_nothing_to_replay(tmp_path: Path, model: RobotModel, messages: list[Recorded], words: str) -> None:
+    with pytest.raises(BagError) as caught:
+        run(tmp_path, messages, model)
+    assert words in str(caught.value) and "Cure: " in str(caught.value) and str(tmp_path / "bag") in str(caught.value)
+
+
+def test_a_topic_of_another_type(tmp_path: Path, model: RobotModel) -> None:
+    bag = record(tmp_path / "bag", [("/joint_states", BEGIN, b"\0\1\0\0\0\0\0\0")], {STATES: "std_msgs/msg/String"})
+    with pytest.raises(
+        BagError, match=r"/joint_states holds std_msgs/msg/String, not sensor_msgs/msg/JointState\. Cure"
+    ):
+        replay(bag, tmp_path / "out", model, settings())
+
+
+def test_two_topics_of_one_name(tmp_path: Path, model: RobotModel) -> None:
+    two = {"/a/joint_states": KINDS[STATES], "/b/joint_states": KINDS[STATES]}
+    bag = record(tmp_path / "bag", [state(0, topic=topic) for topic in two], two)
+    with pytest.raises(BagError, match=r"which joint_states\? Cure: name one of /a/joint_states, /b/joint_states"):
+        replay(bag, tmp_path / "out", model, settings())
+
+
+def test_bad_names_and_a_folder_that_is_there(tmp_path: Path, model: RobotModel) -> None:
+    bag = record(tmp_path / "bag", states(3))
+    with pytest.raises(BagError, match=r"no messages on /else\. Cure: name one of /joint_states"):
+        replay(bag, tmp_path / "out", model, settings(), topics={"joint_states": "/else"})
+    with pytest.raises(BagError, match=r"no input states\. Cure: use joint_states"):
+        replay(bag, tmp_path / "out", model, settings(), topics={"states": "/joint_states"})
+    before = {file: file.read_bytes() for file in bag.iterdir()}
+    with pytest.raises(BagError, match="Cure: name a folder that does not exist"):
+        replay(bag, bag, model, settings())
+    assert {file: file.read_bytes() for file in bag.iterdir()} == before
+
+
+def test_efforts_that_contradict_the_model_end_it(tmp_path: Path, model: RobotModel) -> None:
+    """Measured efforts of the wrong sign at rest: the live node does not activate either."""
+    q = np.array([0.3, 0.4])
+    wrong = JointStateWriter(JOINTS).write(stamp(0), q, np.zeros(2), -tsai_planar_2r.gravity(TSAI, q))
+    bag = record(tmp_path / "bag", [(STATES, stamp(0), wrong)])
+    with pytest.raises(RobotDynamicsError, match="sign"):
+        replay(bag, tmp_path / "out", model, settings())
+    assert replay(bag, tmp_path / "out2", model, settings(), activation_check=False).commands == 1
+
+
+def test_it_begins_with_the_first_state_that_was_answered(
+    tmp_path: Path, model: RobotModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The live controller came later than the recorder: what it held is where the arm was then."""
+    recording = states(300)
+    reader = JointStateReader(JOINTS)
+    begun = reader.read(recording[120][2])
+    assert begun is not None
+    writer = JointStateWriter(JOINTS)
+    live = [
+        (COMMANDS, stamp(k) + 2 * DELAY, writer.write(stamp(k), begun.q, np.zeros(2), np.zeros(2)))
+        for k in range(120, 290)
+    ]
+    result = run(tmp_path, [*recording, *live], model)
+    assert result.states == result.commands == 170
+    assert all((command.position == begun.q).all() for command in decoded(tmp_path / "bag_out" / "bag"))
+    assert not any("begins after" in text for text in caplog.messages)
+
+    # The recorder came later: what was held then is not known, and that is said.
+    run(tmp_path, [*recording[200:], *live[100:]], model, "late")
+    assert any("begins after its controller" in text for text in caplog.messages)

@@ -1,0 +1,240 @@
+"""Bags that are cut off or damaged: what is whole is read, as it was written, and it is said what is lost."""
+
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+from bags.recordings import (
+    FLOAT,
+    JOINT_STATE,
+    START,
+    insert,
+    joint_state,
+    open_database,
+    record,
+    snapshot,
+    some_messages,
+)
+from rosbags.rosbag2 import CompressionMode, StoragePlugin
+from rosbags.rosbag2.storage_mcap import McapReader
+
+from robot_dynamics_ros.bags import BagReader, Message, read_joint_states
+from robot_dynamics_ros.bags.storage import zstd
+from robot_dynamics_ros.errors import BagError, BagWarning
+
+KINDS = {"/joint_states": JOINT_STATE, "/force": FLOAT}
+PARTS = [0.05, 0.3, 0.5, 0.7, 0.95, 0.999]
+
+
+def salvaged(path: Path, said: str) -> list[Message]:
+    """What is left, with one warning that names the bag and a cure, and leaves the bag as it is."""
+    before = snapshot(path.parent)
+    with pytest.warns(BagWarning) as caught:
+        with BagReader(path) as reader:
+            messages = list(reader.messages())
+            assert reader.count() == len(messages)
+    assert snapshot(path.parent) == before
+    (warning,) = [str(warning.message) for warning in caught]
+    assert warning.startswith(f"{path}: ") and said in warning and ". Cure: " in warning
+    return messages
+
+
+def cut(path: Path, size: int) -> Path:
+    path.write_bytes(path.read_bytes()[:size])
+    return path
+
+
+# MCAP
+
+
+@pytest.mark.parametrize("mode", [CompressionMode.NONE, CompressionMode.STORAGE])
+def test_mcap_that_is_cut_off(mode: CompressionMode, tmp_path: Path) -> None:
+    """Exactly the messages of the chunks that end before the cut, by the whole file's index as rosbags reads it."""
+    written = some_messages(120, size=50_000)
+    (file,) = record(tmp_path / "bag", written, mode=mode).glob("*.mcap")
+    whole, index = file.read_bytes(), McapReader(file)
+    index.open()
+    ends = [chunk.chunk_start_offset + chunk.chunk_length for chunk in index.chunks]
+    counts = [sum(chunk.channel_count.values()) for chunk in index.chunks]
+    index.close()
+    assert len(ends) == 6
+    sizes = [int(part * ends[-1]) for part in PARTS]
+    for size in [*sizes, ends[0] - 1, ends[0], ends[0] + 5, ends[3] + 100]:
+        file.write_bytes(whole[:size])
+        expected = sum(count for end, count in zip(ends, counts, strict=True) if end <= size)
+        assert salvaged(file, "bag.mcap breaks off") == written[:expected], size
+    cut(file, ends[0] - 1)
+    seconds = (counts[0] - 1) * 1e-3
+    assert salvaged(file, f"a chunk of {seconds:.3g} s at its end is lost") == []
+
+
+@pytest.mark.filterwarnings("error")
+def test_mcap_without_its_end(tmp_path: Path) -> None:
+    """Without the summary at its end nothing is lost, and nothing is said."""
+    written = some_messages(120, size=50_000)
+    (file,) = record(tmp_path / "bag", written).glob("*.mcap")
+    for _ in range(3):
+        cut(file, file.stat().st_size - 9)
+        with BagReader(file) as reader:
+            assert list(reader.messages()) == written
+
+
+@pytest.mark.parametrize("size", [9, 60])
+def test_mcap_that_is_cut_off_in_its_header(size: int, tmp_path: Path) -> None:
+    (file,) = record(tmp_path / "bag", some_messages(10)).glob("*.mcap")
+    assert salvaged(cut(file, size), "breaks off") == []
+
+
+def test_how_much_is_lost_where_metadata_tells(tmp_path: Path) -> None:
+    written = some_messages(120, size=50_000)
+    folder = record(tmp_path / "bag", written)
+    cut(folder / "bag.mcap", 3_000_000)
+    left = salvaged(folder, "of 120 messages are left)")
+    with pytest.warns(BagWarning, match=rf"\({len(left)} of 120 messages are left\)"):
+        BagReader(folder).close()
+
+
+def test_zeros_behind_the_end(tmp_path: Path) -> None:
+    """What a file system leaves where the machine itself went down."""
+    written = some_messages(120, size=50_000)
+    (file,) = record(tmp_path / "bag", written).glob("*.mcap")
+    size = file.stat().st_size // 2
+    file.write_bytes(file.read_bytes()[:size])
+    expected = salvaged(file, "breaks off")
+    with file.open("ab") as end:
+        end.write(bytes(10_000))
+    assert salvaged(file, "breaks off") == expected and expected == written[: len(expected)]
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+def test_a_damaged_chunk(has_index: bool, tmp_path: Path) -> None:
+    """The others are read; zstd's own checks find it."""
+    written = some_messages(120, size=50_000)
+    (file,) = record(tmp_path / "bag", written, mode=CompressionMode.STORAGE).glob("*.mcap")
+    index = McapReader(file)
+    index.open()
+    counts = [sum(chunk.channel_count.values()) for chunk in index.chunks]
+    at = index.chunks[2].chunk_start_offset
+    index.close()
+    data = bytearray(file.read_bytes())
+    data[at + 53 : at + 400] = bytes(347)  # zstd's data begin after 53 bytes
+    file.write_bytes(data if has_index else data[:-10])
+    expected = written[: sum(counts[:2])] + written[sum(counts[:3]) :]
+    with pytest.warns(BagWarning, match="damaged and left out") as caught, BagReader(file) as reader:
+        assert list(reader.messages()) == expected
+    assert len(caught) == 1
+
+
+def test_a_compressed_file_that_is_cut_off(tmp_path: Path) -> None:
+    written = some_messages(120, size=50_000)
+    folder = record(tmp_path / "bag", written, mode=CompressionMode.FILE)
+    (file,) = folder.glob("*.zstd")
+    left = salvaged(cut(file, file.stat().st_size // 2), "bag.mcap.zstd breaks off")
+    assert left == written[: len(left)] and len(left) > 30
+
+
+# sqlite3
+
+
+@pytest.mark.parametrize("count", [150, 6000])
+def test_database_that_is_cut_off(count: int, tmp_path: Path) -> None:
+    """A prefix, which lacks no more than fits on the pages that are lost: 4096 bytes for rows of over 300.
+
+    Above 5000 rows the tree has another level, of which the first page stands behind hundreds of others.
+    """
+    written = some_messages(count)
+    (file,) = record(tmp_path / "bag", written, StoragePlugin.SQLITE3).glob("*.db3")
+    whole = file.read_bytes()
+    pages = len(whole) // 4096
+    for size in [*(int(part * len(whole)) for part in PARTS if part * pages > 16), 4096 * (pages // 2), len(whole) - 1]:
+        file.write_bytes(whole[:size])
+        left = salvaged(file, f"{(len(whole) - size) * 1e-6:.3g} of {len(whole) * 1e-6:.3g} MB are missing")
+        assert left == written[: len(left)], size
+        assert len(left) >= count - (pages - size // 4096) * (4096 // 300), size
+
+
+def test_database_with_long_messages_that_is_cut_off(tmp_path: Path) -> None:
+    """They go on on pages of their own: those that are whole are read."""
+    written = [m._replace(data=m.data[: 40 + 97 * k]) for k, m in enumerate(some_messages(150, size=20_000))]
+    (file,) = record(tmp_path / "bag", written, StoragePlugin.SQLITE3).glob("*.db3")
+    whole = file.read_bytes()
+    for part in (0.3, 0.6, 0.9):
+        file.write_bytes(whole[: int(part * len(whole))])
+        left = salvaged(file, "bag.db3 is damaged and read page by page")
+        assert left == written[: len(left)]
+        # A message leaves at most a page half empty, and one may be cut.
+        assert sum(len(m.data) for m in left) > part * len(whole) - 4096 * (len(left) + 10) - 20_000
+
+
+def test_database_that_is_cut_off_before_its_topics(tmp_path: Path) -> None:
+    (file,) = record(tmp_path / "bag", some_messages(100), StoragePlugin.SQLITE3).glob("*.db3")
+    for size in (50, 3000, 4096):
+        cut(file, size)
+        with pytest.raises(BagError, match=r"bag.db3: cannot read the bag: .*no topics can be read from it.*Cure"):
+            BagReader(file)
+
+
+def test_order_of_arrival_in_a_database_that_is_cut_off(tmp_path: Path) -> None:
+    written = [m._replace(received=m.received + (k * 7919 % 50) * 1_000_000) for k, m in enumerate(some_messages(1000))]
+    (file,) = record(tmp_path / "bag", written, StoragePlugin.SQLITE3).glob("*.db3")
+    left = salvaged(cut(file, file.stat().st_size // 2), "is damaged")
+    assert left == sorted(written[: len(left)], key=lambda message: message.received)
+
+
+def test_a_damaged_page(tmp_path: Path) -> None:
+    """Found while reading: the rest is read page by page, nothing twice, and only the messages of that page lack."""
+    written = some_messages(2000)
+    database = open_database(tmp_path / "bag.db3", KINDS, "DELETE")
+    insert(database, written)
+    database.close()
+    data = bytearray((tmp_path / "bag.db3").read_bytes())
+    (page,) = {k for k in range(len(data) // 4096) if written[1000].data in data[4096 * k : 4096 * (k + 1)]}
+    lost = [m for m in written if m.data in data[4096 * page : 4096 * (page + 1)]]
+    data[4096 * page : 4096 * (page + 1)] = bytes(4096)
+    (tmp_path / "bag.db3").write_bytes(data)
+    with pytest.raises(sqlite3.DatabaseError):
+        list(sqlite3.connect(tmp_path / "bag.db3").execute("SELECT * FROM messages"))
+    with (
+        pytest.warns(BagWarning, match="bag.db3: damaged and read page by page") as caught,
+        BagReader(tmp_path / "bag.db3") as reader,
+    ):
+        assert list(reader.messages()) == [message for message in written if message not in lost]
+        assert reader.count() == 2000 - len(lost)
+    assert len(caught) == 1 and 5 < len(lost) < 14
+
+
+@pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
+def test_a_message_that_cannot_be_unpacked(plugin: StoragePlugin, tmp_path: Path) -> None:
+    written = [message._replace(data=zstd.compress(message.data)[:-5]) for message in some_messages(3)]
+    folder = record(tmp_path / "bag", written, plugin)
+    with BagReader(folder) as reader, pytest.raises(BagError, match="bag: /.*: a message cannot be unpacked.*Cure"):
+        list(reader.messages())
+
+
+@pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
+@pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.BagWarning")
+def test_any_damage(plugin: StoragePlugin, tmp_path: Path) -> None:
+    """Bytes that change, are lost or are added anywhere: messages or a BagError, nothing else, and each at once."""
+    messages = [
+        Message("/joint_states", JOINT_STATE, START + k, joint_state(START + k, ("a", "b"), [k, k])) for k in range(100)
+    ]
+    (file,) = (f for f in record(tmp_path / "bag", messages, plugin).iterdir() if f.suffix != ".yaml")
+    whole, noise, outcomes = file.read_bytes(), random.Random(0), set()
+    for _ in range(150):
+        data = bytearray(whole)
+        for _ in range(noise.choice([1, 2, 10])):
+            at = noise.choice([noise.randrange(len(data)), noise.randrange(400), -1 - noise.randrange(600)]) % len(data)
+            count = noise.choice([0, 1, 8])
+            data[at : at + count] = noise.choice([noise.randbytes(count), b"\xff" * 8, bytes(8), b"\x7f" * count])
+        file.write_bytes(data)
+        try:
+            with BagReader(file) as reader:
+                found = list(reader.messages())
+                assert 0 <= reader.count()
+            outcomes.add(len(found) > 0)
+            read_joint_states(file, ["/joint_states"])
+        except BagError as problem:
+            assert str(problem).startswith(f"{file}: ") and ". Cure: " in str(problem)
+            outcomes.add("error")
+    assert {True, "error"} <= outcomes

@@ -1,0 +1,83 @@
+"""The command robot_dynamics identify, from a bag to a dynamics file."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pytest
+from noisy_recordings import Truth, fourier, with_friction
+
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.cli import identify
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
+
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+ROOT = Path(__file__).resolve().parents[2]
+SCARA = ROOT / "urdf" / "scara.urdf"
+
+
+def write_bag(path: Path, truth: Truth, seed: int, prefix: str = "") -> Path:
+    """Write a recording with 1 % noise on effort; ``prefix`` before the names of the joints."""
+    series = truth.recorded(seed, 0.01)
+    writer = JointStateWriter([prefix + name for name in series.joint_names])
+    with BagWriter(path, {"/joint_states": "sensor_msgs/msg/JointState"}) as bag:
+        for k, stamp in enumerate(series.stamps.tolist()):
+            bag.write(
+                "/joint_states", stamp, writer.write(stamp, series.position[k], series.velocity[k], series.effort[k])
+            )
+    return path
+
+
+def command(*words: object) -> None:
+    parser = argparse.ArgumentParser()
+    identify.add_parser(parser.add_subparsers())
+    arguments = parser.parse_args(["identify", *map(str, words)])
+    arguments.run(arguments)
+
+
+def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two bags of a SCARA with friction, which the model does not have: the file has it, within 3 %."""
+    actual = with_friction(SCARA, tmp_path)
+    bags = [write_bag(tmp_path / f"bag{k}", fourier(actual, 30.0, 100.0, k), k, "left_") for k in (1, 2)]
+    before = {path: path.read_bytes() for bag in bags for path in bag.iterdir()}
+    output = tmp_path / "new.yaml"
+    command(*bags, "--rename", "left_=", "--robot", SCARA, "--dynamics", "none", "-o", output)
+    told = capsys.readouterr().out
+    assert "identified from the first 67 % of" in told and "condition number" in told
+    assert "link1.izz + 0.16 link2.mass" in told and "held out: the last 33 % of each bag" in told
+    assert all(path.read_bytes() == content for path, content in before.items())
+    assert output.read_text().startswith("# Made by robot_dynamics identify.\n# identified from the first 67 % of")
+    found = RobotModel.from_urdf_file(SCARA, dynamics=output)
+    other = fourier(actual, 10.0, 50.0, 5)
+    torque = found.inverse_dynamics(other.q, other.qd, other.qdd) + found.friction_torque(other.q, other.qd)
+    error = np.sqrt(((torque - other.tau) ** 2).mean(axis=0) / (other.tau**2).mean(axis=0))
+    assert error.max() < 0.01
+    np.testing.assert_allclose(found.packed.friction[:, :3], actual.packed.friction[:, :3], rtol=0.03)
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    output = tmp_path / "mine.yaml"
+    output.write_text("# mine\n")
+    with pytest.raises(RobotDynamicsError, match=r"mine\.yaml: it exists\. Cure: name another file with --output"):
+        command(tmp_path / "no bag", "-o", output)
+    assert output.read_text() == "# mine\n"
+
+
+def test_a_folder_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(RobotDynamicsError, match=r"its folder does not exist\. Cure: make it"):
+        command(tmp_path / "no bag", "-o", tmp_path / "no" / "new.yaml")
+
+
+@pytest.mark.parametrize("share", [-0.1, 0.95])
+def test_holdout_is_a_share(share: float, tmp_path: Path) -> None:
+    with pytest.raises(RobotDynamicsError, match=r"--holdout .* is out of range\. Cure: give a share from 0 to 0\.9"):
+        command(tmp_path / "no bag", "-o", tmp_path / "new.yaml", "--holdout", share)
+
+
+def test_everything_may_be_learnt_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bag = write_bag(tmp_path / "bag", fourier(with_friction(SCARA, tmp_path), 15.0, 100.0, 3), 3)
+    command(bag, "--robot", "scara", "-o", tmp_path / "new.yaml", "--holdout", 0, "--friction", "none")
+    told = capsys.readouterr().out
+    assert "held out" not in told and f"identified from {bag}" in told.replace("\n  ", " ")
+    assert "coulomb" not in told

@@ -1,0 +1,52 @@
+"""The commands play and record: which node they become, with which parameters."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from robot_dynamics_ros.cli import node_command, play, record
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.nodes import player_node, recorder_node
+
+NODES = {"player_node": player_node, "recorder_node": recorder_node}
+
+
+def started(monkeypatch: pytest.MonkeyPatch, *line: str) -> tuple[str, dict[str, Any]]:
+    """The node that a command line becomes, and its parameters as the node reads them."""
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers()
+    play.add_parser(commands)
+    record.add_parser(commands)
+    calls: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr("os.execv", lambda path, arguments: calls.append((path, arguments)))
+    arguments = parser.parse_args(line)
+    arguments.run(arguments)
+    ((path, command),) = calls
+    assert path == command[0] == sys.executable and command[1] == "-m"
+    node = command[2].removeprefix("robot_dynamics_ros.nodes.")
+    assert command[3] == "--ros-args" and set(command[4::2]) == {"-p"}
+    given = dict(part.split(":=", 1) for part in command[5::2])
+    known = {parameter.name: parameter for parameter in NODES[node].ALL}
+    return node, {name: known[name].check(yaml.safe_load(value)) for name, value in given.items()}
+
+
+def test_play(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert started(monkeypatch, "play", "my bag") == ("player_node", {"input": "my bag", "rate": 1.0})
+    line = ["play", "123", "--rate", "2.5", "--topics", "/a", "/b", "--wait-for", "yes"]
+    expected = {"input": "123", "rate": 2.5, "topics": ("/a", "/b"), "listeners": ("yes",)}
+    assert started(monkeypatch, *line) == ("player_node", expected)
+
+
+def test_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = {"output": 'a "new" bag: 1', "topics": ("/a", "/b"), "report": "line"}
+    assert started(monkeypatch, "record", "-o", 'a "new" bag: 1', "/a", "/b") == ("recorder_node", expected)
+
+
+def test_without_ros(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(node_command, "find_spec", lambda name: None)
+    with pytest.raises(RobotDynamicsError, match=r"needs ROS 2.*no rclpy\. Cure: source a ROS 2 installation"):
+        started(monkeypatch, "play", str(tmp_path))

@@ -1,0 +1,99 @@
+"""Trajectories in files, as `ros2 topic echo` shows them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robot_dynamics_ros.control.trajectory_file import read_trajectory_file
+from robot_dynamics_ros.errors import TrajectoryError
+
+ECHO = """\
+header:
+  stamp:
+    sec: 0
+    nanosec: 0
+  frame_id: ''
+joint_names:
+- a
+- b
+points:
+- positions:
+  - 0.1
+  - 0.2
+  velocities: []
+  accelerations: []
+  effort: []
+  time_from_start:
+    sec: 1
+    nanosec: 500000000
+- positions: [1, -2.5e-01]
+  velocities: []
+  accelerations: []
+  effort: []
+  time_from_start: {sec: 3, nanosec: 0}
+---
+"""
+POINT = "{positions: [1.0], time_from_start: {sec: 1}}"
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "trajectory.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_what_echo_shows(tmp_path: Path) -> None:
+    points = read_trajectory_file(write(tmp_path, ECHO))
+    assert points.joint_names == ("a", "b")
+    np.testing.assert_allclose(points.times, [1.5, 3.0], rtol=1e-15)
+    np.testing.assert_array_equal(points.positions, [[0.1, 0.2], [1.0, -0.25]])
+    assert points.velocities is None and points.accelerations is None and points.effort is None
+
+
+def test_all_fields(tmp_path: Path) -> None:
+    more = "velocities: [0.0], accelerations: [2.0], effort: [3.0], time_from_start: {sec: 2, nanosec: 1}"
+    points = read_trajectory_file(write(tmp_path, f"{{joint_names: [a], points: [{{positions: [1.0], {more}}}]}}"))
+    for field, value in (("velocities", 0.0), ("accelerations", 2.0), ("effort", 3.0)):
+        np.testing.assert_array_equal(getattr(points, field), [[value]])
+    assert points.times[0] == 2.000000001
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "it holds 0 messages. Cure: leave one"),
+        (ECHO + ECHO, "it holds 2 messages. Cure: leave one"),
+        ("a: [", "not plain YAML"),
+        ("just words", "no lists joint_names and points. Cure: .*--full-length"),
+        ("{joint_names: [a], points: []}", "no points; give at least one"),
+        (f"{{joint_names: [], points: [{POINT}]}}", "joint_names is .* Cure: name each joint once"),
+        (f"{{joint_names: [a, a], points: [{POINT}]}}", "Cure: name each joint once"),
+        (f"{{joint_names: [a, b], points: [{POINT}]}}", "point 0 has 1 positions for 2 joint names"),
+        (f"{{joint_names: [a], points: [{POINT}, 7]}}", "point 1 is 7. Cure"),
+        (f"{{joint_names: [a], points: [{POINT}, {POINT}]}}", "point 1 at 1.0 s does not come after point 0"),
+        ("{joint_names: [a], points: [{time_from_start: {sec: 1}}]}", "point 0 has no positions"),
+        ("{joint_names: [a], points: [{positions: [1.0]}]}", "point 0 has the time_from_start None. Cure"),
+        ("{joint_names: [a], points: [{positions: [1.0], time_from_start: 1.5}]}", "time_from_start 1.5. Cure"),
+        (
+            "{joint_names: [a], points: [{positions: [x], time_from_start: {sec: 1}}]}",
+            "positions .'x'.. Cure: give a list",
+        ),
+        ("{joint_names: [a], points: [{positions: ['...'], time_from_start: {sec: 1}}]}", "cut short. Cure: .*full"),
+        (
+            "{joint_names: [a], points: [{positions: [.nan], time_from_start: {sec: 1}}]}",
+            "point 0 has nan in positions",
+        ),
+        ("{joint_names: [a], points: [{positions: [1], velocities: [1], time_from_start: {sec: 1}}]}", "not zero; end"),
+    ],
+)
+def test_bad_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    file = write(tmp_path, text)
+    with pytest.raises(TrajectoryError, match=message) as caught:
+        read_trajectory_file(file)
+    assert str(caught.value).startswith(f"{file}: ")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(TrajectoryError, match="nothing.yaml: cannot read it: No such file or directory. Cure"):
+        read_trajectory_file(tmp_path / "nothing.yaml")

@@ -1,0 +1,107 @@
+"""Base parameters against closed forms, published counts, and the identity that defines them."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.identification.base_parameters import BaseParameters
+from robot_dynamics_ros.identification.unknowns import Unknowns
+
+Array = NDArray[np.float64]
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+
+
+def rigid(model: RobotModel) -> BaseParameters:
+    """Of the inertial parameters alone."""
+    columns = model.regressor(*random_states(model, 0, 50))
+    return BaseParameters.of(columns.reshape(-1, columns.shape[-1]), model.parameter_names)
+
+
+def random_states(model: RobotModel, seed: int, count: int) -> tuple[Array, Array, Array]:
+    q, qd, qdd = np.random.default_rng(seed).uniform(-1.0, 1.0, (3, count, model.n))
+    return 3.0 * q, 2.0 * qd, 9.0 * qdd
+
+
+def test_planar_arm_has_the_textbook_combinations(load_robot: Callable[..., RobotModel]) -> None:
+    """Two links of a vertical plane, a1 = 0.5 m between the joints: Khalil and Dombre 2002, chapter 9.4.
+
+    Link 1 gets m2 at the place of joint 2: mcx1 + a1 m2, izz1 + a1^2 m2; mcy1, mcx2, mcy2, izz2 stay alone.
+    """
+    base = rigid(load_robot("planar_2r"))
+    assert set(base.names) == {
+        "link1.mcx + 0.5 link2.mass",
+        "link1.mcy",
+        "link1.izz + 0.25 link2.mass",
+        "link2.mcx",
+        "link2.mcy",
+        "link2.izz",
+    }
+
+
+def test_scara_has_the_textbook_combinations(load_robot: Callable[..., RobotModel]) -> None:
+    """Two vertical joints and a slide that points down (turned by pi about x), a1 = 0.4, a2 = 0.3 m.
+
+    The kinetic energy has izz1 + a1^2 (m2 + m3), the couplings mcx2 + a2 m3 + mcx3 and mcy2 - mcy3, then izz2 + izz3 +
+    a2^2 m3 + 2 a2 mcx3, and the slide m3. What m3 does to the others is a number times m3, a base parameter itself.
+    """
+    base = rigid(load_robot("scara"))
+    assert base.names == (
+        "link1.izz + 0.16 link2.mass",
+        "link2.mcx + link3.mcx",
+        "link2.mcy - link3.mcy",
+        "link2.izz + 0.6 link3.mcx + link3.izz",
+        "link3.mass",
+    )
+
+
+@pytest.mark.parametrize(("name", "count"), [("panda", 43), ("puma560", 36), ("ur5e", 36)])
+def test_counts_are_the_published_ones(name: str, count: int, load_robot: Callable[..., RobotModel]) -> None:
+    """Panda: 43 dynamic coefficients, Gaz et al. 2019. PUMA 560: 36, Mayeda, Yoshida, Osuka 1990; UR arms: 36."""
+    assert len(rigid(load_robot(name)).names) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "dynamics"),
+    [("planar_2r", None), ("scara", None), ("puma560", "puma560"), ("ur5e", "ur5e"), ("panda", "panda")],
+)
+def test_base_parameters_give_the_same_torque(
+    name: str, dynamics: str | None, load_robot: Callable[..., RobotModel]
+) -> None:
+    """W x = W_b (combination x) for any x, at states that the combination was not made of; W_b has full rank."""
+    unknowns = Unknowns.of(load_robot(name, dynamics))
+    columns = unknowns.columns(*random_states(unknowns.model, 9, 60)).reshape(-1, len(unknowns.names))
+    base = unknowns.base
+    x = np.random.default_rng(2).standard_normal(len(unknowns.names))
+    chosen = columns[:, base.independent]
+    np.testing.assert_allclose(chosen @ (base.combination @ x), columns @ x, rtol=0, atol=1e-9 * np.abs(columns).max())
+    assert np.linalg.matrix_rank(chosen / np.linalg.norm(chosen, axis=0), tol=1e-6) == len(base.names)
+    lengths = np.linalg.norm(columns, axis=0)
+    seen = lengths > 1e-9 * lengths.max()  # all but rounding
+    assert np.linalg.matrix_rank(columns[:, seen] / lengths[seen], tol=1e-6) == len(base.names)
+    np.testing.assert_array_equal(base.combination[:, base.without_effect], 0.0)
+
+
+def test_names_say_the_combination() -> None:
+    """Columns made by hand: c = 2 a, d = a - 3 b, e has no effect."""
+    a, b = np.random.default_rng(0).standard_normal((2, 30))
+    base = BaseParameters.of(np.column_stack([a, b, 2 * a, a - 3 * b, 0 * a]), ["a", "b", "c", "d", "e"])
+    assert base.names == ("a + 2 c + d", "b - 3 d")
+    np.testing.assert_allclose(base.combination, [[1, 0, 2, 1, 0], [0, 1, 0, -3, 0]], rtol=0, atol=1e-14)
+    assert base.without_effect.tolist() == [4]
+
+
+def test_what_hides_in_another_parameter_is_no_unknown(load_robot: Callable[..., RobotModel]) -> None:
+    """The first joint's rotor adds to the link's izz; along gravity a weight is a difference of Coulomb levels."""
+    names = Unknowns.of(load_robot("scara")).names
+    assert "joint1.rotor_inertia" not in names and "joint2.rotor_inertia" in names
+    assert "joint3.coulomb" in names and "joint3.coulomb_negative" not in names
+    assert "joint1.coulomb_negative" in names
+
+
+def test_a_rotor_that_the_model_has_is_not_added_again(load_robot: Callable[..., RobotModel]) -> None:
+    names = Unknowns.of(load_robot("puma560", "puma560")).names
+    assert not [name for name in names if name.endswith(".rotor_inertia")]
+    assert "joint3 rotor.inertia" in names

@@ -1,0 +1,150 @@
+"""Least squares against direct formulas, and what is said of recordings that tell too little."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from robot_dynamics_ros import BagError, RobotModel
+from robot_dynamics_ros.identification.estimate import identify
+from robot_dynamics_ros.identification.feasible import pseudo_inertia
+from robot_dynamics_ros.identification.friction_fit import at_rest, friction_columns
+from robot_dynamics_ros.identification.least_squares import Factors, estimate_base
+from robot_dynamics_ros.identification.motion import Motion, Smoothing
+from robot_dynamics_ros.identification.samples import PARTS, Samples
+from robot_dynamics_ros.identification.unknowns import Unknowns
+
+Array = NDArray[np.float64]
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+
+
+def motion_of(model: RobotModel, seed: int, count: int, noise: Array) -> Motion:
+    """States without any connection, and the torque they need with white noise of that deviation (n,)."""
+    rng = np.random.default_rng(seed)
+    q, qd, qdd = rng.uniform(-1.0, 1.0, (3, count, model.n)) * np.array([3.0, 2.0, 9.0])[:, np.newaxis, np.newaxis]
+    tau = model.inverse_dynamics(q, qd, qdd) + noise * rng.standard_normal(q.shape)
+    return Motion(model.joint_names, np.arange(count) * 0.01, q, qd, qdd, tau)
+
+
+def test_friction_columns_are_craigs() -> None:
+    """F(v) = b v + c sign(v), Craig (6.112), with a level for each direction; at rest neither."""
+    rates = np.array([[2.0, -0.5, 0.0]])
+    b, plus, minus = 0.3, 1.0, 4.0
+    torque = friction_columns(rates) @ np.array([b, plus, minus])
+    np.testing.assert_allclose(torque, [[0.3 * 2.0 + 1.0, -0.3 * 0.5 - 4.0, 0.0]])
+
+
+def test_samples_near_rest_or_reversal_are_left_out() -> None:
+    """Slower than 2 % of the fastest, or the sign changes; and three samples to each side."""
+    rates = np.r_[np.full(10, 1.0), np.full(10, 0.015), np.full(10, 0.5), np.full(10, -0.5)][:, np.newaxis]
+    expected = np.zeros(40, dtype=bool)
+    expected[7:23] = True
+    expected[27:34] = True
+    np.testing.assert_array_equal(at_rest(rates, 3)[:, 0], expected)
+
+
+def test_samples_are_half_a_period_of_the_cutoff_apart(load_robot: Callable[..., RobotModel]) -> None:
+    model = load_robot("planar_2r")
+    motion = replace(motion_of(model, 0, 1000, np.zeros(2)), smoothing=Smoothing(5.0))
+    samples = Samples.of(Unknowns.of(model, "none"), [motion, motion])
+    np.testing.assert_array_equal(samples.q, np.concatenate([motion.q[::10]] * 2))
+    assert len(samples) == 200 and np.bincount(samples.part).tolist() == [40] * PARTS
+
+
+def test_estimate_is_weighted_least_squares(load_robot: Callable[..., RobotModel]) -> None:
+    """x = (X^T V^-1 X)^-1 X^T V^-1 z in one go, V from the residuals; for white noise its covariance is the inverse."""
+    model = load_robot("scara")
+    noise = np.array([1.0, 0.1, 3.0])
+    motion = motion_of(model, 1, 3000, noise)
+    unknowns = Unknowns.of(model, "none")
+    samples = Samples.of(unknowns, [motion])
+    found = estimate_base(unknowns, samples, Factors.of(unknowns, samples))
+    base = unknowns.base
+    rows = unknowns.columns(motion.q, motion.qd, motion.qdd)[:, :, base.independent] / found.noise[:, np.newaxis]
+    matrix, target = rows.reshape(-1, len(base.names)), (motion.tau / found.noise).ravel()
+    np.testing.assert_allclose(found.values, np.linalg.lstsq(matrix, target, rcond=None)[0], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.noise, noise, rtol=0.05)
+    textbook = np.sqrt(np.diag(np.linalg.inv(matrix.T @ matrix)))
+    np.testing.assert_allclose(found.deviations, textbook, rtol=0.1)
+    unit = matrix / np.linalg.norm(matrix, axis=0)
+    assert found.condition == pytest.approx(np.linalg.cond(unit), rel=1e-6)
+
+
+def test_deviations_allow_for_correlation(load_robot: Callable[..., RobotModel]) -> None:
+    """Each state twenty times over, with the same noise, tells no more than once: deviations stay, within a fifth.
+
+    Formulas for white noise would make them sqrt(20) = 4.5 times smaller.
+    """
+    model = load_robot("planar_2r")
+    once = motion_of(model, 2, 800, np.array([0.5, 0.2]))
+    places = np.repeat(np.arange(800), 20)
+    again = replace(once.part(places), time=np.arange(len(places)) * 0.01)
+    unknowns = Unknowns.of(model, "none")
+    one, many = (
+        estimate_base(unknowns, samples, Factors.of(unknowns, samples))
+        for samples in (Samples.of(unknowns, [m]) for m in (once, again))
+    )
+    np.testing.assert_allclose(many.values, one.values, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(many.deviations, one.deviations, rtol=0.2)
+
+
+def test_every_body_is_one_that_can_be(load_robot: Callable[..., RobotModel]) -> None:
+    """Even where noise drowns the torque, every pseudo-inertia is positive definite and all friction positive."""
+    model = load_robot("panda")
+    result = identify(model, [motion_of(model, 3, 200, np.full(7, 50.0))])
+    bodies = result.values[:70].reshape(7, 10)
+    assert np.linalg.eigvalsh(pseudo_inertia(bodies)).min() > 0.0
+    assert (result.values[70:] > 0.0).all()
+    assert result.loss >= 0.0
+
+
+def test_without_noise_the_truth_comes_out(load_robot: Callable[..., RobotModel]) -> None:
+    """From a prior of other masses; base parameters to 1e-6 of the largest."""
+    truth = load_robot("panda").scaled(mass=1.2)
+    result = identify(load_robot("panda"), [motion_of(truth, 4, 400, np.zeros(7))], "none")
+    unknowns, base = result.unknowns, result.estimate.base
+    true = base.combination @ Unknowns.of(truth, "none").own
+    np.testing.assert_allclose(result.estimate.values, true, rtol=0, atol=1e-6 * np.abs(true).max())
+    np.testing.assert_allclose(result.base_values, true, rtol=0, atol=1e-4 * np.abs(true).max())
+    assert unknowns.base.names == base.names
+
+
+def test_a_payload_is_known(load_robot: Callable[..., RobotModel]) -> None:
+    """What is identified is the robot without its payload, though the recording has it."""
+    bare = load_robot("planar_2r")
+    loaded = bare.with_payload("link2", 5.0, [0.3, 0.0, 0.0], [0.1, 0.0, 0.0, 0.1, 0.0, 0.1])
+    result = identify(loaded, [motion_of(loaded, 5, 300, np.zeros(2))], "none")
+    base = result.estimate.base
+    true = base.combination @ Unknowns.of(bare, "none").own
+    np.testing.assert_allclose(result.estimate.values, true, rtol=0, atol=1e-7)
+
+
+def test_what_the_motion_does_not_show_is_said(load_robot: Callable[..., RobotModel]) -> None:
+    """Joint 2 stands still: its own inertia, and what centrifugal terms tell apart, stay as the model has them."""
+    model = load_robot("planar_2r")
+    motion = motion_of(model, 6, 300, np.zeros(2))
+    q, qd, qdd = motion.q.copy(), motion.qd.copy(), motion.qdd.copy()
+    q[:, 1], qd[:, 1], qdd[:, 1] = 0.4, 0.0, 0.0
+    tau = model.inverse_dynamics(q, qd, qdd)
+    result = identify(model, [replace(motion, q=q, qd=qd, qdd=qdd, tau=tau)], "none")
+    assert "joint2.rotor_inertia" in result.estimate.unseen
+    np.testing.assert_allclose(
+        result.estimate.values, result.estimate.base.combination @ result.unknowns.own, rtol=0, atol=1e-9
+    )
+
+
+def test_a_joint_that_never_moves_has_no_friction_to_find(load_robot: Callable[..., RobotModel]) -> None:
+    model = load_robot("planar_2r")
+    motion = motion_of(model, 7, 300, np.zeros(2))
+    qd = motion.qd.copy()
+    qd[:, 1] = 0.0
+    with pytest.raises(BagError, match=r"joint2 never moves one way .* Cure: record a motion of all joints"):
+        identify(model, [replace(motion, qd=np.abs(qd))])
+
+
+def test_too_few_samples_are_refused(load_robot: Callable[..., RobotModel]) -> None:
+    model = load_robot("planar_2r")
+    with pytest.raises(BagError, match=r"12 torques are too few for 7 base parameters\. Cure: record longer"):
+        identify(model, [motion_of(model, 8, 6, np.zeros(2))], "none")

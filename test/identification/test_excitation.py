@@ -1,0 +1,128 @@
+"""Exciting trajectories: their promises, checked between the samples that the search looks at."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.identification.excitation import Excitation, find_excitation
+from robot_dynamics_ros.identification.motion_limits import MotionLimits
+
+Load = Callable[..., RobotModel]
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+
+
+@pytest.fixture(scope="module")
+def planar_2r() -> RobotModel:
+    from robot_dynamics_ros.resources import robot_urdf
+
+    return RobotModel.from_urdf_file(robot_urdf("planar_2r"))
+
+
+def assert_within(model: RobotModel, limits: MotionLimits, excitation: Excitation) -> None:
+    q, qd, qdd = excitation.samples(7919)  # a prime: next to none of the samples that the search looks at
+    assert (q >= limits.lower - 1e-12).all() and (q <= limits.upper + 1e-12).all()
+    assert (np.abs(qd) <= limits.velocity).all() and (np.abs(qdd) <= limits.acceleration).all()
+    assert limits.keeps_effort(model, q, qd, qdd)
+    # It starts at rest.
+    np.testing.assert_allclose(qd[0], 0.0, atol=1e-12)
+    np.testing.assert_allclose(qdd[0], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("acceleration", [np.inf, 3.0])
+def test_limits_are_kept_and_the_condition_improves(planar_2r: RobotModel, acceleration: float) -> None:
+    limits = MotionLimits.of(planar_2r, margin=0.0, acceleration=acceleration)
+    excitation, first = find_excitation(planar_2r, limits, 8.0, restarts=1)
+    assert_within(planar_2r, limits, excitation)
+    assert 1.0 <= excitation.condition < 0.7 * first
+
+
+def test_condition_is_that_of_the_base_regressor(load_robot: Load) -> None:
+    """A turning joint under gravity has three: izz with qdd, mcx and mcy with g cos q and g sin q, of Spong (9.116).
+
+    The joint turns about -y or y of the root frame, so that its plane holds gravity.
+    """
+    model = load_robot("planar_2r", joints=["joint2"], locked={"joint1": 0.0})
+    excitation, _ = find_excitation(model, MotionLimits.of(model), 5.0, restarts=1)
+    q, _, qdd = (values[:, 0] for values in excitation.samples(50))
+    columns = np.column_stack([qdd, np.cos(q), np.sin(q)])
+    assert excitation.condition == pytest.approx(np.linalg.cond(columns / np.linalg.norm(columns, axis=0)), rel=1e-6)
+
+
+def test_efforts_are_kept(planar_2r: RobotModel) -> None:
+    """Joints that barely carry the arm: full swings would need more."""
+    full = MotionLimits.of(planar_2r, margin=0.0)
+    rest = np.abs(planar_2r.gravity_torque([0.0, 0.0]))
+    limits = MotionLimits(full.lower, full.upper, full.velocity, full.acceleration, 1.15 * rest)
+    excitation, _ = find_excitation(planar_2r, limits, 4.0, harmonics=3, restarts=2)
+    assert_within(planar_2r, limits, excitation)
+
+
+def test_efforts_that_cannot_be_kept(planar_2r: RobotModel) -> None:
+    full = MotionLimits.of(planar_2r)
+    limits = MotionLimits(full.lower, full.upper, full.velocity, full.acceleration, np.array([1e-3, 1e-3]))
+    with pytest.raises(RobotDynamicsError, match="no motion was found that keeps the effort limits. Cure"):
+        find_excitation(planar_2r, limits, 4.0, restarts=1)
+
+
+def test_the_same_seed_gives_the_same_motion(planar_2r: RobotModel) -> None:
+    limits = MotionLimits.of(planar_2r)
+    a, b, c = (find_excitation(planar_2r, limits, 8.0, 2, 1, seed)[0] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(a.sine, b.sine)
+    assert not np.array_equal(a.sine, c.sine)
+
+
+def test_limits_are_the_models_with_a_margin(load_robot: Load) -> None:
+    model = load_robot("panda", "panda")
+    limits = MotionLimits.of(model, margin=0.2)
+    span = model.position_upper - model.position_lower
+    np.testing.assert_allclose(limits.lower, model.position_lower + 0.1 * span)
+    np.testing.assert_allclose(limits.upper, model.position_upper - 0.1 * span)
+    np.testing.assert_allclose(limits.velocity, 0.8 * model.velocity_limits)
+    np.testing.assert_allclose(limits.effort, 0.8 * model.effort_limits)
+
+
+def test_a_quintic_reaches_the_start_in_time(planar_2r: RobotModel) -> None:
+    """From the farther end of the range: largest velocity 15/8 d / T, largest acceleration 10 / sqrt(3) d / T^2."""
+    for acceleration in (np.inf, 0.5):
+        limits = MotionLimits.of(planar_2r, acceleration=acceleration)
+        q = np.array([0.3, -0.4])
+        time = limits.time_to(q)
+        far = np.maximum(q - limits.lower, limits.upper - q)
+        used = max((15 / 8 * far / time / limits.velocity).max(), (10 / 3**0.5 * far / time**2 / acceleration).max())
+        assert used == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(margin=1.0), "a margin of 1.0. Cure"),
+        (dict(acceleration=0.0), "an acceleration limit of 0.0. Cure"),
+        (dict(acceleration=[1.0, 2.0, 3.0]), "acceleration: .* Cure: give one number, or 2"),
+    ],
+)
+def test_bad_limits(planar_2r: RobotModel, change: dict[str, object], message: str) -> None:
+    with pytest.raises(RobotDynamicsError, match=message):
+        MotionLimits.of(planar_2r, **change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("period", "harmonics", "restarts", "message"),
+    [(0.0, 5, 1, "the duration is 0.0 s. Cure"), (5.0, 1, 1, "at least 2 harmonics"), (5.0, 5, 0, "and 1 restart")],
+)
+def test_bad_searches(planar_2r: RobotModel, period: float, harmonics: int, restarts: int, message: str) -> None:
+    with pytest.raises(RobotDynamicsError, match=message):
+        find_excitation(planar_2r, MotionLimits.of(planar_2r), period, harmonics, restarts)
+
+
+@pytest.mark.slow
+def test_panda(load_robot: Load) -> None:
+    """All 43 base parameters of the Panda (Gaz et al. 2019) from one motion of 20 s."""
+    model = load_robot("panda", "panda")
+    limits = MotionLimits.of(model)
+    excitation, first = find_excitation(model, limits, 20.0, restarts=1)
+    assert_within(model, limits, excitation)
+    assert excitation.condition < 0.6 * first
+    columns = model.regressor(*excitation.samples(500)).reshape(500 * 7, -1)
+    assert np.linalg.matrix_rank(columns) == 43

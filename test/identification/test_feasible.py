@@ -1,0 +1,130 @@
+"""Physically consistent fits against definitions, closed forms and a general optimiser."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from robot_dynamics_ros.identification.feasible import body_parameters, feasible_fit, physical_prior, pseudo_inertia
+
+Array = NDArray[np.float64]
+
+
+def cloud(rng: np.random.Generator, count: int = 8, size: float = 0.2) -> tuple[Array, Array]:
+    """Point masses and their places."""
+    return rng.uniform(0.1, 1.0, count), rng.uniform(-size, size, (count, 3)) + rng.uniform(-0.3, 0.3, 3)
+
+
+def parameters_of(masses: Array, places: Array) -> Array:
+    """Mass, first moment, inertia at the origin, by their definitions: I = sum m (|r|^2 1 - r r^T)."""
+    inertia = sum(m * (r @ r * np.eye(3) - np.outer(r, r)) for m, r in zip(masses, places, strict=True))
+    return np.array([masses.sum(), *(masses @ places), *np.asarray(inertia)[np.triu_indices(3)]])
+
+
+def test_pseudo_inertia_is_the_second_moment_of_mass() -> None:
+    """P = sum m [r; 1] [r; 1]^T, Wensing, Kim, Slotine 2018, and back."""
+    masses, places = cloud(np.random.default_rng(0))
+    ones = np.column_stack([places, np.ones(len(places))])
+    parameters = parameters_of(masses, places)
+    np.testing.assert_allclose(pseudo_inertia(parameters), (ones.T * masses) @ ones, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(body_parameters(pseudo_inertia(parameters)), parameters, rtol=0, atol=1e-14)
+
+
+def test_without_data_the_prior_comes_back() -> None:
+    prior = np.concatenate([parameters_of(*cloud(np.random.default_rng(1))), [0.3, 2.0]])
+    found = feasible_fit(np.zeros((12, 13)), prior, 1, 1.0, np.array([0.1, 1.0]))
+    np.testing.assert_allclose(found, prior, rtol=1e-9)
+
+
+@pytest.mark.parametrize("target", [3.0, 0.5, -2.0])
+def test_one_number_is_where_its_slope_is_zero(target: float) -> None:
+    """Of 1/2 (x - z)^2 + w (x/x0 - log x/x0 - 1): x^2 + (w/x0 - z) x - w = 0, its positive root."""
+    weight, prior = 0.2, 0.7
+    body = parameters_of(*cloud(np.random.default_rng(2)))
+    triangle = np.zeros((1, 12))
+    triangle[0, 10:] = 1.0, target
+    found = feasible_fit(triangle, np.append(body, prior), 1, 1.0, np.array([weight]))
+    b = weight / prior - target
+    assert found[10] == pytest.approx(0.5 * (-b + np.sqrt(b * b + 4.0 * weight)), rel=1e-8)
+    np.testing.assert_allclose(found[:10], body, rtol=1e-9)
+
+
+def test_minimum_is_that_of_a_general_optimiser() -> None:
+    """BFGS on P = L L^T, whose only minimum it is: the cost of nothing that it finds is lower, and P is the same."""
+    rng = np.random.default_rng(3)
+    prior = parameters_of(*cloud(rng))
+    triangle = np.column_stack([rng.standard_normal((6, 10)), rng.standard_normal(6)])  # less than ten numbers tell
+    weight = 0.3
+    inverse, below = np.linalg.inv(pseudo_inertia(prior)), np.tril_indices(4)
+
+    def cost(x: Array) -> float:
+        pseudo = pseudo_inertia(x)
+        divergence = np.trace(inverse @ pseudo) - np.linalg.slogdet(inverse @ pseudo)[1] - 4.0
+        return float(0.5 * np.sum((triangle[:, :10] @ x - triangle[:, 10]) ** 2) + weight * divergence)
+
+    def of_factor(entries: Array) -> float:
+        factor = np.zeros((4, 4))
+        factor[below] = entries
+        return cost(body_parameters(factor @ factor.T))
+
+    start = np.linalg.cholesky(pseudo_inertia(prior))[below]
+    best = minimize(of_factor, start, method="BFGS", options={"gtol": 1e-7, "maxiter": 5000})
+    found = feasible_fit(triangle, prior, 1, weight, np.empty(0))
+    assert cost(found) <= best.fun + 1e-9
+    factor = np.zeros((4, 4))
+    factor[below] = best.x
+    np.testing.assert_allclose(found, body_parameters(factor @ factor.T), rtol=0, atol=1e-4)
+
+
+def test_sharp_data_of_a_real_body_win() -> None:
+    rng = np.random.default_rng(4)
+    prior, true = (parameters_of(*cloud(rng)) for _ in range(2))
+    matrix = 1e4 * rng.standard_normal((20, 10))
+    found = feasible_fit(np.column_stack([matrix, matrix @ true]), prior, 1, 1.0, np.empty(0))
+    np.testing.assert_allclose(found, true, rtol=0, atol=1e-5)
+
+
+def test_data_that_no_body_can_have_give_a_body() -> None:
+    """A negative mass, and moments of inertia that break the triangle inequality, each known to 1 %."""
+    prior = parameters_of(*cloud(np.random.default_rng(5)))
+    wish = prior.copy()
+    wish[0], wish[4] = -1.0, 10.0 * (prior[7] + prior[9])
+    triangle = 100.0 * np.column_stack([np.eye(10), wish])
+    found = feasible_fit(triangle, prior, 1, 1.0, np.empty(0))
+    pseudo = pseudo_inertia(found)
+    assert np.linalg.eigvalsh(pseudo).min() > 0.0
+    moments = np.linalg.eigvalsh(np.trace(pseudo[:3, :3]) * np.eye(3) - pseudo[:3, :3])
+    assert moments[2] < moments[0] + moments[1]
+
+
+def test_the_frame_does_not_matter() -> None:
+    """The same body, data and prior in another frame and in millimetres: P' = T P T^T, Lee, Wensing, Park 2020."""
+    rng = np.random.default_rng(6)
+    prior, true = (parameters_of(*cloud(rng)) for _ in range(2))
+    change = np.eye(4)
+    change[:3, :3] = 1e3 * np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    change[:3, 3] = rng.uniform(-500.0, 500.0, 3)
+    moved = np.column_stack([body_parameters(change @ pseudo_inertia(unit) @ change.T) for unit in np.eye(10)])
+    matrix = rng.standard_normal((7, 10))
+    target = matrix @ true
+    here = feasible_fit(np.column_stack([matrix, target]), prior, 1, 0.5, np.empty(0))
+    there = feasible_fit(np.column_stack([matrix @ np.linalg.inv(moved), target]), moved @ prior, 1, 0.5, np.empty(0))
+    np.testing.assert_allclose(there, moved @ here, rtol=1e-6, atol=1e-7 * np.abs(moved @ here).max())
+
+
+def test_prior_of_a_rod_and_of_nothing_is_physical() -> None:
+    """A thin rod along x gets thickness, 1 cm radius of gyration; mass, centre and the rest stay. Nothing: a ball."""
+    length, mass = 0.5, 2.0
+    rod = np.array([mass, mass * length / 2, 0, 0, 0, 0, 0, mass * length**2 / 3, 0, mass * length**2 / 3])
+    found = physical_prior(np.array([rod, np.zeros(10)]))
+    assert np.linalg.eigvalsh(pseudo_inertia(found)).min() > 0.0
+    np.testing.assert_allclose(found[0, :4], rod[:4])
+    thick = mass * 0.01**2
+    np.testing.assert_allclose(found[0, [4, 7, 9]], rod[[4, 7, 9]] + [2 * thick, thick, thick], rtol=1e-9)
+    assert found[1, 0] == pytest.approx(0.05 * mass)
+    np.testing.assert_allclose(found[1, [4, 7, 9]], 2 * found[1, 0] * 0.05**2)
+
+
+def test_prior_that_is_physical_stays() -> None:
+    body = parameters_of(*cloud(np.random.default_rng(7)))[np.newaxis]
+    np.testing.assert_allclose(physical_prior(body), body, rtol=0, atol=1e-14)

@@ -1,0 +1,78 @@
+"""Recordings of a known robot: Fourier series for each joint, the effort that they need, and noise on everything."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.bags import JointSeries
+
+Array = NDArray[np.float64]
+START = 1_700_000_000_000_000_000
+POSITION_NOISE, VELOCITY_NOISE = 1e-5, 1e-3  # like an encoder's, rad and rad/s
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A robot along a motion, without noise: times (m,), the rest (m, n)."""
+
+    model: RobotModel
+    time: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    tau: Array
+
+    def recorded(self, seed: int, noise: float) -> JointSeries:
+        """Record it; ``noise`` is white, as a share of each joint's RMS effort."""
+        rng = np.random.default_rng(seed)
+        stamps = START + np.round(self.time * 1e9).astype(np.int64)
+        effort = noise * np.sqrt((self.tau**2).mean(axis=0))
+        return JointSeries(
+            self.model.joint_names,
+            stamps,
+            stamps,
+            self.q + POSITION_NOISE * rng.standard_normal(self.q.shape),
+            self.qd + VELOCITY_NOISE * rng.standard_normal(self.q.shape),
+            self.tau + effort * rng.standard_normal(self.q.shape),
+        )
+
+
+def fourier(model: RobotModel, seconds: float, rate: float, seed: int, period: float = 10.0) -> Truth:
+    """Move by five harmonics of ``period`` (s) that use nine tenths of each joint's range, or its speed up to 2.5."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(0.0, seconds, 1.0 / rate)
+    w = 2.0 * np.pi / period * np.arange(1, 6)
+    a, b = rng.standard_normal((2, 5, model.n)) / w[:, np.newaxis]
+    sine, cosine = np.sin(np.outer(time, w)), np.cos(np.outer(time, w))
+    q, qd, qdd = sine @ a - cosine @ b, (cosine * w) @ a + (sine * w) @ b, (cosine * w**2) @ b - (sine * w**2) @ a
+    limited = np.isfinite(model.position_lower)
+    lower = np.where(limited, model.position_lower, -np.pi)
+    upper = np.where(limited, model.position_upper, np.pi)
+    room = 0.9 * (upper - lower) / (q.max(axis=0) - q.min(axis=0))
+    scale = np.minimum(room, np.minimum(model.velocity_limits, 2.5) / np.abs(qd).max(axis=0))
+    q = 0.5 * (lower + upper) + scale * (q - 0.5 * (q.max(axis=0) + q.min(axis=0)))
+    qd, qdd = scale * qd, scale * qdd
+    tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
+    return Truth(model, time, q, qd, qdd, tau)
+
+
+def with_friction(urdf: Path, folder: Path, **more: Any) -> RobotModel:
+    """Load a robot whose joints all have viscous and Coulomb friction, a level for each direction.
+
+    But for a slide along gravity, where one level is all that a recording can tell. ``more``: the dynamics file's rest.
+    """
+    bare = RobotModel.from_urdf_file(urdf)
+    joints = {
+        name: {"viscous": 0.5 + 0.1 * k, "coulomb": 0.6 + 0.2 * k, "coulomb_negative": 0.8 + 0.1 * k}
+        for k, name in enumerate(bare.joint_names)
+    }
+    if urdf.stem == "scara":
+        joints["joint3"] = {"viscous": 8.0, "coulomb": 3.0}
+    file = folder / f"{urdf.stem}.dynamics.yaml"
+    file.write_text(yaml.safe_dump({"joints": joints, **more}), encoding="utf-8")
+    return RobotModel.from_urdf_file(urdf, dynamics=file)

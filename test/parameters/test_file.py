@@ -1,0 +1,101 @@
+"""Parameter files without ROS, beside what rclpy makes of the same files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rclpy
+import yaml
+from rclpy.node import Node
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.nodes.parameters import declare, present_values
+from robot_dynamics_ros.parameters import controller
+from robot_dynamics_ros.parameters.controller_settings import read_settings
+from robot_dynamics_ros.parameters.file import read_parameter_file
+from robot_dynamics_ros.resources import find_resource, robot_names
+
+NODE = "/arm/computed_torque_node"
+FILES = {
+    "any": {"/**": {"ros__parameters": {"law": "pd", "gains": {"kp": [1.0, 2.0], "kd": [3.0]}, "joints": ["a", "b"]}}},
+    "own": {NODE: {"ros__parameters": {"law": "pd", "state_timeout": 0.5}}},
+    "nested": {"arm": {"computed_torque_node": {"ros__parameters": {"update_rate": 100, "on_fault": "zero"}}}},
+    "own wins": {
+        NODE: {"ros__parameters": {"law": "pd_plus"}},
+        "/**": {"ros__parameters": {"law": "pd", "gains": {"damping_ratio": [0.7]}}},
+        "/other": {"ros__parameters": {"law": "feedforward"}},
+    },
+    "other names": {"/**": {"ros__parameters": {"publish_rate": 100.0, "gains": {"natural_frequency": [5.0, 6.0]}}}},
+}
+
+
+def _as_rclpy_reads(file: Path) -> Any:
+    context = rclpy.Context()
+    context.init()
+    try:
+        node = Node(
+            "computed_torque_node",
+            namespace="/arm",
+            context=context,
+            cli_args=["--ros-args", "--params-file", str(file)],
+        )
+        declare(node, *controller.ALL)
+        values = {parameter.name: parameter.read(present_values(node)) for parameter in controller.ALL}
+        node.destroy_node()
+    finally:
+        context.try_shutdown()
+    return values
+
+
+@pytest.mark.parametrize("content", FILES.values(), ids=FILES)
+def test_it_reads_what_a_node_reads(content: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "parameters.yaml"
+    file.write_text(yaml.safe_dump(content), encoding="utf-8")
+    values = read_parameter_file(file, NODE, controller.ALL)
+    expected = _as_rclpy_reads(file)
+    assert {parameter.name: parameter.read(values) for parameter in controller.ALL} == expected
+    assert expected != {parameter.name: parameter.check(parameter.default) for parameter in controller.ALL}
+
+
+@pytest.mark.parametrize("robot", robot_names())
+def test_the_robots_own_files(robot: str) -> None:
+    file = find_resource("config", f"{robot}.yaml")
+    values = read_parameter_file(file, NODE, controller.ALL)
+    assert {parameter.name: parameter.read(values) for parameter in controller.ALL} == _as_rclpy_reads(file)
+
+
+def test_numbers_as_ros_writes_them(tmp_path: Path) -> None:
+    """1e-3 is a number for ROS, and a text for YAML 1.1."""
+    file = tmp_path / "parameters.yaml"
+    file.write_text(
+        "/**:\n  ros__parameters:\n    ramp_time: 1e-3\n    state_timeout: .inf\n    gains:\n      kp: [1e2]\n"
+    )
+    values = read_parameter_file(file, NODE, controller.ALL)
+    assert controller.RAMP_TIME.read(values) == 1e-3
+    assert controller.KP.read(values) == (100.0,)
+    assert {parameter.name: parameter.read(values) for parameter in controller.ALL} == _as_rclpy_reads(file)
+
+
+def test_without_a_file_every_parameter_has_its_default() -> None:
+    assert read_settings(read_parameter_file(None, NODE, controller.ALL)).law == "computed_torque"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "cannot read it: No such file or directory. Cure: check the path"),
+        ("a: [", "not plain YAML"),
+        ("law: pd", 'it has no "ros__parameters". Cure: '),
+        ("[1, 2]", 'it has no "ros__parameters". Cure: '),
+        ("plant: {ros__parameters: {law: pd}}", "nothing in it is for /arm/computed_torque_node, only for /plant"),
+    ],
+)
+def test_what_is_no_parameter_file(text: str | None, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "parameters.yaml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(RobotDynamicsError) as caught:
+        read_parameter_file(file, NODE, controller.ALL)
+    assert str(caught.value).startswith(f"{file}: ") and words in str(caught.value) and "Cure: " in str(caught.value)

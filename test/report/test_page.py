@@ -1,0 +1,142 @@
+"""The page as text: self-contained, escaped, and complete about what is missing."""
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from report.recordings import ARM, JOINT_STATE, START, STATES, diagnostics, fault, record
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.report import read_recording, write_report
+
+pytest.importorskip("plotly")
+EVIL = '</script><script>alert("x")</script><u>&amp;'
+
+
+class _Page(HTMLParser):
+    """What a page asks for, its texts without scripts, and its figures."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.outside: list[str] = []
+        self.texts: list[str] = []
+        self.tags: list[str] = []
+        self.scripts = 0
+        self.html = path.read_text(encoding="utf-8")
+        found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', self.html, re.DOTALL)
+        assert found
+        self.figures: dict[str, Any] = json.loads(found[1])
+        self.feed(self.html)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attributes:
+            if name in ("src", "href", "srcset", "data") and not (value or "").startswith(("#", "data:,")):
+                self.outside.append(value or "")
+
+    def handle_data(self, data: str) -> None:
+        if self.tags[-1:] not in (["script"], ["style"]):
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.texts)
+
+
+def report(bag: Path, **options: Any) -> _Page:
+    output = bag.parent / "report.html"
+    write_report(read_recording(bag, STATES, **options), output)
+    return _Page(output)
+
+
+def traces(page: _Page, name: str) -> list[np.ndarray]:
+    """The y of all traces of this name."""
+    found = [trace for figure in page.figures.values() for trace in figure["data"] if trace["name"] == name]
+    return [np.frombuffer(base64.b64decode(trace["y"]["bdata"]), "<" + trace["y"]["dtype"]) for trace in found]
+
+
+def test_everything_is_there(tmp_path: Path) -> None:
+    said = [(100, fault("active", "hold")), (150, fault("hold", "fault")), (200, fault("fault", "active"))]
+    page = report(record(tmp_path / "bag", said=said), model=RobotModel.from_urdf(ARM))
+    assert page.outside == []
+    assert 'class="missing"' not in page.html.partition("<main>")[2]
+    for text in ("velocity_limit", "active → hold", "mm", "3.536", "effort limit ±8 Nm"):
+        assert text in page.text
+    # One of the modes, three of timing, one a joint.
+    assert len(page.figures) == 6
+    np.testing.assert_allclose(traces(page, "tracking error")[0], np.tile([3.0, -4.0], 200), rtol=1e-4)
+    assert np.abs(traces(page, "tracking error")[1]).max() < 1e-9
+    assert np.unique(np.abs(np.concatenate(traces(page, "effort limit")))).tolist() == [8.0]
+    assert len(traces(page, "measured less model torque")) == 2
+    for name in ("actual", "desired", "measured torque", "commanded torque"):
+        assert [len(values) for values in traces(page, name)] == [400, 400]
+    shapes = page.figures["figure-4"]["layout"]["shapes"]
+    assert [shape["x0"] for shape in shapes] == [pytest.approx(1.0, abs=1e-6)], "where it left the active mode"
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    page = report(record(tmp_path / "bag", commands=False, efforts=False))
+    for text in (
+        "No robot model: no robot was given",
+        "No diagnostics: the bag has no",
+        "No desired positions: the bag has no topic command_states",
+        "No commanded torque: ",
+        "No measured torque: the messages on /joint_states leave effort empty",
+        "No model torque: no robot was given",
+        "No latency of commands: ",
+    ):
+        assert text in re.sub(r"\s+", " ", page.text)
+    assert traces(page, "desired") == [] and len(traces(page, "actual")) == 2
+
+
+def test_a_peak_of_a_long_recording_is_drawn(tmp_path: Path) -> None:
+    writer = JointStateWriter(["a"])
+    empty = np.empty(0)
+    with BagWriter(tmp_path / "bag", {STATES: JOINT_STATE}) as bag:
+        for k in range(100_000):
+            position = np.array([9.0 if k == 77_777 else -7.0 if k == 5 else np.sin(k * 1e-3)])
+            bag.write(STATES, START + k * 1_000_000, writer.write(START + k * 1_000_000, position, empty, empty))
+    page = report(tmp_path / "bag")
+    (values,) = traces(page, "actual")
+    assert len(values) < 2010 and values.max() == 9.0 and values.min() == -7.0
+    assert len(page.html) < 7e6
+
+
+def test_names_of_a_bag_are_text(tmp_path: Path) -> None:
+    bag = tmp_path / "a<b>&"
+    record(bag, names=(EVIL, "b"), said=[(5, diagnostics(2, EVIL, name=EVIL, mode=EVIL, previous_mode="<i>"))])
+    page = report(bag)
+    assert page.tags.count("script") == 3 and "u" not in page.tags and "i" not in page.tags
+    assert EVIL in page.texts and f"<i> → {EVIL}" in page.texts
+    modes = page.figures["figure-0"]["data"]
+    assert all("<" not in text for trace in modes for text in [trace["name"], *trace["y"]])
+
+
+def test_one_message(tmp_path: Path) -> None:
+    page = report(record(tmp_path / "bag", cycles=1), model=RobotModel.from_urdf(ARM))
+    assert "No model torque" in page.text and [len(values) for values in traces(page, "actual")] == [1, 1]
+
+
+def test_no_input_is_overwritten(tmp_path: Path) -> None:
+    bag = record(tmp_path / "bag", cycles=5)
+    recording = read_recording(bag, STATES)
+    (data,) = bag.glob("*.mcap")
+    before = data.read_bytes()
+    for output, reason in (
+        (data, "is no HTML page"),
+        (bag, "is a folder"),
+        (tmp_path / "missing" / "report.html", "there is no folder"),
+    ):
+        with pytest.raises(BagError, match=rf"{output.name}: .*{reason}.*Cure"):
+            write_report(recording, output)
+    assert data.read_bytes() == before
+    for _ in range(2):
+        write_report(recording, tmp_path / "report.html")

@@ -1,0 +1,144 @@
+"""What is read from a bag for the report, and the numbers made of it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from report.recordings import ARM, COMMANDS, PERIOD, START, STATES, diagnostics, fault, record
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.report import read_recording
+from robot_dynamics_ros.report.measures import answers, largest, rms, tracking
+from robot_dynamics_ros.report.tables import events_table, timing_table, torque_table, tracking_table
+
+
+def test_tracking_error(tmp_path: Path) -> None:
+    """0.003 and -0.004 in turn: RMS sqrt(12.5e-6), largest 0.004; two states without an answer are left out."""
+    recording = read_recording(record(tmp_path / "bag", lost=(100, 201), late=(50, 51)), STATES)
+    found = answers(recording)
+    assert found is not None and (found.lost, found.late, len(found.states)) == (2, 2, 398)
+    motion = tracking(recording, found)
+    assert motion is not None and motion.joint_names == ("a", "b")
+    assert rms(motion.error[:, 0]) == pytest.approx(np.sqrt(12.5e-6)) and largest(motion.error[:, 0]) == pytest.approx(
+        0.004
+    )
+    a, b = tracking_table(recording, motion).rows
+    assert a[:4] == ("a", "mrad", "3.536", "4") and b[:4] == ("b", "mrad", "0", "0")
+    assert motion.time[0] == 0.0 and motion.time[-1] == pytest.approx(3.99)
+
+
+def test_states_that_are_sent_again_count_once(tmp_path: Path) -> None:
+    recording = read_recording(record(tmp_path / "bag", cycles=20), STATES)
+    state = recording.state
+    twice = np.repeat(np.arange(20), 2)
+    again = type(state)(
+        state.joint_names,
+        state.stamps[twice],
+        state.received[twice] + np.tile([0, 300], 20),
+        *(values[twice] for values in (state.position, state.velocity, state.effort)),
+    )
+    object.__setattr__(recording, "state", again)
+    found = answers(recording)
+    assert found is not None and len(found.states) == 20 and found.lost == 0
+    np.testing.assert_allclose(found.latency, 1e-3, rtol=1e-9)
+
+
+def test_timing(tmp_path: Path) -> None:
+    recording = read_recording(record(tmp_path / "bag", late=range(0, 400, 100)), STATES)
+    stamps, arrival, latency = timing_table(recording, answers(recording)).rows
+    assert stamps[1:] == ("399", *["10"] * 6) and arrival[1:] == stamps[1:]
+    assert latency[1:] == ("400", "1", "1", "1", latency[5], "12", "12")
+
+
+def test_model_gives_units_limits_and_residual(tmp_path: Path) -> None:
+    model = RobotModel.from_urdf(ARM)
+    recording = read_recording(record(tmp_path / "bag"), STATES, model=model)
+    assert recording.sliding("b") and not recording.sliding("a") and recording.effort_limit("a") == 8.0
+    a, b = torque_table(recording).rows
+    assert a[:2] == ["a", "Nm"] and b[:2] == ["b", "N"]
+    assert (a[6], a[7]) == ("8", "50 %") and (b[6], b[7]) == ("500", "1 %"), "the largest torque is 4"
+    analysis = recording.analysis
+    assert analysis is not None and a[8] == f"{analysis.rms[0]:.4g}"
+    found = tracking(recording, answers(recording))
+    assert found is not None and [row[1] for row in tracking_table(recording, found).rows] == ["mrad", "mm"]
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    recording = read_recording(record(tmp_path / "bag", commands=False), STATES, no_model="nobody said")
+    assert recording.command is None and "command_states" in recording.why["command"]
+    assert recording.why["model"] == recording.why["analysis"] == "nobody said"
+    assert answers(recording) is None
+    silent = read_recording(record(tmp_path / "silent", efforts=False), STATES, model=RobotModel.from_urdf(ARM))
+    assert silent.analysis is None and "effort" in silent.why["analysis"]
+    with pytest.raises(BagError, match=r"no topic /other"):
+        read_recording(tmp_path / "bag", "/other")
+
+
+def test_renamed_joints(tmp_path: Path) -> None:
+    path = record(tmp_path / "bag", names=("old_a", "b"))
+    recording = read_recording(path, STATES, rename={"old_": ""}, model=RobotModel.from_urdf(ARM))
+    assert recording.state.joint_names == ("a", "b") and recording.analysis is not None
+    assert recording.command is not None and recording.command.joint_names == ("a", "b")
+
+
+def test_faults(tmp_path: Path) -> None:
+    """Regular reports of a mode are no events; a transition is, and a warning of another node, once."""
+    said = [
+        (10, diagnostics(0, "active", mode="active", previous_mode="")),
+        (20, fault("active", "hold")),
+        (30, diagnostics(2, "hold: too fast", mode="hold", previous_mode="")),
+        (40, fault("hold", "fault", "passes again")),
+        (50, diagnostics(1, "hot", name="driver")),
+        (60, diagnostics(1, "hot", name="driver")),
+        (70, diagnostics(0, "fine", name="driver")),
+        (80, b"\0\1\0\0nonsense"),
+        (90, fault("fault", "active", "cleared")),
+    ]
+    recording = read_recording(record(tmp_path / "bag", said=said), STATES)
+    events = recording.diagnostics.events
+    times = recording.at_arrival(np.array([event.received for event in events]))
+    # They are placed where they arrive, whatever their stamps say: 100 ns after joint states.
+    np.testing.assert_allclose(times, [0.2, 0.4, 0.5, 0.9], atol=1e-6)
+    rows = events_table(events, times).rows
+    assert rows[0] == (
+        "0.200",
+        "controller",
+        "ERROR",
+        "active → hold",
+        "velocity_limit",
+        "a",
+        "2.31",
+        "too fast",
+    )
+    assert [row[2] for row in rows] == ["ERROR", "ERROR", "WARN", "OK"]
+    assert [row[3] for row in rows] == ["active → hold", "hold → fault", "", "fault → active"]
+    modes = [mode for _, mode in recording.diagnostics.modes["controller"]]
+    assert modes == ["active", "hold", "hold", "fault", "active"] and recording.diagnostics.count == 9
+
+
+def test_arrival_on_the_clock_of_the_states(tmp_path: Path) -> None:
+    """Linear between joint states, and beyond the first and last as time passes."""
+    recording = read_recording(record(tmp_path / "bag", cycles=11), STATES)
+    arrivals = START + 500 + np.array([-3 * PERIOD, 0, PERIOD // 2, 10 * PERIOD, 12 * PERIOD])
+    np.testing.assert_allclose(recording.at_arrival(arrivals), [-0.03, 0.0, 0.005, 0.1, 0.12], atol=1e-9)
+
+
+def test_messages_without_stamp(tmp_path: Path) -> None:
+    """A stamp of zero among others is none; a simulated clock begins there."""
+    recording = read_recording(record(tmp_path / "bag", cycles=5), STATES)
+    stamps = recording.state.stamps
+    stamps[2] = 0
+    np.testing.assert_allclose(recording.seconds(recording.state), [0, 0.01, np.nan, 0.03, 0.04], atol=1e-9)
+    stamps[:] = [0, PERIOD, 2 * PERIOD, 3 * PERIOD, 4 * PERIOD]
+    np.testing.assert_allclose(recording.seconds(recording.state), [0, 0.01, 0.02, 0.03, 0.04], atol=1e-9)
+    stamps[:] = 0
+    assert not recording.stamped
+    np.testing.assert_allclose(recording.seconds(recording.state), [0, 0.01, 0.02, 0.03, 0.04], atol=1e-9)
+
+
+def test_topics(tmp_path: Path) -> None:
+    recording = read_recording(record(tmp_path / "bag", cycles=101), STATES)
+    facts = {fact.topic: fact for fact in recording.topics}
+    assert set(facts) == {STATES, COMMANDS} and facts[STATES].count == 101
+    assert facts[STATES].rate == pytest.approx(100.0) and facts[STATES].first == START + 500

@@ -1,0 +1,51 @@
+"""What launch files find out without ROS."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from robot_dynamics_ros.launching import dynamics_file, package_prefix, program
+from robot_dynamics_ros.resources import robot_dynamics_file
+
+
+@pytest.fixture
+def prefixes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Two prefixes, both with this package, as colcon installs it."""
+    found = [tmp_path / "overlay", tmp_path / "underlay"]
+    for prefix in found:
+        index = prefix / "share" / "ament_index" / "resource_index" / "packages"
+        programs = prefix / "lib" / "robot_dynamics_ros"
+        for folder in (index, programs):
+            folder.mkdir(parents=True)
+        (index / "robot_dynamics_ros").touch()
+        (programs / "simulation_node").touch()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(map(str, ["", tmp_path / "none", *found])))
+    return found
+
+
+def test_packages(prefixes: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ament_index_python, the peer: the first prefix wins."""
+    from ament_index_python.packages import get_package_prefix
+
+    assert package_prefix("robot_dynamics_ros") == prefixes[0] == Path(get_package_prefix("robot_dynamics_ros"))
+    assert package_prefix("ros2bag") is None
+    monkeypatch.delenv("AMENT_PREFIX_PATH")
+    assert package_prefix("robot_dynamics_ros") is None
+
+
+def test_programs(prefixes: list[Path]) -> None:
+    assert program("simulation_node") == {"package": "robot_dynamics_ros", "executable": "simulation_node"}
+    module = program("player_node")
+    assert (module["executable"], module["arguments"]) == (
+        sys.executable,
+        ["-m", "robot_dynamics_ros.nodes.player_node"],
+    )
+
+
+def test_dynamics_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert dynamics_file("", "panda") == str(robot_dynamics_file("panda") or "")
+    assert dynamics_file("none", "panda") == dynamics_file("", "") == ""
+    monkeypatch.chdir(tmp_path)
+    assert dynamics_file("my.yaml", "panda") == str(tmp_path / "my.yaml")
