@@ -80,6 +80,11 @@ bench-ros: $(TEST) ## measure the controller node beside a bare echo node, over 
 bench-sim: $(TEST) ## measure simulated robots with friction beside MuJoCo and Pinocchio (a few minutes on a quiet machine)
 	@$(BIN)/python -m benchmarks.simulation $(BENCH_ARGS)
 
+# By BENCH_ARGS='--write docs/bags.md' into that file.
+.PHONY: bench-bags
+bench-bags: $(TEST) ## measure replaying and comparing bags beside rosbags, and the memory of a million messages (3 minutes)
+	@$(BIN)/python -m benchmarks.bags $(BENCH_ARGS)
+
 # These two by BENCH_ARGS='--write docs/control.md' into that file.
 .PHONY: bench-trajectories
 bench-trajectories: $(TEST) ## measure what it costs to take in a trajectory

@@ -46,6 +46,8 @@ class JointSeries:
 
     def in_order(self, joint_names: Sequence[str]) -> JointSeries:
         """Return the columns of these joints, in this order; BagError where one is not there."""
+        if tuple(joint_names) == self.joint_names:
+            return self  # a long recording is not copied
         missing = [name for name in joint_names if name not in self.joint_names]
         if missing:
             raise BagError(
