@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros.bags.reader import BagReader
@@ -27,6 +28,8 @@ from robot_dynamics_ros.messages.renaming import renaming
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress
+
+Array = NDArray[np.float64]
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 INPUTS = {
@@ -86,7 +89,7 @@ def replay(
     they answer, so that the same input gives the same bytes. With ``update_rate`` 0, a recording that begins before
     the controller, and trajectories with a stamp to come, the commands are those of the live node, bit for bit. Where
     the recording has the live node's commands, too, it begins with the first state that they answer and ends with the
-    last: recorders start and end at one topic before another.
+    last, as recorders start and end at one topic before another; and what the first of them holds is held.
 
     ``topics`` maps the controller's own names (INPUTS, command_states) to those of the bag; without it each is the
     only one of that name. ``rename`` maps joint names of the bag, or what they begin with, to the model's.
@@ -143,6 +146,8 @@ class _Player:
         self._alarms = _Alarms(self._clocks, running, settings)
         joint_states = next(topic for topic, name in self._names.items() if name == "joint_states")
         part = self._answered(joint_states, JointStateReader(model.joint_names, joint_states, renamed))
+        if part is not None and part.held is not None:
+            running.controller.hold_from_the_start(part.held)
         states = 0
         messages = self._reader.messages(self._names)
         for message in progress(messages, "replay", self._reader.count(self._names)):
@@ -176,12 +181,13 @@ class _Player:
         state = self._first_since(command.at, joint_states, reader)
         if state is None:
             return None
-        if state.at > command.at or not np.array_equal(state.q, command.q):
+        if command.qd is None or command.qd.any():
             self._log.warning(
-                "the recording begins after its controller, so that what this held until the first trajectory is not "
-                "known. Cure: start the recorder first"
+                "the recording begins in the middle of a motion, so that what is commanded until the next trajectory "
+                "differs. Cure: start the recorder before the motion"
             )
-        return _Part(state.at, stamp_of(last.data), last.received)
+            return _Part(None, state.at, stamp_of(last.data), last.received)
+        return _Part(command.q, state.at, stamp_of(last.data), last.received)
 
     def _first_since(self, at: int, joint_states: str, reader: JointStateReader) -> Sample | None:
         for message in self._reader.messages([joint_states]):
@@ -217,12 +223,15 @@ class _Part:
 
     Attributes
     ----------
+    held
+        Where the arm was held (n,) when it began; None where it moved.
     over
         Whether the last has come.
     """
 
-    def __init__(self, first: int, last: int | None, last_received: int) -> None:
+    def __init__(self, held: Array | None, first: int, last: int | None, last_received: int) -> None:
         """Stamps (ns) of both, and when the answer to the last arrived."""
+        self.held = held
         self._first, self._last = first, last
         # The answer is not much later than the state; where time loops, there are several of one stamp.
         self._near_end = last_received - 1_000_000_000

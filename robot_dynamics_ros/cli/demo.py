@@ -20,10 +20,8 @@ from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import run_interruptibly
 from robot_dynamics_ros.kernels.compilation import cache_directory, must_compile
-from robot_dynamics_ros.kernels.layout import KIND, PRISMATIC
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
-from robot_dynamics_ros.simulation import Plant
 
 _LAWS = ("pd", "pd_gravity", "computed_torque")
 _FOLLOWING = sorted(name for name, law in LAWS.items() if law.follows)
@@ -34,6 +32,7 @@ _EFFORTS = "/effort_commands"
 _PARAMETERS = "parameters.yaml"
 _START_UP = 120.0
 _STEP_SIZE = 0.001
+_START_DELAY = 0.5  # s: stamped trajectories can be replayed bit for bit
 
 
 def add_parser(commands: Any) -> None:
@@ -84,9 +83,7 @@ def run(arguments: argparse.Namespace) -> None:
         f"with each of {', '.join(arguments.law)}"
     )
     runs = [_drive(law, arguments, settings, output) for law in dict.fromkeys(arguments.law)]
-    kinds = model.packed.robot.tree[:, KIND]
-    sliding = {name for name, kind in zip(model.moving_joints, kinds, strict=False) if kind == PRISMATIC}
-    units = ["mm" if name in sliding else "mrad" for name in runs[0].joint_names]
+    units = ["mm" if name in model.prismatic_joints else "mrad" for name in runs[0].joint_names]
     print(f"\n{tracking_table(runs, units)}\n{_verdict(runs)}")
     from robot_dynamics_ros.cli.tracking_plot import plot_tracking  # matplotlib takes a second to load
 
@@ -96,6 +93,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _compile(model: RobotModel) -> None:
+    from robot_dynamics_ros.simulation import Plant  # takes a while to load: not for other subcommands
+
     if must_compile("model") or must_compile("plant"):
         print(
             f"first run: compiling the dynamics kernels, half a minute; kept in {cache_directory()}",
@@ -118,6 +117,7 @@ def _settings(arguments: argparse.Namespace, urdf: Path, dynamics: Path | None) 
     settings["step_size"] = 1.0 / (arguments.rate * math.ceil(1.0 / (arguments.rate * _STEP_SIZE)))
     settings["trajectory"]["start"] = list(settings["initial_positions"])  # rcl reads no YAML aliases
     settings["trajectory"]["total_time"] = arguments.duration
+    settings["trajectory"]["start_delay"] = _START_DELAY
     # Each law is compared to the end, even where it loses the arm, as feedforward does: the arm ends at its own stops.
     settings["position_limit_margin"] = [math.inf]
     settings["velocity_limit_margin"] = [math.inf]
@@ -205,7 +205,7 @@ def _await(
 def _progress(law: str, counts: Iterator[dict[str, int]], begin: int, arguments: argparse.Namespace) -> None:
     from tqdm import tqdm
 
-    total = arguments.duration + 0.5
+    total = arguments.duration + _START_DELAY + 0.5
     layout = "{desc:<18}{percentage:3.0f}% |{bar:30}| {n:4.1f} of {total:.1f} s"
     with tqdm(total=total, desc=law, bar_format=layout, file=sys.stdout) as bar:
         for now in counts:

@@ -14,7 +14,6 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.hints import hints
 from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
 from robot_dynamics_ros.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
-from robot_dynamics_ros.kernels.layout import KIND, PRISMATIC
 from robot_dynamics_ros.model import RobotModel
 
 _PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")
@@ -66,14 +65,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 def torque_table(model: RobotModel, analysis: TorqueAnalysis) -> str:
     """Return a table with a row for each joint: RMS of effort and parts, of the error, its mean, what is explained."""
-    kinds = model.packed.robot.tree[:, KIND].tolist()
-    sliding = {name for name, kind in zip(model.moving_joints, kinds, strict=False) if kind == PRISMATIC}
     columns = [root_mean_square(values) for values in _series(analysis)]
     header = ["RMS of", "", *_PARTS[:-1], "error", "bias", "explained"]
     rows = [
         [
             name,
-            "N" if name in sliding else "Nm",
+            "N" if name in model.prismatic_joints else "Nm",
             *(f"{column[j]:.3f}" for column in columns),
             f"{analysis.bias[j]:.3f}",
             "-" if np.isnan(analysis.explained[j]) else f"{100 * analysis.explained[j]:.2f} %",

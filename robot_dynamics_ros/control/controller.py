@@ -73,6 +73,7 @@ class Controller:
         self._integral = ErrorIntegral(self._n)
         self._gains: Gains
         self._inertia: Array | None = None
+        self._first_hold: Array | None = None
         self._time = -math.inf
         self._command: Command | None = None
         self._decided_at = -math.inf
@@ -169,6 +170,10 @@ class Controller:
         """Let trajectory time run at this share (0 to 1) of the clock's; RobotDynamicsError for other numbers."""
         self._plan.set_speed(factor)
 
+    def hold_from_the_start(self, q: Array) -> None:
+        """Begin as if the first cycle had found the arm at q (n,), rad or m, where an earlier run has begun."""
+        self._first_hold = q.copy()
+
     def follow(self, points: TrajectoryPoints, start_time: float | None, now: float) -> Trajectory:
         """Take in a trajectory; it replaces the one before without a jump in position or velocity.
 
@@ -258,7 +263,7 @@ class Controller:
         if not self._feedback.known:
             self._gains = self._tuning.gains(np.ones(self._n))  # an open-loop law takes none
             return
-        q = self._feedback.state[0]
+        q = self._feedback.state[0] if self._first_hold is None else self._first_hold
         self._inertia = self.model.mass_matrix(q).diagonal().copy()
         self._gains = self._tuning.gains(self._inertia)
         self._motion_limits.accept(q)

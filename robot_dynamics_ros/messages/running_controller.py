@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 _AT_REST = 0.01  # rad/s or m/s
 _NANOSECONDS = 1_000_000_000
-_TICKS = 1 << 33  # a second
+_TICKS = 1 << 36  # a second
 
 
 class Outputs(Protocol):
@@ -246,8 +246,8 @@ class RunningController:
     def _seconds(self, at: int) -> float:
         """Time since the first one asked for: small numbers keep their digits.
 
-        In steps of 2^-33 s (0.12 ns) counted from 1970: of such times float64 holds every difference exactly, up to
-        twelve days, so that commands do not depend, by rounding, on which message happened to be the first.
+        In steps of 2^-36 s (15 ps) counted from 1970: of such times float64 holds every difference exactly, up to 36
+        hours, so that commands do not depend, by rounding, on which message happened to be the first.
         """
         ticks = (at * _TICKS + _NANOSECONDS // 2) // _NANOSECONDS
         if self._origin is None:

@@ -17,6 +17,7 @@ from robot_dynamics_ros.kernels.compilation import mark_compiled
 from robot_dynamics_ros.kernels.direct_calls import direct_call
 from robot_dynamics_ros.kernels.entries import SINGULAR
 from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
+from robot_dynamics_ros.kernels.layout import KIND, PRISMATIC
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.model.arguments import common_shape, numbers, wrenches_on_bodies
@@ -183,6 +184,12 @@ class RobotModel:
     def moving_joints(self) -> tuple[str, ...]:
         """The joints of the tree that move, coupled ones included, parents first."""
         return self.packed.moving_joints
+
+    @property
+    def prismatic_joints(self) -> frozenset[str]:
+        """Those of ``moving_joints`` that slide: m and N in place of rad and Nm."""
+        kinds = self.packed.robot.tree[:, KIND].tolist()
+        return frozenset(name for name, kind in zip(self.moving_joints, kinds, strict=False) if kind == PRISMATIC)
 
     @property
     def link_names(self) -> tuple[str, ...]:

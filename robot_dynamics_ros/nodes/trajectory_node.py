@@ -12,7 +12,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.messages import trajectory_message
+from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
 from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.spinning import Program, run
 from robot_dynamics_ros.parameters.trajectory import (
@@ -23,6 +23,7 @@ from robot_dynamics_ros.parameters.trajectory import (
     KIND,
     LISTENERS,
     START,
+    START_DELAY,
     trajectory_from,
     trajectory_of_file,
 )
@@ -31,8 +32,9 @@ from robot_dynamics_ros.parameters.trajectory import (
 class TrajectoryNode(Program, Node):
     """Waits for joint_states and for whoever listens, publishes on ``joint_trajectory``, and is done.
 
-    The trajectory's stamp is 0: it starts when it arrives. Its points carry position, velocity and
-    acceleration. One from a file is published as it is, and waits for no joint_states.
+    The trajectory's stamp is 0, so that it starts when it arrives, or that of the newest joint_states and
+    ``trajectory.start_delay``. Its points carry position, velocity and acceleration. One from a file is published as it
+    is, and without delay waits for no joint_states.
     """
 
     def __init__(self) -> None:
@@ -41,6 +43,8 @@ class TrajectoryNode(Program, Node):
         self._values = present_values(self)
         self._listeners = set(LISTENERS.read(self._values))
         self._message: JointTrajectory | None = None
+        self._delay = START_DELAY.read(self._values)
+        self._now: int | None = None
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", reliable)
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -48,6 +52,7 @@ class TrajectoryNode(Program, Node):
         self.create_timer(0.1, self._publish_when_heard)
 
     def _receive_state(self, message: JointState) -> None:
+        self._now = nanoseconds(message.header.stamp)
         self._make(lambda: self._trajectory(message))
 
     def _make(self, trajectory: Callable[[], JointTrajectory | None]) -> None:
@@ -76,8 +81,9 @@ class TrajectoryNode(Program, Node):
 
     def _publish_when_heard(self) -> None:
         self._make(self._read_file)
-        if self._message is None:
-            source = FILE.name if self._values(KIND.name) == FROM_FILE else "joint_states"
+        if self._message is None or (self._delay > 0.0 and self._now is None):
+            from_file = self._message is None and self._values(KIND.name) == FROM_FILE
+            source = FILE.name if from_file else "joint_states"
             self.get_logger().info(f"waiting for {source}", throttle_duration_sec=5.0)
         elif missing := self._missing_listeners():
             self.get_logger().info(
@@ -85,6 +91,8 @@ class TrajectoryNode(Program, Node):
                 throttle_duration_sec=5.0,
             )
         elif not self.done:
+            if self._now is not None and self._delay > 0.0:
+                self._message.header.stamp = stamp(self._now + round(self._delay * 1e9))
             self._publisher.publish(self._message)
             if not self._publisher.wait_for_all_acked(Duration(seconds=1.0)):  # signals wait meanwhile
                 self.get_logger().warning("not every subscriber confirmed the trajectory within a second")

@@ -10,7 +10,7 @@ from robot_dynamics_ros.control.reference import point_to_point, quintic_then_si
 from robot_dynamics_ros.control.trajectory_file import read_trajectory_file
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.parameters.bounds import POSITIVE
+from robot_dynamics_ros.parameters.bounds import NOT_NEGATIVE, POSITIVE
 from robot_dynamics_ros.parameters.kinds import Names, Number, Numbers, Parameter, Text, Values, WholeNumber
 
 FROM_FILE = "file"
@@ -48,6 +48,13 @@ COSINE = Numbers("trajectory.cosine", [], "Fourier series: b (rad/s or m/s)", ho
 CYCLES = WholeNumber("trajectory.cycles", 1, "Fourier series: how many periods", 1, 100_000)
 FILE = Text("trajectory.file", "", "A JointTrajectory in YAML, as `ros2 topic echo` shows it, to be published as it is")
 RATE = Number("trajectory.rate", 20.0, "Points per second; the controller interpolates by quintics", POSITIVE)
+START_DELAY = Number(
+    "trajectory.start_delay",
+    0.0,
+    "Seconds from the newest joint_states to the start, written to header.stamp, so that a replayed recording starts "
+    "it at the very same instant; 0: it starts when it arrives",
+    NOT_NEGATIVE,
+)
 LISTENERS = Names(
     "listeners",
     ["computed_torque_node"],
@@ -70,6 +77,7 @@ ALL: tuple[Parameter[Any], ...] = (
     CYCLES,
     FILE,
     RATE,
+    START_DELAY,
     LISTENERS,
 )
 

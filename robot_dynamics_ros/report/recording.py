@@ -15,7 +15,6 @@ from robot_dynamics_ros.bags.storage import Message
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
 from robot_dynamics_ros.identification.torque_analysis import TorqueAnalysis, analyse_torque
-from robot_dynamics_ros.kernels.layout import KIND, PRISMATIC
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress
 from robot_dynamics_ros.report.faults import DIAGNOSTICS, Diagnostics, read_diagnostics
@@ -119,10 +118,7 @@ class Recording:
 
     def sliding(self, joint: str) -> bool:
         """Whether a joint is known to be prismatic."""
-        if self.model is None or joint not in self.model.moving_joints:
-            return False
-        kinds = self.model.packed.robot.tree[:, KIND]
-        return bool(kinds[self.model.moving_joints.index(joint)] == PRISMATIC)
+        return self.model is not None and joint in self.model.prismatic_joints
 
     def effort_limit(self, joint: str) -> float:
         """The joint's effort limit (Nm or N), inf where none is known."""

@@ -138,3 +138,11 @@ def test_limits_follow_the_order() -> None:
 def test_arguments_of_another_kind(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(RobotModelError, match=message):
         RobotModel.from_urdf(ARM.urdf, **arguments)
+
+
+def test_joints_that_slide() -> None:
+    """By the URDF: the second and no other; a locked one does not move."""
+    model = RobotModel.from_urdf(ARM.urdf)
+    assert model.prismatic_joints == {ARM.movable[1]}
+    others = [name for name in ARM.movable if name != ARM.movable[1]]
+    assert not RobotModel.from_urdf(ARM.urdf, joints=others, locked={ARM.movable[1]: 0.1}).prismatic_joints
