@@ -61,6 +61,7 @@ def compare_bags(
     atol: float = 0.0,
     rtol: float = 0.0,
     rename: Mapping[str, str] | None = None,
+    common: bool = False,
 ) -> Comparison:
     """Compare two recordings, B with A as the rule |a - b| <= atol + rtol |b| says.
 
@@ -79,6 +80,9 @@ def compare_bags(
         Absolute tolerance, in the unit of each field, and relative tolerance.
     rename
         Old to new names or prefixes of joints, in both recordings.
+    common
+        Whether only messages that both have are compared: one of them was recorded live, and recorders begin and
+        end at one topic before another. How many others there are is still told.
 
     Raises
     ------
@@ -103,7 +107,7 @@ def compare_bags(
             stamped = times[0].stamped
             starts = _start(times_a, stamped), _start(times_a if stamped else times_b, stamped)
             places = Places(pairs, (times[0].values, times[1].values), stamped, starts)
-            found.append(fields.result(name, pairs, places))
+            found.append(fields.result(name, pairs, places, common))
         unknown = sorted({reader_a.topics[name] for name in names if not known(reader_a.topics[name])})
         notes += [f"{kind} is unknown: its messages are compared byte by byte" for kind in unknown]
         notes += [f"{topic.topic} has no stamps: paired by order" for topic in found if not topic.stamped]
@@ -117,9 +121,10 @@ def assert_bags_match(
     topics: Sequence[str] | None = None,
     atol: float = 0.0,
     rtol: float = 0.0,
+    common: bool = False,
 ) -> None:
     """Raise AssertionError, with a table of what differs, unless `compare_bags` finds that they match; for tests."""
-    found = compare_bags(a, b, topics, atol, rtol)
+    found = compare_bags(a, b, topics, atol, rtol, common=common)
     if not found.matches:
         raise AssertionError(str(found))
 

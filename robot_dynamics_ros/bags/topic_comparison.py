@@ -41,6 +41,8 @@ class TopicDifference:
         The first of each.
     fields
         All that both messages of a pair, or one of them, hold.
+    common
+        Whether only pairs matter.
     """
 
     topic: str
@@ -52,11 +54,14 @@ class TopicDifference:
     first_only_a: Place | None
     first_only_b: Place | None
     fields: tuple[FieldDifference, ...]
+    common: bool = False
 
     @property
     def matches(self) -> bool:
-        """Whether every message has a partner that it agrees with."""
-        return not (self.only_a or self.only_b) and all(field.matches for field in self.fields)
+        """Whether every message has a partner that it agrees with; where only pairs matter, every pair agrees."""
+        alone = self.only_a or self.only_b
+        complete = (self.common and self.count > 0) or not alone
+        return complete and all(field.matches for field in self.fields)
 
     @property
     def largest(self) -> float:
@@ -176,8 +181,8 @@ class FieldComparison:
         self._only[name][in_b] += count
         self._first_only.setdefault(name, pair)
 
-    def result(self, topic: str, pairs: Alignment, places: Places) -> TopicDifference:
-        """Return what differs; ``places`` tells where."""
+    def result(self, topic: str, pairs: Alignment, places: Places, common: bool = False) -> TopicDifference:
+        """Return what differs; ``places`` tells where, and ``common`` whether only pairs matter."""
         return TopicDifference(
             topic,
             self._kind,
@@ -188,6 +193,7 @@ class FieldComparison:
             places.first_only_a(),
             places.first_only_b(),
             tuple(self._field(name, places) for name in self._order),
+            common,
         )
 
     def _field(self, name: str, places: Places) -> FieldDifference:

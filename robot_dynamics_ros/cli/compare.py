@@ -31,6 +31,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--topics", nargs="+", metavar="TOPIC", help="what to compare (default: what both have)")
     parser.add_argument("--atol", type=float, default=0.0, help="absolute tolerance, SI (default: %(default)g)")
     parser.add_argument("--rtol", type=float, default=0.0, help="relative tolerance (default: %(default)g)")
+    parser.add_argument(
+        "--common",
+        action="store_true",
+        help="compare what both have, as with a live recording, which lacks some messages at its ends; the others are "
+        "counted",
+    )
     add_rename(parser)
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML: a test case for each topic")
     parser.set_defaults(run=run)
@@ -41,7 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
     begin = time.monotonic()
     try:
         found = compare_bags(
-            arguments.a, arguments.b, arguments.topics, arguments.atol, arguments.rtol, renaming(arguments)
+            arguments.a,
+            arguments.b,
+            arguments.topics,
+            arguments.atol,
+            arguments.rtol,
+            renaming(arguments),
+            arguments.common,
         )
         if arguments.junit is not None:
             write_junit(found, arguments.junit, time.monotonic() - begin)

@@ -428,3 +428,21 @@ def test_tables_do_not_grow_without_end(tmp_path: Path) -> None:
     b = record(tmp_path / "b", [state(START, np.ones(100), names=names)])
     text = str(compare_bags(a, b))
     assert "and 60 more fields" in text and len(text.splitlines()) < 60
+
+
+def test_only_common_messages(tmp_path: Path) -> None:
+    """A live recording lacks some messages: they are counted, and what both have must still agree."""
+    states = [state(START + k * PERIOD, [0.1 * k, 0.2]) for k in range(20)]
+    whole, part = record(tmp_path / "whole", states), record(tmp_path / "part", [states[3], *states[7:18]])
+    assert_bags_match(whole, part, common=True)
+    found = compare_bags(part, whole, common=True)
+    assert (found.topics[0].count, found.topics[0].only_a, found.topics[0].only_b) == (12, 0, 8)
+    assert "8 messages only in B" in str(found) and "they match" in str(found)
+    with pytest.raises(AssertionError, match="8 messages only in A"):
+        assert_bags_match(whole, part)
+    altered = record(tmp_path / "altered", [state(START + 9 * PERIOD, [0.9, 0.3])])
+    with pytest.raises(AssertionError, match="b position"):
+        assert_bags_match(whole, altered, common=True)
+    other = record(tmp_path / "other", [state(START + 1, [0.1, 0.2])])
+    with pytest.raises(AssertionError, match="no two messages belong together"):
+        assert_bags_match(whole, other, common=True)
