@@ -31,8 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # for good: the interpreter takes a while to end
-        print("\ninterrupted: every process has been ended", file=sys.stderr)
-        leave(0)
+        print("\ninterrupted", file=sys.stderr)
+        leave(128 + signal.SIGINT)  # not to be taken for a success
     except RobotDynamicsError as problem:
         print(f"robot_dynamics: {problem}", file=sys.stderr)
         return 1
