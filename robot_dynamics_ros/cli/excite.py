@@ -12,6 +12,7 @@ import numpy as np
 import yaml
 
 from robot_dynamics_ros.cli.arguments import add_robot, description_and_dynamics
+from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.excitation import Excitation, find_excitation
 from robot_dynamics_ros.identification.motion_limits import MotionLimits
@@ -60,9 +61,10 @@ def run(arguments: argparse.Namespace) -> None:
         raise RobotDynamicsError("--cycles is 1 or more, --seed 0 or more. Cure: give such numbers")
     model = _load(arguments)
     limits = MotionLimits.of(model, arguments.margin, arguments.acceleration)
-    excitation, first = find_excitation(
-        model, limits, arguments.duration, arguments.harmonics, arguments.restarts, arguments.seed
-    )
+    with compilation_announced("excite"):
+        excitation, first = find_excitation(
+            model, limits, arguments.duration, arguments.harmonics, arguments.restarts, arguments.seed
+        )
     _write(excitation, limits, arguments)
     print(
         f"condition number of the base regressor, columns of unit length: {first:.2f} for the first random motion, "

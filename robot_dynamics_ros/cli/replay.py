@@ -10,6 +10,7 @@ from typing import Any
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.replay import INPUTS, Replay, command_topic, replay
 from robot_dynamics_ros.cli.arguments import add_bag, add_rename, add_robot, description_and_dynamics, renaming
+from robot_dynamics_ros.cli.first_run import announce_compilation
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.parameters import controller
 from robot_dynamics_ros.parameters.controller_settings import read_settings
@@ -53,6 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
     values = read_parameter_file(arguments.config, node, controller.ALL)
     model = _model(arguments, values)
     begin = time.monotonic()
+    announce_compilation("model")
     result = replay(
         arguments.bag,
         arguments.output,

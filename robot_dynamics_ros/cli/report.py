@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from robot_dynamics_ros.cli.arguments import (
     load_robot,
     renaming,
 )
+from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.model import RobotModel
 
@@ -42,7 +44,8 @@ def run(arguments: argparse.Namespace) -> None:
     check_output(arguments.output)
     topic = joint_state_topic(arguments.bag, arguments.topic)
     model, why = _model(arguments, topic)
-    recording = read_recording(arguments.bag, topic, model=model, rename=renaming(arguments), no_model=why)
+    with compilation_announced("report") if model is not None else nullcontext():
+        recording = read_recording(arguments.bag, topic, model=model, rename=renaming(arguments), no_model=why)
     write_report(recording, arguments.output)
     print(f"{arguments.output}: {arguments.output.stat().st_size / 1e6:.1f} MB")
 

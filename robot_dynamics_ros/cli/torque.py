@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.cli.arguments import add_bag, add_joint_states, add_robot, load_robot, read_series
+from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.hints import hints
 from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
@@ -49,14 +50,15 @@ def run(arguments: argparse.Namespace) -> None:
     model = load_robot(arguments, recorded.joint_names, arguments.bag)
     series = recorded.in_order(model.joint_names)
     motion = recorded_motion(series, smoothing)
-    analysis = analyse_torque(model, motion)
+    with compilation_announced("torque"):
+        analysis = analyse_torque(model, motion)
+        found = hints(model, analysis)
     if arguments.output is not None:
         write_csv(analysis, arguments.output)
     seconds = motion.time[-1] - motion.time[0]
     print(f"{arguments.bag}: {len(motion.time)} samples over {seconds:.1f} s, from {len(series.stamps)} messages")
     print(_wrapped(f"filter: {motion.smoothing}"))
     print(f"\n{torque_table(model, analysis)}\n")
-    found = hints(model, analysis)
     for hint in found:
         print(_wrapped(f"hint: {hint}"))
     if not found:
