@@ -61,6 +61,14 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check_new(output: Path) -> None:
+    """Raise RobotDynamicsError where a file cannot be made, or is there: nothing is written over, least of all a bag."""
+    if output.exists():
+        raise RobotDynamicsError(f"{output}: it exists. Cure: name another file with --output")
+    if not output.absolute().parent.is_dir():
+        raise RobotDynamicsError(f"{output}: its folder does not exist. Cure: make it, or name another file")
+
+
 def renaming(arguments: argparse.Namespace) -> Mapping[str, str]:
     """Return what --rename says."""
     return dict(arguments.rename)

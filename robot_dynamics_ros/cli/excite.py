@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from robot_dynamics_ros.cli.arguments import add_robot, description_and_dynamics
+from robot_dynamics_ros.cli.arguments import add_robot, check_new, description_and_dynamics
 from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.excitation import Excitation, find_excitation
@@ -59,6 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise RobotDynamicsError("which robot? Cure: --robot with a shipped robot's name or a URDF file")
     if arguments.cycles < 1 or arguments.seed < 0:
         raise RobotDynamicsError("--cycles is 1 or more, --seed 0 or more. Cure: give such numbers")
+    check_new(arguments.output)
     model = _load(arguments)
     limits = MotionLimits.of(model, arguments.margin, arguments.acceleration)
     with compilation_announced("excite"):

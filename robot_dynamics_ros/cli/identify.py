@@ -17,6 +17,7 @@ import yaml
 from robot_dynamics_ros.cli.arguments import (
     add_joint_states,
     add_robot,
+    check_new,
     description_and_dynamics,
     load_robot,
     read_series,
@@ -113,10 +114,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise RobotDynamicsError(
             f"--holdout {arguments.holdout:g} is out of range. Cure: give a share from 0 to {_MOST_HELD_OUT:g}"
         )
-    if arguments.output.exists():
-        raise RobotDynamicsError(f"{arguments.output}: it exists. Cure: name another file with --output")
-    if not arguments.output.absolute().parent.is_dir():
-        raise RobotDynamicsError(f"{arguments.output}: its folder does not exist. Cure: make it")
+    check_new(arguments.output)
 
 
 def _prior_document(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.cli.arguments import add_bag, add_joint_states, add_robot, load_robot, read_series
+from robot_dynamics_ros.cli.arguments import add_bag, add_joint_states, add_robot, check_new, load_robot, read_series
 from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.hints import hints
@@ -45,6 +45,8 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the table and the hints; raises RobotDynamicsError for what cannot be read or does not fit."""
+    if arguments.output is not None:
+        check_new(arguments.output)
     smoothing = Smoothing(arguments.cutoff)
     recorded = read_series(arguments.bag, arguments)
     model = load_robot(arguments, recorded.joint_names, arguments.bag)

@@ -60,7 +60,10 @@ def test_some_joints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["--robot", "planar_2r", "--joints", "joint9"], "no joint joint9 moves. Cure: --joints joint1 joint2"),
         (["--robot", "planar_2r", "--cycles", "0"], "--cycles is 1 or more"),
         (["--robot", "planar_2r", "--margin", "2"], "a margin of 2.0. Cure"),
-        (["--robot", "planar_2r", "--restarts", "1", "-o", "/no/such/folder.yaml"], "Cure: name another file with -o"),
+        (
+            ["--robot", "planar_2r", "--restarts", "1", "-o", "/no/such/folder.yaml"],
+            "its folder does not exist. Cure: make it, or name another file",
+        ),
     ],
 )
 def test_errors_name_the_cure(line: list[str], message: str) -> None:

@@ -65,7 +65,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
-    with pytest.raises(RobotDynamicsError, match=r"its folder does not exist\. Cure: make it"):
+    with pytest.raises(RobotDynamicsError, match=r"its folder does not exist\. Cure: make it, or name another file"):
         command(tmp_path / "no bag", "-o", tmp_path / "no" / "new.yaml")
 
 
