@@ -62,7 +62,7 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
 
 
 def check_new(output: Path) -> None:
-    """Raise RobotDynamicsError where a file cannot be made, or is there: nothing is written over, least of all a bag."""
+    """Raise RobotDynamicsError where a file is there, or cannot be made: nothing is written over, least of all bags."""
     if output.exists():
         raise RobotDynamicsError(f"{output}: it exists. Cure: name another file with --output")
     if not output.absolute().parent.is_dir():
