@@ -164,7 +164,7 @@ def test_refuses_libraries_that_disagree(small: Path, wrong: float, monkeypatch:
         simulation.run(["panda"])
 
 
-@pytest.mark.parametrize("wrong", [1e-6, np.nan])
+@pytest.mark.parametrize("wrong", [pytest.param(1e-6, marks=pytest.mark.slow), np.nan])
 def test_refuses_many_robots_that_disagree(small: Path, wrong: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation_checks, "MANY_DURATION", 0.05)
     simulation.check_many(small)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import rclpy
 import yaml
-from lifecycle_msgs.srv import ChangeState
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
 from numpy.typing import ArrayLike, NDArray
 from oracles import tsai_planar_2r
 from rcl_interfaces.srv import SetParameters
@@ -48,6 +49,15 @@ TSAI = tsai_planar_2r.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
 RELIABLE = QoSProfile(depth=2000, reliability=ReliabilityPolicy.RELIABLE)
 BEST_EFFORT = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+_GOALS = {
+    Transition.TRANSITION_CONFIGURE: State.PRIMARY_STATE_INACTIVE,
+    Transition.TRANSITION_ACTIVATE: State.PRIMARY_STATE_ACTIVE,
+    Transition.TRANSITION_DEACTIVATE: State.PRIMARY_STATE_INACTIVE,
+    Transition.TRANSITION_CLEANUP: State.PRIMARY_STATE_UNCONFIGURED,
+    Transition.TRANSITION_ACTIVE_SHUTDOWN: State.PRIMARY_STATE_FINALIZED,
+}
+_UNDER_WAY = range(State.TRANSITION_STATE_CONFIGURING, State.TRANSITION_STATE_ERRORPROCESSING + 1)
 
 #: A loaded machine compiles the kernels in the first node that starts.
 PATIENCE = 120.0
@@ -192,8 +202,23 @@ class Graph:
         """Ask a lifecycle node for a transition (lifecycle_msgs/msg/Transition); return whether it succeeded."""
         request = ChangeState.Request()
         request.transition.id = number
-        # Asked again, it would be another transition.
-        return bool(self.call(ChangeState, f"{node}/change_state", request, patience=PATIENCE).success)
+        client = self.client.create_client(ChangeState, f"{node}/change_state")
+        self.wait(client.service_is_ready, f"{node} to take transitions")
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            future = client.call_async(request)
+            again = time.monotonic() + 20.0
+            self.wait(lambda future=future, again=again: future.done() or time.monotonic() > again, "an answer")
+            if future.done():
+                return bool(future.result().success)
+            # DDS may lose an answer. Asked again, it would be another transition, so first see what has become of it.
+            self.wait(lambda: self._state(node) not in _UNDER_WAY, f"the end of a transition of {node}")
+            if self._state(node) == _GOALS[number]:
+                return True
+        raise AssertionError(f"{node} does not answer\n{self.logs()}")
+
+    def _state(self, node: str) -> int:
+        return int(self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.id)
 
     def set_parameters(self, node: str, values: dict[str, Any]) -> None:
         reasons = self.try_parameters(node, values)

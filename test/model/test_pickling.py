@@ -72,7 +72,7 @@ def test_robots_of_all_kinds_arrive_whole(way: str, robot: Robot) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("customised", [False, True])
+@pytest.mark.parametrize("customised", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_kernels_work_where_they_arrive(way: str, customised: bool) -> None:
     """Of one state and many; before and after the first call."""
     model = RobotModel.from_urdf(ARM.urdf)
