@@ -3,55 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from robot_dynamics_ros.bags.alignment import Times, align, paired
-from robot_dynamics_ros.bags.comparison_table import comparison_table
+from robot_dynamics_ros.bags.comparison_table import Comparison
 from robot_dynamics_ros.bags.contents import has_stamp, known
 from robot_dynamics_ros.bags.differences import Tolerance
 from robot_dynamics_ros.bags.reader import BagReader
-from robot_dynamics_ros.bags.topic_comparison import FieldComparison, Places, TopicDifference
+from robot_dynamics_ros.bags.topic_comparison import FieldComparison, Places
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.messages.renaming import renaming
 from robot_dynamics_ros.progress import progress
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What differs between two recordings; ``str()`` is a table of it.
-
-    Attributes
-    ----------
-    a, b
-        The recordings.
-    atol, rtol
-        The tolerance: |a - b| <= atol + rtol |b|.
-    topics
-        What was compared.
-    notes
-        What was not, and what else there is to know.
-    """
-
-    a: Path
-    b: Path
-    atol: float
-    rtol: float
-    topics: tuple[TopicDifference, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def matches(self) -> bool:
-        """Whether all topics match."""
-        return all(topic.matches for topic in self.topics)
-
-    @property
-    def largest(self) -> float:
-        """The largest difference of floating-point numbers."""
-        return max((topic.largest for topic in self.topics), default=0.0)
-
-    def __str__(self) -> str:
-        return comparison_table(self)
 
 
 def compare_bags(

@@ -2,16 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
 
 from robot_dynamics_ros.bags.differences import FieldDifference, Place
 from robot_dynamics_ros.bags.topic_comparison import TopicDifference
 
-if TYPE_CHECKING:
-    from robot_dynamics_ros.bags.comparison import Comparison
-
 _ROWS = 40
 _LONG = 40
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between two recordings; ``str()`` is a table of it.
+
+    Attributes
+    ----------
+    a, b
+        The recordings.
+    atol, rtol
+        The tolerance: |a - b| <= atol + rtol |b|.
+    topics
+        What was compared.
+    notes
+        What was not, and what else there is to know.
+    """
+
+    a: Path
+    b: Path
+    atol: float
+    rtol: float
+    topics: tuple[TopicDifference, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def matches(self) -> bool:
+        """Whether all topics match."""
+        return all(topic.matches for topic in self.topics)
+
+    @property
+    def largest(self) -> float:
+        """The largest difference of floating-point numbers."""
+        return max((topic.largest for topic in self.topics), default=0.0)
+
+    def __str__(self) -> str:
+        return comparison_table(self)
 
 
 def comparison_table(found: Comparison) -> str:

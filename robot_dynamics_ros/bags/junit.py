@@ -7,8 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from xml.etree import ElementTree
 
-from robot_dynamics_ros.bags.comparison import Comparison
-from robot_dynamics_ros.bags.comparison_table import topic_table
+from robot_dynamics_ros.bags.comparison_table import Comparison, topic_table
 from robot_dynamics_ros.errors import BagError
 
 _SUITE = "robot_dynamics.compare"
