@@ -80,6 +80,11 @@ bench-ros: $(TEST) ## measure the controller node beside a bare echo node, over 
 bench-sim: $(TEST) ## measure simulated robots with friction beside MuJoCo and Pinocchio (a few minutes on a quiet machine)
 	@$(BIN)/python -m benchmarks.simulation $(BENCH_ARGS)
 
+# By BENCH_ARGS='--write docs/theory.md' into that file, with its picture.
+.PHONY: formulations
+formulations: $(TEST) ## count and time the books' forms of the dynamics, as robots grow (a minute)
+	@$(BIN)/python -m benchmarks.formulations $(BENCH_ARGS)
+
 # By BENCH_ARGS='--write docs/bags.md' into that file.
 .PHONY: bench-bags
 bench-bags: $(TEST) ## measure replaying and comparing bags beside rosbags, and the memory of a million messages (3 minutes)
@@ -132,11 +137,11 @@ $(BUILD): $(MADE) requirements/build.txt setup.py setup.cfg pyproject.toml
 	@touch $@
 
 $(RUN): $(BUILD) requirements/run.txt
-	@echo "Installing what the demo needs into $(VENV) (at first 190 MB to fetch, 760 MB on disk, half a minute or more)"
+	@echo "Installing what the demo needs into $(VENV) (at first 215 MB to fetch, 860 MB on disk, half a minute or more)"
 	@$(PIP) $(LOCKED) -r requirements/run.txt
 	@touch $@
 
 $(TEST): $(BUILD) requirements/test.txt
-	@echo "Installing what the tests need into $(VENV) (at first 460 MB to fetch, 1.8 GB on disk, one minute or more)"
+	@echo "Installing what the tests need into $(VENV) (at first 530 MB to fetch, 2.1 GB on disk, one minute or more)"
 	@$(PIP) $(LOCKED) -r requirements/test.txt
 	@touch $@ $(RUN)

@@ -24,11 +24,13 @@ ROS = [
 ]
 BAGS = ["rosbags"]
 REPORT = [*BAGS, "plotly"]
+EQUATIONS = ["sympy"]
 DEMO = [*ROS, *BAGS, "matplotlib"]
 LINT = ["ruff", "mypy", "scipy-stubs", "types-PyYAML", "types-tqdm"]
 TEST = [
     *DEMO,
     *REPORT,
+    *EQUATIONS,
     "catkin-pkg",
     "colcon-common-extensions",
     "example-robot-data",
@@ -69,7 +71,15 @@ setup(
     ],
     zip_safe=False,
     install_requires=["numpy", "scipy", "numba", "PyYAML", "tqdm", "urdf-parser-py"],
-    extras_require={"ros": ROS, "bags": BAGS, "report": REPORT, "demo": DEMO, "test": TEST, "lint": LINT},
+    extras_require={
+        "ros": ROS,
+        "bags": BAGS,
+        "report": REPORT,
+        "equations": EQUATIONS,
+        "demo": DEMO,
+        "test": TEST,
+        "lint": LINT,
+    },
     entry_points={
         "console_scripts": [
             f"computed_torque_node = {PACKAGE}.nodes.computed_torque_node:main",

@@ -16,7 +16,7 @@ from catkin_pkg.package import Package, parse_package
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "robot_dynamics_ros"
 
-# Imported name: (rosdep key, distribution on PyPI). rosdep/python.yaml of ros/rosdistro has the keys.
+# Imported name: (rosdep key, distribution on PyPI); without a key it is an optional extra. rosdep/python.yaml of ros/rosdistro has the keys.
 # A module that is not listed is a ROS package: its key is its own name, PyPI has it as ros-<name>.
 KEYS: dict[str, tuple[str | None, str | None]] = {
     "backports": ("python3-rosbags-pip", "rosbags"),  # backports.zstd, compression.zstd and lz4 come with rosbags
@@ -30,6 +30,7 @@ KEYS: dict[str, tuple[str | None, str | None]] = {
     "plotly": (None, "plotly"),  # no rosdep key: `robot_dynamics report` names pip
     "rosbags": ("python3-rosbags-pip", "rosbags"),
     "scipy": ("python3-scipy", "scipy"),
+    "sympy": (None, "sympy"),  # `robot_dynamics inspect --equations` alone, which names pip
     "tqdm": ("python3-tqdm", "tqdm"),
     "urdf_parser_py": ("urdfdom_py", "urdf-parser-py"),
     "yaml": ("python3-yaml", "PyYAML"),
@@ -165,15 +166,15 @@ def test_every_import_is_a_dependency_in_package_xml(manifest: Package) -> None:
 def test_every_import_is_a_dependency_in_setup(setup: dict[str, Any]) -> None:
     extras = WITH_EXTRAS | WITH_LAUNCH
     library = [path for path in _sources() if path.relative_to(ROOT / PACKAGE).parts[0] not in extras]
-    needed = {str(_distribution(module)).lower() for module in _imports(*library)}
+    needed = {str(_distribution(module)).lower() for module in _imports(*library) if _key(module) is not None}
     assert needed <= {_name(requirement) for requirement in setup["install_requires"]}
 
     everywhere = {_distribution(module) for module in _imports(*_sources())} - {None}
-    extra = [name for part in ("demo", "report") for name in setup["extras_require"][part]]
+    extra = [name for part in ("demo", "report", "equations") for name in setup["extras_require"][part]]
     assert {str(name).lower() for name in everywhere} <= {_name(name) for name in setup["install_requires"] + extra}
 
 
-@pytest.mark.parametrize(("lock", "extras"), [("run", ["demo", "report"]), ("test", ["test", "lint"])])
+@pytest.mark.parametrize(("lock", "extras"), [("run", ["demo", "report", "equations"]), ("test", ["test", "lint"])])
 def test_locks_hold_what_setup_asks_for(lock: str, extras: list[str], setup: dict[str, Any]) -> None:
     required = setup["install_requires"] + [name for extra in extras for name in setup["extras_require"][extra]]
     assert {_name(requirement) for requirement in required} <= {_name(pin) for pin in _pins(lock)}

@@ -98,6 +98,7 @@ def assemble(
         velocity_limits=limits[:, 2].copy(),
         effort_limits=limits[:, 3].copy(),
         massless_ends=massless(robot, couplings.names),
+        loops=dynamics.loops,
     )
     if dynamics.payload is not None:
         packed = with_payload(packed, *dynamics.payload)
@@ -208,6 +209,7 @@ def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Floats:
 
 def _refuse_unknown_links(description: Description, dynamics: DynamicsFile) -> None:
     links = [*dynamics.links, *([dynamics.payload[0]] if dynamics.payload else [])]
+    links += [link for loop in dynamics.loops for link in (loop.link_a, loop.link_b)]
     for name in (*links, *(rotor.carrier for rotor in dynamics.rotors if rotor.carrier is not None)):
         if name not in description.links:
             raise RobotModelError(

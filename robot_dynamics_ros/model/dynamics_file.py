@@ -54,6 +54,16 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Loop:
+    """A closed chain: a point of one link stays at a point of another, each (3,) in its link's frame, m."""
+
+    link_a: str
+    point_a: tuple[float, float, float]
+    link_b: str
+    point_b: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
 class DynamicsFile:
     """The checked content of a dynamics file."""
 
@@ -64,10 +74,11 @@ class DynamicsFile:
     rotors: tuple[Rotor, ...] = ()
     coordinates: tuple[str, ...] = ()
     couplings: dict[str, Row] = field(default_factory=dict)
+    loops: tuple[Loop, ...] = ()
     payload: tuple[str, Inertial] | None = None
 
 
-_TOP = ("gravity", "joints", "links", "rotors", "coordinates", "couplings", "payload")
+_TOP = ("gravity", "joints", "links", "rotors", "coordinates", "couplings", "loops", "payload")
 _JOINT = (
     "viscous",
     "coulomb",
@@ -83,6 +94,7 @@ _JOINT = (
 _RIPPLE = ("amplitude", "per_turn", "phase")
 _SIGMOID = ("amplitude", "slope", "shift")
 _ROTOR = ("carrier", "axis", "inertia", "ratio")
+_LOOP = ("link_a", "point_a", "link_b", "point_b")
 _INERTIAL = ("mass", "com", "inertia")
 _CARRIERS = ("parent", "none")
 _NO_CARRIER = "none"
@@ -145,6 +157,10 @@ def read_dynamics_file(path: str | Path) -> DynamicsFile:
         ),
         coordinates=_coordinates(top.get("coordinates"), f"{source}: coordinates"),
         couplings=couplings,
+        loops=tuple(
+            _loop(value, f"{source}: loops[{k}]")
+            for k, value in enumerate(_list(top.get("loops"), "tables", f"{source}: loops"))
+        ),
         payload=_payload(top.get("payload"), source),
     )
 
@@ -267,6 +283,18 @@ def _row(value: Any, where: str) -> Row:
     table = dict(_table(value, None, where))
     offset = _number(table.pop(_OFFSET, 0.0), f"{where} {_OFFSET}")
     return Row({name: _number(factor, f"{where} {name}") for name, factor in table.items()}, offset)
+
+
+def _loop(value: Any, where: str) -> Loop:
+    table = _table(value, _LOOP, where)
+    _required(table, _LOOP, where)
+    for key in ("link_a", "link_b"):
+        if not isinstance(table[key], str):
+            raise RobotModelError(f"{where} {key}: {table[key]!r} is no name. Cure: name a link")
+    if table["link_a"] == table["link_b"]:
+        raise RobotModelError(f'{where}: "{table["link_a"]}" is both its links. Cure: name two different links')
+    (ax, ay, az), (bx, by, bz) = (_numbers(table[key], 3, f"{where} {key}").tolist() for key in ("point_a", "point_b"))
+    return Loop(table["link_a"], (ax, ay, az), table["link_b"], (bx, by, bz))
 
 
 def _inertial(value: Any, where: str) -> Inertial:

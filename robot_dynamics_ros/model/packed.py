@@ -27,6 +27,7 @@ from robot_dynamics_ros.kernels.layout import (
     unpack,
 )
 from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.model.dynamics_file import Loop
 from robot_dynamics_ros.model.inertia import Array, Inertial, InertiaSum, real_numbers, symmetric
 
 # Columns of the friction table to which a joint's friction torque is proportional.
@@ -76,6 +77,8 @@ class PackedModel:
         (n,) of the independent joints; infinite where there is none, and for named coordinates.
     massless_ends
         Names of the independent coordinates that move nothing with mass.
+    loops
+        Points that stay together; the tree itself is open.
     """
 
     joint_names: tuple[str, ...]
@@ -95,6 +98,7 @@ class PackedModel:
     velocity_limits: Floats
     effort_limits: Floats
     massless_ends: tuple[str, ...]
+    loops: tuple[Loop, ...]
 
     @property
     def coupled(self) -> bool:

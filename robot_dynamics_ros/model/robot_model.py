@@ -23,7 +23,7 @@ from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.model.arguments import common_shape, numbers, wrenches_on_bodies
 from robot_dynamics_ros.model.assembly import assemble
 from robot_dynamics_ros.model.batches import spread_over
-from robot_dynamics_ros.model.dynamics_file import DynamicsFile, read_dynamics_file
+from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Loop, read_dynamics_file
 from robot_dynamics_ros.model.inertia import payload_inertial
 from robot_dynamics_ros.model.packed import PackedModel, scaled, with_payload, without_gravity
 from robot_dynamics_ros.model.urdf import parse_urdf
@@ -195,6 +195,14 @@ class RobotModel:
     def link_names(self) -> tuple[str, ...]:
         """All links, the root first."""
         return tuple(self.packed.frames)
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """Closed chains that the dynamics file names; see formulations/closed_loops.py.
+
+        Every method here is about the open tree, as if each loop were cut.
+        """
+        return self.packed.loops
 
     @property
     def gravity(self) -> Floats:

@@ -97,7 +97,7 @@ def _reduced(element: ElementTree.Element, source: str, where: str) -> ElementTr
         if count == 0 and not value.strip():
             raise RobotModelError(f"{source}: {where}: attribute {name!r} is empty. Cure: give it a value")
         if count > 0:
-            _check_numbers(value, count, source, f'{where}: {name}="{value}"')
+            check_numbers(value, count, source, f'{where}: {name}="{value}"')
         result.set(name, value)
     seen: set[str] = set()
     for child in element:
@@ -117,7 +117,8 @@ def _reduced(element: ElementTree.Element, source: str, where: str) -> ElementTr
     return result
 
 
-def _check_numbers(value: str, count: int, source: str, where: str) -> None:
+def check_numbers(value: str, count: int, source: str, where: str) -> None:
+    """Raise RobotModelError, naming ``source`` and ``where``, for an attribute that is not ``count`` finite numbers."""
     words = value.split()
     if len(words) != count:
         raise RobotModelError(f"{source}: {where}: {len(words)} numbers where {count} belong. Cure: correct it")

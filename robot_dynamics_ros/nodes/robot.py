@@ -38,6 +38,11 @@ def load_robot(node: Node, description: str, gravity: Sequence[float] | None = N
         )
     for warning in caught:
         node.get_logger().warning(str(warning.message))
+    if model.loops:
+        node.get_logger().warning(
+            f'robot "{model.name}": its {len(model.loops)} loops stay open: torques and motion are those of the tree. '
+            "Cure: give couplings in place of loops"
+        )
     if not model.packed.friction.any():
         node.get_logger().info(f'robot "{model.name}": neither URDF nor dynamics file names any joint friction')
     return model

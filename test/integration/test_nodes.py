@@ -23,6 +23,8 @@ from robot_dynamics_ros.nodes.messages import nanoseconds
 Q = (-0.6, 0.9)
 NODE = "computed_torque_node"
 
+QUALITIES = [pytest.param(RELIABLE, id="reliable", marks=pytest.mark.slow), pytest.param(BEST_EFFORT, id="best effort")]
+
 
 def _move(goal: tuple[float, float], seconds: float = 1.0, names: tuple[str, ...] = JOINTS) -> TrajectoryPoints:
     """One point, at rest."""
@@ -69,7 +71,7 @@ def test_topics_of_the_controller(driver: Driver) -> None:
         assert kinds[f"/{NODE}/{service}"] == ["std_srvs/srv/Trigger"]
 
 
-@pytest.mark.parametrize("qos", [RELIABLE, BEST_EFFORT], ids=["reliable", "best effort"])
+@pytest.mark.parametrize("qos", QUALITIES)
 def test_each_state_gets_one_answer_with_its_stamp(qos: object, driver: Driver) -> None:
     """And the torque that holds the arm there: Tsai (9.117)-(9.118), as it stands where it was found."""
     graph = driver.graph
@@ -428,7 +430,7 @@ def test_the_trajectory_starts_where_the_arm_is(tmp_path: Path) -> None:
 # The recorder
 
 
-@pytest.mark.parametrize("qos", [RELIABLE, BEST_EFFORT], ids=["reliable", "best effort"])
+@pytest.mark.parametrize("qos", QUALITIES)
 def test_the_recorder_matches_its_publisher(qos: QoSProfile, tmp_path: Path) -> None:
     bag = tmp_path / "bag"
     with Graph(tmp_path) as graph:

@@ -38,7 +38,10 @@ def robots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Robot
 # No state comes any more
 
 
-@pytest.mark.parametrize("name", ["wall_0", "wall_200", "simulated_0", "simulated_200"])
+@pytest.mark.parametrize(
+    "name",
+    ["wall_0", "simulated_200", *(pytest.param(more, marks=pytest.mark.slow) for more in ("wall_200", "simulated_0"))],
+)
 def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     robot = robots[name]
     graph = robot.graph

@@ -170,10 +170,8 @@ def _await(true: Any, what: str, log: Path, seconds: float = 120.0) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(
-    "signals",
-    [pytest.param([INT], id="once", marks=pytest.mark.slow), pytest.param([TERM, INT] * 10, id="again and again")],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("signals", [[INT], [TERM, INT] * 10], ids=["once", "again and again"])
 def test_the_interrupted_demo_leaves_nothing_behind(signals: list[signal.Signals], tmp_path: Path) -> None:
     log = tmp_path / "demo.log"
     command = "-m robot_dynamics_ros.cli.main demo --robot planar_2r --law computed_torque --duration 60".split()

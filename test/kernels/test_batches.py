@@ -139,7 +139,11 @@ CUSTOMISED = ("inverse_dynamics", "forward_dynamics", "gravity_torque", "mass_ma
 
 
 @pytest.mark.parametrize(
-    ("name", "customised"), [*((name, False) for name in CALLS), *((name, True) for name in CUSTOMISED)]
+    ("name", "customised"),
+    [
+        *((name, False) for name in CALLS),
+        *(pytest.param(name, True, marks=[pytest.mark.slow] * (name != "forward_dynamics")) for name in CUSTOMISED),
+    ],
 )
 def test_bit_for_bit_whatever_the_size_and_the_threads(
     name: str, customised: bool, threads: Callable[[int, int], None], load_robot: Callable[..., Any]

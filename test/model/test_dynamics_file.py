@@ -11,7 +11,7 @@ from comparing import assert_close
 from pinocchio_peer import Peer
 
 from robot_dynamics_ros import RobotModel, RobotModelError
-from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Row, read_dynamics_file
+from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Loop, Row, read_dynamics_file
 
 ARM = arms.random_arm(np.random.default_rng(21), [0, 1, 2, 3], ["revolute", "continuous", "prismatic", "fixed"])
 JOINT = ARM.movable[1]
@@ -39,13 +39,19 @@ JOINT_KEYS = [
     "gear_ratio",
     "rotor_carrier",
 ]
-TOP_KEYS = ["gravity", "joints", "links", "rotors", "coordinates", "couplings", "payload"]
+TOP_KEYS = ["gravity", "joints", "links", "rotors", "coordinates", "couplings", "loops", "payload"]
 
 
 def rotor(**changes: str) -> str:
     """A dynamics file with one rotor of the general form; a change of "" leaves that key out."""
     keys = {"carrier": LINK, "axis": "[0, 0, 1]", "inertia": "1.0e-4", "ratio": f"{{{JOINT}: 50}}", **changes}
     return "rotors: [{" + ", ".join(f"{key}: {value}" for key, value in keys.items() if value) + "}]"
+
+
+def loop(**changes: str) -> str:
+    """A dynamics file with one loop; a change of "" leaves that key out."""
+    keys = {"link_a": LINK, "point_a": "[0, 0, 0.1]", "link_b": TOOL, "point_b": "[0.2, 0, 0]", **changes}
+    return "loops: [{" + ", ".join(f"{key}: {value}" for key, value in keys.items() if value) + "}]"
 
 
 def coupling(text: str, coordinates: str = "[p]") -> str:
@@ -142,6 +148,15 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "coupling_word": (coupling("{p: one}"), ["couplings", JOINT, "p", "one"]),
     "coupling_offset": (coupling("{p: 1, offset: .inf}"), ["couplings", JOINT, "offset", "inf"]),
     "coupling_cycle": (f"couplings: {{{JOINT}: {{{JOINT}: 1}}}}", ["couplings", JOINT, "cycle"]),
+    "loops_a_table": ("loops: {link_a: x}", ["loops", "list"]),
+    "loop_a_word": (f"loops: [{LINK}]", [r"loops\[0\]", LINK]),
+    "loop_key": (loop(point_c="[0, 0, 0]"), [r"loops\[0\]", "point_c", "link_a", "point_a", "link_b", "point_b"]),
+    "loop_without_point": (loop(point_b=""), [r"loops\[0\]", "point_b missing"]),
+    "loop_on_nothing": (loop(link_a="null"), [r"loops\[0\] link_a", "None", "name a link"]),
+    "loop_on_unknown_link": (loop(link_b="hand"), ["hand", LINK]),
+    "loop_on_one_link": (loop(link_b=LINK), [r"loops\[0\]", LINK, "two different"]),
+    "loop_point_short": (loop(point_a="[0, 1]"), [r"loops\[0\] point_a", "3"]),
+    "loop_point_infinite": (loop(point_b="[0, 0, .inf]"), [r"loops\[0\] point_b", "inf"]),
     "gravity_short": ("gravity: [0, -9.81]", ["gravity", "3|three"]),
     "gravity_number": ("gravity: -9.81", ["gravity", "3|three"]),
     "gravity_nan": ("gravity: [0, 0, .nan]", ["gravity", "nan"]),
@@ -300,6 +315,8 @@ couplings:
   j1: {p1: 1.0}
   j2: {p1: -1.0, p2: 1.0, offset: 0.25}
   j3:
+loops:
+  - {link_a: l1, point_a: [0, 1, 2], link_b: l2, point_b: [0.5, 0, -1]}
 payload: {link: l8, mass: 1.2, com: [0, 0, 0.05], inertia: [0.01, 0, 0, 0.01, 0, 0.005]}
 """
     content = _read(tmp_path, text)
@@ -313,6 +330,7 @@ payload: {link: l8, mass: 1.2, com: [0, 0, 0.05], inertia: [0.01, 0, 0, 0.01, 0,
     }
     assert content.coordinates == ("p1", "p2")
     assert content.couplings == {"j1": Row({"p1": 1.0}), "j2": Row({"p1": -1.0, "p2": 1.0}, 0.25), "j3": Row({})}
+    assert content.loops == (Loop("l1", (0.0, 1.0, 2.0), "l2", (0.5, 0.0, -1.0)),)
     first, second = content.rotors
     assert first.carrier == "l1" and first.inertia == 1.0e-4 and first.ratio == {"j2": -60.0, "p1": 1.0}
     assert first.axis is not None and first.axis.tolist() == [0.0, 0.0, -1.0]
@@ -322,11 +340,11 @@ payload: {link: l8, mass: 1.2, com: [0, 0, 0.05], inertia: [0.01, 0, 0, 0.01, 0,
 
 
 @pytest.mark.parametrize(
-    "text", ["rotors:\ncoordinates:\ncouplings:\n", "rotors: []\ncoordinates: []\ncouplings: {}\n"]
+    "text", ["rotors:\ncoordinates:\ncouplings:\nloops:\n", "rotors: []\ncoordinates: []\ncouplings: {}\nloops: []\n"]
 )
 def test_empty_tables_are_nothing(text: str, tmp_path: Path) -> None:
     content = _read(tmp_path, text)
-    assert content.rotors == () and content.coordinates == () and content.couplings == {}
+    assert content.rotors == () and content.coordinates == () and content.couplings == {} and content.loops == ()
 
 
 def test_static_level_below_the_coulomb_level_of_the_urdf(tmp_path: Path) -> None:

@@ -1,0 +1,169 @@
+"""The books' forms of the dynamics with numbers that count themselves, for turning joints in a row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from benchmarks.counting import Counted
+from benchmarks.operation_counts import Count, Polynomial
+from robot_dynamics_ros.formulations.generalized_dalembert import joint_terms
+from robot_dynamics_ros.formulations.lagrange_euler import joint_coefficients
+from robot_dynamics_ros.formulations.lagrange_link_jacobians import generalized_forces
+from robot_dynamics_ros.formulations.link_tree import Array, Link, LinkTree
+from robot_dynamics_ros.formulations.newton_euler_base import newton_euler_base
+from robot_dynamics_ros.formulations.newton_euler_links import newton_euler_links
+
+SIZES = tuple(range(1, 9))
+FITTED = SIZES[3:]  # where the highest power begins to show
+
+
+def lagrange_euler(tree: LinkTree, q: Any, qd: Any, qdd: Any) -> Any:
+    """Milicevic (2.5)."""
+    D, h, c = joint_coefficients(tree, q)
+    return D @ qdd + h @ qd @ qd + c
+
+
+def dalembert(tree: LinkTree, q: Any, qd: Any, qdd: Any) -> Any:
+    """Milicevic (4.1)."""
+    D_rot, D_tran, h_rot, h_tran, c = joint_terms(tree, q, qd)
+    return (D_rot + D_tran) @ qdd + h_tran + h_rot + c
+
+
+Form = Callable[[LinkTree, Any, Any, Any], Any]
+COUNTED: dict[str, tuple[Form, str]] = {
+    "Lagrange-Euler": (lagrange_euler, "Milicevic Table 3, Lagrange-Euler"),
+    "generalized d'Alembert": (dalembert, "Milicevic Table 3, d'Alembert"),
+    "Newton-Euler, base frame": (newton_euler_base, "Milicevic Table 3, Newton-Euler"),
+    "Newton-Euler, link frames": (newton_euler_links, "Milicevic Table 3, Newton-Euler"),
+}
+"""Forms, and which printed count is theirs."""
+
+TIMED: dict[str, Form] = {
+    "Lagrange-Euler": lagrange_euler,
+    "link Jacobians": generalized_forces,
+    **{name: form for name, (form, _) in COUNTED.items() if name != "Lagrange-Euler"},
+}
+
+
+class _Number(Counted):
+    """A counted number that multiplies arrays, too, entry by entry."""
+
+    __slots__ = ()
+
+    def _done(self, operation: str, result: float) -> _Number:
+        return _Number(super()._done(operation, result), self.tally)
+
+    def __mul__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else super().__mul__(other)
+
+
+class _Straight:
+    """Couplings of joints that are the coordinates: multiplying by them is no work."""
+
+    __array_ufunc__ = None  # so that arrays leave the product to this class
+
+    def __init__(self, n: int) -> None:
+        self.shape = (n, n)
+
+    def __matmul__(self, other: Any) -> Any:
+        return other
+
+    __rmatmul__ = __matmul__
+
+
+class CountedTree(LinkTree):
+    """Links whose numbers count themselves."""
+
+    def base_placements(self, q: Any) -> tuple[Any, Any]:
+        """As LinkTree's, in arrays of objects."""
+        rotations, origins = [], []
+        for i, (link, position) in enumerate(zip(self.links, self.joint_positions(q), strict=True)):
+            rotation, origin = link.placed(float(position))
+            if i > 0:
+                origin = origins[-1] + rotations[-1] @ origin
+                rotation = rotations[-1] @ rotation
+            rotations.append(rotation)
+            origins.append(origin)
+        return np.array(rotations), np.array(origins)
+
+
+def chain(n: int) -> LinkTree:
+    """``n`` turning joints in a row, with any placements and inertias."""
+    generator = np.random.default_rng(560)
+    links = []
+    for i in range(n):
+        rotation, _ = np.linalg.qr(generator.normal(size=(3, 3)))
+        axes, _ = np.linalg.qr(generator.normal(size=(3, 3)))
+        inertia = axes @ np.diag(generator.uniform(0.02, 0.03, 3)) @ axes.T
+        position, com = generator.normal(0.0, 0.5, 3), generator.normal(0.0, 0.1, 3)
+        rotation *= np.sign(np.linalg.det(rotation))
+        links.append(Link(f"joint{i}", i - 1, False, rotation, position, generator.uniform(1.0, 5.0), com, inertia))
+    return LinkTree(tuple(links), (), np.eye(n), np.empty((0, n)), generator.normal(size=3))
+
+
+def state(n: int) -> tuple[Array, Array, Array]:
+    """Positions, rates and accelerations (n,)."""
+    q, qd, qdd = np.random.default_rng(n).normal(size=(3, n))
+    return q, qd, qdd
+
+
+def count(form: Form, n: int) -> Count:
+    """Multiplications and additions of a form for ``n`` turning joints; sines and cosines are not among them."""
+    tally: Counter[str] = Counter()
+    run_counted(form, n, tally)
+    return Count(tally["*"], tally["+"] + tally["-"])
+
+
+def run_counted(form: Form, n: int, tally: Counter[str]) -> Any:
+    """Torque (n,) by a form, for ``chain(n)`` in ``state(n)``, whose operations are entered in ``tally``."""
+    counted = np.frompyfunc(lambda number: _Number(number, tally), 1, 1)
+    tree = chain(n)
+    links = []
+    for link in tree.links:
+        numbers = (counted(x) for x in (link.rotation, link.position, link.mass, link.com, link.inertia))
+        links.append(Link(link.joint, link.parent, link.prismatic, *numbers))
+    straight: Any = _Straight(n)
+    counting = CountedTree(tuple(links), (), straight, tree.rotor_couplings, counted(tree.gravity))
+    return form(counting, *map(counted, state(n)))
+
+
+def polynomial(values: list[int]) -> tuple[Fraction, ...]:
+    """The polynomial in n of lowest degree through counts for SIZES from 2 on, the highest power first.
+
+    One joint alone does not lie on all of them: products of two known numbers, which do not count, are others there.
+    """
+    coefficients, basis = [Fraction(0)], [Fraction(1)]  # the lowest power first
+    differences = [Fraction(value) for value in values[1:]]
+    for degree, n in enumerate(SIZES[1:]):  # Newton's form: the differences at the first n
+        coefficients += [Fraction(0)] * (len(basis) - len(coefficients))
+        for power, factor in enumerate(basis):
+            coefficients[power] += differences[0] * factor
+        basis = [
+            (low - n * high) / (degree + 1)
+            for low, high in zip([Fraction(0), *basis], [*basis, Fraction(0)], strict=True)
+        ]
+        differences = [after - before for before, after in zip(differences, differences[1:], strict=False)]
+    while len(coefficients) > 1 and coefficients[-1] == 0:
+        coefficients.pop()
+    return tuple(reversed(coefficients))
+
+
+def formula(coefficients: Polynomial) -> str:
+    """A polynomial as text, such as 128/3 n^4 - 4."""
+    text = ""
+    for power, c in zip(range(len(coefficients) - 1, -1, -1), coefficients, strict=True):
+        if c != 0:
+            factor = "" if abs(c) == 1 and power > 0 else f"{abs(c)} "
+            sign = (" - " if c < 0 else " + ") if text else ("-" if c < 0 else "")
+            text += sign + (factor + ("" if power == 0 else "n" if power == 1 else f"n^{power}")).strip()
+    return text
+
+
+def exponent(values: list[float]) -> float:
+    """Power of n by which values for SIZES grow over FITTED."""
+    return float(np.polyfit(np.log(FITTED), np.log(values[-len(FITTED) :]), 1)[0])

@@ -1,0 +1,169 @@
+"""Counts and times the books' forms of the dynamics for 1 to 8 turning joints: the growth of Milicevic's Table 3.
+
+``python -m benchmarks.formulations`` prints the tables of docs/theory.md, ``--write docs/theory.md`` puts them there
+and draws docs/images/formulations.png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.document import markdown_table, replace_part
+from benchmarks.formulation_counts import (
+    COUNTED,
+    FITTED,
+    SIZES,
+    TIMED,
+    Form,
+    chain,
+    count,
+    exponent,
+    formula,
+    polynomial,
+    state,
+)
+from benchmarks.machine import machine
+from benchmarks.operation_counts import PRINTED, Count, printed
+
+COMMAND = "python -m benchmarks.formulations"
+IMAGE = Path("images") / "formulations.png"
+
+
+def all_counts() -> dict[str, list[Count]]:
+    """Of each counted form, for SIZES."""
+    return {name: [count(form, n) for n in SIZES] for name, (form, _) in COUNTED.items()}
+
+
+def all_times(passes: int = 12) -> dict[str, list[float]]:
+    """Seconds of one call of each form, for SIZES: the shortest of a few passes over all of them."""
+    times = {name: [np.inf] * len(SIZES) for name in TIMED}
+    for _ in range(passes):
+        for name, form in TIMED.items():
+            times[name] = [min(best, seconds(form, n)) for best, n in zip(times[name], SIZES, strict=True)]
+    return times
+
+
+def seconds(form: Form, n: int) -> float:
+    """Mean time of one call, in a hundredth of a second of calls."""
+    tree, motion = chain(n), state(n)
+    form(tree, *motion)
+    calls, begin = 0, time.perf_counter()
+    while calls == 0 or time.perf_counter() - begin < 0.01:
+        form(tree, *motion)
+        calls += 1
+    return (time.perf_counter() - begin) / calls
+
+
+def polynomial_table(counts: dict[str, list[Count]]) -> str:
+    """The counted polynomials under each other with the printed ones."""
+    rows = [["form", "", "multiplications", "additions"]]
+    for name, (_, source) in COUNTED.items():
+        ours = [formula(polynomial(list(values))) for values in zip(*counts[name], strict=True)]
+        rows += [
+            [name, "counted", *ours],
+            ["", "printed", *(formula(coefficients) for coefficients in PRINTED[source])],
+        ]
+    return markdown_table(rows)
+
+
+def count_table(counts: dict[str, list[Count]]) -> str:
+    """Counts for SIZES beside the printed ones."""
+    rows = [["form", "", *(f"n = {n}" for n in SIZES)]]
+    for name, (_, source) in COUNTED.items():
+        rows.append([name, "counted", *map(str, counts[name])])
+        rows.append(["", "printed", *(str(printed(source, n)) for n in SIZES)])
+    return markdown_table(rows)
+
+
+def time_table(counts: dict[str, list[Count]], times: dict[str, list[float]]) -> str:
+    """Microseconds for SIZES, and by which power of n they and the counts grow."""
+    rows = [["form", *(f"n = {n}" for n in SIZES), "growth", "of the counts"]]
+    for name, values in times.items():
+        counted = f"n^{exponent([float(sum(c)) for c in counts[name]]):.1f}" if name in counts else "–"
+        rows.append([name, *(f"{1e6 * value:.0f}" for value in values), f"n^{exponent(values):.1f}", counted])
+    return markdown_table(rows)
+
+
+def count_report(counts: dict[str, list[Count]]) -> str:
+    """What is counted, as Markdown."""
+    return f"""\
+Command: `{COMMAND}`. Operations of one inverse dynamics for n turning joints in a row, with any placements and
+inertias, as each form stands in `robot_dynamics_ros/formulations/`, link placements included, zeros multiplied
+like other numbers. Printed: Milicevic's Table 3. From two joints on the counts are
+
+{polynomial_table(counts)}
+
+or, multiplications / additions, subtractions among the latter:
+
+{count_table(counts)}
+"""
+
+
+def time_report(counts: dict[str, list[Count]], times: dict[str, list[float]]) -> str:
+    """What is measured, as Markdown."""
+    return f"""\
+Microseconds for one state, {machine(["numpy"])}.
+NumPy spends most of them on calls, not on numbers. Growth: the power of n
+fitted from n = {FITTED[0]} to {FITTED[-1]}, where the highest power of the polynomials does not rule yet.
+
+{time_table(counts, times)}
+
+![Operations and time of each form for 1 to {SIZES[-1]} joints]({IMAGE.as_posix()})
+"""
+
+
+def draw(counts: dict[str, list[Count]], times: dict[str, list[float]], path: Path) -> None:
+    """Draw counts, beside the printed ones, and times into a PNG file."""
+    import matplotlib  # here, since it takes a second to load
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.0), layout="constrained")
+    colours = {name: f"C{i}" for i, name in enumerate(times)}
+    sources = set()
+    for name, (_, source) in COUNTED.items():
+        left.plot(SIZES, [sum(c) for c in counts[name]], "o-", ms=4, color=colours[name], label=name)
+        if source not in sources:
+            expected = [sum(printed(source, n)) for n in SIZES]
+            left.plot(SIZES, expected, "--", color=colours[name], label=source.replace("Milicevic ", ""))
+            sources.add(source)
+    for name, values in times.items():
+        right.plot(SIZES, 1e6 * np.array(values), "o-", ms=4, color=colours[name], label=name)
+    left.set(title="multiplications and additions", xlabel="joints n")
+    right.set(title="time of one state in NumPy, µs", xlabel="joints n")
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xticks(SIZES, [str(n) for n in SIZES], minor=False)
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=7)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--write", type=Path, metavar="FILE", help=f"put the tables into this Markdown file, and {IMAGE} beside it, too"
+    )
+    options = parser.parse_args(arguments)
+    counts = all_counts()
+    times = all_times()
+    text = f"{count_report(counts)}\n{time_report(counts, times)}"
+    print(text)
+    if options.write:
+        replace_part(options.write, "make formulations", text)
+        image = options.write.parent / IMAGE
+        image.parent.mkdir(exist_ok=True)
+        draw(counts, times, image)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Constrained motion with Lagrange multipliers: LaValle (13.170)-(13.184), Lagrange's first type of Tsai 9.8.1.
+
+G(q) qd = 0 and M qdd + C qd + g = u + G^T lambda, the sign of LaValle (13.173): lambda are the forces that act
+in the directions in which G measures rates. (13.179) has -lambda, and a G that is (k, n), not (n, k) as said there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.robot_model import Wrenches
+
+Array = NDArray[np.float64]
+
+NEGLIGIBLE = 1e-5
+"""What is smaller than this part of the largest of its kind counts as zero: 1.5708 for pi / 2 does not tilt a planar
+mechanism's joints out of its plane."""
+
+_ROUNDING = 1e-9  # in the constraints' rates and accelerations
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """k constraints G(q) qd = 0 at one state.
+
+    Attributes
+    ----------
+    jacobian
+        G (k, n).
+    drift
+        dG/dt qd (k,): G qdd + drift = 0.
+    error
+        (k,): phi(q), where G = dphi/dq as in LaValle (13.171); zeros for constraints on rates alone.
+    """
+
+    jacobian: Array
+    drift: Array
+    error: Array
+
+
+ConstraintFunction = Callable[[Array, Array], Constraints]
+"""The constraints at q, qd, each (n,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedAcceleration:
+    """What constrained forward dynamics finds.
+
+    Attributes
+    ----------
+    qdd
+        (n,).
+    multipliers
+        lambda (k,), the constraint forces; G^T lambda is their torque.
+    rank
+        How many of the k constraints are independent. Where fewer than k, lambda is the smallest of those with the
+        same G^T lambda: motion and torque are unique, the share of each constraint is what rigid bodies do not tell.
+    unmet
+        (k,): what G qdd lacks. Not zero only where dependent constraints contradict each other.
+    """
+
+    qdd: Array
+    multipliers: Array
+    rank: int
+    unmet: Array
+
+
+def constrained_forward_dynamics(
+    model: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    constraints: Constraints,
+    *,
+    stabilisation: float = 0.0,
+    external_wrenches: Wrenches | None = None,
+) -> ConstrainedAcceleration:
+    """Acceleration under torque ``tau`` (n,) and the constraints, LaValle (13.180) and (13.184).
+
+    [M -G^T; G 0] [qdd; lambda] = [u - C qd - g; -dG/dt qd - 2 a G qd - a^2 phi], with a = ``stabilisation`` (1/s):
+    errors die out as exp(-a t), Baumgarte 1972. The print lacks g and dG/dt qd. Without friction, as
+    ``model.forward_dynamics``, whose wrenches and errors it has.
+    """
+    rate, a = model.vector("qd", qd), stabilisation
+    free = model.forward_dynamics(q, rate, tau, external_wrenches)
+    wanted = -constraints.drift - 2.0 * a * constraints.jacobian @ rate - a * a * constraints.error
+    lacking = wanted - constraints.jacobian @ free
+    change, multipliers, rank = least_change(model.mass_matrix(q), constraints.jacobian, lacking)
+    return ConstrainedAcceleration(free + change, multipliers, rank, lacking - constraints.jacobian @ change)
+
+
+def least_change(mass: Array, jacobian: Array, wanted: Array) -> tuple[Array, Array, int]:
+    """Return x = M^-1 G^T lambda (n,) with G x = ``wanted`` (k,), the smallest such lambda (k,), and the rank of G.
+
+    x has the least x^T M x: Gauss's principle of least constraint for accelerations, an impact for velocities.
+    With M = L L^T, G M^-1 G^T = A A^T for A = G L^-T, by whose singular values dependent constraints are seen.
+    """
+    lower = np.linalg.cholesky(mass)
+    left, values, right = np.linalg.svd(np.linalg.solve(lower, jacobian.T).T, full_matrices=False)
+    rank = int(np.sum(values > NEGLIGIBLE * np.max(values, initial=0.0)))
+    part = (left[:, :rank].T @ wanted) / values[:rank]
+    return np.linalg.solve(lower.T, right[:rank].T @ part), left[:, :rank] @ (part / values[:rank]), rank
+
+
+def consistent_velocity(model: RobotModel, q: ArrayLike, qd: ArrayLike, constraints: Constraints) -> Array:
+    """The velocity (n,) with G qd = 0 after the impact that stops what breaks the constraints: least kinetic energy."""
+    rate = model.vector("qd", qd)
+    return rate + least_change(model.mass_matrix(q), constraints.jacobian, -constraints.jacobian @ rate)[0]
+
+
+def constrained_inverse_dynamics(
+    model: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    constraints: Constraints,
+    driven: Sequence[str],
+    external_wrenches: Wrenches | None = None,
+) -> tuple[Array, Array]:
+    """Torque of the ``driven`` joints, in their order, and multipliers (k,) for a motion that keeps the constraints.
+
+    M qdd + C qd + g = S^T tau + G^T lambda. With the motions Z that G lets through, G Z = 0, the multipliers drop out:
+    Z^T S^T tau = Z^T (M qdd + C qd + g). More driven joints than degrees of freedom share with the least torque.
+
+    Raises RobotDynamicsError for a motion that breaks a constraint, naming which, for unknown joints, and where the
+    driven ones do not hold the mechanism.
+    """
+    chosen = joint_indices(model, driven)
+    _require_consistent(constraints, model.vector("qd", qd), model.vector("qdd", qdd))
+    total = model.inverse_dynamics(q, qd, qdd, external_wrenches)
+    left, values, right = np.linalg.svd(constraints.jacobian)
+    rank = int(np.sum(values > NEGLIGIBLE * np.max(values, initial=0.0)))
+    allowed = right[rank:].T
+    loose = allowed.shape[1] - np.linalg.matrix_rank(allowed[chosen], NEGLIGIBLE) if allowed.size else 0
+    if loose:
+        raise RobotDynamicsError(
+            f"{list(driven)} leave {loose} of the mechanism's {allowed.shape[1]} degrees of freedom without a drive. "
+            f"Cure: drive {allowed.shape[1]} independent joints of {', '.join(model.joint_names)}"
+        )
+    tau = np.linalg.pinv(allowed[chosen].T) @ (allowed.T @ total) if allowed.size else np.zeros(len(chosen))
+    total = total.copy()
+    np.subtract.at(total, chosen, tau)
+    return tau, left[:, :rank] @ ((right[:rank] @ total) / values[:rank])
+
+
+def driven_motion(
+    model: RobotModel,
+    constraints: ConstraintFunction,
+    q: ArrayLike,
+    driven: Sequence[str],
+    qd: ArrayLike,
+    qdd: ArrayLike,
+) -> tuple[Array, Array]:
+    """Velocity and acceleration (n,) of all joints from those of the ``driven`` ones, at a q that is consistent.
+
+    The others solve G qd = 0 and G qdd + dG/dt qd = 0. Raises RobotDynamicsError for unknown joints, where the driven
+    ones do not determine the others (too few, or a singular position), or move against each other.
+    """
+    position, chosen = model.vector("q", q), joint_indices(model, driven)
+    others = np.setdiff1d(np.arange(model.n), chosen)
+    rates, accelerations = np.zeros(model.n), np.zeros(model.n)
+    rates[chosen], accelerations[chosen] = np.asarray(qd, dtype=np.float64), np.asarray(qdd, dtype=np.float64)
+    jacobian = constraints(position, rates).jacobian
+    undriven = jacobian[:, others]
+    values = np.linalg.svd(undriven, compute_uv=False)
+    if np.sum(values > NEGLIGIBLE * np.max(values, initial=0.0)) < len(others):
+        raise RobotDynamicsError(
+            f"{list(driven)} do not determine the motion of {[model.joint_names[k] for k in others]} at "
+            f"q = {position.tolist()}. Cure: drive more joints, or leave the singular position"
+        )
+    inverse = np.linalg.pinv(undriven, NEGLIGIBLE)
+    rates[others] = -inverse @ (jacobian @ rates)
+    drift = constraints(position, rates).drift
+    accelerations[others] = -inverse @ (jacobian @ accelerations + drift)
+    _require_consistent(Constraints(jacobian, drift, np.zeros(len(drift))), rates, accelerations)
+    return rates, accelerations
+
+
+def _require_consistent(constraints: Constraints, qd: Array, qdd: Array) -> None:
+    g = constraints.jacobian
+    for what, left, size in (
+        ("velocity", g @ qd, np.abs(g) @ np.abs(qd)),
+        ("acceleration", g @ qdd + constraints.drift, np.abs(g) @ np.abs(qdd) + np.abs(constraints.drift)),
+    ):
+        broken = np.flatnonzero(np.abs(left) > NEGLIGIBLE * np.max(size, initial=0.0) + _ROUNDING)
+        if broken.size:
+            raise RobotDynamicsError(
+                f"the {what} breaks the constraints {broken.tolist()} by {left[broken].tolist()}. "
+                "Cure: complete the motion of the driven joints with driven_motion"
+            )
+
+
+def joint_indices(model: RobotModel, names: Sequence[str]) -> NDArray[np.int64]:
+    """Numbers of the named joints in the model's vectors; RobotDynamicsError for an unknown or repeated name."""
+    for name in names:
+        if name not in model.joint_names:
+            raise RobotDynamicsError(f'no joint "{name}". Cure: use some of {", ".join(model.joint_names)}')
+        if list(names).count(name) > 1:
+            raise RobotDynamicsError(f'joint "{name}" stands twice. Cure: name each driven joint once')
+    return np.array([model.joint_names.index(name) for name in names], dtype=np.int64)

@@ -1,0 +1,119 @@
+"""Generalized d'Alembert: Milicevic (4.1)-(4.5), D qdd + h_tran + h_rot + c = tau.
+
+Link frames are Craig's: the axis and origin that the book calls z_{i-1} and p_{i-1} are z_i and p_i here. As derived,
+not as printed: the sums over links s begin at the joint's own link, and c_s is the centre of mass of link s as seen
+from p_s, the book's p_{s-1}; the second term of (4.4) is inside the sum over s. The text stops at turning joints;
+sliding ones follow from the same principle.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics_ros.formulations.joint_space import coordinates, joint_axes, link_tree, to_coordinates
+from robot_dynamics_ros.formulations.link_tree import BASE, Array, LinkTree
+from robot_dynamics_ros.formulations.rotor_terms import rotor_inertia, rotor_velocity_torque
+from robot_dynamics_ros.model import RobotModel
+
+
+class DalembertTerms(NamedTuple):
+    """What the links' rotation and translation each ask for; rotors count with rotation.
+
+    D_rot, D_tran (n, n); h_rot, h_tran (n,), velocity; c (n,), gravity.
+    """
+
+    D_rot: Array
+    D_tran: Array
+    h_rot: Array
+    h_tran: Array
+    c: Array
+
+
+def dalembert_terms(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> DalembertTerms:
+    """Return the terms of Milicevic (4.2)-(4.5) for q, qd (n,). RobotDynamicsError for a wrong shape."""
+    tree = link_tree(robot)
+    q, qd = coordinates(tree, q=q, qd=qd)
+    links = DalembertTerms(*(to_coordinates(tree, term) for term in joint_terms(tree, q, tree.couplings @ qd)))
+    return links._replace(
+        D_rot=links.D_rot + rotor_inertia(tree, q)[0], h_rot=links.h_rot + rotor_velocity_torque(tree, q, qd)
+    )
+
+
+def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    """Return tau (n,), Milicevic (4.1), for q, qd, qdd (n,): without friction; Nm or N.
+
+    RobotDynamicsError for a wrong shape.
+    """
+    tree = link_tree(robot)
+    q, qd, qdd = coordinates(tree, q=q, qd=qd, qdd=qdd)
+    D_rot, D_tran, h_rot, h_tran, c = dalembert_terms(tree, q, qd)
+    return (D_rot + D_tran) @ qdd + h_tran + h_rot + c
+
+
+def joint_terms(tree: LinkTree, q: Array, rates: Array) -> DalembertTerms:
+    """Return the terms of the joints themselves for their rates (links,): as in the book no couplings, no rotors."""
+    count = len(tree.links)
+    rotations, p = tree.base_placements(q)
+    z = joint_axes(tree, rotations)
+    D_rot, D_tran, h_rot, h_tran, c = (
+        np.zeros(shape, dtype=rates.dtype) for shape in [(count, count)] * 2 + [(count,)] * 3
+    )
+    a, w, dw = _velocity_accelerations(tree, z, p, rates)
+    for s, link in enumerate(tree.links):
+        c_s = rotations[s] @ link.com
+        r_s = p[s] + c_s
+        a_s = a[s] + np.cross(w[s], np.cross(w[s], c_s)) + np.cross(dw[s], c_s)  # the braces of (4.3)
+        turning = [i for i in tree.path(s) if not tree.links[i].prismatic]
+        z_s = {i: rotations[s].T @ z[i] for i in turning}  # ^sR_0 z_i
+        carried = {i: np.cross(z[i], r_s - p[i]) if i in z_s else z[i] for i in tree.path(s)}
+        w_s, dw_s = _turning(z_s, rates)
+        for place, i in enumerate(tree.path(s)):
+            h_tran[i] += link.mass * (a_s @ carried[i])  # (4.3)
+            c[i] -= link.mass * (tree.gravity @ carried[i])  # (4.5)
+            for j in tree.path(s)[place:]:
+                D_tran[i, j] += link.mass * (carried[j] @ carried[i])  # (4.2), i <= j
+        for place, i in enumerate(turning):
+            h_rot[i] += z_s[i] @ (link.inertia @ dw_s) + np.cross(z_s[i], w_s) @ (link.inertia @ w_s)  # (4.4)
+            for j in turning[place:]:
+                D_rot[i, j] += z_s[i] @ (link.inertia @ z_s[j])  # (4.2), i <= j
+    for D in (D_rot, D_tran):
+        D += np.triu(D, 1).T
+    return DalembertTerms(D_rot, D_tran, h_rot, h_tran, c)
+
+
+def _velocity_accelerations(tree: LinkTree, z: Array, p: Array, rates: Array) -> tuple[list[Array], ...]:
+    """Acceleration of each link's origin, its angular velocity and acceleration, while no joint accelerates.
+
+    The inner sums of (4.3), each built on that of the parent.
+    """
+    a: list[Array] = []
+    w: list[Array] = []
+    dw: list[Array] = []
+    for k, link in enumerate(tree.links):
+        if link.parent == BASE:
+            a_k, w_k, dw_k = np.zeros(3), np.zeros(3), np.zeros(3)
+        else:
+            w_k, dw_k, p_star = w[link.parent], dw[link.parent], p[k] - p[link.parent]
+            a_k = a[link.parent] + np.cross(w_k, np.cross(w_k, p_star)) + np.cross(dw_k, p_star)
+        motion = rates[k] * z[k]
+        if link.prismatic:
+            a_k = a_k + 2.0 * np.cross(w_k, motion)
+        else:
+            w_k, dw_k = w_k + motion, dw_k + np.cross(w_k, motion)
+        a.append(a_k)
+        w.append(w_k)
+        dw.append(dw_k)
+    return a, w, dw
+
+
+def _turning(z_s: dict[int, Array], rates: Array) -> tuple[Array, Array]:
+    """Angular velocity of link s, and its angular acceleration while no joint accelerates: the sums of (4.4)."""
+    w_s, dw_s = np.zeros(3), np.zeros(3)
+    for j, axis in z_s.items():
+        motion = rates[j] * axis
+        dw_s = dw_s + np.cross(w_s, motion)
+        w_s = w_s + motion
+    return w_s, dw_s

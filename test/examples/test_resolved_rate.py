@@ -1,0 +1,49 @@
+"""The example of resolved-rate motion against the closed forms of the planar three-link arm."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from comparing import assert_close
+from oracles import craig_jacobians
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "resolved_rate.py"
+
+
+@pytest.fixture(scope="module")
+def example() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("resolved_rate_example", EXAMPLE)
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[specification.name] = module
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_the_exercise(example: ModuleType) -> None:
+    """The book's numbers, its Jacobian and determinant by hand, Euler's rule, and J^T F at each step."""
+    motion = example.run()
+    assert (example.LENGTHS, tuple(example.START)) == (craig_jacobians.HAND_LENGTHS, tuple(craig_jacobians.HAND_START))
+    assert_close(motion.time, np.linspace(0.0, 5.0, 51), 1e-14)
+    q = craig_jacobians.HAND_START
+    for k in range(51):
+        j = craig_jacobians.hand_jacobian(q)
+        assert_close(motion.angles[k], q, 1e-12)
+        assert_close(motion.rates[k], np.linalg.solve(j, craig_jacobians.HAND_VELOCITY), 1e-12)
+        assert_close(motion.torques[k], j.T @ craig_jacobians.HAND_FORCE, 1e-12)
+        assert motion.determinant[k] == pytest.approx(craig_jacobians.hand_determinant(q), rel=1e-12)
+        q = q + 0.1 * motion.rates[k]
+    assert_close(motion.hand[-1] - motion.hand[0], 5.0 * craig_jacobians.HAND_VELOCITY, 0.03)
+
+
+def test_it_draws(
+    example: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "picture.png"
+    monkeypatch.setattr(sys, "argv", ["resolved_rate.py", str(picture)])
+    example.main()
+    assert "from 4.1 over 7.03 to 3.71 m^2" in capsys.readouterr().out
+    assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 30_000

@@ -1,0 +1,143 @@
+"""The Cartesian form against the joint-space form, energies, and itself in other axes."""
+
+from typing import Any
+
+import arms
+import numpy as np
+import pytest
+from comparing import assert_close
+from hypothesis import given
+from robots_with_drives import Robot, robots
+
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.formulations.cartesian_dynamics import Task, cartesian_dynamics, configuration_space_form
+from robot_dynamics_ros.resources import robot_urdf
+
+ARMS = [
+    pytest.param("panda", "panda_link8", (0, 1, 2, 3, 4, 5), [0.3, -0.5, 0.2, -2.0, 0.3, 1.8, 0.6], id="panda"),
+    pytest.param("puma560", "tool0", (0, 1, 2, 3, 4, 5), [0.2, 0.6, -0.9, 0.4, 0.9, -0.3], id="puma560"),
+    pytest.param("ur5e", "tool0", (0, 1, 2, 3, 4, 5), [0.4, -1.2, 1.4, -1.7, -1.4, 0.3], id="ur5e"),
+    pytest.param("scara", "tool0", (0, 1, 2), [0.4, -1.0, 0.1], id="scara"),
+]
+
+
+def _check(model: RobotModel, task: Task, q: Any, seed: int) -> None:
+    """F = Jbar^T tau for any motion, forces at the hand act as it says, J^T F = tau where J is square; energies."""
+    rng = np.random.default_rng(seed)
+    qd, qdd = rng.normal(size=(2, model.n))
+    form = cartesian_dynamics(model, q, qd, task)
+    j, h = form.jacobian, 1e-6
+    before, after = (cartesian_dynamics(model, q + k * h * qd, qd, task).jacobian for k in (-1, 1))
+    jdot_qd = (after - before) @ qd / (2 * h)
+    tau = model.inverse_dynamics(q, qd, qdd)
+    scale = 1.0 / form.singular_values[-1] ** 2 * max(1.0, float(np.abs(tau).max()))
+    # The form without the accelerations, and J's rate by a difference: (6.96), (6.98).
+    force = form.mass @ (j @ qdd) + form.velocity_terms + form.gravity
+    exact = form.inverse.T @ (tau - model.mass_matrix(q) @ qdd) + form.mass @ (j @ qdd)
+    assert_close(force, exact - form.mass @ jdot_qd, 1e-7, scale * float(np.abs(jdot_qd).max()))
+    assert_close(j @ form.inverse, np.eye(len(j)), 1e-10, scale)
+    xd = rng.normal(size=len(j))
+    least = form.inverse @ xd
+    # Tsai (9.174); with more joints than components the least energy of all motions with this xd.
+    assert xd @ form.mass @ xd / 2 == pytest.approx(float(model.kinetic_energy(q, least)), rel=1e-8)
+    free = qd - form.inverse @ (j @ qd)
+    assert abs(least @ model.mass_matrix(q) @ free) <= 1e-9 * scale * np.abs(xd).max()
+    if task.own_axes:
+        return
+    exact_rate = model.jacobian_dot_qd(q, qd, task.link)[list(task.rows)]
+    # A force at the hand, made by the joints, (6.92): the hand accelerates as the form says, by articulated bodies.
+    pull = rng.normal(size=len(j))
+    xdd = j @ model.forward_dynamics(q, qd, j.T @ pull) + exact_rate
+    assert_close(form.mass @ xdd + form.velocity_terms + form.gravity, pull, 1e-10, scale)
+    if j.shape[0] == j.shape[1]:
+        back = j.T @ (form.mass @ (j @ qdd + exact_rate) + form.velocity_terms + form.gravity)
+        assert_close(back, tau, 1e-10, scale)
+
+
+@pytest.mark.parametrize(("robot", "link", "rows", "q"), ARMS)
+@pytest.mark.parametrize("own_axes", [False, True])
+def test_shipped_robots(robot: str, link: str, rows: tuple[int, ...], q: Any, own_axes: bool) -> None:
+    _check(RobotModel.from_urdf_file(robot_urdf(robot)), Task(link, rows, own_axes), np.array(q), 1)
+
+
+def _regular_task(model: RobotModel, q: Any) -> Task:
+    """The last link, with as many rows as are well independent there."""
+    link, rows = model.link_names[-1], ()
+    for row in range(6):
+        more = (*rows, row)
+        if len(more) <= model.n and np.linalg.svd(model.jacobian(q, link)[list(more)])[1][-1] > 0.1:
+            rows = more
+    return Task(link, rows)
+
+
+@given(arm=arms.trees())
+def test_random_trees(arm: arms.Arm) -> None:
+    model = RobotModel.from_urdf(arm.urdf)
+    q = arms.states(arm.seed, model.n, 1)[0][0]
+    task = _regular_task(model, q)
+    if task.rows:
+        _check(model, task, q, arm.seed)
+
+
+@given(robot=robots())
+def test_rotors_and_couplings(robot: Robot) -> None:
+    """As M, V and G have them, so has the hand."""
+    model = robot.model()
+    q = arms.states(robot.seed, model.n, 1)[0][0]
+    task = _regular_task(model, q)
+    if task.rows:
+        _check(model, task, q, robot.seed)
+
+
+@pytest.mark.parametrize(("robot", "link", "rows", "q"), ARMS)
+def test_configuration_space_form(robot: str, link: str, rows: tuple[int, ...], q: Any) -> None:
+    """Bx [qd qd] + Cx [qd^2] = J^T Vx, Craig (6.104)-(6.107)."""
+    model, task = RobotModel.from_urdf_file(robot_urdf(robot)), Task(link, rows)
+    b, c = configuration_space_form(model, q, task)
+    qd = np.random.default_rng(0).normal(size=model.n)
+    form = cartesian_dynamics(model, q, qd, task)
+    products = [qd[i] * qd[k] for i in range(model.n) for k in range(i + 1, model.n)]
+    assert_close(b @ products + c @ qd**2, form.jacobian.T @ form.velocity_terms, 1e-10, 100.0)
+
+
+def test_axes_of_the_link_turn_the_form() -> None:
+    """Mx and Gx are the same tensor and vector; forces differ by the turn alone, motion for motion."""
+    model, q = RobotModel.from_urdf_file(robot_urdf("ur5e")), np.array([0.4, -1.2, 1.4, -1.7, -1.4, 0.3])
+    turn = np.kron(np.eye(2), model.link_pose(q, "tool0")[:3, :3])
+    root, own = (cartesian_dynamics(model, q, np.zeros(6), Task("tool0", own_axes=axes)) for axes in (False, True))
+    assert_close(turn @ own.mass @ turn.T, root.mass, 1e-10, 100.0)
+    assert_close(turn @ own.gravity, root.gravity, 1e-10, 100.0)
+
+
+# Singularities
+
+
+def test_a_singularity_names_the_configuration_and_the_measure() -> None:
+    model, q = RobotModel.from_urdf_file(robot_urdf("ur5e")), np.array([0.4, -1.2, 1.4, -1.7, 0.0, 0.3])
+    with pytest.raises(RobotDynamicsError, match=r"singular at q = \[0.4, -1.2.*smallest singular value.*Cure"):
+        cartesian_dynamics(model, q, np.zeros(6), Task("tool0"))
+    with pytest.raises(RobotDynamicsError, match="6 components.*3 joints.*Cure"):
+        cartesian_dynamics(RobotModel.from_urdf_file(robot_urdf("scara")), np.zeros(3), np.zeros(3), Task("tool0"))
+    for rows in ((), (0, 0), (6,)):
+        with pytest.raises(RobotDynamicsError, match="rows.*Cure"):
+            cartesian_dynamics(model, q, np.zeros(6), Task("tool0", rows))
+
+
+def test_damping_bounds_the_mass_in_the_lost_direction_alone() -> None:
+    model, damping = RobotModel.from_urdf_file(robot_urdf("ur5e")), 0.05
+    q = np.array([0.4, -1.2, 1.4, -1.7, 0.0, 0.3])
+    task, qd = Task("tool0"), np.ones(6)
+    form = cartesian_dynamics(model, q, qd, task, damping=damping)
+    assert form.singular_values[-1] < 1e-12
+    u, _, v_t = np.linalg.svd(form.jacobian)
+    yields = np.linalg.inv(form.mass) - form.jacobian @ np.linalg.solve(model.mass_matrix(q), form.jacobian.T)
+    lost = damping**2 * v_t[-1] @ np.linalg.solve(model.mass_matrix(q), v_t[-1])
+    assert_close(yields, lost * np.outer(u[:, -1], u[:, -1]), 1e-8, 100.0)
+    # Where the arm is far from all singularities it changes nothing.
+    q[4] = -1.4
+    for damped, exact in zip(
+        vars(cartesian_dynamics(model, q, qd, task, damping=damping)).values(),
+        vars(cartesian_dynamics(model, q, qd, task)).values(),
+        strict=True,
+    ):
+        assert np.array_equal(damped, exact)

@@ -1,0 +1,103 @@
+"""Christoffel symbols against differences of the mass matrix, the kernels, Spong's elbow, and energy."""
+
+from collections.abc import Callable
+
+import arms
+import numpy as np
+import pytest
+import robots_with_drives
+from comparing import assert_close
+from hypothesis import assume, given
+from scipy.integrate import solve_ivp
+
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.formulations import christoffel
+
+TOLERANCE = 1e-10
+ROBOTS = ["panda", "puma560", "scara", "ur5e", "planar_2r"]
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+
+
+def agrees_with_the_kernels(model: RobotModel, seed: int) -> None:
+    for q, qd, _ in zip(*arms.states(seed, model.n, 2), strict=True):
+        c = christoffel.coriolis_matrix(model, q, qd)
+        assert_close(c, model.coriolis_matrix(q, qd), TOLERANCE)
+        velocity = model.bias_torque(q, qd) - model.gravity_torque(q)
+        assert_close(c @ qd, velocity, TOLERANCE, float(np.abs(model.gravity_torque(q)).max()))
+        n = christoffel.skew_symmetric_matrix(model, q, qd)
+        assert_close(n.T, -n, TOLERANCE, float(np.abs(c).max()))
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_shipped_robots(robot: str, load_robot: Callable[..., RobotModel]) -> None:
+    """Spong (9.62), (9.111) with Corke's rotors on the PUMA 560."""
+    agrees_with_the_kernels(load_robot(robot, "puma560" if robot == "puma560" else None), 3)
+
+
+@given(robot=robots_with_drives.robots())
+def test_any_robot(robot: robots_with_drives.Robot) -> None:
+    """Trees with couplings, rotors on moving carriers and a payload."""
+    model = robot.model()
+    assume(len(model.moving_joints) <= 8)
+    agrees_with_the_kernels(model, robot.seed)
+
+
+@given(robot=robots_with_drives.robots())
+def test_symbols_are_derivatives_of_the_mass_matrix(robot: robots_with_drives.Robot) -> None:
+    """c_ijk + c_ikj = dm_kj / dq_i, by (9.58), against differences of fourth order of the kernels' M."""
+    model = robot.model()
+    assume(len(model.moving_joints) <= 6)
+    q, direction, _ = robots_with_drives.state(robot, model.n)
+    scale = robots_with_drives.stride(robot, model.joint_names, direction)
+    expected = robots_with_drives.slope(lambda h: model.mass_matrix(q + h * direction), scale)
+    c = christoffel.christoffel_symbols(model, q)
+    got = np.einsum("ijk,i->kj", c + np.swapaxes(c, 1, 2), direction)
+    size = scale * float(np.abs(model.mass_matrix(q)).max())
+    assert_close(got, expected, 1e-8, size)
+
+
+def test_planar_elbow() -> None:
+    """Spong (9.83): h = -m2 l1 lc2 sin q2, and (9.88)."""
+    l1, lc2, m2 = 0.7, 0.3, 2.5
+    model = RobotModel.from_urdf(
+        arms.planar_2r(l1, 0.6, arms.Link("", 1.5, (0.2, 0, 0)), arms.Link("", m2, (lc2, 0, 0), np.eye(3) * 0.1)).urdf
+    )
+    q, qd = np.array([0.4, 1.1]), np.array([0.8, -1.7])
+    h = -m2 * l1 * lc2 * np.sin(q[1])
+    c = christoffel.christoffel_symbols(model, q)
+    expected = np.zeros((2, 2, 2))
+    expected[0, 1, 0] = expected[1, 0, 0] = expected[1, 1, 0] = h
+    expected[0, 0, 1] = -h
+    assert_close(c, expected, 1e-14)
+    assert_close(
+        christoffel.coriolis_matrix(model, q, qd), [[h * qd[1], h * qd[1] + h * qd[0]], [-h * qd[0], 0]], 1e-14
+    )
+
+
+def test_energy_balance(load_robot: Callable[..., RobotModel]) -> None:
+    """Spong (9.117)-(9.118): work is energy gained; a free arm gives away no more than it had."""
+    model = load_robot("scara")
+
+    def torque(t: float) -> np.ndarray:
+        return np.array([2.0, 1.0, 20.0]) * np.sin([3.0 * t, 5.0 * t, 4.0 * t])
+
+    def rates(t: float, z: np.ndarray) -> np.ndarray:
+        return np.concatenate([z[3:], model.forward_dynamics(z[:3], z[3:], torque(t))])
+
+    time = np.linspace(0.0, 2.0, 801)
+    motion = solve_ivp(rates, (0.0, 2.0), np.zeros(6), t_eval=time, rtol=1e-11, atol=1e-12).y.T
+    q, qd = motion[:, :3], motion[:, 3:]
+    balance = christoffel.energy_balance(model, time, q, qd, [torque(t) for t in time])
+    assert np.ptp(balance.energy) > 1.0  # J
+    assert_close(balance.residual, np.zeros(801), 1e-7)
+    damped = christoffel.energy_balance(model, time, q, qd, np.array([torque(t) for t in time]) + 0.5 * qd)
+    assert damped.residual[-1] > 0.1  # what friction would take
+
+
+def test_rows_that_do_not_belong(load_robot: Callable[..., RobotModel]) -> None:
+    model = load_robot("scara")
+    rows = np.zeros((4, 3))
+    with pytest.raises(RobotDynamicsError, match=r"tau has shape \(3, 3\), expected \(4, 3\)"):
+        christoffel.energy_balance(model, [0, 1, 2, 3], rows, rows, rows[:3])
+    with pytest.raises(RobotDynamicsError, match="rising"):
+        christoffel.energy_balance(model, [0, 1, 1, 3], rows, rows, rows)

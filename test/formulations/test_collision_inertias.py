@@ -1,0 +1,159 @@
+"""Inertials from collision shapes: what is filled in, what is left alone, what is refused."""
+
+import math
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from comparing import assert_close
+
+from robot_dynamics_ros import RobotModel, RobotModelError
+from robot_dynamics_ros.formulations.collision_inertias import with_collision_inertials
+from robot_dynamics_ros.resources import robot_names, robot_urdf
+
+LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+BOX = '<box size="0.2 0.4 0.6"/>'
+
+
+def collision(shape: str, origin: str = "") -> str:
+    return f"<collision>{origin}<geometry>{shape}</geometry></collision>"
+
+
+def robot(forearm: str, base: str = "", extra: str = "") -> str:
+    """A base and a forearm that turns about z."""
+    return (
+        f'<robot name="r"><link name="base">{base}</link><link name="forearm">{forearm}</link>'
+        f'<joint name="elbow" type="revolute"><parent link="base"/><child link="forearm"/><axis xyz="0 0 1"/>{LIMIT}'
+        f"</joint>{extra}</robot>"
+    )
+
+
+def parameters(text: str) -> dict[str, float]:
+    """The forearm's ten, by name."""
+    model = RobotModel.from_urdf(text, strict=True)
+    return dict(zip(model.parameter_names, model.inertial_parameters.tolist(), strict=True))
+
+
+def tensor(found: dict[str, float]) -> np.ndarray:
+    xx, xy, xz, yy, yz, zz = (found[f"forearm.{name}"] for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def test_box_in_its_own_place() -> None:
+    """Tsai (9.12) and (9.9): 0.2 x 0.4 x 0.6 m at 1000 kg/m^3, its centre 0.3 m along z."""
+    found = parameters(with_collision_inertials(robot(collision(BOX, '<origin xyz="0 0 0.3"/>')), 1000))
+    assert found["forearm.mass"] == pytest.approx(48.0, rel=1e-14)
+    assert_close([found[f"forearm.mc{axis}"] for axis in "xyz"], [0.0, 0.0, 48.0 * 0.3], 1e-14)
+    m = 48.0
+    about_com = m / 12 * np.array([0.4**2 + 0.6**2, 0.6**2 + 0.2**2, 0.2**2 + 0.4**2])
+    assert_close(tensor(found), np.diag(about_com + [m * 0.09, m * 0.09, 0.0]), 1e-14)
+
+
+def test_cylinder_and_sphere() -> None:
+    """A cylinder stands along the z axis of its <origin>, here turned to y; Tsai (9.8)."""
+    density, r, h = 2700.0, 0.1, 0.5
+    turned = collision(f'<cylinder radius="{r}" length="{h}"/>', '<origin rpy="1.5707963267948966 0 0"/>')
+    found = parameters(with_collision_inertials(robot(turned), density))
+    m = density * math.pi * r**2 * h
+    across = m * (3 * r**2 + h**2) / 12
+    assert_close(tensor(found), np.diag([across, m * r**2 / 2, across]), 1e-14)
+    found = parameters(with_collision_inertials(robot(collision(f'<sphere radius="{r}"/>')), density))
+    m = density * 4 / 3 * math.pi * r**3
+    assert found["forearm.mass"] == pytest.approx(m, rel=1e-14)
+    assert_close(tensor(found), np.eye(3) * 0.4 * m * r**2, 1e-14)
+
+
+def test_shapes_add_up() -> None:
+    """Two halves of a turned box are the box: products of inertia and the origins' order of turns count."""
+    rpy, centre = np.array([0.3, -0.7, 1.1]), np.array([0.1, -0.2, 0.3])
+    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
+    # The turned box's y axis, Craig (2.64).
+    along_y = np.array([cy * sp * sr - sy * cr, sy * sp * sr + cy * cr, cp * sr])
+
+    def origin(at: np.ndarray) -> str:
+        return f'<origin xyz="{" ".join(map(str, at))}" rpy="{" ".join(map(str, rpy))}"/>'
+
+    whole = robot(collision(BOX, origin(centre)))
+    half = '<box size="0.2 0.2 0.6"/>'
+    halves = robot(collision(half, origin(centre + 0.1 * along_y)) + collision(half, origin(centre - 0.1 * along_y)))
+    first, second = (parameters(with_collision_inertials(text, 800.0)) for text in (whole, halves))
+    assert abs(first["forearm.ixy"]) > 0.1
+    assert_close(list(second.values()), list(first.values()), 1e-13)
+
+
+def test_what_is_there_stays() -> None:
+    """Links with an inertial, frames without shapes, and what never moves; other elements and comments, too."""
+    inertial = '<inertial><mass value="3"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    tool = '<link name="tool"/><joint name="weld" type="fixed"><parent link="forearm"/><child link="tool"/></joint>'
+    stand = (
+        f'<link name="stand">{collision(BOX)}</link>'
+        '<joint name="bolts" type="fixed"><parent link="base"/><child link="stand"/></joint>'
+    )
+    rest = '<!-- by hand --><gazebo reference="tool"><selfCollide>true</selfCollide></gazebo>'
+    mesh = collision('<mesh filename="package://a/b.stl"/>')
+    text = robot(inertial + mesh, mesh, tool + stand + rest)
+    result = with_collision_inertials(text, 1000.0)
+    assert ElementTree.canonicalize(result, with_comments=True) == ElementTree.canonicalize(text, with_comments=True)
+
+
+@pytest.mark.parametrize("name", robot_names())
+def test_shipped_robots_are_complete(name: str) -> None:
+    """They have an inertial wherever one counts: the same model, from bytes with their encoding line."""
+    text = robot_urdf(name).read_bytes()
+    given, filled = RobotModel.from_urdf(text), RobotModel.from_urdf(with_collision_inertials(text, 1000.0))
+    np.testing.assert_array_equal(filled.inertial_parameters, given.inertial_parameters)
+    with_collision_inertials('<?xml version="1.0" encoding="utf-16"?>' + robot(collision(BOX)), 1.0)
+
+
+def test_carried_links_behind_fixed_joints_count() -> None:
+    """A fixed hand on the forearm moves with it."""
+    hand = f'<link name="hand">{collision(BOX)}</link>'
+    weld = '<joint name="w" type="fixed"><parent link="forearm"/><child link="hand"/><origin xyz="0 0 1"/></joint>'
+    found = parameters(with_collision_inertials(robot(collision(BOX), extra=hand + weld), 1000.0))
+    assert found["forearm.mass"] == pytest.approx(96.0, rel=1e-14)
+    assert found["forearm.mcz"] == pytest.approx(48.0, rel=1e-14)
+
+
+def test_meshes_are_named() -> None:
+    """All at once, and also where only a part of a link is a mesh."""
+    mesh = collision('<mesh filename="package://a/b.stl"/>')
+    hand = f'<link name="hand">{collision("")}</link>'
+    joint = f'<joint name="w" type="revolute"><parent link="forearm"/><child link="hand"/>{LIMIT}</joint>'
+    with pytest.raises(RobotModelError, match=r'links "forearm" \(mesh\), "hand" \(none\): no <inertial>'):
+        with_collision_inertials(robot(collision(BOX) + mesh, extra=hand + joint), 1000.0)
+
+
+@pytest.mark.parametrize("density", [0, -1.0, math.nan, math.inf, True, "1000", None])
+def test_density_is_a_number(density: object) -> None:
+    with pytest.raises(RobotModelError, match=f"density is {re.escape(repr(density))}"):
+        with_collision_inertials(robot(collision(BOX)), density)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<robot", "not well-formed XML"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]><robot name="r"/>', "document types and entities are refused"),
+        ("<sdf/>", "root element is <sdf>"),
+        (robot(collision('<box size="0.2 0.4"/>')), '<box>: size="0.2 0.4": 2 numbers where 3 belong'),
+        (robot(collision('<box size="1 2 nan"/>')), "'nan' is not a finite number"),
+        (robot(collision('<box size="0.2 0 0.4"/>')), 'link "forearm" <collision> 1 <box>: a size is not above 0'),
+        (robot(collision('<sphere radius="-1"/>')), "<sphere>: a size is not above 0"),
+        (robot(collision('<sphere radius="1e200"/>')), "its mass is inf kg"),
+        (robot(collision('<cylinder radius="1"/>')), "<cylinder>: attribute 'length' is missing"),
+        (robot(collision('<sphere radius="${r}"/>')), "is a left-over of xacro"),
+        (robot(collision(BOX) + collision(BOX, '<origin xyz="0 0"/>')), "<collision> 2 <origin>: xyz="),
+    ],
+)
+def test_malformed(text: str, message: str) -> None:
+    """Errors of the loader and of the same kind, each with a cure."""
+    with pytest.raises(RobotModelError, match=re.escape(message)) as caught:
+        with_collision_inertials(text, 1000.0)
+    assert str(caught.value).startswith("URDF: ") and "Cure: " in str(caught.value)
+
+
+def test_nothing_is_filled_in_unasked() -> None:
+    """The loader itself goes on to take a forearm without <inertial> for one without mass."""
+    assert RobotModel.from_urdf(robot(collision(BOX))).inertial_parameters.tolist() == [0.0] * 10

@@ -1,0 +1,66 @@
+"""The hand under computed torque: arms with postures to start from, motions, and runs on the simulation."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.task_space import (
+    TaskGains,
+    TaskMotion,
+    TaskTorque,
+    pose_error,
+    task_space_computed_torque,
+)
+from robot_dynamics_ros.simulation import Plant
+
+HANDS = {"panda": "panda_link8", "ur5e": "tool0", "puma560": "tool0"}
+READY = {
+    "panda": np.array([0.3, -0.5, 0.2, -2.0, 0.3, 1.8, 0.6]),
+    "ur5e": np.array([0.4, -1.2, 1.4, -1.7, -1.4, 0.3]),
+    "puma560": np.array([0.2, 0.6, -0.9, 0.4, 0.9, -0.3]),
+}
+OMEGA = 12.0
+
+
+def gains(n: int, posture: Any = None, omega: float = OMEGA) -> TaskGains:
+    """Critically damped."""
+    return TaskGains(np.full(6, omega**2), np.full(6, 2 * omega), np.full(n, 25.0), np.full(n, 10.0), posture)
+
+
+def rotated(vector: Any) -> Any:
+    """The rotation matrix of a rotation vector, by Rodrigues' formula, Craig (2.80)."""
+    angle = np.linalg.norm(vector)
+    x, y, z = np.asarray(vector) / angle if angle > 0.0 else np.zeros(3)
+    k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.eye(3) + np.sin(angle) * k + 2.0 * np.sin(angle / 2.0) ** 2 * k @ k
+
+
+def random_motion(rng: np.random.Generator, pose: Any) -> TaskMotion:
+    wanted = pose.copy()
+    wanted[:3, 3] += rng.normal(size=3) * 0.1
+    wanted[:3, :3] = rotated(rng.normal(size=3)) @ pose[:3, :3]
+    return TaskMotion(wanted, rng.normal(size=6), rng.normal(size=6))
+
+
+def follow(
+    model: RobotModel,
+    g: TaskGains,
+    link: str,
+    desired: Callable[[float], TaskMotion],
+    start: Any,
+    duration: float,
+    rate: Any = None,
+    rows: tuple[int, ...] = (0, 1, 2, 3, 4, 5),
+    step: float = 0.002,
+) -> tuple[list[Any], list[TaskTorque], Plant]:
+    """Errors and torques at each step (s) of a simulation."""
+    plant = Plant(model, step_size=step, initial_positions=start, initial_velocities=rate)
+    errors, torques = [], []
+    for k in range(round(duration / step)):
+        wanted, q = desired(step * k), plant.position
+        errors.append(pose_error(wanted.pose, model.link_pose(q, link)))
+        torques.append(task_space_computed_torque(model, g, link, wanted, q, plant.velocity, rows))
+        plant.step(torques[-1].torque)
+    return errors, torques, plant
