@@ -16,7 +16,8 @@ from catkin_pkg.package import Package, parse_package
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "robot_dynamics_ros"
 
-# Imported name: (rosdep key, distribution on PyPI); without a key it is an optional extra. rosdep/python.yaml of ros/rosdistro has the keys.
+# Imported name: (rosdep key, distribution on PyPI). rosdep/python.yaml of ros/rosdistro has the keys; what has none
+# here is an optional extra.
 # A module that is not listed is a ROS package: its key is its own name, PyPI has it as ros-<name>.
 KEYS: dict[str, tuple[str | None, str | None]] = {
     "backports": ("python3-rosbags-pip", "rosbags"),  # backports.zstd, compression.zstd and lz4 come with rosbags
