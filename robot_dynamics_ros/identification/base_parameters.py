@@ -51,6 +51,8 @@ class BaseParameters:
 
         A column is dependent where what is left of it beside the others is below ``tolerance`` of its length.
         """
+        if len(columns) > columns.shape[1]:
+            columns = np.asarray(np.linalg.qr(columns, mode="r"))  # says the same in fewer rows
         lengths = np.linalg.norm(columns, axis=0)
         seen = np.flatnonzero(lengths > _NOTHING * lengths.max(initial=0.0))
         unit = columns[:, seen] / lengths[seen]
