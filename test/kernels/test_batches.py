@@ -142,7 +142,7 @@ CUSTOMISED = ("inverse_dynamics", "forward_dynamics", "gravity_torque", "mass_ma
     ("name", "customised"),
     [
         *((name, False) for name in CALLS),
-        *(pytest.param(name, True, marks=[pytest.mark.slow] * (name != "forward_dynamics")) for name in CUSTOMISED),
+        *(pytest.param(name, True, marks=pytest.mark.slow) for name in CUSTOMISED),
     ],
 )
 def test_bit_for_bit_whatever_the_size_and_the_threads(

@@ -102,7 +102,7 @@ def test_unknown_link() -> None:
 
 
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled at all")
-@pytest.mark.parametrize("customised", [False, True])
+@pytest.mark.parametrize("customised", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_nothing_is_compiled(customised: bool) -> None:
     """A model that differs by its payload runs what the model it came from has compiled."""
     from numba import njit

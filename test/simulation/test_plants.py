@@ -50,8 +50,9 @@ def _run(many: Plants, first: int = 0) -> Array:
     [
         (False, "rk4"),
         (False, "semi_implicit"),
-        (True, "rk4"),
-        pytest.param(True, "semi_implicit", marks=pytest.mark.slow),  # compiles for ten seconds
+        # These compile for ten seconds each.
+        pytest.param(True, "rk4", marks=pytest.mark.slow),
+        pytest.param(True, "semi_implicit", marks=pytest.mark.slow),
     ],
 )
 def test_each_moves_as_it_does_alone(integrator: str, customised: bool) -> None:
