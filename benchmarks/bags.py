@@ -25,7 +25,8 @@ from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.comparison import compare_bags
-from robot_dynamics_ros.bags.replay import JOINT_STATE, replay
+from robot_dynamics_ros.bags.message_types import JOINT_STATE
+from robot_dynamics_ros.bags.replay import replay
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.parameters import controller

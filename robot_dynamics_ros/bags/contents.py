@@ -8,15 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rosbags.typesys import Stores, get_typestore
 
+from robot_dynamics_ros.bags.message_types import JOINT_STATE, message_types
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
 from robot_dynamics_ros.messages.renaming import Renaming
 
 Array = NDArray[np.float64]
 
-TYPES = get_typestore(Stores.LATEST)
-JOINT_STATE = "sensor_msgs/msg/JointState"
 JOINT_TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 _FIELDS = ("position", "velocity", "effort")
 _POINT_FIELDS = ("positions", "velocities", "accelerations", "effort")
@@ -33,12 +31,12 @@ class Contents(NamedTuple):
 
 def known(kind: str) -> bool:
     """Whether messages of this type can be decoded."""
-    return kind in TYPES.fielddefs
+    return kind in message_types().fielddefs
 
 
 def has_stamp(kind: str) -> bool:
     """Whether messages of this type begin with a std_msgs/Header."""
-    fields = TYPES.fielddefs[kind][1] if known(kind) else []
+    fields = message_types().fielddefs[kind][1] if known(kind) else []
     return bool(fields) and fields[0][0] == "header" and fields[0][1][1] == "std_msgs/msg/Header"
 
 
@@ -52,7 +50,7 @@ def contents(data: bytes, kind: str, rename: Renaming) -> Contents:
     if not known(kind):
         return Contents({}, {"bytes": data})
     try:
-        message: Any = TYPES.deserialize_cdr(data, kind)
+        message: Any = message_types().deserialize_cdr(data, kind)
     except Exception:  # whatever broken bytes lead to
         return Contents({}, {"bytes": data})
     found = Contents({}, {})

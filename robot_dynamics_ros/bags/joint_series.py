@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.bags.message_types import JOINT_STATE
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.errors import BagError, BagWarning
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
@@ -20,7 +21,6 @@ from robot_dynamics_ros.progress import progress
 
 Array = NDArray[np.float64]
 
-_KIND = "sensor_msgs/msg/JointState"
 _TEXT = "std_msgs/msg/String"
 _FIELDS = ("position", "velocity", "effort")
 _NAMES = HEADER + 8  # where frame_id and names begin, after the stamp
@@ -80,9 +80,21 @@ def read_joint_states(
         tables = {topic: _Table(renaming(rename or {}), joint_names) for topic in topics}
         found = progress(reader.messages(topics), f"reading {reader.path.name}", reader.count(topics))
         for topic, kind, received, data in found:
-            if kind == _KIND:
+            if kind == JOINT_STATE:
                 tables[topic].add(received, data)
     return {topic: table.series(f"{path}: {topic}") for topic, table in tables.items()}
+
+
+def read_joint_names(path: str | Path, topic: str, rename: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the joints that ``read_joint_states`` finds on a topic, from its first messages; errors as there."""
+    with BagReader(path) as reader:
+        _check_topics(reader, [topic])
+        table = _Table(renaming(rename or {}), None)
+        for message in reader.messages([topic]):
+            table.add(message.received, message.data)
+            if table.joint_names is not None:
+                return table.joint_names
+    return table.series(f"{path}: {topic}").joint_names
 
 
 def read_description(path: str | Path) -> str | None:
@@ -106,13 +118,13 @@ def read_description(path: str | Path) -> str | None:
 
 
 def _check_topics(reader: BagReader, topics: Iterable[str]) -> None:
-    fitting = ", ".join(topic for topic, kind in reader.topics.items() if kind == _KIND)
-    cure = f"name one of {fitting}" if fitting else f"record a topic of type {_KIND}"
+    fitting = ", ".join(topic for topic, kind in reader.topics.items() if kind == JOINT_STATE)
+    cure = f"name one of {fitting}" if fitting else f"record a topic of type {JOINT_STATE}"
     for topic in topics:
         kind = reader.topics.get(topic)
         if kind is None:
             raise BagError(f"{reader.path}: no topic {topic}. Cure: {cure}")
-        if kind != _KIND:
+        if kind != JOINT_STATE:
             raise BagError(f"{reader.path}: {topic} holds {kind}. Cure: {cure}")
 
 
@@ -188,11 +200,14 @@ class _Layout:
 
 
 class _Table:
-    """The messages of one topic while they come: growing arrays, no Python object for a row."""
+    """The messages of one topic while they come: growing arrays, no Python object for a row.
+
+    ``joint_names`` are the joints to find; None until the first message tells them.
+    """
 
     def __init__(self, renamed: Renaming, joint_names: Sequence[str] | None) -> None:
         self._renamed = renamed
-        self._joint_names = None if joint_names is None else tuple(joint_names)
+        self.joint_names = None if joint_names is None else tuple(joint_names)
         self._others: set[str] = set()
         self._layouts: list[_Layout] = []
         self._bad: dict[_Layout, str] = {}
@@ -227,10 +242,10 @@ class _Table:
 
     def _new_layout(self, data: bytes) -> _Layout:
         layout = _Layout(data)
-        if self._joint_names is None and layout.names:
-            self._joint_names = tuple(dict.fromkeys(self._renamed(name) for name in layout.names))
+        if self.joint_names is None and layout.names:
+            self.joint_names = tuple(dict.fromkeys(self._renamed(name) for name in layout.names))
         self._others.update(self._renamed(name) for name in layout.names)
-        if reason := layout.place(self._joint_names or (), self._renamed):
+        if reason := layout.place(self.joint_names or (), self._renamed):
             self._bad[layout] = reason
         if len(self._layouts) == _MOST_LAYOUTS:  # a frame_id that is never the same
             for old in self._layouts:
@@ -241,7 +256,7 @@ class _Table:
         return layout
 
     def _grow(self) -> None:
-        n = len(self._joint_names or ())
+        n = len(self.joint_names or ())
         size = max(_BATCH, 2 * self._count)
         stamps, received, fields = self._stamps, self._received, self._fields
         self._stamps, self._received = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
@@ -272,15 +287,15 @@ class _Table:
             text = f"{where}: {said}: left out; {self._count} are used. Cure: see what published them"
             warnings.warn(BagWarning(text), stacklevel=1)
         m = self._count
-        assert self._joint_names is not None
-        return JointSeries(self._joint_names, self._stamps[:m], self._received[:m], *self._fields[:, :m])
+        assert self.joint_names is not None
+        return JointSeries(self.joint_names, self._stamps[:m], self._received[:m], *self._fields[:, :m])
 
     def _nothing(self, said: str) -> str:
         if said:
             return f"no message can be used: {said}. Cure: see what published them"
         if self._others:
             return (
-                f"no message names {', '.join(self._joint_names or ())}; there are {', '.join(sorted(self._others))}. "
+                f"no message names {', '.join(self.joint_names or ())}; there are {', '.join(sorted(self._others))}. "
                 "Cure: rename them, or name another topic"
             )
         return "no messages that name a joint. Cure: record that topic while the robot's driver runs"

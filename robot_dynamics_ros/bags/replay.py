@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rosbags.typesys import Stores, get_typestore
 
+from robot_dynamics_ros.bags.message_types import DIAGNOSTIC_ARRAY, JOINT_STATE, message_types
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.replay_outputs import BagClocks, BagLog, BagOutputs, FaultRecorder
 from robot_dynamics_ros.bags.storage import Message
@@ -31,7 +31,6 @@ from robot_dynamics_ros.progress import progress
 
 Array = NDArray[np.float64]
 
-JOINT_STATE = "sensor_msgs/msg/JointState"
 INPUTS = {
     "joint_states": JOINT_STATE,
     "joint_trajectory": "trajectory_msgs/msg/JointTrajectory",
@@ -110,9 +109,7 @@ def replay(
             raise BagError(f"{bag}: no topic joint_states. Cure: name it, as joint_states=/arm/joint_states")
         commands = command_topic(reader, given.get("command_states"))
         player = _Player(reader, {topic: name for name, topic in sources.items() if topic is not None}, commands)
-        writer = stack.enter_context(
-            BagWriter(output, {commands: JOINT_STATE, DIAGNOSTICS: "diagnostic_msgs/msg/DiagnosticArray"})
-        )
+        writer = stack.enter_context(BagWriter(output, {commands: JOINT_STATE, DIAGNOSTICS: DIAGNOSTIC_ARRAY}))
         return player.play(model, settings, writer, renaming(rename or {}), activation_check)
 
 
@@ -124,7 +121,6 @@ class _Player:
         self._reader = reader
         self._names = names
         self._commands = commands
-        self._types = get_typestore(Stores.LATEST)
         self._clocks = BagClocks()
         self._log = BagLog(self._clocks)
 
@@ -205,7 +201,7 @@ class _Player:
             running.receive_trajectory(message.data)
             return
         try:
-            content: Any = self._types.deserialize_cdr(message.data, message.kind)
+            content: Any = message_types().deserialize_cdr(message.data, message.kind)
             if name == "speed_scaling_factor":
                 running.controller.set_speed_scaling(content.data)
             else:

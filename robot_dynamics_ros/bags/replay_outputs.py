@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rosbags.typesys import Stores, get_typestore
 
+from robot_dynamics_ros.bags.message_types import DIAGNOSTIC_ARRAY, message_types
 from robot_dynamics_ros.bags.writing import BagWriter
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.safety import Transition
@@ -134,7 +134,6 @@ class FaultRecorder:
         self._writer, self._topic, self._clocks, self._log = writer, topic, clocks, log
         self._node, self._robot = node, robot
         self._status: StatusReport | None = None
-        self._types: Any = get_typestore(Stores.LATEST)
 
     def transitions(self, controller: Controller, stamp: int) -> None:
         """Write the transitions since the last call; ``stamp`` (ns) is that of the state."""
@@ -153,7 +152,8 @@ class FaultRecorder:
     def _write(self, controller: Controller, transition: Transition, stamp_age: float) -> None:
         assert self._status is not None
         status = self._status.status(controller, self._clocks.steady(), stamp_age, transition)
-        types = self._types.types
+        store: Any = message_types()
+        types = store.types
         seconds, nanoseconds = divmod(self._clocks.at, _SECOND)
         header = types["std_msgs/msg/Header"](
             stamp=types["builtin_interfaces/msg/Time"](sec=seconds, nanosec=nanoseconds), frame_id=""
@@ -168,6 +168,6 @@ class FaultRecorder:
             hardware_id=self._robot,
             values=pairs,
         )
-        message = types["diagnostic_msgs/msg/DiagnosticArray"](header=header, status=[told])
-        data = self._types.serialize_cdr(message, "diagnostic_msgs/msg/DiagnosticArray")
+        message = types[DIAGNOSTIC_ARRAY](header=header, status=[told])
+        data = store.serialize_cdr(message, DIAGNOSTIC_ARRAY)
         self._writer.write(self._topic, self._clocks.at, bytes(data))

@@ -10,7 +10,6 @@ import numpy as np
 
 from robot_dynamics_ros.bags.alignment import Alignment
 from robot_dynamics_ros.bags.contents import (
-    JOINT_STATE,
     Array,
     Contents,
     JointStateLayout,
@@ -18,6 +17,7 @@ from robot_dynamics_ros.bags.contents import (
     joint_state_layout,
 )
 from robot_dynamics_ros.bags.differences import Exact, FieldDifference, Integers, Numbers, Place, Tolerance
+from robot_dynamics_ros.bags.message_types import JOINT_STATE
 from robot_dynamics_ros.messages.renaming import Renaming
 
 _BLOCK = 1024

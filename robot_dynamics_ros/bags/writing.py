@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 
 from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
-from rosbags.typesys import Stores, get_typestore
 
+from robot_dynamics_ros.bags.message_types import message_types
 from robot_dynamics_ros.errors import BagError
 
 
@@ -29,7 +29,7 @@ class BagWriter:
     """
 
     def __init__(self, path: str | Path, topics: Mapping[str, str]) -> None:
-        types = get_typestore(Stores.LATEST)
+        types = message_types()
         for topic, kind in topics.items():
             if kind not in types.fielddefs:
                 raise BagError(f"{path}: {topic}: message type {kind} is unknown. Cure: leave that topic out")

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.bags import JointSeries, read_description, read_joint_states
+from robot_dynamics_ros.bags.message_types import JOINT_STATE
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
 
-JOINT_STATE = "sensor_msgs/msg/JointState"
 _USUAL = "joint_states"
 
 
@@ -82,10 +82,10 @@ def read_series(bag: Path, arguments: argparse.Namespace) -> JointSeries:
 
 def joint_state_topic(bag: Path, topic: str | None) -> str:
     """Return the topic to read joint states from, ``topic`` where it is given; BagError where it is not clear."""
-    with BagReader(bag) as reader:
-        there = sorted(name for name, kind in reader.topics.items() if kind == JOINT_STATE)
     if topic is not None:
         return topic
+    with BagReader(bag) as reader:
+        there = sorted(name for name, kind in reader.topics.items() if kind == JOINT_STATE)
     usual = [name for name in there if name.rsplit("/", 1)[-1] == _USUAL]
     for choice in (there, usual):
         if len(choice) == 1:

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.bags import read_description, read_joint_states
+from robot_dynamics_ros.bags import read_description, read_joint_names
 from robot_dynamics_ros.cli.arguments import (
     add_bag,
     add_joint_states,
@@ -54,9 +54,9 @@ def _model(arguments: argparse.Namespace, topic: str) -> tuple[RobotModel | None
     """Return the robot of --robot or of the bag, or why there is none; what --robot says must be usable."""
     if arguments.robot is None and read_description(arguments.bag) is None:
         return None, "the bag has no robot_description; name the robot with --robot"
-    series = read_joint_states(arguments.bag, [topic], renaming(arguments))[topic]
+    names = read_joint_names(arguments.bag, topic, renaming(arguments))
     try:
-        return load_robot(arguments, series.joint_names, arguments.bag), ""
+        return load_robot(arguments, names, arguments.bag), ""
     except RobotDynamicsError as problem:
         if arguments.robot is not None:
             raise

@@ -31,14 +31,18 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes import real_time
 from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs
 from robot_dynamics_ros.nodes.controller_report import ControllerReport
-from robot_dynamics_ros.nodes.parameters import declare, present_values, with_changes
+from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
 from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
 from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
 from robot_dynamics_ros.parameters import controller as parameters
-from robot_dynamics_ros.parameters.controller_settings import check_changes, read_settings
+from robot_dynamics_ros.parameters.controller_settings import read_settings
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
 
 _WATCH_PERIOD, _REPORT_PERIOD = 0.02, 1.0  # s
+_CONFIGURED = (
+    "it is read when the node is configured. Cure: deactivate and clean up the node, set it, and configure and "
+    "activate again"
+)
 
 
 class _NodeClocks:
@@ -174,7 +178,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         """All of the changes or none: what the controller takes while it runs, it takes here."""
         try:
             values = with_changes(present_values(self), changes)
-            check_changes((change.name for change in changes), values, self._robot is not None)
+            check_changes(parameters.ALL, changes, values, "" if self._robot is None else _CONFIGURED)
             if self._robot is not None:
                 settings = read_settings(values)
                 Tuning(self._robot, self._settings).check_change(Tuning(self._robot, settings))

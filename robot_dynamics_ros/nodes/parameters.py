@@ -24,6 +24,22 @@ _WHEN: dict[When, str] = {
 }
 
 
+def check_changes(
+    parameters: Iterable[Parameter[Any]], changes: Iterable[RosParameter[Any]], values: Values, too_late: str
+) -> None:
+    """Check each of ``changes`` by itself, with ``values`` as they will be after them.
+
+    ``too_late`` says why those that are read when a node is configured cannot change now, and the cure; empty where
+    they can. RobotDynamicsError names the parameter and the cure, also for one that the node would not look at.
+    """
+    changed = {change.name for change in changes}
+    for parameter in parameters:
+        if parameter.name in changed:
+            parameter.read(values)
+            if too_late and parameter.when == "configure":
+                raise RobotDynamicsError(f"parameter {parameter.name}: {too_late}")
+
+
 def declare(node: Node, *parameters: Parameter[Any]) -> None:
     """Declare them; a bad value in a parameter file stays, to be refused when it is read."""
     for parameter in parameters:

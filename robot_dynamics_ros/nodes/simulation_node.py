@@ -17,16 +17,18 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes import real_time
-from robot_dynamics_ros.nodes.parameters import declare, present_values, with_changes
+from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
 from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
 from robot_dynamics_ros.nodes.running_simulation import RunningSimulation
 from robot_dynamics_ros.nodes.simulation_arm import SimulatedArm
 from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
-from robot_dynamics_ros.nodes.simulation_settings import SimulationSettings, check_changes, read_settings
+from robot_dynamics_ros.nodes.simulation_settings import SimulationSettings, read_settings
 from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
 from robot_dynamics_ros.parameters import simulation as parameters
 from robot_dynamics_ros.parameters.kinds import Values
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
+
+_RUNNING = "it is read when the simulation starts, and it runs. Cure: start the node again with another value"
 
 
 class SimulationNode(Program, Node):
@@ -99,7 +101,7 @@ class SimulationNode(Program, Node):
         """All of the changes or none: what the simulation takes while it runs, it takes here."""
         try:
             values = with_changes(present_values(self), changes)
-            check_changes(changes, values, self._running is not None)
+            check_changes(parameters.ALL, changes, values, "" if self._running is None else _RUNNING)
             if self._running is not None and self._model is not None:
                 self._running.tune(read_settings(values, self._model))
         except RobotDynamicsError as problem:

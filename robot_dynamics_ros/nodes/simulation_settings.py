@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.parameter import Parameter as RosParameter
 
 from robot_dynamics_ros.control.per_joint import per_joint
 from robot_dynamics_ros.errors import RobotDynamicsError
@@ -103,19 +100,3 @@ def _changed_model(values: Values, model: RobotModel) -> RobotModel:
     link = p.PAYLOAD_LINK.read(values)
     numbers = p.PAYLOAD_MASS.read(values), p.PAYLOAD_COM.read(values), p.PAYLOAD_INERTIA.read(values)
     return model.with_payload(link, *numbers) if link else model
-
-
-def check_changes(changes: Iterable[RosParameter[Any]], values: Values, running: bool) -> None:
-    """Check each of ``changes`` by itself, with ``values`` as they will be after them.
-
-    RobotDynamicsError names the parameter and the cure, also for one that a simulation that runs would not look at.
-    """
-    changed = {change.name for change in changes}
-    for parameter in p.ALL:
-        if parameter.name in changed:
-            parameter.read(values)
-            if running and parameter.when == "configure":
-                raise RobotDynamicsError(
-                    f"parameter {parameter.name}: it is read when the simulation starts, and it runs. Cure: start the "
-                    "node again with another value"
-                )

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from robot_dynamics_ros.control.motion_plan import TrajectoryRules
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
-from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.parameters import controller as p
 from robot_dynamics_ros.parameters.kinds import Values
 
@@ -48,19 +45,3 @@ def read_settings(values: Values) -> ControllerSettings:
             collision_threshold=p.COLLISION_THRESHOLD.read(values),
         ),
     )
-
-
-def check_changes(changed: Iterable[str], values: Values, configured: bool) -> None:
-    """Check each parameter of the names ``changed`` by itself, with ``values`` as they will be.
-
-    RobotDynamicsError names the parameter and the cure, also for one that a configured node would not look at.
-    """
-    names = set(changed)
-    for parameter in p.ALL:
-        if parameter.name in names:
-            parameter.read(values)
-            if configured and parameter.when == "configure":
-                raise RobotDynamicsError(
-                    f"parameter {parameter.name}: it is read when the node is configured. Cure: deactivate and clean "
-                    "up the node, set it, and configure and activate again"
-                )

@@ -6,13 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rosbags.typesys import Stores, get_typestore
-
+from robot_dynamics_ros.bags.message_types import DIAGNOSTIC_ARRAY, message_types
 from robot_dynamics_ros.bags.storage import Message
 
-DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
 LEVELS = ("OK", "WARN", "ERROR", "STALE")
-_TYPES = get_typestore(Stores.LATEST)
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ def read_diagnostics(messages: Iterable[Message]) -> Diagnostics:
     for message in messages:
         count += 1
         try:
-            array: Any = _TYPES.deserialize_cdr(message.data, DIAGNOSTICS)
+            array: Any = message_types().deserialize_cdr(message.data, DIAGNOSTIC_ARRAY)
         except Exception:  # whatever broken bytes lead to
             continue
         for status in array.status:

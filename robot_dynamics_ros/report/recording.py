@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags import JointSeries, read_joint_states
+from robot_dynamics_ros.bags.message_types import DIAGNOSTIC_ARRAY, JOINT_STATE
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.storage import Message
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
@@ -17,11 +18,10 @@ from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
 from robot_dynamics_ros.identification.torque_analysis import TorqueAnalysis, analyse_torque
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress
-from robot_dynamics_ros.report.faults import DIAGNOSTICS, Diagnostics, read_diagnostics
+from robot_dynamics_ros.report.faults import Diagnostics, read_diagnostics
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
-JOINT_STATE = "sensor_msgs/msg/JointState"
 _COMMANDS = "command_states"
 _CLOCK = 1e15  # ns since 1970, which no simulation lasts
 
@@ -196,7 +196,7 @@ def _facts(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
             entry = found.setdefault(message.topic, [0, message.received, message.received])
             entry[0] += 1
             entry[2] = message.received
-            if message.kind == DIAGNOSTICS:
+            if message.kind == DIAGNOSTIC_ARRAY:
                 yield message
 
     with BagReader(path) as reader:

@@ -9,8 +9,16 @@ import pytest
 from bags.recordings import FLOAT, JOINT_STATE, START, TEXT, joint_state, record, text
 from rosbags.rosbag2 import StoragePlugin
 
-from robot_dynamics_ros.bags import JointSeries, Message, read_description, read_joint_states
+from robot_dynamics_ros.bags import (
+    BagWriter,
+    JointSeries,
+    Message,
+    read_description,
+    read_joint_names,
+    read_joint_states,
+)
 from robot_dynamics_ros.errors import BagError, BagWarning
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
 
 TOPIC = "/joint_states"
 
@@ -236,3 +244,16 @@ def test_memory(tmp_path: Path) -> None:
     assert series.position.shape == (50_000, 7)
     chunks = 20_000_000
     assert peak < 3 * 50_000 * (2 * 8 + 3 * 7 * 8) + chunks
+
+
+@pytest.mark.parametrize("rename", [{}, {"a": "panda_"}])
+def test_names_alone(rename: dict[str, str], tmp_path: Path) -> None:
+    """The same as those of the whole series, however it begins."""
+    first = JointStateWriter(("a1", "a2")).write(5, np.zeros(2), np.zeros(2), np.zeros(2))
+    with BagWriter(tmp_path / "bag", {"/x": "sensor_msgs/msg/JointState"}) as writer:
+        for k, data in enumerate((b"\0\1\0\0", first, first)):
+            writer.write("/x", k, data)
+    names = read_joint_names(tmp_path / "bag", "/x", rename)
+    with pytest.warns(BagWarning, match="no whole JointState"):
+        assert names == read_joint_states(tmp_path / "bag", ["/x"], rename)["/x"].joint_names
+    assert names == tuple(rename.get("a", "a") + end for end in "12")

@@ -5,26 +5,13 @@ Theta_5 = m2 l2 for m2 lc2 (9.129), no g in (9.131), and in (9.132) qd1^2 - 2 qd
 -(qd2^2 + 2 qd1 qd2), and qdd2 beside Theta_3 in row 2 for qdd1 + qdd2.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
+from oracles.spong_remotely_driven_elbow import Parameters
+
+__all__ = ["Parameters"]
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Parameters:
-    """Length l1 and distances lc of the centres from the joints (m), masses m (kg), inertias i about them (kg m^2)."""
-
-    l1: float
-    lc1: float
-    lc2: float
-    m1: float
-    m2: float
-    i1: float
-    i2: float
-    g: float = 9.81
 
 
 def mass_matrix(p: Parameters, q: Array) -> Array:
