@@ -11,6 +11,7 @@ MAKEFLAGS += --no-print-directory
 VENV ?= .venv
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
+WORKERS ?= auto
 BENCH_ARGS ?=
 UV ?= uv
 
@@ -22,6 +23,7 @@ unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV NUMBA_DISABLE_JIT
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+PARALLEL = --numprocesses $(WORKERS) --dist loadfile
 LOCKED := --require-hashes --no-deps --no-build-isolation
 
 # python.stamp, package.stamp and so on exist only where the step that they stand for has finished.
@@ -57,11 +59,11 @@ demo: $(RUN) ## drive a simulated arm with each control law and draw how well it
 
 .PHONY: test
 test: $(TEST) ## the tests that take a few minutes
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 .PHONY: test-all
 test-all: $(TEST) ## every test, the slow ones and many more random cases included
-	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest --timeout 1800 -m "slow or not slow" $(PYTEST_ARGS)
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PARALLEL) --timeout 1800 -m "slow or not slow" $(PYTEST_ARGS)
 
 # These four put their tables into docs/benchmarks.md by BENCH_ARGS='--write docs/benchmarks.md'.
 .PHONY: bench

@@ -1,5 +1,6 @@
 """Shared by all tests: hypothesis profiles, the shipped robots, and a ROS domain of this run's own."""
 
+import atexit
 import os
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, settings
 # Small matrices: threads of a linear algebra library only wait for each other where other programs run.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
+from robot_dynamics_ros.cli.processes import private_graph
 from robot_dynamics_ros.kernels.compilation import COMPILED
 
 HERE = Path(__file__).resolve().parent
@@ -21,11 +23,11 @@ ROOT = HERE.parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
-# Set before anything imports rclpy. A domain that the caller chose on purpose stays; the range never
-# leaves this machine, because tests
-# publish torques.
-os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 101))
-os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+# Set before anything imports rclpy, for each process of a parallel run anew. The range never leaves this machine,
+# because tests publish torques.
+_GRAPH = private_graph()
+os.environ.update(_GRAPH.__enter__())
+atexit.register(_GRAPH.__exit__, None, None, None)
 
 # The first example of a test may compile for tens of seconds: no deadline.
 _SLOW_START = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]

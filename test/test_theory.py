@@ -27,6 +27,32 @@ def _rows() -> list[list[str]]:
     return [row for row in cells if not set("".join(row)) <= set("-")]
 
 
+#: Chapter, first and last numbered equation of what the books' chapters bring.
+BOOKS = [
+    ("Tsai", 9, 1, 178),
+    ("Craig", 5, 1, 111),
+    ("Craig", 6, 16, 117),
+    ("Milicevic", 2, 1, 15),
+    ("Milicevic", 4, 1, 5),
+    ("Spong", 9, 1, 133),
+    ("LaValle", 13, 114, 184),
+]
+
+_AUTHORS = "Tsai|Craig|Milicevic|Spong|LaValle|ME5118|METR4202|Khatib|Baumgarte"
+
+
+@pytest.mark.parametrize(("book", "chapter", "first", "last"), BOOKS)
+def test_no_equation_is_left_out(book: str, chapter: int, first: int, last: int) -> None:
+    """In the first column, "Spong (9.1)-(9.5), (9.11), Tsai (9.12)" names six of Spong and one of Tsai."""
+    found = set()
+    for row in _rows():
+        for author, numbers in re.findall(rf"({_AUTHORS})((?:(?!{_AUTHORS}).)*)", row[0]):
+            for begin, end in re.findall(rf"\({chapter}\.(\d+)\)(?:-\({chapter}\.(\d+)\))?", numbers):
+                if author == book:
+                    found |= set(range(int(begin), int(end or begin) + 1))
+    assert not set(range(first, last + 1)) - found
+
+
 def test_no_row_is_empty() -> None:
     rows = _rows()
     assert len(rows) > 90

@@ -143,9 +143,8 @@ def _drive(law: str, arguments: argparse.Namespace, settings: dict[str, Any], ou
     document = {"/**": {"ros__parameters": {**settings, "law": law}}}
     parameters.write_text(yaml.safe_dump(document), encoding="utf-8")
     bag = folder / "bag"
-    environment = private_graph()
     common = ["--params-file", str(parameters)]
-    with ProcessGroup() as group:
+    with private_graph() as environment, ProcessGroup() as group:
         for node in ("simulation_node", "computed_torque_node"):
             group.add(NodeProcess(node, folder / f"{node}.log", environment, common))
         topics = f"['{_STATES}', '{_COMMANDS}', '{_TRAJECTORY}', '{_EFFORTS}']"

@@ -2,26 +2,56 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 from types import TracebackType
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 _PATIENCE = 10.0
+_DOMAINS = 101  # Linux has ports for so many without changes to its settings
 _HUMBLE = os.environ.get("ROS_DISTRO") == "humble"
 
 
-def private_graph() -> dict[str, str]:
-    """Environment in which nodes see this machine only, in a domain that no other run of now uses."""
+@contextmanager
+def private_domain() -> Iterator[int]:
+    """A ROS domain that no other program of this machine has taken here: each is a file that its owner locks."""
+    for domain in range(1, _DOMAINS + 1):
+        try:
+            lock = os.open(
+                Path(gettempdir()) / f"robot_dynamics_ros_domain_{domain}",
+                os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
+            )
+        except OSError:
+            continue  # another user's
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            continue
+        try:
+            yield domain
+        finally:
+            os.close(lock)
+        return
+    raise RobotDynamicsError(f"all ROS domains from 1 to {_DOMAINS} are in use. Cure: end other demos and tests")
+
+
+@contextmanager
+def private_graph() -> Iterator[dict[str, str]]:
+    """Environment in which nodes see this machine only, in a domain of their own."""
     # Later distributions warn of Humble's variable.
     here_only = ("ROS_LOCALHOST_ONLY", "1") if _HUMBLE else ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    return {**os.environ, "ROS_DOMAIN_ID": str(1 + os.getpid() % 100), **dict([here_only])}
+    with private_domain() as domain:
+        yield {**os.environ, "ROS_DOMAIN_ID": str(domain), **dict([here_only])}
 
 
 class NodeProcess:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.formulations.joint_space import coordinates, joint_axes, link_tree, to_coordinates
 from robot_dynamics_ros.formulations.link_tree import BASE, Array, LinkTree
+from robot_dynamics_ros.formulations.rigid_body import euler_moment, newton_force
 from robot_dynamics_ros.model import RobotModel
 
 
@@ -48,9 +49,8 @@ def newton_euler_base(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike,
         dv.append(dv_i)
         s = rotations[i] @ link.com
         a_bar = np.cross(dw_i, s) + np.cross(w_i, np.cross(w_i, s)) + dv_i
-        I_i = rotations[i] @ link.inertia @ rotations[i].T
-        F.append(link.mass * a_bar)  # at the centre of mass
-        M.append(I_i @ dw_i + np.cross(w_i, I_i @ w_i))
+        F.append(newton_force(link.mass, a_bar))  # at the centre of mass
+        M.append(euler_moment(rotations[i] @ link.inertia @ rotations[i].T, w_i, dw_i))
     spin_torques: list[Array] = []  # Tsai (9.157)
     for rotor, N in zip(tree.rotors, tree.rotor_couplings, strict=True):
         spin, spin_up = N @ qd, N @ qdd

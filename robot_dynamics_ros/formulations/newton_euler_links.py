@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.formulations.joint_space import coordinates, link_tree, to_coordinates
 from robot_dynamics_ros.formulations.link_tree import BASE, Array, LinkTree
+from robot_dynamics_ros.formulations.rigid_body import euler_moment, newton_force
 from robot_dynamics_ros.model import RobotModel
 
 Z = np.array([0.0, 0.0, 1.0])
@@ -68,8 +69,8 @@ def _recursion(tree: LinkTree, q: Array, qd: Array, qdd: Array) -> tuple[list[Ar
         dv.append(dv_i)
         # Craig (6.48), Tsai (9.59)
         dv_c = dv_i + np.cross(dw_i, link.com) + np.cross(w_i, np.cross(w_i, link.com))
-        F.append(link.mass * dv_c)  # Craig (6.49), Tsai (9.61)
-        N.append(link.inertia @ dw_i + np.cross(w_i, link.inertia @ w_i))  # Craig (6.50), Tsai (9.62)
+        F.append(newton_force(link.mass, dv_c))  # Craig (6.49), Tsai (9.61)
+        N.append(euler_moment(link.inertia, w_i, dw_i))  # Craig (6.50), Tsai (9.62)
     spin_torques = _turn_rotors(tree, qd, qdd, w, dw, N)
     f, n = list(F), [N_i + np.cross(link.com, F_i) for N_i, link, F_i in zip(N, tree.links, F, strict=True)]
     tau = [np.float64(0.0)] * len(tree.links)

@@ -60,9 +60,9 @@ def test_settings_are_parameters_that_the_nodes_take(robot: str) -> None:
 def test_errors_of_a_node_are_found(tmp_path: Path) -> None:
     """One that has no robot yet, and one whose robot is none."""
     nodes = []
-    with ProcessGroup() as group:
+    with private_graph() as graph, ProcessGroup() as group:
         for name, given in (("none", []), ("bad", ["-p", "robot_description:=<robot"])):
-            nodes.append(group.add(NodeProcess("computed_torque_node", tmp_path / name, private_graph(), given)))
+            nodes.append(group.add(NodeProcess("computed_torque_node", tmp_path / name, graph, given)))
         deadline = time.monotonic() + 60.0
         while not (nodes[1].errors() and "waiting" in nodes[0].tail()):
             assert time.monotonic() < deadline, [node.tail() for node in nodes]

@@ -8,6 +8,7 @@ import pytest
 import robots_with_drives
 from comparing import assert_close
 from hypothesis import assume, given
+from scipy.integrate import simpson, solve_ivp
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.formulations import hamiltonian
@@ -153,3 +154,30 @@ def test_steps_that_do_not_do(load_robot: Callable[..., RobotModel]) -> None:
     bare = RobotModel.from_urdf(arm.with_link(arm.links[2].name, mass=None).urdf)
     with pytest.raises(RobotModelError, match=arm.joints[1].name):
         hamiltonian.velocities(bare, [0, 0], [0, 0])
+
+
+def test_the_action_is_stationary(load_robot: Callable[..., RobotModel]) -> None:
+    """LaValle (13.127): no variation that vanishes at both ends changes the action of a free motion at first order."""
+    model = load_robot("scara")
+    n, times = model.n, np.linspace(0.0, 0.4, 401)
+
+    def rate(_: float, y: Array) -> Array:
+        return np.concatenate([y[n:], model.forward_dynamics(y[:n], y[n:], np.zeros(n))])
+
+    rng = np.random.default_rng(5)
+    run = solve_ivp(rate, (0.0, 0.4), rng.uniform(-1.0, 1.0, 2 * n), t_eval=times, rtol=1e-10, atol=1e-11)
+    q, qd = run.y[:n].T.copy(), run.y[n:].T.copy()
+    bump = np.sin(np.pi * times / 0.4)[:, None] * rng.uniform(-1.0, 1.0, n)
+    slope = np.pi / 0.4 * np.cos(np.pi * times / 0.4)[:, None] * bump[200]  # at its top the bump is the amplitude
+
+    def change(motion: Array, rates: Array) -> float:
+        actions = []
+        for part in (-1e-3, 1e-3):
+            varied = motion + part * bump
+            lagrangian = model.kinetic_energy(varied, rates + part * slope) - model.potential_energy(varied)
+            actions.append(float(simpson(lagrangian, x=times)))
+        return (actions[1] - actions[0]) / 2e-3
+
+    # The straight line between the same ends is no motion of the robot.
+    straight, steady = np.linspace(q[0], q[-1], len(times)), np.broadcast_to((q[-1] - q[0]) / 0.4, qd.shape)
+    assert abs(change(q, qd)) < 1e-5 * abs(change(straight, steady))

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import gettempdir
 from types import TracebackType
 from typing import Any
 
@@ -68,22 +64,6 @@ def gravity(q: ArrayLike) -> Array:
     return tsai_planar_2r.gravity(TSAI, np.asarray(q, dtype=float))
 
 
-@contextmanager
-def _own_domain() -> Iterator[int]:
-    """A ROS domain from 1 to 101 that no other test of this machine uses: each is a locked file."""
-    first = int(os.environ.get("ROS_DOMAIN_ID", "1"))
-    for k in range(101):
-        domain = 1 + (first - 1 + k) % 101
-        with (Path(gettempdir()) / f"robot_dynamics_ros_test_domain_{domain}").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                continue
-            yield domain
-            return
-    raise AssertionError("every ROS domain is in use")
-
-
 class Log:
     """What a node writes, from a moment on."""
 
@@ -111,11 +91,11 @@ class Graph:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.processes = ProcessGroup()
-        self._own_domain = _own_domain()
+        self._graph = private_graph()
 
     def __enter__(self) -> Graph:
-        self.domain = self._own_domain.__enter__()
-        self.environment = {**private_graph(), "ROS_DOMAIN_ID": str(self.domain)}
+        self.environment = self._graph.__enter__()
+        self.domain = int(self.environment["ROS_DOMAIN_ID"])
         self._context = rclpy.Context()
         self._context.init(domain_id=self.domain)
         self.client = rclpy.create_node(f"client_{self.domain}", context=self._context)
@@ -135,7 +115,7 @@ class Graph:
             self._executor.shutdown()
             self.client.destroy_node()
             self._context.try_shutdown()
-            self._own_domain.__exit__(None, None, None)
+            self._graph.__exit__(None, None, None)
 
     # Processes
 
