@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -14,15 +13,16 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
-import yaml
-
 from robot_dynamics_ros.bags import mcap_file, sqlite_file
-from robot_dynamics_ros.bags.storage import ZSTD, Message, Storage, in_order_of_arrival, zstd
+from robot_dynamics_ros.bags.storage import ZSTD, Message, Room, Storage, in_order_of_arrival, unpacked, zstd
 from robot_dynamics_ros.errors import BagError, BagWarning
+from robot_dynamics_ros.plain_yaml import load_yaml
 
 _ENDS = (".mcap", ".db3", ".mcap.zstd", ".db3.zstd")
 _ROS1 = b"#ROSBAG V"
 _METADATA = "metadata.yaml"
+_SMALL, _RATIO = 1 << 30, 100  # bytes to which any file may unpack, and a large one by its size
+_PIECE = 1 << 16
 
 
 class BagReader:
@@ -58,6 +58,7 @@ class BagReader:
         self._losses: list[str] = []
         self._stack = ExitStack()
         self._counts: dict[str, int] = {}
+        self._room = Room()
         try:
             self._storages = self._open()
             channels = [channel for storage in self._storages for channel in storage.channels.values()]
@@ -115,8 +116,8 @@ class BagReader:
 
     def _plain(self, message: Message) -> Message:
         try:
-            return message._replace(data=zstd.decompress(message.data))
-        except zstd.ZstdError as problem:
+            return message._replace(data=unpacked(message.data))
+        except (zstd.ZstdError, ValueError) as problem:
             raise self._error(
                 f"{message.topic}: a message cannot be unpacked ({problem})", "copy the bag again"
             ) from None
@@ -157,15 +158,15 @@ class BagReader:
         """Return the files that metadata.yaml names; none where it is missing, or not whole."""
         try:
             text = (self.path / _METADATA).read_text(encoding="utf-8")
-            information: dict[str, Any] = yaml.safe_load(text)["rosbag2_bagfile_information"]
+            information: dict[str, Any] = load_yaml(text)["rosbag2_bagfile_information"]
             files = [self.path / PurePath(name).name for name in information["relative_file_paths"]]
             counts = {
                 str(entry["topic_metadata"]["name"]): int(entry["message_count"])
                 for entry in information["topics_with_message_count"]
             }
-        except (FileNotFoundError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, ValueError):
+        except (FileNotFoundError, KeyError, TypeError, ValueError):
             return []
-        there = [file for file in files if file.exists()]
+        there = [file for file in files if file.is_file()]
         if len(there) < len(files):
             missing = ", ".join(file.name for file in files if file not in there)
             if not there:
@@ -188,7 +189,7 @@ class BagReader:
         storage: Storage
         try:
             if head.startswith(mcap_file.MAGIC):
-                storage = mcap_file.McapFile(file)
+                storage = mcap_file.McapFile(file, self._room)
             elif head.startswith(sqlite_file.MAGIC):
                 storage = sqlite_file.SqliteFile(file, self._scratch)
             elif head.startswith(_ROS1):
@@ -204,9 +205,17 @@ class BagReader:
     def _unpacked(self, file: Path) -> Path:
         """Unpack a file that is compressed as a whole, as far as it goes."""
         target = self._scratch() / file.name.removesuffix(".zstd")
+        most = max(_SMALL, _RATIO * file.stat().st_size)
         with zstd.open(file, "rb") as packed, target.open("wb") as plain:
             try:
-                shutil.copyfileobj(packed, plain)
+                while piece := packed.read(_PIECE):
+                    plain.write(piece)
+                    if plain.tell() > most:
+                        raise self._error(
+                            f"{file.name} unpacks to more than {most * 1e-9:.1f} GB, {most // file.stat().st_size} "
+                            "times its size",
+                            "where it can be trusted, unpack it by `unzstd`",
+                        )
             except EOFError:
                 self._losses.append(f"{file.name} breaks off")
         return target

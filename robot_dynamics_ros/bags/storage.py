@@ -5,20 +5,37 @@ from __future__ import annotations
 import heapq
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple, Protocol
 
-import yaml
+from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_yaml
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
-__all__ = ["ZSTD", "Channel", "Message", "Storage", "in_order_of_arrival", "is_latched", "zstd"]
+__all__ = [
+    "LARGEST",
+    "ZSTD",
+    "Channel",
+    "Message",
+    "Room",
+    "Storage",
+    "in_order_of_arrival",
+    "is_latched",
+    "unpacked",
+    "zstd",
+]
 
 ZSTD = b"\x28\xb5\x2f\xfd"
 """How zstd data begins; no CDR message does."""
+
+LARGEST = 1 << 27
+"""Bytes to which a chunk or a message may unpack: a few kB can be made to stand for any number of them."""
+
+_LONGEST_QOS = 1 << 16  # characters; a publisher's profile has some hundred
 
 
 class Message(NamedTuple):
@@ -76,6 +93,13 @@ class Storage(Protocol):
         """Close the file."""
 
 
+@dataclass
+class Room:
+    """Memory (bytes) that is left for chunks that overlap in time: they are held together, and few kB can name many."""
+
+    left: int = 4 * LARGEST
+
+
 def in_order_of_arrival(parts: Iterable[tuple[int, Callable[[], Iterable[Message]]]]) -> Iterator[Message]:
     """Merge parts, each in order by itself, into one; what came at the same time stays in the order of the parts.
 
@@ -92,10 +116,26 @@ def _opened_late(start: int, open_part: Callable[[], Iterable[Message]]) -> Iter
     yield from open_part()
 
 
+def unpacked(data: bytes, most: int = LARGEST) -> bytes:
+    """Return what zstd packed; ZstdError where it is damaged, ValueError where it is more than ``most`` bytes."""
+    parts = []
+    while data:
+        frame = zstd.ZstdDecompressor()
+        part = frame.decompress(data, max_length=most + 1)
+        most -= len(part)
+        if most < 0:
+            raise ValueError("it unpacks to more than it may")
+        if not frame.eof:
+            raise ValueError("the packed data breaks off")
+        parts.append(part)
+        data = frame.unused_data
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
 def is_latched(offered_qos: str) -> bool:
     """Whether a publisher offered transient local durability, by rosbag2's YAML, which has a number or a name."""
     try:
-        profiles = yaml.safe_load(offered_qos) or []
+        profiles = load_yaml(offered_qos) or [] if len(offered_qos) <= _LONGEST_QOS else []
         return any(profile["durability"] in (1, "transient_local") for profile in profiles)
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError):
+    except (NotPlainYaml, KeyError, TypeError, AttributeError):
         return False

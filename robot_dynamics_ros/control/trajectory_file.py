@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints, checked_points
 from robot_dynamics_ros.errors import TrajectoryError
+from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_documents
 
 _FIELDS = ("positions", "velocities", "accelerations", "effort")
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
 
 
 def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
@@ -22,13 +20,11 @@ def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
     cannot be read or holds no such trajectory, and for a trajectory that does not end at rest.
     """
     try:
-        with Path(path).open("rb") as file:
-            documents = [document for document in yaml.load_all(file, _LOADER) if document is not None]
+        documents = [document for document in load_documents(Path(path).read_bytes()) if document is not None]
     except OSError as problem:
         raise TrajectoryError(f"{path}: cannot read it: {problem.strerror}. Cure: check the path") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as problem:
-        first = " ".join(str(problem).split())
-        raise TrajectoryError(f"{path}: not plain YAML: {first}. Cure: correct it") from None
+    except NotPlainYaml as problem:
+        raise TrajectoryError(f"{path}: not plain YAML: {problem}. Cure: correct it") from None
     if len(documents) != 1:
         raise TrajectoryError(f"{path}: it holds {len(documents)} messages. Cure: leave one")
     try:

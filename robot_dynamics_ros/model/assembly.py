@@ -79,6 +79,7 @@ def assemble(
         _gravity(gravity, dynamics),
     )
     structure, numbers = pack(robot, len(couplings.names))
+    carrying = {joint.parent for joint in description.joints}
     limits = _limits(description, couplings.names)
     packed = PackedModel(
         joint_names=couplings.names,
@@ -86,6 +87,7 @@ def assemble(
         body_links=tuple(joint.child for joint in moving),
         rotor_names=tuple(rotor.name for rotor in rotors),
         frames=frames,
+        tips=tuple(link for link, frame in frames.items() if frame.body >= 0 and link not in carrying),
         structure=structure,
         numbers=numbers,
         link_rotations=np.array([frames[joint.child].rotation.ravel() for joint in moving]),
@@ -184,6 +186,10 @@ def _body_inertias(
         frame = frames[name]
         if frame.body >= 0:
             sums[frame.body].add(part, frame.rotation, frame.position)
+            if not np.isfinite(sums[frame.body].flat()).all():
+                raise RobotModelError(
+                    f'{description.source}: link "{name}": its inertia is too large for a number. Cure: check the units'
+                )
     return np.array([total.flat() for total in sums]).reshape(count, BODY_SIZE - MASS)
 
 
@@ -224,7 +230,7 @@ def _warn_of_missing_mass(source: str, packed: PackedModel, strict: bool) -> Non
     if packed.massless_ends:
         warnings.warn(
             f"{source}: joints {list(packed.massless_ends)} move no mass: "
-            "forward dynamics and simulation will refuse this robot",
+            "forward dynamics and simulation will refuse this robot. Cure: give their links an inertial, or lock them",
             RobotModelWarning,
             stacklevel=5,
         )
@@ -235,7 +241,8 @@ def _warn_of_missing_mass(source: str, packed: PackedModel, strict: bool) -> Non
         )
     if inner:
         warnings.warn(
-            f"{source}: the bodies moved by joints {inner} have no mass of their own",
+            f"{source}: the bodies moved by joints {inner} have no mass of their own. "
+            "Cure: give their links an inertial, unless they are massless on purpose",
             RobotModelWarning,
             stacklevel=5,
         )

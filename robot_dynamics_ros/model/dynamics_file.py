@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from robot_dynamics_ros.errors import RobotModelError
 from robot_dynamics_ros.model.inertia import Array, Inertial, payload_inertial
+from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_yaml
 
 
 @dataclass(frozen=True)
@@ -102,18 +102,6 @@ _LARGEST = float(np.finfo(np.float64).max)  # YAML's integers may be larger
 _OFFSET = "offset"
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """Plain YAML; a key that stands twice in a table is an error, where PyYAML keeps the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Refuse a repeated key, then construct as usual."""
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", node.start_mark)
-        return super().construct_mapping(node, deep)
-
-
 def read_dynamics_file(path: str | Path) -> DynamicsFile:
     """Read and check a dynamics file; every key is optional.
 
@@ -122,15 +110,13 @@ def read_dynamics_file(path: str | Path) -> DynamicsFile:
     """
     source = str(path)
     try:
-        content = yaml.load(Path(path).read_bytes(), Loader=_UniqueKeys)
+        content = load_yaml(Path(path).read_bytes())
     except OSError as problem:
         raise RobotModelError(
             f"{source}: cannot read the dynamics file: {problem.strerror}. Cure: check the path"
         ) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as problem:
-        # ValueError: e.g. an impossible date; RecursionError: nesting that no dynamics file has.
-        first = str(problem).replace("\n", " ")
-        raise RobotModelError(f"{source}: not plain YAML: {first}. Cure: correct it") from None
+    except NotPlainYaml as problem:
+        raise RobotModelError(f"{source}: not plain YAML: {problem}. Cure: correct it") from None
     if content is None:
         return DynamicsFile(source)
     top = _table(content, _TOP, f"{source}: top level")

@@ -52,10 +52,11 @@ class InertiaSum:
 
     def add(self, part: Inertial, rotation: Array, position: Array) -> None:
         """Add a part whose link frame stands at ``rotation`` (3, 3), ``position`` (3,) in this frame."""
-        com = position + rotation @ part.com
-        self.mass += part.mass
-        self.moment += part.mass * com
-        self.inertia += rotation @ part.inertia @ rotation.T + steiner(part.mass, com)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by those who ask for a sum
+            com = position + rotation @ part.com
+            self.mass += part.mass
+            self.moment += part.mass * com
+            self.inertia += rotation @ part.inertia @ rotation.T + steiner(part.mass, com)
 
     def flat(self) -> Array:
         """Return the ten numbers of the kernels' layout: mass, moment, ixx ixy ixz iyy iyz izz."""

@@ -7,22 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.parameters.kinds import Parameter, Values
+from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_yaml
 
 _MARK = "ros__parameters"
 _EVERY_NODE = "/**"
-
-
-class _Loader(yaml.SafeLoader):
-    """Plain YAML, in which 1e-3 is a number, as it is for ROS."""
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+0123456789.")
-)
 
 
 def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable[Parameter[Any]]) -> Values:
@@ -42,12 +32,11 @@ def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable
 
 def _of_node(path: Path, node: str) -> dict[str, object]:
     try:
-        content = yaml.load(path.read_bytes(), Loader=_Loader)
+        content = load_yaml(path.read_bytes())
     except OSError as problem:
         raise RobotDynamicsError(f"{path}: cannot read it: {problem.strerror}. Cure: check the path") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as problem:
-        first = str(problem).replace("\n", " ")
-        raise RobotDynamicsError(f"{path}: not plain YAML: {first}. Cure: correct it") from None
+    except NotPlainYaml as problem:
+        raise RobotDynamicsError(f"{path}: not plain YAML: {problem}. Cure: correct it") from None
     tables = dict(_tables(content, ""))
     if not tables:
         raise RobotDynamicsError(f'{path}: it has no "{_MARK}". Cure: give a parameter file, as config/panda.yaml')

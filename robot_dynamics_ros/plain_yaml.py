@@ -1,0 +1,102 @@
+"""YAML as nothing but data: no object tags, no key twice, no nesting or repetition that would fill the memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import yaml
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
+_DEEPEST = 32
+_MERGE = "tag:yaml.org,2002:merge"
+_REPEATED = 100_000  # values that aliases may stand for
+
+
+class NotPlainYaml(ValueError):
+    """Text that is no YAML, or more than data; the message is one line."""
+
+
+class _Loader(_LOADER):  # type: ignore[misc]
+    """1e-3 is a number, as it is for ROS, and a key that stands twice in a table is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Refuse a repeated key, then construct as usual."""
+        seen = set()
+        for key_node, _ in node.value:
+            if key_node.tag == _MERGE:
+                continue
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, Hashable):
+                if key in seen:
+                    raise NotPlainYaml(f"key {key!r} stands twice, {_place(key_node.start_mark)}")
+                seen.add(key)
+        table: dict[Any, Any] = super().construct_mapping(node, deep)
+        return table
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+0123456789.")
+)
+
+
+def load_yaml(data: bytes | str) -> Any:
+    """Return what the only document of ``data`` holds; None for an empty one. NotPlainYaml for anything else."""
+    documents = load_documents(data)
+    if len(documents) > 1:
+        raise NotPlainYaml(f"{len(documents)} documents, where one is expected")
+    return documents[0] if documents else None
+
+
+def load_documents(data: bytes | str) -> list[Any]:
+    """Return what the documents of ``data`` hold, divided by lines of ---; NotPlainYaml where it is no plain YAML."""
+    try:
+        _check_depth(yaml.parse(data, Loader=_LOADER))
+        loader = _Loader(data)
+        try:
+            documents = []
+            while loader.check_node():
+                node = loader.get_node()
+                sizes: dict[int, int] = {}
+                if _size(node, sizes) > len(sizes) + _REPEATED:
+                    raise NotPlainYaml("its aliases stand for too many values")
+                documents.append(loader.construct_document(node))
+            return documents
+        finally:
+            loader.dispose()
+    except NotPlainYaml:
+        raise
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as problem:
+        # ValueError: e.g. an impossible date. TypeError: a list as a key.
+        raise NotPlainYaml(" ".join(str(problem).split())) from None
+
+
+def _check_depth(events: Iterable[yaml.Event]) -> None:
+    """Refuse nesting that no configuration has: composing it would end in the C library's stack."""
+    depth = 0
+    for event in events:
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEEPEST:
+                raise NotPlainYaml(f"nested deeper than {_DEEPEST} levels, {_place(event.start_mark)}")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _size(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values a node has if every alias is written out."""
+    size = known.get(id(node))
+    if size is None:
+        known[id(node)] = 0
+        children = node.value if isinstance(node, yaml.CollectionNode) else []
+        if isinstance(node, yaml.MappingNode):
+            children = [part for pair in children for part in pair]
+        size = known[id(node)] = 1 + sum(_size(child, known) for child in children)
+    if size == 0:
+        raise NotPlainYaml(f"an alias within what it stands for, {_place(node.start_mark)}")
+    return size
+
+
+def _place(mark: Any) -> str:
+    return f"line {mark.line + 1}, column {mark.column + 1}"

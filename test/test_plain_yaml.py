@@ -1,0 +1,43 @@
+"""YAML that is more than data, or that would fill memory or stack, is refused at once."""
+
+import pytest
+
+from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_documents, load_yaml
+
+
+def test_data() -> None:
+    assert load_yaml(b"a: [1, 1e-3, -2.5E+6, x, true, null]\nb: {c: &d [1], e: *d}") == {
+        "a": [1, 1e-3, -2.5e6, "x", True, None],
+        "b": {"c": [1], "e": [1]},
+    }
+    assert load_yaml(b"") is None
+    assert load_documents(b"1\n---\n2\n---\n") == [1, 2, None]
+    assert load_yaml("base: &b {x: 1}\nmore: {<<: *b, y: 2}")["more"] == {"x": 1, "y": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"!!python/object/apply:os.system ['true']", "python/object"),
+        (b"!!python/name:os.system x", "python/name"),
+        (b"[" * 100_000, "nested deeper than 32 levels, line 1, column 33"),
+        (b"{a: " * 100_000, "nested deeper"),
+        (b"\n".join(b" " * k + b"a:" for k in range(5000)), "nested deeper"),
+        (
+            b"a0: &a0 [1, 1]\n" + b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (k, k, k - 1, k - 1) for k in range(1, 60)),
+            "aliases stand for too many",
+        ),
+        (b"a: &a [*a]", "an alias within what it stands for"),
+        (b"a: 1\nb: 2\na: 3", "key 'a' stands twice, line 3, column 1"),
+        (b"[1, 2]: 3", "unhashable"),
+        (b"a: 2001-13-45", "month must be in"),
+        (b"1\n---\n2", "2 documents"),
+        (b"\xff\xfe\x00\xd8\x00\xd8", "."),
+        (b"a: [1", "."),
+        (b"*a", "undefined alias"),
+    ],
+)
+def test_refused(text: bytes, reason: str) -> None:
+    with pytest.raises(NotPlainYaml, match=reason) as caught:
+        load_yaml(text)
+    assert "\n" not in str(caught.value)
