@@ -24,10 +24,13 @@ def await_description(node: Node, receive: Callable[[str], None]) -> None:
     node.create_subscription(String, "robot_description", lambda message: receive(message.data), latched)
 
 
-def load_robot(node: Node, description: str, gravity: Sequence[float] | None = None) -> RobotModel:
+def load_robot(
+    node: Node, description: str, gravity: Sequence[float] | None = None, closes_loops: bool = False
+) -> RobotModel:
     """Make the model and log what its files leave open; RobotDynamicsError says what is wrong with them.
 
-    ``gravity`` (m/s^2 in the root frame) replaces the dynamics file's where it is not None.
+    ``gravity`` (m/s^2 in the root frame) replaces the dynamics file's where it is not None; ``closes_loops``: whether
+    the node knows what a loop is.
     """
     values = present_values(node)
     dynamics_file, joints = DYNAMICS_FILE.read(values), JOINTS.read(values)
@@ -38,10 +41,11 @@ def load_robot(node: Node, description: str, gravity: Sequence[float] | None = N
         )
     for warning in caught:
         node.get_logger().warning(str(warning.message))
-    if model.loops:
+    if model.loops and not closes_loops:
         node.get_logger().warning(
-            f'robot "{model.name}": its {len(model.loops)} loops stay open: torques and motion are those of the tree. '
-            "Cure: give couplings in place of loops"
+            f'robot "{model.name}": its {len(model.loops)} loops are open here: torques are those of the tree, as if '
+            "each loop were cut. Cure: give couplings in place of loops, as parallelograms allow; for others compute "
+            "torques in Python, by constrained_inverse_dynamics of robot_dynamics_ros.formulations.constraints"
         )
     if not model.packed.friction.any():
         node.get_logger().info(f'robot "{model.name}": neither URDF nor dynamics file names any joint friction')

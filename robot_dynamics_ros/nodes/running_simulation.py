@@ -13,12 +13,12 @@ from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.nodes import real_time
-from robot_dynamics_ros.nodes.simulation_arm import SimulatedArm
 from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
 from robot_dynamics_ros.nodes.simulation_outputs import SimulationOutputs
 from robot_dynamics_ros.nodes.simulation_pace import Pace
 from robot_dynamics_ros.nodes.simulation_report import Counts, Mode, SimulationReport
-from robot_dynamics_ros.nodes.simulation_settings import SimulationSettings
+from robot_dynamics_ros.simulation.settings import SimulationSettings
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
 _REPEAT = 0.02  # s
 _PATIENCE = 0.5  # s without an answer, until that is told

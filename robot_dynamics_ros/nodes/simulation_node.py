@@ -20,13 +20,14 @@ from robot_dynamics_ros.nodes import real_time
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
 from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
 from robot_dynamics_ros.nodes.running_simulation import RunningSimulation
-from robot_dynamics_ros.nodes.simulation_arm import SimulatedArm
 from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
-from robot_dynamics_ros.nodes.simulation_settings import SimulationSettings, read_settings
 from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
 from robot_dynamics_ros.parameters import simulation as parameters
 from robot_dynamics_ros.parameters.kinds import Values
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
+from robot_dynamics_ros.parameters.simulation_settings import read_settings
+from robot_dynamics_ros.simulation.settings import SimulationSettings
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
 _RUNNING = "it is read when the simulation starts, and it runs. Cure: start the node again with another value"
 
@@ -55,7 +56,8 @@ class SimulationNode(Program, Node):
             return
         values = present_values(self)
         try:
-            model = load_robot(self, ROBOT_DESCRIPTION.read(values) if text is None else text)
+            description = ROBOT_DESCRIPTION.read(values) if text is None else text
+            model = load_robot(self, description, closes_loops=True)
             settings = read_settings(values, model)
             arm = SimulatedArm(settings)
             compile_kernels(self, "plant", arm.warm_up)

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.nodes.simulation_arm import SimulatedArm
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
 _TIME = struct.Struct("<iI")
 

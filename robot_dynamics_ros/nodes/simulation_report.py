@@ -11,7 +11,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from robot_dynamics_ros.nodes.diagnostics import ERROR, OK, WARN, diagnostics_message
-from robot_dynamics_ros.nodes.simulation_arm import SimulatedArm
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
 _TOO_SLOW = 0.95  # share of the pace that is wanted
 
@@ -104,6 +104,7 @@ class SimulationReport:
             "steps": arm.steps,
             "solves per step": arm.solves / max(arm.steps, 1),
             "largest residual": arm.residual,
+            **arm.loops,
         }
         stamp = self._node.get_clock().now().to_msg()
         name = f"{self._node.get_fully_qualified_name().lstrip('/')}: simulation"

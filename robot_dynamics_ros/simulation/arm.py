@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.layout import AFTER, COULOMB, COULOMB_NEGATIVE, FIRST, MASS, STATIC
+from robot_dynamics_ros.kernels.loops import Loops, append_loops
 from robot_dynamics_ros.kernels.types import Floats, Ints
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation.arrays import FASTEST, HIGHEST, LOWEST, Arm, Joints
@@ -28,20 +29,24 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
         if velocity_limits:
             ranges[line, FASTEST] = min(ranges[line, FASTEST], fastest / abs(factor))
     separable = np.array_equal(directions, np.eye(model.n))
-    directions = np.empty((0, model.n)) if separable else directions
+    if separable and not model.loops:
+        directions = np.empty((0, model.n))
     joints = Joints(packed.friction, lines, factors, ranges, directions)
-    return Arm(packed.robot, packed.structure, packed.numbers, joints)
+    structure, numbers = packed.structure, packed.numbers
+    if model.loops:
+        structure, numbers = append_loops(structure, numbers, _loops(model))
+    return Arm(packed.robot, structure, numbers, joints)
 
 
 def is_separable(arm: Arm) -> bool:
-    """Return whether each joint follows one coordinate."""
+    """Return whether each joint follows one coordinate, and no loop ties them together."""
     return len(arm.joints.directions) == 0
 
 
 def alike(one: RobotModel, other: RobotModel) -> bool:
     """Return whether two robots differ at most in inertias and friction, and so may take each other's state."""
     a, b = one.packed, other.packed
-    return a.joint_names == b.joint_names and all(
+    return (a.joint_names, a.loops) == (b.joint_names, b.loops) and all(
         np.array_equal(x, y)
         for x, y in (
             (a.structure, b.structure),
@@ -65,14 +70,29 @@ def initial_pattern(joints: Joints, velocity: Floats) -> Ints:
     return pattern.astype(np.int64)
 
 
-def stuck_joints(joints: Joints, velocity: Floats, pattern: Ints) -> NDArray[np.bool_]:
-    """Return which coordinates (n,) friction holds at rest; limits do not count."""
+def stuck_joints(model: RobotModel, joints: Joints, velocity: Floats, pattern: Ints) -> NDArray[np.bool_]:
+    """Return which coordinates (..., n) friction holds at rest; limits do not count.
+
+    In a loop those count that do not move while some joint of the robot sticks, which may hold them through the loop.
+    """
     if len(joints.directions) == 0:
         return np.equal(pattern, STUCK)
     moves = joints.directions != 0.0
-    walls = (moves & np.isin(pattern, (WALL_LOWER, WALL_UPPER))[:, None]).any(axis=0)
-    sticks = (moves & (pattern == STUCK)[:, None]).any(axis=0)
+    walls = (moves & np.isin(pattern, (WALL_LOWER, WALL_UPPER))[..., None]).any(axis=-2)
+    reach = np.ones_like(moves) if model.loops else moves
+    sticks = (reach & (pattern == STUCK)[..., None]).any(axis=-2)
     return np.asarray((velocity == 0.0) & sticks & ~walls)
+
+
+def _loops(model: RobotModel) -> Loops:
+    """The model's loops, their points in the bodies' frames."""
+    bodies, points = [], []
+    for loop in model.loops:
+        for link, point in ((loop.link_a, loop.point_a), (loop.link_b, loop.point_b)):
+            frame = model.packed.frames[link]
+            bodies.append(frame.body)
+            points.append(frame.position + frame.rotation @ point)
+    return Loops(np.array(bodies, np.int64).reshape(-1, 2), np.array(points).reshape(-1, 6))
 
 
 def _coupling_matrix(model: RobotModel) -> Floats:

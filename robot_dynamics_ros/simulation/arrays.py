@@ -16,10 +16,10 @@ from robot_dynamics_ros.kernels.layout import FRICTION_SIZE, WORK_SIZE, Robot
 from robot_dynamics_ros.kernels.types import Floats, Ints
 from robot_dynamics_ros.simulation.stick_slip import LINE_SIZE
 
-OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, BAD_ARGUMENTS = 0, 1, 2, 3, 4
+OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, BAD_ARGUMENTS, LOOP_OPEN = 0, 1, 2, 3, 4, 5
 
 Outcome = tuple[int, int, int, float]
-"""Status, the coordinate to blame (-1: none), linear systems solved, residual of the friction problem."""
+"""Status, the coordinate or loop to blame (-1: none), linear systems solved, residual of the friction problem."""
 
 # Columns of ``ranges``.
 LOWEST, HIGHEST, FASTEST = 0, 1, 2
@@ -32,14 +32,14 @@ class Joints(NamedTuple):
     lines: Ints  # (moving joints,) the line that each follows
     factors: Floats  # (moving joints,) and by which factor
     ranges: Floats  # (K, 3) lowest and highest position, largest speed
-    directions: Floats  # E (K, n), or (0, n) where the arm is separable
+    directions: Floats  # E (K, n), or (0, n) where the arm is separable and has no loops
 
 
 class Arm(NamedTuple):
     """What does not change from step to step."""
 
     robot: Robot
-    structure: Ints  # the flat arrays that ``robot`` looks into
+    structure: Ints  # the flat arrays that ``robot`` looks into, with loops behind, see kernels/loops.py
     numbers: Floats
     joints: Joints
 
@@ -82,7 +82,7 @@ class State(NamedTuple):
     position: Floats  # (n,)
     velocity: Floats  # (n,)
     pattern: Ints  # (K,) segments of stick_slip
-    impulse: Floats  # (n,) of friction and limits in the last step; never read
+    impulse: Floats  # (n + 3 loops,) of friction and limits in the last step, and of each loop; never read
 
 
 class Crowd(NamedTuple):
@@ -93,7 +93,7 @@ class Crowd(NamedTuple):
     position: Floats  # (N, n)
     velocity: Floats  # (N, n)
     pattern: Ints  # (N, K)
-    impulse: Floats  # (N, n)
+    impulse: Floats  # (N, n + 3 loops)
 
 
 class Buffers(NamedTuple):

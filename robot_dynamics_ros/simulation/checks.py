@@ -12,8 +12,9 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.arguments import numbers
-from robot_dynamics_ros.simulation.arrays import NOT_FINITE, TOO_STIFF
+from robot_dynamics_ros.simulation.arrays import LOOP_OPEN, NOT_FINITE, TOO_STIFF
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
+from robot_dynamics_ros.simulation.loops import opened
 
 
 def check_integrator(integrator: str) -> None:
@@ -78,7 +79,9 @@ def initial_state(
 
 
 def failure(model: RobotModel, status: int, joint: int, time: float, step_size: float, position: Floats) -> str:
-    """Return why the step after ``time`` s could not be taken, and the cure."""
+    """Return why the step after ``time`` s could not be taken, and the cure; ``joint`` is what the status blames."""
+    if status == LOOP_OPEN:
+        return opened(model, joint, time, step_size)
     where = f't = {time:.6g} s: joint "{model.joint_names[joint]}"'
     if status == TOO_STIFF:
         return (

@@ -32,8 +32,8 @@ from robot_dynamics_ros.simulation.stick_slip import IMPULSE
 
 
 @kernel
-def held_motion(arm: Arm, dt: float, q: Floats, v: Floats, wrenches: Floats, buffers: Buffers, motion: Floats) -> int:
-    """As in ``separable``; the reaction is E^T of that of the lines at rest."""
+def pose_motion(arm: Arm, dt: float, q: Floats, v: Floats, wrenches: Floats, buffers: Buffers, motion: Floats) -> None:
+    """Write the load (n,), the force less M's bias, to the second row of ``motion``, and A = M + dt B below it."""
     joints, n = arm.joints, v.shape[0]
     matrix, load = motion[2:], motion[1]
     equations_of_motion(arm.robot, q, v, wrenches, buffers.work, load, matrix)
@@ -47,7 +47,29 @@ def held_motion(arm: Arm, dt: float, q: Floats, v: Floats, wrenches: Floats, buf
             for j in range(n):
                 for other in range(n):
                     matrix[j, other] += stiffness * joints.directions[k, j] * joints.directions[k, other]
-    return hold_at_rest(matrix, joints.directions, buffers.lines, motion)
+
+
+@kernel
+def held_motion(arm: Arm, dt: float, q: Floats, v: Floats, wrenches: Floats, buffers: Buffers, motion: Floats) -> int:
+    """As in ``separable``; the reaction is E^T of that of the lines at rest."""
+    pose_motion(arm, dt, q, v, wrenches, buffers, motion)
+    return hold_at_rest(motion[2:], arm.joints.directions, buffers.lines, motion)
+
+
+@allocating_kernel
+def line_ends(joints: Joints, state: State, buffers: Buffers) -> Floats:
+    """Where lines (K,) end: pinned ones, and those that the position after the step has past a limit; NaN: anywhere."""
+    directions, position = joints.directions, buffers.vectors[POSITION]
+    targets = np.empty(directions.shape[0])
+    for k in range(directions.shape[0]):
+        y = along(directions, k, state.position)
+        targets[k] = pinned(joints, buffers, k, along(directions, k, state.velocity) == 0.0, y)
+        if math.isnan(targets[k]):
+            lowest, highest = min(y, joints.ranges[k, LOWEST]), max(y, joints.ranges[k, HIGHEST])
+            end = along(directions, k, position)
+            if end < lowest or end > highest:
+                targets[k] = min(max(end, lowest), highest)
+    return targets
 
 
 @allocating_kernel
@@ -65,14 +87,5 @@ def settle(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple
         vectors[CARRIED, j] = 0.0
         for k in range(count):
             vectors[CARRIED, j] += directions[k, j] * lines[k, IMPULSE]
-    targets = np.empty(count)
-    for k in range(count):
-        y = along(directions, k, state.position)
-        targets[k] = pinned(joints, buffers, k, along(directions, k, state.velocity) == 0.0, y)
-        if math.isnan(targets[k]):
-            lowest, highest = min(y, joints.ranges[k, LOWEST]), max(y, joints.ranges[k, HIGHEST])
-            end = along(directions, k, position)
-            if end < lowest or end > highest:
-                targets[k] = min(max(end, lowest), highest)
-    pin(directions, targets, position)
+    pin(directions, line_ends(joints, state, buffers), position)
     return solves, error

@@ -29,7 +29,7 @@ class EventPlant:
     Parameters
     ----------
     model
-        The robot, without couplings. RobotModelError if it has some, or some joint moves no mass.
+        The robot, without couplings and loops. RobotModelError if it has some, or some joint moves no mass.
     step_size
         What ``step`` counts in (s); it has no bearing on the accuracy.
     initial_positions
@@ -55,6 +55,10 @@ class EventPlant:
             raise RobotModelError(
                 f'robot "{model.name}": some of its joints follow others (mimic or couplings), which the event method '
                 "does not know. Cure: use a Plant, or lock them"
+            )
+        if model.loops:
+            raise RobotModelError(
+                f'robot "{model.name}": it has loops, which the event method does not know. Cure: use a Plant'
             )
         model.require_mass()
         check_step_size(step_size)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, batch_kernel, inlined, kernel
-from robot_dynamics_ros.kernels.layout import unpack
+from robot_dynamics_ros.kernels.layout import coordinate_count, unpack
 from robot_dynamics_ros.kernels.types import Floats, Ints
 from robot_dynamics_ros.simulation.arrays import (
     BAD_ARGUMENTS,
@@ -117,6 +117,16 @@ def semi_implicit_step(arm: Arm, dt: float, tau: Floats, wrenches: Floats, state
     return finish(arm.joints, dt, dt, state, buffers)
 
 
+@inlined
+def step(
+    arm: Arm, integrator: int, dt: float, tau: Floats, wrenches: Floats, state: State, buffers: Buffers
+) -> Outcome:
+    """One step by the given integrator; robots with loops have another one in its place."""
+    if integrator == RK4:
+        return rk4_step(arm, dt, tau, wrenches, state, buffers)
+    return semi_implicit_step(arm, dt, tau, wrenches, state, buffers)
+
+
 @kernel
 def take_steps(
     arm: Arm, integrator: int, dt: float, count: int, tau: Floats, wrenches: Floats, state: State, buffers: Buffers
@@ -127,10 +137,7 @@ def take_steps(
     """
     total, worst = 0, 0.0
     for k in range(count):
-        if integrator == RK4:
-            status, joint, solves, error = rk4_step(arm, dt, tau, wrenches, state, buffers)
-        else:
-            status, joint, solves, error = semi_implicit_step(arm, dt, tau, wrenches, state, buffers)
+        status, joint, solves, error = step(arm, integrator, dt, tau, wrenches, state, buffers)
         total += solves
         worst = max(worst, error)
         if status != OK:
@@ -153,11 +160,11 @@ def plant_step(
 ) -> int:
     """``take_steps`` for one arm, all in few flat arrays; ``tau`` (n,) is clamped to the effort limits.
 
-    ``settings``: integrator and length of a step. ``state`` (4 n): position, velocity, impulse, effort; ``pattern``
-    (K,). Writes ``report``, see arrays; returns its status, BAD_ARGUMENTS for others than finite numbers (n,) and
-    wrenches (0 or bodies, 6).
+    ``settings``: integrator and length of a step. ``state`` (4 n + 3 loops,): position, velocity, effort, impulse;
+    ``pattern`` (K,). Writes ``report``, see arrays; returns its status, BAD_ARGUMENTS for others than finite numbers
+    (n,) and wrenches (0 or bodies, 6).
     """
-    n = state.shape[0] // 4
+    n = coordinate_count(structure)
     robot = unpack(structure, numbers)
     bodies = wrenches.shape[0] == 0 or wrenches.shape[0] == robot.bodies.shape[0]
     if tau.shape[0] != n or report.shape[0] != REPORT or wrenches.shape[1] != 6 or not bodies:
@@ -169,13 +176,13 @@ def plant_step(
     effort = np.empty(n)
     for j in range(n):
         effort[j] = min(max(tau[j], -limits[j]), limits[j])
-    arm, now = Arm(robot, structure, numbers, joints), State(state[:n], state[n : 2 * n], pattern, state[2 * n : 3 * n])
+    arm, now = Arm(robot, structure, numbers, joints), State(state[:n], state[n : 2 * n], pattern, state[3 * n :])
     buffers = make_buffers(robot, n, pattern.shape[0])
     status, joint, steps, solves, error = take_steps(
         arm, int(settings[0]), settings[1], int(report[COUNT]), effort, wrenches, now, buffers
     )
     if steps > 0:
-        state[3 * n :] = effort
+        state[2 * n : 3 * n] = effort
     report[STATUS], report[JOINT], report[STEPS], report[SOLVES], report[RESIDUAL] = status, joint, steps, solves, error
     return status
 

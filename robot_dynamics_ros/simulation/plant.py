@@ -37,6 +37,7 @@ from robot_dynamics_ros.simulation.checks import (
     initial_state,
 )
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
+from robot_dynamics_ros.simulation.loops import loop_gaps, require_closed
 from robot_dynamics_ros.simulation.steps import steps_for
 
 
@@ -44,7 +45,8 @@ class Plant:
     """A robot that moves under joint torques, with friction that really sticks and position limits.
 
     Its state is time, positions, velocities and which joints stick; the same inputs give the same bits.
-    Joints stop at their position limits without bouncing; nothing pushes a joint that starts beyond one.
+    Joints stop at their position limits without bouncing; nothing pushes a joint that starts beyond one. Loops that the
+    dynamics file names are closed.
 
     Parameters
     ----------
@@ -65,8 +67,8 @@ class Plant:
     Raises
     ------
     RobotDynamicsError
-        For an unknown integrator, a step size that is not positive, or an initial state that is not n
-        finite numbers.
+        For an unknown integrator, a step size that is not positive, an initial state that is not n finite numbers, or
+        one in which a loop is open by more than 1e-5 m or opens, naming the loop.
     """
 
     def __init__(
@@ -84,11 +86,13 @@ class Plant:
         self._settings = np.array([INTEGRATORS[integrator], step_size], dtype=np.float64)
         self._velocity_limits = velocity_limits
         lines = len(make_arm(model, velocity_limits).joints.ranges)
-        self._flat = np.zeros(4 * model.n)
-        position, velocity, impulse, self._effort = self._flat.reshape(4, model.n)
+        self._flat = np.zeros(4 * model.n + 3 * len(model.loops))
+        position, velocity, self._effort = self._flat[: 3 * model.n].reshape(3, model.n)
+        impulse = self._flat[3 * model.n :]
         self._state = State(position, velocity, np.zeros(lines, np.int64), impulse)
         self._load(model)
         self._start, self._start_velocity = initial_state(model, initial_positions, initial_velocities)
+        require_closed(model, self._start, self._start_velocity)
         self.reset()
 
     def _load(self, model: RobotModel) -> None:
@@ -101,7 +105,13 @@ class Plant:
     def _advance(self) -> Callable[..., object]:
         """(tau, wrenches, report): the step, tied to the robot's numbers and to this plant's state, and compiled."""
         packed, joints = self._model.packed, self._arm.joints
-        fixed = (packed.structure, packed.numbers, joints.lines, flatten(joints, packed.effort_limits), self._settings)
+        fixed = (
+            self._arm.structure,
+            self._arm.numbers,
+            joints.lines,
+            flatten(joints, packed.effort_limits),
+            self._settings,
+        )
         step = steps_for(self._model, is_separable(self._arm)).plant_step
         return direct_call(step, (*fixed, self._flat, self._state.pattern), (1, 2, 1))
 
@@ -138,12 +148,26 @@ class Plant:
     @property
     def impulse(self) -> Floats:
         """Impulse (n,) of dry friction and limits in the last step, Nm s or N s; it does no positive work."""
-        return self._state.impulse.copy()
+        return self._state.impulse[: self._model.n].copy()
+
+    @property
+    def loop_forces(self) -> Floats:
+        """Force (loops, 3) that link a of each loop exerts on link b, N, root axes: the mean of the last step.
+
+        Across its plane a planar loop gives none. Where more of a loop's joints stick, or more loops hold a link, than
+        would do, rigid bodies do not tell how they share the load: one way that is possible.
+        """
+        return self._state.impulse[self._model.n :].reshape(-1, 3) / self._step_size
+
+    @property
+    def loop_gaps(self) -> Floats:
+        """How far the two points of each loop (loops,) are apart, m."""
+        return loop_gaps(self._model, self._state.position)
 
     @property
     def stuck(self) -> NDArray[np.bool_]:
         """Which joints (n,) friction holds at rest; a joint pressed against its limit is not among them."""
-        return stuck_joints(self._arm.joints, self._state.velocity, self._state.pattern)
+        return stuck_joints(self._model, self._arm.joints, self._state.velocity, self._state.pattern)
 
     @property
     def solves(self) -> int:
@@ -204,8 +228,8 @@ class Plant:
         ------
         RobotDynamicsError
             For arguments of the wrong shape or not finite, naming the joint or link: the state stays as it
-            was. Also where the motion becomes infinite or the mass matrix singular: the state is then that
-            after the last good step.
+            was. Also where the motion becomes infinite, the mass matrix singular or a loop cannot be closed: the state
+            is then that after the last good step.
         """
         check_count(count)
         wrenches = self._no_wrenches if external_wrenches is None else finite_wrenches(self._model, external_wrenches)

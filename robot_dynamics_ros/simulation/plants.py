@@ -26,6 +26,7 @@ from robot_dynamics_ros.simulation.checks import (
 )
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.lanes import LANES
+from robot_dynamics_ros.simulation.loops import require_closed
 from robot_dynamics_ros.simulation.steps import steps_for
 
 _LOG = logging.getLogger(__name__)
@@ -81,7 +82,8 @@ class Plants:
                     "Cure: make them by scaled and with_payload of one model"
                 )
         self._arm = make_arm(first, velocity_limits)
-        self._numbers = np.array([model.packed.numbers for model in self._models])
+        loops = self._arm.numbers[len(first.packed.numbers) :]
+        self._numbers = np.array([np.append(model.packed.numbers, loops) for model in self._models])
         self._friction = np.array([model.packed.friction for model in self._models])
         self._no_wrenches = first.body_wrenches(None)
         separable = is_separable(self._arm)
@@ -94,6 +96,8 @@ class Plants:
         self._code = f"plants_{steps.advance_each.__module__}"
         self._new = must_compile(self._code)
         self._start = initial_state(first, initial_positions, initial_velocities, (len(self._models),))
+        for q, v in {(q.tobytes(), v.tobytes()): (q, v) for q, v in zip(*self._start, strict=True)}.values():
+            require_closed(first, q, v)
         self.reset()
 
     @property
@@ -132,9 +136,14 @@ class Plants:
         return self._effort.copy()
 
     @property
+    def loop_forces(self) -> Floats:
+        """Force (N, loops, 3) that link a of each loop exerts on link b, N, root axes, see ``Plant``."""
+        return self._crowd.impulse[:, self.model.n :].reshape(self.count, -1, 3) / self._step_size
+
+    @property
     def stuck(self) -> NDArray[np.bool_]:
         """Which joints (N, n) friction holds at rest."""
-        return stuck_joints(self._arm.joints, self._crowd.velocity, self._crowd.pattern)
+        return stuck_joints(self.model, self._arm.joints, self._crowd.velocity, self._crowd.pattern)
 
     def reset(self) -> None:
         """Go back to time 0 and the initial state."""
@@ -145,7 +154,8 @@ class Plants:
                 for f, v in zip(self._friction, velocity, strict=True)
             ]
         )
-        self._crowd = Crowd(self._numbers, self._friction, position, velocity, pattern, np.zeros(position.shape))
+        impulse = np.zeros((self.count, self.model.n + 3 * len(self.model.loops)))
+        self._crowd = Crowd(self._numbers, self._friction, position, velocity, pattern, impulse)
         self._effort = np.zeros(position.shape)
         self._steps = 0
 

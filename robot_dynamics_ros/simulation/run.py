@@ -41,6 +41,9 @@ class Run:
     residual, solves
         (T,): for one plant of method rk4 or semi_implicit, the largest residual of the conditions of friction and
         limits in the period, and the linear systems solved for them. None for others.
+    loop_forces
+        (T, loops, 3), (N, T, loops, 3) of many plants: force that link a of each loop exerts on link b, N, root axes,
+        the mean of the last step before ``time[k + 1]``. None for a robot without loops.
     """
 
     time: Floats
@@ -53,6 +56,7 @@ class Run:
     effort: Floats
     residual: Floats | None = None
     solves: Ints | None = None
+    loop_forces: Floats | None = None
 
     def __repr__(self) -> str:
         *plants, samples, n = self.position.shape
@@ -84,4 +88,6 @@ def joined(runs: Sequence[Run], periods: int) -> Run:
         arrays[name] = made[key]
     residual = None if first.residual is None else first.residual[:periods]
     solves = None if first.solves is None else first.solves[:periods]
-    return Run(time=first.time[: periods + 1], residual=residual, solves=solves, **arrays)
+    forces = [run.loop_forces[..., :periods, :, :] for run in runs if run.loop_forces is not None]
+    loop_forces = np.concatenate(forces) if forces else None
+    return Run(time=first.time[: periods + 1], residual=residual, solves=solves, loop_forces=loop_forces, **arrays)

@@ -124,7 +124,7 @@ def run_plant(
     periods, steps, delay = schedule
     shape = plant.position.shape
     ask = controller if callable(controller) else _prescribed(controller, shape, periods, names)
-    run = _empty(shape, periods, measurement, optimality=isinstance(plant, Plant))
+    run = _empty(shape, periods, measurement, isinstance(plant, Plant), len(plant.model.loops))
     line = EffortDelay(delay, np.zeros(shape))
     with tqdm(total=periods, unit="period", **(BAR if progress else {"disable": True})) as bar:
         for k in range(periods):
@@ -142,6 +142,8 @@ def run_plant(
                 message = f"the simulation ends at t = {plant.time:.6g} s: {problem}"
                 raise SimulationError(message, joined([run], k)) from problem
             run.effort[..., k, :] = plant.effort
+            if run.loop_forces is not None and not isinstance(plant, EventPlant):
+                run.loop_forces[..., k, :, :] = plant.loop_forces
             bar.update()
     _sample(plant, measurement, run, periods)
     return run
@@ -158,7 +160,7 @@ def _sample(plant: Plant | EventPlant | Plants, measurement: Measurement, run: R
     return q, qd
 
 
-def _empty(shape: tuple[int, ...], periods: int, measurement: Measurement, optimality: bool) -> Run:
+def _empty(shape: tuple[int, ...], periods: int, measurement: Measurement, optimality: bool, loops: int) -> Run:
     """A run to be filled in; in memory the time's axis is the first, so that a sample is written in one place."""
 
     def states(dtype: type = np.float64) -> Any:
@@ -179,6 +181,7 @@ def _empty(shape: tuple[int, ...], periods: int, measurement: Measurement, optim
         effort=inputs(),
         residual=np.zeros(periods) if optimality else None,
         solves=np.zeros(periods, np.int64) if optimality else None,
+        loop_forces=np.empty((*shape[:-1], periods, loops, 3)) if loops else None,
     )
 
 

@@ -1,5 +1,7 @@
 """The compiled steps for a robot: the source of integrators, with what suits the robot in place of ``separable``.
 
+Robots with loops have another function in place of ``integrators.step``.
+
 One compiled function for all robots would take several times as long to compile as each needs.
 """
 
@@ -20,6 +22,8 @@ _COUPLED = """\
 from robot_dynamics_ros.simulation.coupled import held_motion, settle
 from robot_dynamics_ros.simulation.separable import held_motions
 """
+_LOOPED = "from robot_dynamics_ros.simulation.looped import step\n\n\n"
+_BEFORE_STEPS = "@kernel\ndef take_steps("
 _CUSTOMISED = """\
 from robot_dynamics_ros.kernels.entries import OK as DONE
 from robot_dynamics_ros.kernels.entries import SINGULAR
@@ -56,10 +60,15 @@ class Steps(NamedTuple):
 
 
 def steps_for(model: RobotModel, separable: bool) -> Steps:
-    """Return the steps for a robot; a customised one has its own forward dynamics in them, where no wrench acts."""
+    """Return the steps for a robot; a customised one has its own forward dynamics in them, where no wrench acts.
+
+    Robots with loops have steps of their own, customised or not.
+    """
     general = Steps(integrators.plant_step, integrators.advance_each, integrators.advance_together)
+    if model.loops:
+        return _made(_BEFORE_STEPS, _LOOPED + _BEFORE_STEPS)
     if not separable:
-        return _made(_COUPLED)
+        return _made(_SEPARABLE, _COUPLED)
     if not model.kernels.customised:
         return general
     # Here, so that a model that is not customised does not wait for it.
@@ -72,12 +81,12 @@ def steps_for(model: RobotModel, separable: bool) -> Steps:
         return general
     many = program._replace(results=program.results[:2])
     batch = batch_source(many, own_numbers=True, block=LANES)
-    return _made(_CUSTOMISED.format(one=function_source(program), many=batch))
+    return _made(_SEPARABLE, _CUSTOMISED.format(one=function_source(program), many=batch))
 
 
 @cache
-def _made(instead: str) -> Steps:
-    before, found, after = Path(integrators.__file__).read_text(encoding="utf-8").partition(_SEPARABLE)
+def _made(part: str, instead: str) -> Steps:
+    before, found, after = Path(integrators.__file__).read_text(encoding="utf-8").partition(part)
     assert found
     names = load_source(before + instead + after, "step")
     return Steps(*(names[name] for name in Steps._fields))

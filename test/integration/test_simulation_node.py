@@ -14,8 +14,10 @@ from integration.simulation import Simulation
 from oracles import tsai_planar_2r
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
+from simulation import mechanisms
 
 from robot_dynamics_ros.nodes.messages import nanoseconds
+from robot_dynamics_ros.simulation.loops import loop_gaps
 
 Q = (-0.6, 0.9)
 TAU = (12.0, -3.0)
@@ -417,3 +419,32 @@ def test_a_start_that_cannot_be(tmp_path: Path) -> None:
         states = graph.collect(JointState, "joint_states")
         graph.describe(URDF)
         graph.wait(lambda: states, "the simulation")
+
+
+def test_loops_are_closed(tmp_path: Path) -> None:
+    """A four-bar whose coupler and rocker have no motor: closed in every state; /diagnostics has force and gap."""
+    model = mechanisms.four_bar({"crank_joint": {"viscous": 0.5}})
+    q, _ = mechanisms.assembled(model)
+    arm, content = mechanisms.four_bar_files({"crank_joint": {"viscous": 0.5}})
+    dynamics = tmp_path / "four_bar.dynamics.yaml"
+    dynamics.write_text(yaml.safe_dump(content), encoding="utf-8")
+    robot = {"robot_description": arm.urdf, "dynamics_file": str(dynamics)}
+    with Graph(tmp_path) as graph:
+        open_start = graph.start(
+            "simulation_node", {**robot, "initial_positions": [0.3, 0.7, -2.5]}, "-r", "__ns:=/open"
+        )
+        log = Log(open_start.log)
+        graph.wait(lambda: log.errors, "the error")
+        assert 'between "base" and "rocker" is open by' in log.errors[0] and "start from [" in log.errors[0]
+
+        simulation = Simulation(graph, {**robot, "initial_positions": q.tolist()}, "/closed")
+        simulation.await_start()
+        simulation.await_command([8.0, 0.0, 0.0])
+        graph.wait(lambda: simulation.states[-1].position[0] > 2.0, "a third of a turn")
+        gaps = [loop_gaps(model, np.array(state.position)).max() for state in simulation.states]
+        assert max(gaps) < 1e-12
+        status = simulation.next_status()
+        assert status.number("loop 1: gap, m") < 1e-12
+        force = [float(x) for x in status.values["loop 1: force of base on rocker, N"].split(",")]
+        assert len(force) == 3 and force[2] == 0.0 and np.abs(force).max() > 0.1
+        assert not [line for line in Log(simulation.process.log).lines("WARN") if "loops" in line]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.simulation import Plant
+from robot_dynamics_ros.simulation import Plant, Plants
 
 INTEGRATORS = ("rk4", "semi_implicit")
 ROOM = '<limit lower="-3" upper="3" effort="1000" velocity="100"/>'
@@ -202,3 +202,13 @@ def test_any_coupled_robot_loses_energy_to_friction(robot: robots_with_drives.Ro
         assert after <= energy + 1e-6 * (1.0 + abs(energy))
         energy = after
         assert plant.residual < 1e-8 * (1.0 + np.abs(plant.velocity).max())
+
+
+def test_many_plants_stick_as_one() -> None:
+    """With more lines than coordinates, some of the plants moving."""
+    model, start = _five_bar(FIVE_BAR), np.array([0.4, 1.3])
+    rates = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]])
+    many = Plants(model, 4, initial_positions=start, initial_velocities=rates)
+    each = [Plant(model, initial_positions=start, initial_velocities=rate).stuck for rate in rates]
+    assert np.array_equal(many.stuck, each)
+    assert np.array_equal(many.stuck, rates == 0.0)

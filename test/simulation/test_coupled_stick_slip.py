@@ -50,7 +50,8 @@ class Problem:
         highest = np.where(z <= self.lower + room, np.inf, highest)
         lowest = np.where(z >= self.upper - room, -np.inf, lowest)
         pull = self.a @ (v - self.free)
-        size = np.abs(self.a) @ np.abs(v - self.free) + np.abs(self.e).T @ (self.forward + self.backward) + 1e-300
+        # Where nothing holds it, v is the free velocity to rounding.
+        size = np.abs(self.a) @ (np.abs(v) + np.abs(self.free)) + np.abs(self.e).T @ (self.forward + self.backward)
         tiny = 1e-13 * size.max()  # lsq_linear wants an interval
         answer = lsq_linear(self.e.T, pull, (lowest - tiny, highest + tiny), tol=1e-14)
         return float(np.max(np.abs(answer.fun)) / size.max())

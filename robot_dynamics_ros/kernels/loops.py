@@ -1,0 +1,129 @@
+"""Loops of a mechanism that is drawn as a tree: how far two points that belong together are apart, and how fast.
+
+A loop keeps a point of body a at a point of body b (LaValle (13.171)): phi = p_b - p_a = 0, so that G qd = 0 and
+G qdd + drift = 0, with G = J_b - J_a (Craig chapter 5) and the drift dG/dt qd. All in the axes of the root frame.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
+from robot_dynamics_ros.kernels.couplings import add_column, clear, expand
+from robot_dynamics_ros.kernels.layout import (
+    JOINT_ACCELERATION,
+    JOINT_POSITION,
+    JOINT_RATE,
+    KIND,
+    MOTION,
+    PARENT,
+    REVOLUTE,
+    Robot,
+)
+from robot_dynamics_ros.kernels.newton_euler import move_bodies
+from robot_dynamics_ros.kernels.placement import place_bodies, place_in_root
+from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.vectors import Vector, cross, rotate
+
+
+class Loops(NamedTuple):
+    """The loops of a robot."""
+
+    bodies: Ints  # (loops, 2) of points a and b; -1: the fixed base
+    points: Floats  # (loops, 6) a and b, each in its body's frame
+
+
+def append_loops(structure: Ints, numbers: Floats, loops: Loops) -> tuple[Ints, Floats]:
+    """Return the robot's two flat arrays with its loops behind, where ``unpack`` does not look."""
+    count = np.array([len(loops.bodies)], dtype=np.int64)
+    return np.concatenate([structure, loops.bodies.ravel(), count]), np.concatenate([numbers, loops.points.ravel()])
+
+
+@allocating_kernel
+def unpack_loops(structure: Ints, numbers: Floats) -> Loops:
+    """Views into what ``append_loops`` added."""
+    end = structure.shape[0] - 1
+    count = structure[end]
+    return Loops(
+        structure[end - 2 * count : end].reshape(count, 2), numbers[numbers.shape[0] - 6 * count :].reshape(count, 6)
+    )
+
+
+@kernel
+def _place(body: int, point: Floats, world: Floats) -> Vector:
+    """A body's point in the root frame."""
+    if body < 0:
+        return point[0], point[1], point[2]
+    x, y, z = rotate(world[body], point[0], point[1], point[2])
+    return world[body, 9] + x, world[body, 10] + y, world[body, 11] + z
+
+
+@kernel
+def _accelerate(robot: Robot, body: int, point: Floats, work: Floats, world: Floats) -> Vector:
+    """A body's point's acceleration while no joint accelerates, Craig (6.12), from the motion in ``work``."""
+    if body < 0:
+        return 0.0, 0.0, 0.0
+    m = work[body, MOTION:]
+    cx, cy, cz = cross(m[0], m[1], m[2], point[0], point[1], point[2])
+    cx, cy, cz = cross(m[0], m[1], m[2], cx, cy, cz)
+    tx, ty, tz = cross(m[3], m[4], m[5], point[0], point[1], point[2])
+    x, y, z = rotate(world[body], m[6] + cx + tx, m[7] + cy + ty, m[8] + cz + tz)
+    # The recursion's base accelerates against gravity: take that away again.
+    return x + robot.gravity[0], y + robot.gravity[1], z + robot.gravity[2]
+
+
+@kernel
+def _add_columns(robot: Robot, i: int, sign: float, at: Vector, world: Floats, rows: Floats) -> None:
+    """Add ``sign`` times what body i's joint moves the point ``at`` by: z x (p - p_i) or z, Craig 5.7."""
+    x, y, z = world[i, 2], world[i, 5], world[i, 8]
+    if robot.tree[i, KIND] == REVOLUTE:
+        x, y, z = cross(x, y, z, at[0] - world[i, 9], at[1] - world[i, 10], at[2] - world[i, 11])
+    add_column(robot, i, sign * x, rows[0])
+    add_column(robot, i, sign * y, rows[1])
+    add_column(robot, i, sign * z, rows[2])
+
+
+@kernel
+def measure_loops(
+    robot: Robot,
+    loops: Loops,
+    q: Floats,
+    qd: Floats,
+    work: Floats,
+    world: Floats,
+    gap: Floats,
+    jacobian: Floats,
+    drift: Floats,
+) -> None:
+    """Write phi (3 loops,), G (3 loops, n) and the drift (3 loops,) at q, qd; ``world`` (bodies, 12) is scratch.
+
+    Joints that carry both ends do not move one against the other: their columns are zero, also where a loop is open and
+    they turn its gap.
+    """
+    expand(robot, q, work, JOINT_POSITION)
+    expand(robot, qd, work, JOINT_RATE)
+    clear(work, JOINT_ACCELERATION)
+    place_bodies(robot, work)
+    place_in_root(robot, work, world)
+    move_bodies(robot, work)
+    jacobian[:] = 0.0
+    for k in range(loops.bodies.shape[0]):
+        a, b = loops.bodies[k, 0], loops.bodies[k, 1]
+        point_a, point_b = loops.points[k], loops.points[k, 3:]
+        at_a, at_b = _place(a, point_a, world), _place(b, point_b, world)
+        bias_a = _accelerate(robot, a, point_a, work, world)
+        bias_b = _accelerate(robot, b, point_b, work, world)
+        for row in range(3):
+            gap[3 * k + row] = at_b[row] - at_a[row]
+            drift[3 * k + row] = bias_b[row] - bias_a[row]
+        rows = jacobian[3 * k : 3 * k + 3]
+        # Parents have smaller numbers: the two ways to the root meet where they are equal.
+        while a != b:
+            if a > b:
+                _add_columns(robot, a, -1.0, at_a, world, rows)
+                a = robot.tree[a, PARENT]
+            else:
+                _add_columns(robot, b, 1.0, at_b, world, rows)
+                b = robot.tree[b, PARENT]

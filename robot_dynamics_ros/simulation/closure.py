@@ -1,0 +1,217 @@
+"""Motions that the loops of a mechanism let through: x = offset + basis u, where G x = wanted.
+
+Gauss-Jordan elimination with full pivoting: it tells how many of the loops' equations are independent (a loop that
+lies in a plane says nothing across it), and takes as u those coordinates that the others follow best.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
+from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
+from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.simulation.elimination import Equations, accelerate_within, eliminate, respect
+
+NEGLIGIBLE = 1e-5
+"""What elimination leaves of a loop's equations, relative to them, where they depend on others: 1.5708 for pi / 2 does
+not tilt a planar mechanism's joints out of its plane."""
+
+_NOISE = 1e-11  # of a line's rate beside its coefficients: the loops do not let it move at all
+
+
+class Motions(NamedTuple):
+    """All x (n,) that the loops let through, by their d = n - rank free coordinates u."""
+
+    basis: Floats  # (n, d)
+    offset: Floats  # (n,)
+    free: Ints  # (d,) which coordinates u are
+    followers: Ints  # (rank,) the others
+
+
+@allocating_kernel
+def let_through(jacobian: Floats, wanted: Floats, most: int) -> Motions:
+    """The motions with G x = ``wanted`` (3 loops,); of G (3 loops, n) at most ``most`` rows count as independent."""
+    rows, n = jacobian.shape
+    table, values, sizes = jacobian.copy(), wanted.copy(), np.zeros(rows)
+    for i in range(rows):
+        for k in range(3 * (i // 3), 3 * (i // 3) + 3):
+            for j in range(n):
+                sizes[i] = max(sizes[i], abs(jacobian[k, j]))
+    pivots, used = np.full(n, -1), np.zeros(rows, np.bool_)  # the row of each coordinate that follows
+    rank = 0
+    while rank < min(most, rows, n):
+        largest, row, column = NEGLIGIBLE, -1, -1
+        for i in range(rows):
+            if not used[i] and sizes[i] > 0.0:
+                for j in range(n):
+                    if abs(table[i, j]) / sizes[i] > largest:
+                        largest, row, column = abs(table[i, j]) / sizes[i], i, j
+        if row < 0:
+            break
+        leading = table[row, column]
+        values[row] /= leading
+        for j in range(n):
+            table[row, j] /= leading
+        for i in range(rows):
+            share = table[i, column]
+            if i != row and share != 0.0:
+                values[i] -= share * values[row]
+                for j in range(n):
+                    table[i, j] -= share * table[row, j]
+                table[i, column] = 0.0
+        pivots[column], used[row] = row, True
+        rank += 1
+    free, followers = np.empty(n - rank, np.int64), np.empty(rank, np.int64)
+    a = b = 0
+    for j in range(n):
+        if pivots[j] < 0:
+            free[a] = j
+            a += 1
+        else:
+            followers[b] = j
+            b += 1
+    basis, offset = np.zeros((n, n - rank)), np.zeros(n)
+    for a in range(n - rank):
+        basis[free[a], a] = 1.0
+        for b in range(rank):
+            basis[followers[b], a] = -table[pivots[followers[b]], free[a]]
+    for b in range(rank):
+        offset[followers[b]] = values[pivots[followers[b]]]
+    return Motions(basis, offset, free, followers)
+
+
+@allocating_kernel
+def reduced_matrix(matrix: Floats, basis: Floats) -> Floats:
+    """B^T A B (d, d), for symmetric A (n, n) and B (n, d)."""
+    n, d = basis.shape
+    product = np.zeros((d, d))
+    for a in range(d):
+        for i in range(n):
+            pull = 0.0
+            for j in range(n):
+                pull += matrix[i, j] * basis[j, a]
+            for b in range(a + 1):
+                product[a, b] += basis[i, b] * pull
+    for a in range(d):
+        for b in range(a):
+            product[b, a] = product[a, b]
+    return product
+
+
+@allocating_kernel
+def reduced_vector(vector: Floats, basis: Floats) -> Floats:
+    """B^T ``vector`` (d,)."""
+    result = np.zeros(basis.shape[1])
+    for a in range(basis.shape[1]):
+        for i in range(basis.shape[0]):
+            result[a] += basis[i, a] * vector[i]
+    return result
+
+
+@allocating_kernel
+def reduced_lines(directions: Floats, basis: Floats) -> Floats:
+    """E B (K, d); zero, not rounding, where the loops hold a line."""
+    lines, n = directions.shape
+    product = np.zeros((lines, basis.shape[1]))
+    for k in range(lines):
+        for a in range(basis.shape[1]):
+            size = 0.0
+            for j in range(n):
+                part = directions[k, j] * basis[j, a]
+                product[k, a] += part
+                size = max(size, abs(directions[k, j]), abs(part))
+            if abs(product[k, a]) < _NOISE * size:
+                product[k, a] = 0.0
+    return product
+
+
+@kernel
+def expand_motion(motions: Motions, u: Floats, result: Floats) -> None:
+    """Write offset + basis u to ``result`` (n,)."""
+    for i in range(result.shape[0]):
+        result[i] = motions.offset[i]
+        for a in range(u.shape[0]):
+            result[i] += motions.basis[i, a] * u[a]
+
+
+@allocating_kernel
+def minimise(
+    matrix: Floats,
+    force: Floats,
+    motions: Motions,
+    directions: Floats,
+    chosen: NDArray[np.bool_],
+    targets: Floats,
+    result: Floats,
+) -> tuple[int, Equations]:
+    """Write to ``result`` (n,) the x that minimises 1/2 x^T A x - force^T x among ``motions`` with E_k x = targets[k].
+
+    The latter (K,) for the ``chosen`` lines that do not depend on the loops and each other. Returns -1, or the
+    coordinate at which A is found not positive definite; and these lines' equations for u.
+    """
+    lines, d = directions.shape[0], motions.free.shape[0]
+    n = result.shape[0]
+    wanted = np.empty(lines)
+    for k in range(lines):
+        wanted[k] = targets[k]
+        for j in range(n):
+            wanted[k] -= directions[k, j] * motions.offset[j]
+    equations = eliminate(reduced_lines(directions, motions.basis), chosen, wanted)
+    u, step, left = np.zeros(d), np.zeros(d), np.empty(n)
+    respect(equations, u)
+    expand_motion(motions, u, result)
+    for i in range(n):
+        left[i] = force[i]
+        for j in range(n):
+            left[i] -= matrix[i, j] * result[j]
+    small = reduced_matrix(matrix, motions.basis)
+    failed = accelerate_within(equations, small, reduced_vector(left, motions.basis), step)
+    if failed >= 0:
+        return int(motions.free[failed]), equations
+    for a in range(d):
+        u[a] += step[a]
+    expand_motion(motions, u, result)
+    return -1, equations
+
+
+@allocating_kernel
+def stop_exactly(motions: Motions, directions: Floats, chosen: NDArray[np.bool_], targets: Floats, x: Floats) -> None:
+    """Change ``x`` (n,) by rounding, so that chosen lines of one coordinate have the very bits of their targets."""
+    rank, n, lines = motions.followers.shape[0], x.shape[0], directions.shape[0]
+    rows, all_targets = np.zeros((lines + rank, n)), np.zeros(lines + rank)
+    all_chosen = np.ones(lines + rank, np.bool_)
+    for k in range(lines):
+        all_chosen[k], all_targets[k] = chosen[k], targets[k]
+        rows[k] = directions[k]
+    for i in range(rank):
+        j = motions.followers[i]
+        all_targets[lines + i] = motions.offset[j]
+        rows[lines + i, j] = 1.0
+        for a in range(n - rank):
+            rows[lines + i, motions.free[a]] = -motions.basis[j, a]
+    respect(eliminate(rows, all_chosen, all_targets), x)
+
+
+@allocating_kernel
+def add_loop_forces(jacobian: Floats, followers: Ints, torque: Floats, weight: float, forces: Floats) -> None:
+    """Add ``weight`` times the smallest forces (3 loops,) with G^T forces = ``torque`` (n,) to ``forces``.
+
+    ``followers``: as many coordinates as G has independent rows, whose columns span all of them.
+    """
+    rank, rows = followers.shape[0], jacobian.shape[0]
+    gram, share = np.zeros((rank, rank)), np.empty(rank)
+    for a in range(rank):
+        share[a] = torque[followers[a]]
+        for b in range(a + 1):
+            for i in range(rows):
+                gram[a, b] += jacobian[i, followers[a]] * jacobian[i, followers[b]]
+    if factorise(gram) >= 0:
+        return
+    solve_factorised(gram, share)
+    for i in range(rows):
+        for a in range(rank):
+            forces[i] += weight * jacobian[i, followers[a]] * share[a]

@@ -1,0 +1,446 @@
+"""Plants whose loops are closed: the same motion as other descriptions of the same mechanism, at rest and in motion."""
+
+from dataclasses import replace
+from typing import Any
+
+import arms
+import numpy as np
+import pytest
+import robots_with_drives
+from comparing import assert_close
+from hypothesis import given
+from simulation import mechanisms, plants
+from simulation.mechanisms import JOINTS, assembled, energy, five_bar, four_bar, in_tree
+
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.errors import RobotModelError
+from robot_dynamics_ros.formulations.closed_loops import (
+    close_loops,
+    loop_constraints,
+    loop_forces,
+    loops_of,
+    run_constrained,
+)
+from robot_dynamics_ros.kernels.entries import make_work
+from robot_dynamics_ros.kernels.loops import measure_loops, unpack_loops
+from robot_dynamics_ros.model.dynamics_file import Loop
+from robot_dynamics_ros.simulation import EventPlant, Plant, SimulationError, simulate, simulate_batch
+from robot_dynamics_ros.simulation.arm import make_arm
+
+Array = arms.Array
+INTEGRATORS = ("rk4", "semi_implicit")
+LEVELS = np.array([0.8, 0.5, 0.3])
+DRY = {name: {"coulomb": level} for name, level in zip(JOINTS, LEVELS.tolist(), strict=True)}
+
+
+def test_agrees_with_lagrange_multipliers() -> None:
+    """One second of the four-bar's motion under a torque, and the forces in its loop."""
+    model = four_bar()
+    q, qd = assembled(model, speed=6.0)
+    tau = np.array([0.3, 0.1, -0.2])
+    exact = run_constrained(model, loops_of(model), q, qd, lambda t, x, v: tau, 1.0)
+    got = simulate(model, np.tile(tau, (1000, 1)), 1.0, initial_positions=q, initial_velocities=qd)
+    assert_close(got.position, exact.q, 1e-9)
+    assert_close(got.velocity, exact.qd, 1e-9, 10.0)
+    # The mean over a step against the ends' mean: dt^2 / 12 times the second derivative.
+    forces = loop_forces(exact.multipliers)
+    assert got.loop_forces is not None and got.loop_forces.shape == (1000, 1, 3)
+    assert_close(got.loop_forces, (forces[1:] + forces[:-1]) / 2, 1e-3, 100.0)
+    assert not got.loop_forces[..., 2].any()
+
+
+@pytest.mark.parametrize(("integrator", "order"), [("rk4", 4.0), ("semi_implicit", 1.0)])
+def test_order(integrator: str, order: float) -> None:
+    model = four_bar({name: {"viscous": 0.2} for name in JOINTS})
+    q, qd = assembled(model, speed=6.0)
+
+    def end(method: str, step_size: float) -> Array:
+        plant = Plant(model, method, step_size, initial_positions=q, initial_velocities=qd)
+        plant.step([2.0, 0.0, 0.0], round(0.4 / step_size))
+        return plant.position
+
+    exact = end("rk4", 2e-4)
+    steps = (0.004, 0.002, 0.001)
+    errors = [np.abs(end(integrator, step) - exact).max() for step in steps]
+    slope = np.polyfit(np.log(steps), np.log(errors), 1)[0]
+    print(f"{integrator}: order {slope:.2f}, errors {errors}")
+    assert slope == pytest.approx(order, abs=0.3)
+
+
+def test_energy_and_closure_in_ten_seconds() -> None:
+    """Several turns without friction: the energy stays to 1e-8 of the largest kinetic energy, the loop closed."""
+    model = four_bar()
+    q, qd = assembled(model, speed=6.0)
+    plant = Plant(model, initial_positions=q, initial_velocities=qd)
+    start, gap, kinetic, error = energy(plant), 0.0, 0.0, 0.0
+    for _ in range(1000):
+        plant.step(np.zeros(3), 10)
+        gap = max(gap, float(plant.loop_gaps.max()))
+        kinetic = max(kinetic, float(model.kinetic_energy(plant.position, plant.velocity)))
+        error = max(error, abs(energy(plant) - start))
+        rate = loops_of(model)(plant.position, plant.velocity).jacobian @ plant.velocity
+        assert np.abs(rate).max() < 1e-12
+    print(f"gap {gap:.2g} m, energy {error / kinetic:.2g} of the largest kinetic energy")
+    assert gap < 1e-12 and error < 1e-7 * kinetic
+    assert abs(plant.position[0] - q[0]) > 4 * np.pi
+
+
+@given(robot=robots_with_drives.robots())
+def test_compiled_loops_are_those_of_the_formulations(robot: robots_with_drives.Robot) -> None:
+    """Gap, Jacobian and drift of a loop between random links of random trees with couplings, the root's included."""
+    model = robot.model()
+    rng = np.random.default_rng(robot.bare.seed)
+    one, other = rng.choice(len(model.link_names), 2, replace=False)
+    q, qd, _ = robots_with_drives.state(robot, model.n)
+    place = np.append(rng.uniform(-0.5, 0.5, 3), 1.0)
+    names = model.link_names[one], model.link_names[other]
+    (ax, ay, az), (bx, by, bz) = (np.linalg.solve(model.link_pose(q, name), place)[:3].tolist() for name in names)
+    loop = Loop(names[0], (ax, ay, az), names[1], (bx, by, bz))
+    model = replace(model, packed=replace(model.packed, loops=(loop,)))
+    arm, expected = make_arm(model, False), loop_constraints(model, q, qd)
+    gap, jacobian, drift = np.empty(3), np.empty((3, model.n)), np.empty(3)
+    bodies, loops = len(arm.robot.bodies), unpack_loops(arm.structure, arm.numbers)
+    measure_loops(arm.robot, loops, q, qd, make_work(arm.robot), np.empty((bodies, 12)), gap, jacobian, drift)
+    size = 10.0 * len(model.link_names)
+    assert_close(gap, expected.error, 1e-13, size)
+    assert_close(jacobian, expected.jacobian, 1e-13, size * np.abs(arm.robot.factors).max(initial=1.0))
+    assert_close(drift, expected.drift, 1e-12, size * robots_with_drives.stride(robot, model.joint_names, qd) ** 2)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_friction_holds_a_four_bar_to_the_last_bit(integrator: str) -> None:
+    """Three joints stick where one freedom is left: what they hold together is sum level |dq_k / dq_crank|."""
+    model = four_bar(DRY)
+    q, way = assembled(model, speed=1.0)
+    weight, most = model.gravity_torque(q) @ way, LEVELS @ np.abs(way)
+    for direction in (1.0, -1.0):
+        for factor in (0.999, 1.001):
+            plant = Plant(model, integrator, initial_positions=q)
+            plant.step([weight + direction * factor * most, 0.0, 0.0], 5000 if factor < 1.0 else 50)
+            assert np.array_equal(plant.position, q) == (factor < 1.0)
+            assert plant.stuck.all() == (factor < 1.0)
+            assert plant.residual < 1e-12
+            assert np.abs(plant.impulse).max() <= (1.0 + 1e-9) * LEVELS.max() * plant.step_size
+
+
+def test_forces_at_rest_are_those_of_statics() -> None:
+    """The crank is driven against gravity, nothing moves: the moments of rocker and of coupler and rocker, by hand."""
+    model = four_bar()
+    q, way = assembled(model, speed=1.0)
+    plant = Plant(model, initial_positions=q)
+    plant.step([model.gravity_torque(q) @ way, 0.0, 0.0], 3)
+    force = plant.loop_forces[0]
+    ground = np.array([*mechanisms.GROUND])
+    for joint, links in (("rocker", ["rocker"]), ("coupler", ["coupler", "rocker"])):
+        pivot = model.link_pose(q, joint)[:3, 3]
+        moment = np.cross(ground - pivot, force)[2]
+        for link in links:
+            mass, length = {"coupler": (1.4, 0.6), "rocker": (1.1, 0.5)}[link]
+            centre = (model.link_pose(q, link) @ [0.55 * length, 0, 0, 1])[:3]
+            moment += np.cross(centre - pivot, [0.0, -9.81 * mass, 0.0])[2]
+        assert moment == pytest.approx(0.0, abs=1e-9)
+    assert force[2] == 0.0 and np.abs(force).max() > 5.0
+    assert_close(plant.position, q, 1e-12)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_any_push_satisfies_the_optimality_conditions(integrator: str) -> None:
+    """Virtual work along the one freedom w: friction's is sum lambda_k w_k, with |lambda_k| within the levels."""
+    model = four_bar(DRY)
+    rng = np.random.default_rng(5)
+    plant = Plant(model, integrator, initial_positions=assembled(model)[0])
+    slides = 0
+    for _ in range(400):
+        plant.step(model.gravity_torque(plant.position) + rng.normal(0.0, 1.5, 3))
+        moves = plant.velocity != 0.0
+        assert moves.all() or not moves.any()
+        slides += int(moves.all())
+        friction = plant.impulse / plant.step_size
+        assert (np.abs(friction) <= LEVELS + 1e-9).all()
+        if moves.all():
+            assert_close(friction, -LEVELS * np.sign(plant.velocity), 1e-9)
+        assert plant.residual < 1e-12 and plant.loop_gaps.max() < 1e-12
+    assert 50 < slides < 350
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("friction", [False, True])
+def test_five_bar_as_loop_and_as_coupling(integrator: str, friction: bool) -> None:
+    """The same second of motion; with friction on all four joints, while joints start, stick and slide."""
+    levels = {f"joint{k}": {"coulomb": c, "viscous": 0.1 * c} for k, c in enumerate((0.9, 0.7, 0.4, 0.3), start=1)}
+    drawn = levels if friction else {}
+    coupled, looped = five_bar(False, drawn), five_bar(True, drawn)
+    start, rate = np.array([0.4, 1.7]), np.array([-0.5, 0.2])
+    by_coupling = Plant(coupled, integrator, initial_positions=start, initial_velocities=rate)
+    tree = mechanisms.ROWS @ start - [0.0, 0.0, 0.0, np.pi]
+    by_loop = Plant(
+        looped,
+        integrator,
+        initial_positions=in_tree(looped, tree),
+        initial_velocities=in_tree(looped, mechanisms.ROWS @ rate),
+    )
+    motors = [looped.joint_names.index(name) for name in coupled.joint_names]
+    stuck = np.zeros(2, dtype=int)
+    for k in range(500):
+        push = (3.0 if friction else 0.4) * np.array([np.sin(0.02 * k), np.cos(0.013 * k)])
+        tau = push + coupled.gravity_torque(by_coupling.position)
+        by_coupling.step(tau, 2)
+        all_joints = np.zeros(4)
+        all_joints[motors] = tau
+        by_loop.step(all_joints, 2)
+        assert_close(by_loop.position[motors], by_coupling.position, 1e-11)
+        assert_close(by_loop.velocity[motors], by_coupling.velocity, 1e-10)
+        assert_close(in_tree(looped, mechanisms.ROWS @ by_coupling.velocity), by_loop.velocity, 1e-10)
+        # What sticks has the velocity 0 to the last bit in both.
+        assert ((by_loop.velocity[motors] == 0.0) == by_coupling.stuck).all()
+        stuck += by_coupling.stuck
+        assert (
+            abs(np.sin(by_coupling.position @ [1, -1])) > 0.05
+        )  # all bars in one line: only couplings go on as before
+    assert friction == bool((stuck > 5).any())
+    assert np.abs(by_coupling.position - start).max() > 0.2
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("joint", [0, 1, 2])
+def test_limit_of_any_joint_stops_all(integrator: str, joint: int) -> None:
+    """Of the one that is driven, and of those that follow: it ends at the limit to the last bit."""
+    q, _ = assembled(four_bar())
+    low, high = float(q[joint] - 0.2), float(q[joint] + 0.15)
+    limit = f'<limit lower="{low!r}" upper="{high!r}" effort="1000" velocity="1000"/>'
+    model = four_bar({JOINTS[0]: {"viscous": 1.0}}, {JOINTS[joint]: limit})
+    for tau in (8.0, -4.0):
+        plant = Plant(model, integrator, initial_positions=q)
+        for _ in range(150):
+            plant.step([tau, 0.0, 0.0], 10)
+            assert low <= plant.position[joint] <= high
+            assert plant.loop_gaps.max() < 1e-12
+        assert not plant.velocity.any() and not plant.stuck.any()
+        assert plant.position[joint] in (low, high)
+
+
+def test_a_robot_in_space_with_couplings() -> None:
+    """A loop holds the hand of an arm whose last joints are coupled; friction only takes energy."""
+    parents = ("base", "one", "two", "three", "four")
+    links = tuple(arms.Link(name, 1.0, (0.1, 0.05, 0.02), 0.05 * np.eye(3)) for name in (*parents[1:], "hand"))
+    axes = ((0, 0, 1), (0, 1, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
+    joints = tuple(
+        arms.Joint(f"joint{k}", "revolute", parent, link.name, (0.3, 0.0, 0.1), axis=axis)
+        for k, (parent, link, axis) in enumerate(zip(parents, links, axes, strict=True), start=1)
+    )
+    arm = arms.Arm((arms.Link("base"), *links), joints)
+    content: dict[str, Any] = {
+        "couplings": {"joint5": {"joint1": 0.5, "joint3": -0.7}},
+        "joints": {f"joint{k}": {"coulomb": 0.4 * k} for k in range(1, 6)},
+    }
+    q = np.array([0.3, -0.4, 0.2, 0.5])
+    at = robots_with_drives.load(arm, content).link_pose(q, "hand") @ [0.1, 0.0, 0.0, 1.0]
+    content["loops"] = [{"link_a": "base", "point_a": at[:3].tolist(), "link_b": "hand", "point_b": [0.1, 0.0, 0.0]}]
+    model = robots_with_drives.load(arm, content)
+    plant = Plant(model, initial_positions=q)
+    for k in range(200):
+        before = energy(plant)
+        plant.step(np.zeros(4) if k % 50 > 10 else [20.0, -30.0, 10.0, 5.0], 5)
+        assert k % 50 <= 10 or energy(plant) <= before + 1e-7 * (1.0 + abs(before))
+        assert plant.loop_gaps.max() < 1e-12 and plant.residual < 1e-9
+    assert np.abs(plant.position - q).max() > 0.05
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_mechanism_that_moves_by_its_special_shape(integrator: str) -> None:
+    """Three equal cranks on one rod, of which two would do: within a step its loops look like one equation more."""
+    names, places = ("a", "b", "c"), (0.0, 0.4, 0.8)
+    links = (arms.Link("base"), mechanisms.bar("rod", 1.5, 0.8), *(mechanisms.bar(x, 1.0, 0.3) for x in names))
+    joints = [arms.Joint(f"to_{x}", "continuous", "base", x, (y, 0, 0)) for x, y in zip(names, places, strict=True)]
+    joints.append(arms.Joint("to_rod", "continuous", "a", "rod", (0.3, 0, 0)))
+    loops = [
+        {"link_a": x, "point_a": [0.3, 0.0, 0.0], "link_b": "rod", "point_b": [y, 0.0, 0.0]}
+        for x, y in zip(names[1:], places[1:], strict=True)
+    ]
+    content = {"loops": loops, "gravity": [0.0, -9.81, 0.0]}
+    model = robots_with_drives.load(arms.Arm(links, tuple(joints)), content)
+    shape = np.array([-1.0 if name == "to_rod" else 1.0 for name in model.joint_names])
+    plant = Plant(model, integrator, initial_positions=0.7 * shape, initial_velocities=8.0 * shape)
+    start = energy(plant)
+    for _ in range(100):
+        plant.step(np.zeros(4), 10)
+        assert plant.loop_gaps.max() < 1e-12
+        assert_close(plant.velocity, plant.velocity[0] * shape, 1e-9, 10.0)
+    assert energy(plant) == pytest.approx(start, abs=1e-6 if integrator == "rk4" else 0.1)
+    assert abs(plant.position[0]) > np.pi
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_random_loops(integrator: str) -> None:
+    """Between random links of random trees with friction and limits of any kind, one or two of them."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        model = plants.random_robot(rng)
+        q = rng.uniform(-0.2, 0.3, model.n)
+        loops = []
+        for _ in range(int(rng.integers(1, 3))):
+            place = np.append(rng.uniform(-0.5, 0.5, 3), 1.0)
+            a, b = rng.choice(len(model.link_names), 2, replace=False)
+            ends = [
+                (model.link_names[k], np.linalg.solve(model.link_pose(q, model.link_names[k]), place)[:3])
+                for k in (a, b)
+            ]
+            loops.append(Loop(*(x if isinstance(x, str) else tuple(x.tolist()) for end in ends for x in end)))
+        model = replace(model, packed=replace(model.packed, loops=tuple(loops)))
+        plant = Plant(model, integrator, initial_positions=q)
+        for _ in range(60):
+            tau = rng.normal(0.0, 20.0, model.n)
+            plant.step(tau)
+            assert np.isfinite(plant.loop_forces).all() and plant.loop_gaps.max() < 1e-10
+            assert plant.residual < 1e-9 * (1.0 + np.abs(plant.velocity).max())
+            low, high = np.minimum(q, model.position_lower), np.maximum(q, model.position_upper)
+            assert (plant.position >= low - 1e-9).all() and (plant.position <= high + 1e-9).all()
+            assert plant.impulse @ plant.velocity <= 1e-12 * (1.0 + np.abs(plant.impulse) @ np.abs(plant.velocity))
+
+
+def test_steps_that_are_too_long_say_so() -> None:
+    model = four_bar()
+    q, qd = assembled(model, speed=300.0)
+    plant = Plant(model, step_size=0.01, initial_positions=q, initial_velocities=qd)
+    with pytest.raises(RobotDynamicsError, match=r'loop between "base" and "rocker" cannot be closed .*step_size'):
+        plant.step(np.zeros(3), 100)
+    assert np.isfinite(plant.position).all() and plant.loop_gaps.max() < 1e-10
+
+
+def test_rounded_angles_do_not_lock_a_planar_mechanism() -> None:
+    """1.5708 for pi / 2 between two joints: the plane's equations are two all the same."""
+    exact, rounded = four_bar(), four_bar(tilt=1.5708 - np.pi / 2)
+    q, qd = assembled(exact, speed=6.0)
+    one, other = (Plant(model, initial_positions=q, initial_velocities=qd) for model in (exact, rounded))
+    for plant in (one, other):
+        plant.step([1.0, 0.0, 0.0], 500)
+    assert_close(other.position, one.position, 1e-4)
+    assert other.loop_gaps.max() < 3e-6  # 3.7e-6 rad times 0.6 m
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_through_a_singular_position(integrator: str) -> None:
+    """A parallelogram that starts with all its bars in one line, where it has one more way to go."""
+    links = (arms.Link("base"), *(mechanisms.bar(name, 1.0, x) for name, x in (("a", 0.3), ("b", 0.6), ("c", 0.3))))
+    joints = (
+        arms.Joint("one", "continuous", "base", "a"),
+        arms.Joint("two", "continuous", "a", "b", (0.3, 0, 0)),
+        arms.Joint("three", "continuous", "b", "c", (0.6, 0, 0)),
+    )
+    loop = {"link_a": "base", "point_a": [0.6, 0.0, 0.0], "link_b": "c", "point_b": [0.3, 0.0, 0.0]}
+    model = robots_with_drives.load(arms.Arm(links, joints), {"loops": [loop], "gravity": [0.0, -9.81, 0.0]})
+    for rates in ([0.0, 0.0, 0.0], [3.0, -3.0, 3.0]):
+        plant = Plant(model, integrator, initial_positions=[0.0, 0.0, np.pi], initial_velocities=rates)
+        start = energy(plant)
+        for _ in range(400):
+            plant.step(np.zeros(3), 5)
+            assert np.isfinite(plant.loop_forces).all() and plant.loop_gaps.max() < 1e-8
+        assert energy(plant) == pytest.approx(start, abs=0.1)
+
+
+def test_starts_that_are_open() -> None:
+    model = four_bar()
+    q, qd = assembled(model, speed=2.0)
+    near = q + [0.0, 0.0, 0.01]
+    with pytest.raises(
+        RobotDynamicsError, match=r'between "base" and "rocker" is open by 0\.005 m .*close_loops'
+    ) as told:
+        Plant(model, initial_positions=near)
+    closed = np.array([float(x) for x in str(told.value).split("start from [")[1].split("]")[0].split(",")])
+    assert Plant(model, initial_positions=closed).loop_gaps.max() < 1e-12
+    assert_close(closed, close_loops(model, near), 1e-12)
+    for run in (lambda: Plant(model), lambda: simulate_batch(model, np.zeros((1, 3)), 0.001, count=2)):
+        with pytest.raises(RobotDynamicsError, match=r"is open by 0\..* at the initial positions \[0\.0, 0\.0, 0\.0\]"):
+            run()
+    with pytest.raises(RobotDynamicsError, match=r"opens by 1\.1 m/s .*driven_motion"):
+        Plant(model, initial_positions=q, initial_velocities=[2.0, 0.0, 0.0])
+    Plant(model, initial_positions=q, initial_velocities=qd)
+
+
+def test_what_knows_no_loops_says_so() -> None:
+    model = four_bar()
+    q, _ = assembled(model)
+    tree = RobotModel.from_urdf(mechanisms.four_bar_files()[0].urdf, gravity=model.gravity)
+    with pytest.raises(RobotModelError, match=r"loops.*Cure: use a Plant"):
+        EventPlant(model, initial_positions=q)
+    with pytest.raises(RobotDynamicsError, match="other joints"):
+        Plant(model, initial_positions=q).change_model(tree)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_batches_are_plants(integrator: str) -> None:
+    """Bit for bit, with other masses and friction each, and the loop's forces with them."""
+    model = four_bar(DRY)
+    q, _ = assembled(model)
+    models = [
+        model.scaled(1.0, 1.0),
+        model.scaled(1.3, 0.5),
+        model.with_payload("coupler", 0.5, [0.3, 0, 0], [0.01, 0, 0, 0.01, 0, 0.01]),
+    ]
+    torques = np.column_stack([4.0 * np.sin(0.02 * np.arange(200)), np.zeros(200), np.zeros(200)])
+    settings: dict[str, Any] = {"method": integrator, "initial_positions": q}
+    together = simulate_batch(models, torques, 0.2, **settings)
+    assert together.loop_forces is not None
+    for k, one in enumerate(models):
+        alone = simulate(one, torques, 0.2, **settings)
+        assert np.array_equal(together.position[k], alone.position)
+        assert np.array_equal(together.stuck[k], alone.stuck)
+        assert alone.loop_forces is not None and np.array_equal(together.loop_forces[k], alone.loop_forces)
+    assert np.ptp(together.position[:, -1, 0]) > 1e-4
+
+
+def test_a_run_that_ends_early_keeps_its_forces() -> None:
+    model = four_bar()
+    q, _ = assembled(model)
+    with pytest.raises(SimulationError) as told:
+        simulate(model, lambda t, q, qd: [np.nan if t > 0.0095 else 0.0, 0.0, 0.0], 0.1, initial_positions=q)
+    assert told.value.run.loop_forces is not None
+    assert told.value.run.loop_forces.shape == (10, 1, 3)
+
+
+def test_change_of_model_and_reset() -> None:
+    """A payload while it runs; a reset gives the same bits again; a customised model has the same steps."""
+    model = four_bar(DRY)
+    q, qd = assembled(model, speed=3.0)
+    plant = Plant(model, initial_positions=q, initial_velocities=qd)
+    plant.step([3.0, 0.0, 0.0], 50)
+    first, force = plant.position, plant.loop_forces
+    plant.change_model(model.with_payload("coupler", 5.0, [0.3, 0.0, 0.0], [0.1, 0, 0, 0.1, 0, 0.1]))
+    plant.step([3.0, 0.0, 0.0])
+    assert np.abs(plant.loop_forces - force).max() > 1.0
+    plant.brake()
+    assert not plant.velocity.any() and not plant.loop_forces.any()
+    plant.change_model(model.customised())
+    plant.reset()
+    plant.step([3.0, 0.0, 0.0], 50)
+    assert np.array_equal(plant.position, first) and np.array_equal(plant.loop_forces, force)
+
+
+def test_peer() -> None:
+    """MuJoCo with a connect constraint, stiff: the same half second to what its soft constraint allows."""
+    mujoco = pytest.importorskip("mujoco")
+    model = four_bar()
+    q, qd = assembled(model, speed=4.0)
+    bodies = ""
+    for name, mass, length, x in (("rocker", 1.1, 0.5, 0.6), ("coupler", 1.4, 0.6, 0.25), ("crank", 0.9, 0.25, 0.0)):
+        i = mass * length**2 / 11
+        foot = '<site name="foot" pos="0.5 0 0"/>' if name == "rocker" else ""
+        bodies = (
+            f'<body name="{name}" pos="{x} 0 0"><joint name="{name}_joint" axis="0 0 1"/><inertial mass="{mass}" '
+            f'pos="{0.55 * length} 0 0" diaginertia="{0.6 * i} {0.7 * i} {i}"/>{foot}{bodies}</body>'
+        )
+    peer = mujoco.MjModel.from_xml_string(
+        '<mujoco><option gravity="0 -9.81 0" timestep="1e-4" integrator="RK4" iterations="200" tolerance="1e-14"/>'
+        f'<worldbody><site name="ground" pos="0.55 0.1 0"/>{bodies}</worldbody><equality>'
+        '<connect site1="foot" site2="ground" solref="1e-3 1" solimp="0.9999 0.9999 0.001"/>'
+        "</equality></mujoco>"
+    )
+    data = mujoco.MjData(peer)
+    data.qpos[:], data.qvel[:] = q, qd
+    plant = Plant(model, initial_positions=q, initial_velocities=qd)
+    for _ in range(500):
+        mujoco.mj_step(peer, data, 10)
+        plant.step(np.zeros(3))
+    print("against MuJoCo:", np.abs(plant.position - data.qpos).max())
+    assert_close(plant.position, data.qpos, 1e-6)
+    assert np.abs(plant.position - q).max() > 0.5

@@ -1,0 +1,348 @@
+"""The simulated arm without ROS: brakes, delay, watchdog, pushes, failures, and a plant that differs from its model.
+
+The arm is one wheel about a vertical axis with moment of inertia I, so that gravity has no say: under a constant
+effort tau it turns by tau t^2 / (2 I), exactly so in an rk4 step.
+"""
+
+import math
+from typing import Any
+
+import arms
+import numpy as np
+import pytest
+from simulation import mechanisms
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.parameters.simulation import ALL
+from robot_dynamics_ros.parameters.simulation_settings import read_settings
+from robot_dynamics_ros.simulation import Plant
+from robot_dynamics_ros.simulation.settings import SimulationSettings
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
+
+INERTIA = 0.5  # kg m^2
+DEFAULTS = {parameter.name: parameter.default for parameter in ALL}
+STEP, PERIOD = 0.001, 0.004  # s
+
+
+def _model(viscous: float = 0.0, coulomb: float = 0.0) -> RobotModel:
+    spin = arms.Joint(
+        "spin",
+        "continuous",
+        "base",
+        "wheel",
+        limit='<limit effort="100" velocity="1000"/>',
+        extra=f'<dynamics damping="{viscous!r}" friction="{coulomb!r}"/>',
+    )
+    wheel = arms.Link("wheel", 2.0, inertia=np.diag([1.0, 1.0, INERTIA]))
+    return RobotModel.from_urdf(arms.Arm((arms.Link("base"), wheel), (spin,)).urdf)
+
+
+MODEL = _model()
+
+
+def _settings(model: RobotModel = MODEL, **given: Any) -> SimulationSettings:
+    values = {**DEFAULTS, "publish_rate": 1.0 / PERIOD, "initial_positions": [0.3], **given}
+    return read_settings(values.__getitem__, model)
+
+
+def _arm(model: RobotModel = MODEL, **given: Any) -> SimulatedArm:
+    return SimulatedArm(_settings(model, **given))
+
+
+def _advance(arm: SimulatedArm, periods: int) -> None:
+    for _ in range(periods):
+        arm.advance()
+    assert arm.failure == ""
+
+
+def _turned(arm: SimulatedArm) -> float:
+    return float(arm.position[0]) - 0.3
+
+
+def _go(arm: SimulatedArm, effort: float = 2.0) -> SimulatedArm:
+    arm.command(np.array([effort]))
+    return arm
+
+
+def test_brakes_until_the_first_command() -> None:
+    """Nothing moves, not even under a push; then tau t^2 / (2 I)."""
+    arm = _arm()
+    arm.push("wheel", (0, 0, 0, 0, 0, 9.0))
+    _advance(arm, 5)
+    assert (tuple(arm.position), tuple(arm.velocity), tuple(arm.effort)) == ((0.3,), (0.0,), (0.0,))
+    assert arm.braked and arm.periods == 5 and arm.command_age == math.inf
+    arm.push("wheel", (0,) * 6)
+    _go(arm)
+    _advance(arm, 10)
+    assert not arm.braked and tuple(arm.effort) == (2.0,)
+    assert _turned(arm) == pytest.approx(2.0 * 0.04**2 / (2 * INERTIA), rel=1e-9)
+    assert arm.velocity[0] == pytest.approx(2.0 * 0.04 / INERTIA, rel=1e-9)
+    assert arm.command_age == pytest.approx(0.04)
+
+
+def test_effort_delay() -> None:
+    """Commands at 0 and 8 ms that act 6 ms later: brakes to 6 ms, 2 Nm to 14 ms, then -3 Nm."""
+    arm = _arm(effort_delay=0.006)
+    _go(arm)
+    _advance(arm, 1)
+    assert arm.braked and _turned(arm) == 0.0
+    _advance(arm, 1)
+    assert arm.velocity[0] == pytest.approx(2.0 * 0.002 / INERTIA, rel=1e-9)
+    _go(arm, -3.0)
+    _advance(arm, 3)
+    assert arm.velocity[0] == pytest.approx((2.0 * 0.008 - 3.0 * 0.006) / INERTIA, rel=1e-9)
+
+
+@pytest.mark.parametrize("timeout", [0.008, 0.0095, 0.01])
+def test_timeout_to_zero(timeout: float) -> None:
+    """Effort until the step in which the timeout ends, 8 or 10 ms; then it coasts at tau T / I."""
+    ends = math.ceil(timeout / STEP - 1e-6) * STEP
+    arm = _go(_arm(command_timeout=timeout))
+    _advance(arm, 2)
+    assert not arm.timed_out
+    _advance(arm, 8)
+    assert arm.timed_out and not arm.braked and tuple(arm.effort) == (0.0,)
+    speed = 2.0 * ends / INERTIA
+    assert arm.velocity[0] == pytest.approx(speed, rel=1e-9)
+    assert _turned(arm) == pytest.approx(speed * (0.5 * ends + 0.04 - ends), rel=1e-9)
+    _go(arm, -2.0)
+    assert not arm.timed_out
+    _advance(arm, 1)
+    assert arm.velocity[0] == pytest.approx(speed - 2.0 * PERIOD / INERTIA, rel=1e-9)
+
+
+def test_timeout_to_hold() -> None:
+    """The brakes lock the arm where it is; the next command moves it from there, from rest."""
+    arm = _go(_arm(command_timeout=0.01, on_command_timeout="hold"))
+    _advance(arm, 3)
+    stopped = arm.position.copy()
+    assert _turned(arm) == pytest.approx(2.0 * 0.01**2 / (2 * INERTIA), rel=1e-9)
+    _advance(arm, 50)
+    assert arm.timed_out and arm.braked
+    assert np.array_equal(arm.position, stopped) and tuple(arm.velocity) == tuple(arm.effort) == (0.0,)
+    _go(arm)
+    _advance(arm, 2)
+    assert arm.position[0] - stopped[0] == pytest.approx(2.0 * 0.008**2 / (2 * INERTIA), rel=1e-9)
+
+
+def test_commands_that_keep_coming_never_time_out() -> None:
+    arm = _arm(command_timeout=PERIOD)
+    for _ in range(20):
+        _advance(_go(arm), 1)
+        assert not arm.timed_out
+    assert arm.velocity[0] == pytest.approx(2.0 * 20 * PERIOD / INERTIA, rel=1e-9)
+
+
+def test_what_is_on_its_way_is_lost_in_a_timeout() -> None:
+    """The watchdog acts after 4 ms, the command would after 6."""
+    arm = _go(_arm(command_timeout=0.004, effort_delay=0.006))
+    _advance(arm, 10)
+    assert arm.timed_out and _turned(arm) == 0.0
+
+
+def test_pushes() -> None:
+    """A moment mz about the axis and a force do what their sum says, (tau + mz) / I; zeros end a push."""
+    arm = _go(_arm(), 0.0)
+    arm.push("wheel", (5.0, -3.0, 7.0, 1.0, 2.0, 4.0))
+    assert arm.pushed == ("wheel",)
+    _advance(arm, 5)
+    assert arm.velocity[0] == pytest.approx(4.0 * 0.02 / INERTIA, rel=1e-9)
+    arm.push("wheel", (0.0, 0.0, 0.0, 0.0, 0.0, -4.0))
+    _advance(arm, 5)
+    assert arm.velocity[0] == pytest.approx(0.0, abs=1e-12), "the new one counts instead of the old one"
+    arm.push("wheel", (0,) * 6)
+    arm.push("base", (1.0,) * 6)
+    _advance(arm, 5)
+    assert arm.pushed == ("base",)
+    assert arm.velocity[0] == pytest.approx(0.0, abs=1e-12)
+    arm.reset()
+    assert arm.pushed == ()
+
+
+@pytest.mark.parametrize(
+    ("link", "wrench", "culprits"),
+    [("hand", (1.0,) * 6, ("hand", "base, wheel")), ("wheel", (0.0, math.nan, 0, 0, 0, 0), ("wheel", "not finite"))],
+)
+def test_bad_pushes(link: str, wrench: Any, culprits: tuple[str, ...]) -> None:
+    arm = _arm()
+    arm.push("wheel", (0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
+    with pytest.raises(RobotDynamicsError, match="Cure: ") as error:
+        arm.push(link, wrench)
+    assert all(culprit in str(error.value) for culprit in culprits)
+    assert arm.pushed == ("wheel",), "what was there acts on"
+
+
+@pytest.mark.parametrize(
+    ("effort", "culprit"), [([], "0 numbers for 1 joints"), ([1.0, 2.0], "2 numbers"), ([math.inf], '"spin"')]
+)
+def test_bad_commands(effort: list[float], culprit: str) -> None:
+    arm = _arm(command_timeout=0.01)
+    with pytest.raises(RobotDynamicsError, match=f"{culprit}.*Cure: "):
+        arm.command(np.array(effort))
+    _advance(arm, 10)
+    assert arm.braked and arm.command_age == math.inf
+
+
+# A simulation that cannot be
+
+
+def test_a_failure() -> None:
+    """rk4 diverges where step times damping over inertia is above 2.785: here it is 400. Only a reset helps."""
+    arm = _go(_arm(_model(viscous=2e5)), 1.0)
+    for _ in range(1000):
+        before = arm.position.copy(), arm.velocity.copy(), arm.periods
+        arm.advance()
+        if arm.failure:
+            break
+    assert '"spin"' in arm.failure and "step_size" in arm.failure and "Cure: " in arm.failure
+    assert np.array_equal(arm.position, before[0]) and np.array_equal(arm.velocity, before[1])
+    assert arm.periods == before[2] and np.isfinite([arm.position, arm.velocity]).all()
+    _go(arm, 0.0)
+    arm.tune(_settings())
+    assert arm.failure, "neither another command nor another model changes that"
+    arm.reset()
+    assert (arm.failure, arm.periods, tuple(arm.position), tuple(arm.velocity)) == ("", 0, (0.3,), (0.0,))
+    _advance(_go(arm, 0.0), 3)
+
+
+# A plant that differs
+
+
+def test_mass_scale() -> None:
+    """Twice the mass, half the acceleration; also when it changes on the way."""
+    arm = _go(_arm(mass_scale=2.0))
+    _advance(arm, 5)
+    speed = 2.0 * 0.02 / (2.0 * INERTIA)
+    assert arm.velocity[0] == pytest.approx(speed, rel=1e-9)
+    arm.tune(_settings(mass_scale=0.5))
+    _advance(arm, 5)
+    assert arm.velocity[0] == pytest.approx(speed + 2.0 * 0.02 / (0.5 * INERTIA), rel=1e-9)
+    arm.tune(_settings())
+    _advance(arm, 5)
+    assert arm.velocity[0] == pytest.approx(speed + 2.0 * 0.02 * 3.0 / INERTIA, rel=1e-9)
+
+
+def test_friction_scale() -> None:
+    """At 1.5 times its Coulomb torque of 1 Nm a wheel sticks if friction is doubled, and slides if it is not."""
+    model = _model(coulomb=1.0)
+    arm = _go(_arm(model, friction_scale=[2.0]), 1.5)
+    _advance(arm, 5)
+    assert tuple(arm.velocity) == (0.0,) and tuple(arm.effort) == (1.5,)
+    arm.tune(_settings(model))
+    _advance(arm, 5)
+    assert arm.velocity[0] == pytest.approx(0.5 * 0.02 / INERTIA, rel=1e-6)
+
+
+def test_payload() -> None:
+    """A mass m at a distance r adds m r^2, and Izz its own; it replaces the dynamics file's, which comes back."""
+    own = MODEL.with_payload("wheel", 1.0, (0.5, 0.0, 0.0), np.zeros(6))
+    payload = {
+        "payload.link": "wheel",
+        "payload.mass": 3.0,
+        "payload.com": [0.0, 0.4, 1.0],
+        "payload.inertia": [0.1, 0.0, 0.0, 0.1, 0.0, 0.02],
+    }
+    arm = _go(_arm(own, **payload))
+    _advance(arm, 5)
+    speed = 2.0 * 0.02 / (INERTIA + 3.0 * 0.4**2 + 0.02)
+    assert arm.velocity[0] == pytest.approx(speed, rel=1e-9)
+    arm.tune(_settings(own))
+    _advance(arm, 5)
+    assert arm.velocity[0] == pytest.approx(speed + 2.0 * 0.02 / (INERTIA + 0.25), rel=1e-9)
+
+
+def test_mass_scale_leaves_the_payload_alone() -> None:
+    payload = {"payload.link": "wheel", "payload.mass": 3.0, "payload.com": [0.4, 0.0, 0.0]}
+    arm = _go(_arm(mass_scale=2.0, **payload))
+    _advance(arm, 5)
+    assert arm.velocity[0] == pytest.approx(2.0 * 0.02 / (2.0 * INERTIA + 3.0 * 0.16), rel=1e-9)
+
+
+# Sensors
+
+
+def _heard(arm: SimulatedArm, periods: int) -> np.ndarray:
+    samples = []
+    for _ in range(periods):
+        arm.advance()
+        samples.append([arm.position[0], arm.velocity[0]])
+    return np.array(samples)
+
+
+def test_noise() -> None:
+    """Standard deviations as asked for (chi square: 0.1 of 1 for 500 samples is over 3 sigma); a reset repeats it."""
+    arm = _arm(position_noise=[0.01], velocity_noise=[0.2], seed=7)
+    first = _heard(arm, 500)
+    assert first[:, 0].std() == pytest.approx(0.01, rel=0.1)
+    assert first[:, 1].std() == pytest.approx(0.2, rel=0.1)
+    assert abs(first[:, 0].mean() - 0.3) < 4 * 0.01 / math.sqrt(500)
+    arm.reset()
+    assert np.array_equal(_heard(arm, 500), first)
+    assert not np.array_equal(_heard(_arm(position_noise=[0.01], seed=8), 500)[:, 0], first[:, 0])
+
+
+def test_noise_does_not_touch_the_motion() -> None:
+    quiet, noisy = _go(_arm()), _go(_arm(position_noise=[0.1], velocity_noise=[0.1]))
+    _advance(quiet, 30)
+    _advance(noisy, 30)
+    noisy.tune(_settings())
+    _advance(quiet, 1)
+    _advance(noisy, 1)
+    assert np.array_equal(noisy.position, quiet.position) and np.array_equal(noisy.velocity, quiet.velocity)
+
+
+def test_encoders() -> None:
+    """Positions are whole steps of the encoder, the nearest ones."""
+    heard = _heard(_go(_arm(position_resolution=[0.01])), 60)[:, 0]
+    exact = 0.3 + 2.0 * (np.arange(1, 61) * PERIOD) ** 2 / (2 * INERTIA)
+    np.testing.assert_allclose(heard / 0.01, np.rint(heard / 0.01), rtol=0, atol=1e-9)
+    assert np.abs(heard - exact).max() <= 0.005 + 1e-9 and len(set(heard.round(6))) > 5
+
+
+# What changes on the way
+
+
+def test_what_cannot_be_changes_nothing() -> None:
+    """Refused as a whole, with the reason."""
+    for bad in (
+        {"friction_scale": [1.0, 2.0]},
+        {"payload.link": "hand", "payload.mass": 1.0},
+        {"payload.link": "wheel", "payload.mass": 1.0, "payload.inertia": [-1.0, 0.0, 0.0, 1.0, 0.0, 1.0]},
+        {"position_noise": [0.1, 0.1]},
+        {"effort_delay": 0.0005},
+        {"publish_rate": 300.0},
+    ):
+        with pytest.raises(RobotDynamicsError, match="Cure: "):
+            _settings(**bad)
+
+
+def test_reports() -> None:
+    """Eight steps were taken; where friction begins to slide linear systems are solved, to what a solver reaches."""
+    arm = _go(_arm(_model(coulomb=1.0)), 5.0)
+    arm.count_anew()
+    _advance(arm, 2)
+    assert arm.steps == 8 and 1 <= arm.solves <= 40 and 0.0 <= arm.residual < 1e-9
+    arm.count_anew()
+    assert (arm.steps, arm.solves, arm.residual) == (0, 0, 0.0)
+
+
+def test_loops_are_told() -> None:
+    """Force and gap of each loop; braked, nothing acts; another arm has none."""
+    model = mechanisms.four_bar()
+    q, way = mechanisms.assembled(model, speed=1.0)
+    arm = _arm(model, initial_positions=q.tolist())
+    force, gap = "loop 1: force of base on rocker, N", "loop 1: gap, m"
+    assert list(arm.loops) == [force, gap]
+    _advance(arm, 1)
+    assert arm.loops[force] == [0.0, 0.0, 0.0]
+    arm.command(np.array([model.gravity_torque(q) @ way, 0.0, 0.0]))
+    _advance(arm, 1)
+    plant = Plant(model, initial_positions=q)
+    plant.step([model.gravity_torque(q) @ way, 0.0, 0.0])
+    told, told_gap = arm.loops[force], arm.loops[gap]
+    assert isinstance(told, list) and isinstance(told_gap, float) and told_gap < 1e-12
+    np.testing.assert_allclose(told, plant.loop_forces[0], rtol=0, atol=1e-9)
+    assert _arm().loops == {}
+    with pytest.raises(RobotDynamicsError, match="is open by"):
+        _arm(model, initial_positions=[0.3, 0.0, 0.0])
