@@ -13,6 +13,14 @@ class TrajectoryError(RobotDynamicsError):
     """A trajectory that cannot be followed."""
 
 
+class JointNamesError(TrajectoryError):
+    """A trajectory for other joints than those that are controlled."""
+
+
+class TrajectoryOverError(TrajectoryError):
+    """A trajectory that ended before it came."""
+
+
 class BagError(RobotDynamicsError):
     """A bag that cannot be read or written."""
 

@@ -6,13 +6,9 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.task_space import (
-    TaskGains,
-    TaskMotion,
-    TaskTorque,
-    pose_error,
-    task_space_computed_torque,
-)
+from robot_dynamics_ros.control.laws import Motion
+from robot_dynamics_ros.control.poses import pose_error
+from robot_dynamics_ros.control.task_space import TaskGains, TaskMotion, TaskTorque, task_space_computed_torque
 from robot_dynamics_ros.simulation import Plant
 
 HANDS = {"panda": "panda_link8", "ur5e": "tool0", "puma560": "tool0"}
@@ -24,9 +20,14 @@ READY = {
 OMEGA = 12.0
 
 
-def gains(n: int, posture: Any = None, omega: float = OMEGA) -> TaskGains:
+def gains(n: int, omega: float = OMEGA, **others: Any) -> TaskGains:
     """Critically damped."""
-    return TaskGains(np.full(6, omega**2), np.full(6, 2 * omega), np.full(n, 25.0), np.full(n, 10.0), posture)
+    return TaskGains(np.full(6, omega**2), np.full(6, 2 * omega), np.full(n, 25.0), np.full(n, 10.0), **others)
+
+
+def stay(q: Any) -> Motion | None:
+    """A posture at rest."""
+    return None if q is None else Motion(np.asarray(q), np.zeros(len(q)), np.zeros(len(q)))
 
 
 def rotated(vector: Any) -> Any:
@@ -54,6 +55,7 @@ def follow(
     rate: Any = None,
     rows: tuple[int, ...] = (0, 1, 2, 3, 4, 5),
     step: float = 0.002,
+    posture: Any = None,
 ) -> tuple[list[Any], list[TaskTorque], Plant]:
     """Errors and torques at each step (s) of a simulation."""
     plant = Plant(model, step_size=step, initial_positions=start, initial_velocities=rate)
@@ -61,6 +63,6 @@ def follow(
     for k in range(round(duration / step)):
         wanted, q = desired(step * k), plant.position
         errors.append(pose_error(wanted.pose, model.link_pose(q, link)))
-        torques.append(task_space_computed_torque(model, g, link, wanted, q, plant.velocity, rows))
+        torques.append(task_space_computed_torque(model, g, link, wanted, q, plant.velocity, rows, stay(posture)))
         plant.step(torques[-1].torque)
     return errors, torques, plant

@@ -14,8 +14,17 @@ from typing import NamedTuple
 
 import lz4.frame  # type: ignore[import-untyped]
 
-from robot_dynamics_ros.bags.storage import Channel, Message, in_order_of_arrival, is_latched, zstd
-from robot_dynamics_ros.errors import BagWarning
+from robot_dynamics_ros.bags.storage import (
+    LARGEST,
+    Channel,
+    Message,
+    Room,
+    in_order_of_arrival,
+    is_latched,
+    unpacked,
+    zstd,
+)
+from robot_dynamics_ros.errors import BagError, BagWarning
 from robot_dynamics_ros.progress import progress
 
 MAGIC = b"\x89MCAP0\r\n"
@@ -28,6 +37,7 @@ _CHUNK_PLACE = struct.Struct("<qqQQ")  # first and last arrival, offset, length
 _COUNTS = struct.Struct("<Q2xII4xI16x")  # messages, channels, attachments, chunks
 _TAIL = 20 + _RECORD.size + len(MAGIC)  # the footer and what follows it
 _RUN = 1 << 20  # messages outside of chunks are read in runs of about this many bytes
+_OBJECT = 200  # bytes of a message in memory beside its data
 _DAMAGE = (struct.error, ValueError, OverflowError, MemoryError, RuntimeError, EOFError, zstd.ZstdError)
 
 
@@ -44,11 +54,13 @@ class _Block(NamedTuple):
 class McapFile:
     """A Storage (see there) of one .mcap file.
 
+    ``room`` is what is left (bytes, one for all files of a bag) for messages that are unpacked and not yet asked for.
     Raises ValueError where it is none, and OSError where it cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, room: Room) -> None:
         self._file = path.open("rb")
+        self._room = room
         self._path = path
         self._size = path.stat().st_size
         self._schemas: dict[int, str] = {}
@@ -84,7 +96,20 @@ class McapFile:
         self._file.seek(at)
         return self._file.read(size)
 
-    def _block_messages(self, block: _Block, names: Mapping[int, tuple[str, str]]) -> list[Message]:
+    def _block_messages(self, block: _Block, names: Mapping[int, tuple[str, str]]) -> Iterator[Message]:
+        found = self._unpacked(block, names)
+        size = sum(_OBJECT + len(message.data) for message in found)
+        self._room.left -= size
+        try:
+            if self._room.left < 0:
+                raise BagError(
+                    f"{self._path}: more chunks overlap in time than can be held. Cure: sort it, by `mcap sort`"
+                )
+            yield from found
+        finally:
+            self._room.left += size
+
+    def _unpacked(self, block: _Block, names: Mapping[int, tuple[str, str]]) -> list[Message]:
         found = []
         try:
             data = self._contents(block)
@@ -108,10 +133,12 @@ class McapFile:
         _, _, size, checksum = _CHUNK_HEAD.unpack_from(data)
         compression, at = _text(data, _CHUNK_HEAD.size)
         records = data[at + 8 :]
+        if compression and size > LARGEST:
+            raise ValueError(f"it would unpack to {size * 1e-6:.0f} MB; {LARGEST * 1e-6:.0f} MB are read at most")
         if compression == "zstd":
-            records = zstd.decompress(records)
+            records = unpacked(records, size)
         elif compression == "lz4":
-            records = lz4.frame.decompress(records)
+            records = lz4.frame.LZ4FrameDecompressor().decompress(records, max_length=size + 1)
         elif compression:
             raise ValueError(f"compressed by {compression}, which is unknown")
         if len(records) != size or (checksum and crc32(records) != checksum):
@@ -144,8 +171,11 @@ class McapFile:
         except _DAMAGE:
             messages = -1
         whole = len(self.channels) == channels and len(self._blocks) == chunks and (chunks > 0 or messages == 0)
-        indexed = all(block.numbers and block.at + block.size <= self._size for block in self._blocks)
-        if messages < 0 or not whole or not indexed:
+        indexed = all(block.numbers and block.size >= _CHUNK_HEAD.size for block in self._blocks)
+        ends = [0, *(block.at + block.size for block in sorted(self._blocks, key=attrgetter("at")))]
+        starts = [*sorted(block.at for block in self._blocks), self._size]
+        apart = all(end <= start for end, start in zip(ends, starts, strict=True))  # one that is named twice is a trick
+        if messages < 0 or not whole or not indexed or not apart:
             self._blocks.clear()
             return False
         return True

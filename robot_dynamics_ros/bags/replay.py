@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -14,15 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags.message_types import DIAGNOSTIC_ARRAY, JOINT_STATE, message_types
+from robot_dynamics_ros.bags.node_timers import NodeTimers
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.replay_outputs import BagClocks, BagLog, BagOutputs, FaultRecorder
 from robot_dynamics_ros.bags.storage import Message
 from robot_dynamics_ros.bags.topics import find_topic
 from robot_dynamics_ros.bags.writing import BagWriter
+from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.rehearsal import rehearse
 from robot_dynamics_ros.control.safety import Transition
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.messages.hand_target import TARGETS
 from robot_dynamics_ros.messages.joint_state import JointStateReader, Sample, stamp_of
 from robot_dynamics_ros.messages.renaming import renaming
 from robot_dynamics_ros.messages.running_controller import RunningController
@@ -36,12 +38,11 @@ INPUTS = {
     "joint_trajectory": "trajectory_msgs/msg/JointTrajectory",
     "speed_scaling_factor": "std_msgs/msg/Float64",
     "payload": "geometry_msgs/msg/InertiaStamped",
+    **TARGETS,
 }
 """What a controller listens to, and the types."""
 COMMANDS = "/computed_torque_node/command_states"
 DIAGNOSTICS = "/diagnostics"
-
-_WATCH_PERIOD = 20_000_000  # ns, as in the node
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,12 @@ def replay(
     rehearse(model, settings)
     with ExitStack() as stack:
         reader = stack.enter_context(BagReader(bag))
-        sources = {name: find_topic(reader, name, kind, given.get(name)) for name, kind in INPUTS.items()}
+        follows_targets = LAWS[settings.law].task_space
+        sources = {
+            name: find_topic(reader, name, kind, given.get(name))
+            for name, kind in INPUTS.items()
+            if name not in TARGETS or follows_targets  # others may have topics of these names, too
+        }
         if sources["joint_states"] is None:
             raise BagError(f"{bag}: no topic joint_states. Cure: name it, as joint_states=/arm/joint_states")
         commands = command_topic(reader, given.get("command_states"))
@@ -139,7 +145,7 @@ class _Player:
         running = RunningController(model, settings, self._clocks, outputs, faults, self._log, renamed)
         if activation_check:
             running.check_effort([])
-        self._alarms = _Alarms(self._clocks, running, settings)
+        self._timers = NodeTimers(self._clocks, running, settings)
         joint_states = next(topic for topic, name in self._names.items() if name == "joint_states")
         part = self._answered(joint_states, JointStateReader(model.joint_names, joint_states, renamed))
         if part is not None and part.held is not None:
@@ -147,7 +153,7 @@ class _Player:
         states = 0
         messages = self._reader.messages(self._names)
         for message in progress(messages, "replay", self._reader.count(self._names)):
-            self._alarms.until(message.received)
+            self._timers.until(message.received)
             if message.topic != joint_states:
                 self._receive(running, message)
             elif part is None or part.has(message):
@@ -200,6 +206,9 @@ class _Player:
         if name == "joint_trajectory":
             running.receive_trajectory(message.data)
             return
+        if name in TARGETS:
+            running.receive_target(name, message.data)
+            return
         try:
             content: Any = message_types().deserialize_cdr(message.data, message.kind)
             if name == "speed_scaling_factor":
@@ -242,35 +251,3 @@ class _Part:
         elif self._at_end:
             self.over = True
         return self._begun and not self.over
-
-
-class _Alarms:
-    """What the node's timers do between two messages."""
-
-    def __init__(self, clocks: BagClocks, running: RunningController, settings: ControllerSettings) -> None:
-        self._clocks, self._running = clocks, running
-        self._period = round(1e9 / settings.update_rate) if settings.update_rate > 0.0 else 0
-        # What a missing state leads to is over after this: longer gaps need no more looks.
-        safety = settings.safety
-        self._patience = safety.state_timeout + safety.stale_hold_time + 1.0
-        self._watch: float = math.inf
-        self._tick: float = math.inf
-        self._begun = False
-
-    def until(self, at: int) -> None:
-        """Let the time go on to ``at`` (ns), when the next message comes."""
-        if not self._begun:
-            self._begun = True
-            self._watch, self._tick = at + _WATCH_PERIOD, at + self._period if self._period else math.inf
-        last = self._clocks.at
-        while (then := min(self._watch, self._tick)) <= at:
-            self._clocks.at = int(then)
-            if self._tick <= self._watch:
-                self._tick += self._period
-                self._running.tick()
-            else:
-                self._watch += _WATCH_PERIOD
-                self._running.watch()
-                if (then - last) * 1e-9 > self._patience or math.isinf(self._patience):
-                    self._watch = at + _WATCH_PERIOD
-        self._clocks.at = at

@@ -58,16 +58,21 @@ class BagLog:
 
     def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
         """Say what is doubtful; only once where the node would say it every so many seconds."""
-        if throttle_duration_sec > 0.0:
-            kind = " ".join(message.split()[:3])  # the rest tells joints and numbers
-            if kind in self._said:
-                return
-            self._said.add(kind)
-        _logger.warning(self._dated(message))
+        if self._is_new(message, throttle_duration_sec):
+            _logger.warning(self._dated(message))
 
-    def error(self, message: str) -> None:
-        """Say what is wrong."""
-        _logger.error(self._dated(message))
+    def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
+        """Say what is wrong; only once where the node would say it every so many seconds."""
+        if self._is_new(message, throttle_duration_sec):
+            _logger.error(self._dated(message))
+
+    def _is_new(self, message: str, throttle_duration_sec: float) -> bool:
+        if throttle_duration_sec == 0.0:
+            return True
+        kind = " ".join(message.split()[:3])  # the rest tells joints and numbers
+        said = kind in self._said
+        self._said.add(kind)
+        return not said
 
     def _dated(self, message: str) -> str:
         if self._begin is None:

@@ -15,6 +15,10 @@ from robot_dynamics_ros.errors import BagWarning
 MAGIC = b"SQLite format 3\0"
 _JOURNALS = ("-wal", "-journal")
 _INT64 = 1 << 63
+_NEEDED = {"topic_id", "timestamp", "data"}
+_TABLES = {"topics", "messages"}
+_FUNCTIONS = {"min", "count", "typeof"}
+_STEPS, _STEPS_PER_BYTE = 10_000, 10  # of sqlite3's machine; a message takes about twenty, and more than twenty bytes
 _DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 
@@ -29,11 +33,16 @@ class SqliteFile:
         self.losses: list[str] = []
         self._pages: SqlitePages | None = None
         self._path = _with_journal(path, scratch)
+        self._size = sum(file.stat().st_size for file in _with_journals(self._path))
+        self._steps = 0
         own_copy = self._path != path
         mode = "mode=rw" if own_copy else "mode=ro&immutable=1"
         self._database = sqlite3.connect(
             f"{self._path.absolute().as_uri()}?{mode}", uri=True, check_same_thread=False, isolation_level=None
         )
+        # Who wrote the file wrote its schema, too: a view or a generated column can stand for any number of bytes.
+        self._database.set_authorizer(_is_plain)
+        self._database.set_progress_handler(self._goes_on_too_long, _STEPS)
         try:
             self._database.execute("PRAGMA writable_schema = ON")  # without it sqlite3 refuses a file that is cut off
             self.channels = self._read_channels()
@@ -42,7 +51,7 @@ class SqliteFile:
             self._database.close()
             raise ValueError(f"no topics can be read from it ({problem})") from None
         try:
-            (start,) = self._database.execute("SELECT min(timestamp) FROM messages").fetchone()
+            (start,) = self._execute("SELECT min(timestamp) FROM messages").fetchone()
             self.start = start if isinstance(start, int) else 0
         except _DAMAGE as problem:
             missing = missing or str(problem)
@@ -59,7 +68,7 @@ class SqliteFile:
         """Return the number of messages of each channel, by going through all."""
         try:
             if self._pages is None:
-                return dict(self._database.execute("SELECT topic_id, count(*) FROM messages GROUP BY topic_id"))
+                return dict(self._execute("SELECT topic_id, count(*) FROM messages GROUP BY topic_id"))
         except _DAMAGE as problem:
             self._read_by_page(problem)
         assert self._pages is not None
@@ -70,13 +79,12 @@ class SqliteFile:
         names = {n: (self.channels[n].topic, self.channels[n].kind) for n in numbers}
         last = -_INT64, -_INT64
         if self._pages is None:
-            some = ",".join(map(str, names))
-            query = (
-                f"SELECT timestamp, rowid, topic_id, data FROM messages WHERE topic_id IN ({some}) "
-                "AND typeof(data) = 'blob' AND typeof(timestamp) = 'integer' ORDER BY timestamp, rowid"
-            )
             try:
-                for received, row, number, data in self._database.execute(query):
+                left = self._size
+                for received, row, number, data in self._rows(names):
+                    left -= len(data)
+                    if left < 0:
+                        raise sqlite3.DatabaseError("more messages than the file can hold")
                     yield Message(*names[number], received, data)
                     last = received, row
             except _DAMAGE as problem:
@@ -86,17 +94,44 @@ class SqliteFile:
                 if number in names:
                     yield Message(*names[number], received, data)
 
+    def _rows(self, numbers: Collection[int]) -> Iterator[tuple[int, int, int, bytes]]:
+        """Yield time of arrival, row id, topic id and data of the messages of these channels, in order of arrival."""
+        rows = (
+            f"FROM messages WHERE topic_id IN ({','.join(map(str, numbers))}) "
+            "AND typeof(data) = 'blob' AND typeof(timestamp) = 'integer' ORDER BY timestamp, rowid"
+        )
+        query = f"SELECT timestamp, rowid, topic_id, data {rows}"
+        if not any("TEMP B-TREE" in detail for *_, detail in self._execute(f"EXPLAIN QUERY PLAN {query}")):
+            yield from self._execute(query)
+            return
+        # Without an index sqlite3 would sort the data, too, on disk.
+        for received, row, number in self._execute(f"SELECT timestamp, rowid, topic_id {rows}").fetchall():
+            for (data,) in self._execute(f"SELECT data FROM messages WHERE rowid = {row}"):
+                yield received, row, number, data
+
     def _read_channels(self) -> dict[int, Channel]:
-        columns = {row[1] for row in self._database.execute("PRAGMA table_info(topics)")}
-        tables = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if not {"topics", "messages"} <= tables:
+        columns = self._columns("topics")
+        if not columns >= {"id", "name", "type", "serialization_format"} or not self._columns("messages") >= _NEEDED:
             raise ValueError("an sqlite3 file without the tables of a bag")
         latched = "offered_qos_profiles" if "offered_qos_profiles" in columns else "''"
-        rows = self._database.execute(f"SELECT id, name, type, serialization_format, {latched} FROM topics ORDER BY id")
+        rows = self._execute(f"SELECT id, name, type, serialization_format, {latched} FROM topics ORDER BY id")
         channels = {number: Channel(topic, kind, code, is_latched(qos)) for number, topic, kind, code, qos in rows}
         if not all(isinstance(text, str) for channel in channels.values() for text in channel[:3]):
             raise ValueError("a topic without a name")
         return channels
+
+    def _columns(self, table: str) -> set[str]:
+        """Return the columns that are stored; none where there is no such table."""
+        return {row[1] for row in self._execute(f"PRAGMA table_info({table})")}
+
+    def _execute(self, query: str) -> sqlite3.Cursor:
+        self._steps = 0
+        return self._database.execute(query)
+
+    def _goes_on_too_long(self) -> bool:
+        """Whether a query takes more steps than the file's size explains: its tree leads to one page many times."""
+        self._steps += _STEPS
+        return self._steps > 1_000_000 + _STEPS_PER_BYTE * self._size
 
     def _read_by_page(self, problem: Exception) -> None:
         """Go on without the tree, as damage has come to light while reading."""
@@ -108,17 +143,36 @@ class SqliteFile:
             warnings.warn(BagWarning(text), stacklevel=1)
 
 
+def _is_plain(action: int, first: str | None, second: str | None, _: str | None, view: str | None) -> int:
+    """Allow what reading a bag needs (sqlite.org/c3ref/set_authorizer.html): stored columns of its tables."""
+    plain = (
+        (action == sqlite3.SQLITE_READ and first in _TABLES)
+        or (action == sqlite3.SQLITE_FUNCTION and second in _FUNCTIONS)
+        or action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_PRAGMA)
+    )
+    return sqlite3.SQLITE_OK if plain and view is None else sqlite3.SQLITE_DENY
+
+
 def _with_journal(path: Path, scratch: Callable[[], Path]) -> Path:
-    """Return the file, or a copy of it where there is a journal that sqlite3 has to work in."""
-    journals = [journal for end in _JOURNALS if _is_used(journal := path.with_name(path.name + end))]
+    """Return the file, or a copy of it where there is a journal that sqlite3 has to work in.
+
+    A rollback journal can end with the name of another file, which sqlite3 then deletes: a last byte more in the copy,
+    and that is no name to it (sqlite.org/fileformat2.html, 3).
+    """
+    _, *journals = _with_journals(path)
     if not journals:
         return path
     folder = scratch()
-    return [Path(shutil.copyfile(file, folder / file.name)) for file in (path, *journals)][0]
+    for journal in journals:
+        with Path(shutil.copyfile(journal, folder / journal.name)).open("ab") as copy:
+            copy.write(b"\0")
+    return Path(shutil.copyfile(path, folder / path.name))
 
 
-def _is_used(journal: Path) -> bool:
-    return journal.is_file() and journal.stat().st_size > 0
+def _with_journals(path: Path) -> list[Path]:
+    """Return the file and the journals beside it that hold something."""
+    journals = [path.with_name(path.name + end) for end in _JOURNALS]
+    return [path, *(journal for journal in journals if journal.is_file() and journal.stat().st_size > 0)]
 
 
 def _missing(path: Path) -> str:

@@ -6,6 +6,7 @@ behind hundreds of megabytes, and is lost with the end of the file. Format: sqli
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 _LEAF = 0x0D  # of a table
 _SIZES = (0, 1, 2, 3, 4, 6, 8)  # bytes of integers, by their serial type
-
+_TIMES = 4  # how often all bytes may be read: each belongs to one row, but damage can look like rows
 
 _Table = NDArray[np.int64]
 
@@ -51,28 +52,34 @@ class SqlitePages:
     def rows_after(self, last: tuple[int, int]) -> Iterator[tuple[int, int, bytes]]:
         """Yield time of arrival (ns), topic id and data of the rows after (time of arrival, row id)."""
         with self._path.open("rb") as file:
-            here, rows = -1, {}
-            for received, number, page in self._found.tolist():
+            here, data = -1, b""
+            for received, number, page, at in self._found.tolist():
                 if (received, number) <= last:
                     continue
                 if page != here:
-                    here, rows = page, {row.number: row for row in self._rows(file, page)}
-                yield received, rows[number].topic, rows[number].data
+                    here, data = page, self._read(file, page)
+                row = self._row(file, data, at)
+                if row is not None:
+                    yield received, row.topic, row.data
 
     def _find(self) -> _Table:
-        """Return time of arrival, row id and page (m, 3) of each row, sorted."""
+        """Return time of arrival, row id, page and place in it (m, 4) of each row, sorted."""
         self.counts: Counter[int] = Counter()
         found = array("q")
+        self._left = _TIMES * self._size
         with self._path.open("rb") as file:
             for page in range(self._size // self._page_size):
-                for row in self._rows(file, page):
-                    found.extend((row.received, row.number, page))
+                for at, row in self._rows(file, page):
+                    found.extend((row.received, row.number, page, at))
                     self.counts[row.topic] += 1
-        table: _Table = np.frombuffer(found, dtype=np.int64).reshape(-1, 3)
+                if self._left < 0:
+                    break
+        self._left = sys.maxsize  # what was found is within it
+        table: _Table = np.frombuffer(found, dtype=np.int64).reshape(-1, 4)
         return table[np.lexsort((table[:, 1], table[:, 0]))]
 
-    def _rows(self, file: BinaryIO, page: int) -> Iterator[_Row]:
-        """Yield the rows of a page that are whole."""
+    def _rows(self, file: BinaryIO, page: int) -> Iterator[tuple[int, _Row]]:
+        """Yield the rows of a page that are whole, each with its place."""
         data = self._read(file, page)
         begin = 100 if page == 0 else 0
         cells = int.from_bytes(data[begin + 3 : begin + 5], "big")
@@ -80,12 +87,15 @@ class SqlitePages:
             return
         for k in range(cells):
             place = begin + 8 + 2 * k
+            at = int.from_bytes(data[place : place + 2], "big")
             try:
-                row = self._row(file, data, int.from_bytes(data[place : place + 2], "big"))
+                row = self._row(file, data, at)
             except (IndexError, ValueError):
                 continue
+            if self._left < 0:  # rows that share their bytes, made to take for ever
+                return
             if row is not None:
-                yield row
+                yield at, row
 
     def _read(self, file: BinaryIO, page: int) -> bytes:
         file.seek(page * self._page_size)
@@ -119,10 +129,12 @@ class SqlitePages:
         """Return a payload, of which a long one goes on in a chain of other pages."""
         most = self._usable - 35
         if length <= most:
+            self._left -= length
             return page[at : at + length]
         least = (self._usable - 12) * 32 // 255 - 23
         here = least + (length - least) % (self._usable - 4)
         here = here if here <= most else least
+        self._left -= here
         parts, left = [page[at : at + here]], length - here
         pointer = page[at + here : at + here + 4]
         while left > 0:
@@ -130,6 +142,9 @@ class SqlitePages:
             if following == 0:
                 raise ValueError("the chain breaks off")
             data = self._read(file, following - 1)
+            self._left -= self._page_size
+            if self._left < 0:
+                raise ValueError("read too often")
             pointer = data[:4]
             parts.append(data[4 : 4 + min(left, self._usable - 4)])
             left -= self._usable - 4

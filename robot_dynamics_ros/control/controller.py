@@ -13,8 +13,10 @@ from robot_dynamics_ros.control.external_torque import ExternalTorque
 from robot_dynamics_ros.control.faults import Cause, Fault, first_not_finite
 from robot_dynamics_ros.control.feedback import Feedback, clock_jump
 from robot_dynamics_ros.control.gains import Gains
+from robot_dynamics_ros.control.hand_control import HandControl, HandState
+from robot_dynamics_ros.control.hand_targets import HandTargets
 from robot_dynamics_ros.control.integral import ErrorIntegral
-from robot_dynamics_ros.control.laws import Motion
+from robot_dynamics_ros.control.laws import JointLaw, Motion
 from robot_dynamics_ros.control.limits import EffortLimiter, MotionLimits
 from robot_dynamics_ros.control.motion_plan import MotionPlan
 from robot_dynamics_ros.control.safety import Mode, Safety, Transition
@@ -26,6 +28,8 @@ from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.model import RobotModel
 
 Array = NDArray[np.float64]
+
+_NO_STATE = "the state of the joints is not known yet. Cure: wait for joint_states"
 
 
 class Command(NamedTuple):
@@ -71,6 +75,8 @@ class Controller:
         self._plan = MotionPlan(names)
         self._desired = Motion(self._plan.q, self._plan.qd, self._plan.qdd)
         self._integral = ErrorIntegral(self._n)
+        self._hand = HandControl()
+        self._hand.targets.timeout = settings.task_space.target_timeout
         self._gains: Gains
         self._inertia: Array | None = None
         self._first_hold: Array | None = None
@@ -114,6 +120,11 @@ class Controller:
         return self._rate.late
 
     @property
+    def command(self) -> Command | None:
+        """What the last cycle decided, or None where nothing has been commanded yet."""
+        return self._command
+
+    @property
     def feedback(self) -> Feedback:
         """The measured state, to be read only."""
         return self._feedback
@@ -122,6 +133,21 @@ class Controller:
     def external_torque(self) -> Array | None:
         """What the observer says (n,), Nm or N; None where there is none, or nothing is known yet."""
         return self._external.torque
+
+    @property
+    def hand(self) -> HandState | None:
+        """How well the hand follows; None where no law leads it, or a check fails."""
+        return self._hand.state
+
+    @property
+    def trajectory_time(self) -> float:
+        """Time (s) of trajectories in the last cycle, as ``follow`` returns them: see ``MotionPlan``."""
+        return self._plan.trajectory_time
+
+    @property
+    def dropped_trajectories(self) -> int:
+        """How often every trajectory was dropped: by a fault, another law, ``cancel``."""
+        return self._plan.drops
 
     @property
     def speed_scaling(self) -> float:
@@ -139,10 +165,8 @@ class Controller:
         """Take new settings from the next cycle on, all of them or, with RobotDynamicsError, none."""
         tuning = Tuning(self._whole_model, settings)
         self._tuning.check_change(tuning)
-        before, floated = self._tuning.settings, not self._tuning.law.follows
-        self._tuning = tuning
-        if floated and tuning.law.follows and not self._plan.empty:
-            self._plan.hold(self._time, self._feedback.state[0])  # where somebody has led the arm
+        self._change_law(self._tuning, tuning)
+        before, self._tuning = self._tuning.settings, tuning
         safety = settings.safety
         if before.velocity_filter_cutoff != settings.velocity_filter_cutoff:
             self._feedback.set_cutoff(settings.velocity_filter_cutoff)
@@ -160,6 +184,15 @@ class Controller:
             gains = tuning.gains(self._inertia)
             self._integral.keep_torque(self._gains.ki, gains.ki)
             self._gains = gains
+
+    def _change_law(self, before: Tuning, after: Tuning) -> None:
+        """Let arm and hand stay where they are, where the law that takes over would pull them elsewhere."""
+        if before.law is not after.law and not before.law.follows and not self._plan.empty:
+            self._plan.hold(self._time, self._feedback.state[0])  # where somebody, or the hand, has led the arm
+        old, new = before.hand, after.hand
+        if old is None or new is None or (old.link, old.rows) != (new.link, new.rows):
+            self._hand.hold()
+        self._hand.targets.timeout = after.settings.task_space.target_timeout
 
     def set_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> None:
         """Carry this payload in place of the one before; arguments and errors as RobotModel.with_payload."""
@@ -181,7 +214,7 @@ class Controller:
         points that cannot be followed now.
         """
         law = self._tuning.law
-        if not law.follows:
+        if not (law.follows or law.task_space):
             raise TrajectoryError(f"the law {self.settings.law} follows none. Cure: set another law")
         if self.mode is not Mode.ACTIVE:
             raise TrajectoryError(f"the controller is in {self._why_not_active()}")
@@ -189,11 +222,24 @@ class Controller:
         if self._feedback.known:
             measured = self._feedback.state[0], self._feedback.state[1]
         elif law.needs_state:
-            raise TrajectoryError("the state of the joints is not known yet. Cure: wait for joint_states")
+            raise TrajectoryError(_NO_STATE)
         return self._plan.follow(points, start_time, now, self.settings.trajectories, measured)
 
+    def targets(self) -> HandTargets:
+        """Return where to send the hand; RobotDynamicsError where it follows no targets now."""
+        if not self._tuning.law.task_space:
+            raise RobotDynamicsError(
+                f"the law {self.settings.law} follows none. Cure: set law to task_space_computed_torque"
+            )
+        if self.mode is not Mode.ACTIVE:
+            raise RobotDynamicsError(f"the controller is in {self._why_not_active()}")
+        if not self._feedback.known:
+            raise RobotDynamicsError(_NO_STATE)
+        return self._hand.targets
+
     def cancel(self) -> None:
-        """Give up the trajectory: slow down to a stop, or stop at once, as the settings say."""
+        """Give up trajectory and targets: the joints slow down to a stop, or stop at once, as the settings say."""
+        self._hand.hold()
         if self.mode is Mode.ACTIVE and not self._plan.empty:
             self._plan.cancel(self._time, self._tuning.deceleration if self.settings.decelerate_on_cancel else None)
 
@@ -267,6 +313,7 @@ class Controller:
         self._inertia = self.model.mass_matrix(q).diagonal().copy()
         self._gains = self._tuning.gains(self._inertia)
         self._motion_limits.accept(q)
+        self._hand.begin(q)
         if self._plan.empty:
             self._plan.hold(time, q)
 
@@ -306,22 +353,39 @@ class Controller:
         return self._command
 
     def _law_effort(self) -> Array:
-        tuning, desired = self._tuning, self._desired
+        law, desired = self._tuning.law, self._desired
+        if not isinstance(law, JointLaw):
+            return self._hand_effort()
         if self._feedback.known:
             q, qd = self._feedback.state
         else:
             q, qd = desired.q, desired.qd
-        effort = tuning.law.torque(self.model, self._gains, desired, q, qd, self._integral.value)
-        if tuning.adds_friction:
-            smoothing_velocity = self.settings.friction_smoothing_velocity
-            effort = effort + self.model.friction_torque(desired.q, desired.qd, smoothing_velocity)
-        return effort + self._plan.effort if tuning.law.follows else effort
+        effort = law.torque(self.model, self._gains, desired, q, qd, self._integral.value)
+        effort = self._with_friction(effort, desired.q, desired.qd)
+        return effort + self._plan.effort if law.follows else effort
+
+    def _hand_effort(self) -> Array:
+        """The law in task space: the joints' plan is the posture, its effort is left out as it would move the hand.
+
+        Friction is that of the target's own motion. Along the approach to it, too, it would be feedback with a gain of
+        Coulomb torque by smoothing velocity, unstable where the model has more friction than the arm.
+        """
+        assert self._tuning.hand is not None
+        q, qd = self._feedback.state
+        found = self._hand.torque(self.model, self._tuning.hand, self._time, q, qd, self._desired)
+        return self._with_friction(found.torque, q, found.joint_velocities)
+
+    def _with_friction(self, effort: Array, q: Array, qd: Array) -> Array:
+        if not self._tuning.adds_friction:
+            return effort
+        return effort + self.model.friction_torque(q, qd, self.settings.friction_smoothing_velocity)
 
     def _fall_back(self, time: float, dt: float) -> Array:
         """The effort while a check fails or a fault waits: the arm's weight and damping, or none."""
         fault = self.fault
         assert fault is not None
         self._integral.reset()
+        self._hand.hold()
         self._plan.hold(time, self._feedback.state[0] if self._feedback.known else self._plan.q)
         self._plan.advance(time)
         blind = not self._feedback.known or (self.mode is not Mode.FAULT and fault.cause.blind)

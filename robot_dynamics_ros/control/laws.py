@@ -1,4 +1,4 @@
-"""Control laws: from desired and measured motion to joint torque. Pure functions.
+"""Control laws: from desired and measured motion to joint torque. Pure functions. The law of a hand: task_space.py.
 
 Each takes the model, gains, the desired motion, the measured state and the integral of the error, each (n,) in
 radians or metres and seconds, and returns the torque (n,), Nm or N, without friction compensation. e = q_d - q, and
@@ -88,14 +88,12 @@ def _pd(gains: Gains, desired: Motion, q: Array, qd: Array) -> Array:
     return gains.kp * (desired.q - q) + gains.kd * (desired.qd - qd)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Law:
-    """A control law and what it needs.
+    """What a control law needs.
 
     Attributes
     ----------
-    torque
-        The law itself.
     needs_state
         Whether the measured state enters.
     gains_are_accelerations
@@ -103,25 +101,46 @@ class Law:
     compensates_friction
         Whether friction at the desired velocity is to be added.
     follows
-        Whether there is a desired motion.
+        Whether the joints follow the desired motion.
     integrates
         Whether the integral of the error enters.
+    task_space
+        Whether a link follows targets of its own, and the joints' desired motion is only the posture that they keep
+        as far as it allows: see task_space.py.
     """
 
-    torque: Callable[[RobotModel, Gains, Motion, Array, Array, Array], Array]
     needs_state: bool = True
     gains_are_accelerations: bool = False
     compensates_friction: bool = False
     follows: bool = True
     integrates: bool = False
+    task_space: bool = False
 
+
+@dataclass(frozen=True, kw_only=True)
+class JointLaw(Law):
+    """A law of the joints: ``torque`` is the law itself."""
+
+    torque: Callable[[RobotModel, Gains, Motion, Array, Array, Array], Array]
+
+
+JOINT_LAWS: dict[str, JointLaw] = {
+    "feedforward": JointLaw(
+        torque=feedforward, needs_state=False, gains_are_accelerations=True, compensates_friction=True
+    ),
+    "computed_torque": JointLaw(
+        torque=computed_torque, gains_are_accelerations=True, compensates_friction=True, integrates=True
+    ),
+    "pd_feedforward": JointLaw(torque=pd_feedforward, compensates_friction=True),
+    "pd_plus": JointLaw(torque=pd_plus, compensates_friction=True),
+    "pd_gravity": JointLaw(torque=pd_gravity),
+    "pd": JointLaw(torque=pd),
+    "gravity_compensation": JointLaw(torque=gravity_compensation, gains_are_accelerations=True, follows=False),
+}
 
 LAWS: dict[str, Law] = {
-    "feedforward": Law(feedforward, needs_state=False, gains_are_accelerations=True, compensates_friction=True),
-    "computed_torque": Law(computed_torque, gains_are_accelerations=True, compensates_friction=True, integrates=True),
-    "pd_feedforward": Law(pd_feedforward, compensates_friction=True),
-    "pd_plus": Law(pd_plus, compensates_friction=True),
-    "pd_gravity": Law(pd_gravity),
-    "pd": Law(pd),
-    "gravity_compensation": Law(gravity_compensation, gains_are_accelerations=True, follows=False),
+    **JOINT_LAWS,
+    "task_space_computed_torque": Law(
+        gains_are_accelerations=True, compensates_friction=True, follows=False, task_space=True
+    ),
 }

@@ -73,6 +73,8 @@ class MotionPlan:
     q, qd, qdd, effort
         Desired position, velocity, acceleration and feedforward effort (n,), always the same arrays;
         `advance` writes them.
+    drops
+        How often every trajectory was dropped, by `hold` and `cancel`.
     """
 
     def __init__(self, joint_names: Sequence[str]) -> None:
@@ -85,6 +87,7 @@ class MotionPlan:
         self.q, self.qd, self.qdd, self.effort = self._desired
         self._factors = np.ones((4, n))
         self._empty = True
+        self.drops = 0
         self._time = -math.inf
         self._scaling = TimeScaling()
         self._speed = self._wanted_speed = 1.0
@@ -101,6 +104,11 @@ class MotionPlan:
     def speed(self) -> float:
         """How fast trajectory time ran in the last cycle, as a share of the clock's."""
         return self._speed
+
+    @property
+    def trajectory_time(self) -> float:
+        """Time (s) of the trajectories in the last cycle: the clock's, less what a reduced speed has put off."""
+        return self._scaling.at(self._time)[0]
 
     def set_speed(self, factor: float) -> None:
         """Let trajectory time run at this share (0 to 1) of the clock's, at once or as soon as a stop is over.
@@ -121,6 +129,7 @@ class MotionPlan:
         self._time = time
         self._scaling = TimeScaling(time, time, self._wanted_speed, self._wanted_speed)
         self._followed, self._waiting, self._stop = [], [], None
+        self.drops += 1
         self._motion[0] = q
         self._motion[1:] = 0.0
         self._take_speed(self._wanted_speed)
@@ -205,6 +214,7 @@ class MotionPlan:
         else:
             self._stop = stop(scaling.scaled, q, qd, deceleration / scaling.speed**2)
         self._waiting = [_Piece(scaling.scaled, self._stop, np.ones(len(self._names), dtype=bool))]
+        self.drops += 1
 
     def advance(self, time: float) -> bool:
         """Write the desired motion at `time` (s); True while a trajectory runs or waits.

@@ -13,11 +13,16 @@ Array = NDArray[np.float64]
 
 
 def per_joint(
-    name: str, values: Sequence[float], joint_names: Sequence[str], *, most: float = np.finfo(float).max
+    name: str,
+    values: Sequence[float],
+    joint_names: Sequence[str],
+    *,
+    most: float = np.finfo(float).max,
+    of: str = "joint",
 ) -> Array:
     """Return ``values``, n of them or one for all, as (n,); each must lie in 0..``most``.
 
-    Raises RobotDynamicsError naming the setting, the joint and the cure.
+    Raises RobotDynamicsError naming the setting, the joint (or what else they are numbers ``of``) and the cure.
     """
     array = np.array(values, dtype=np.float64)
     n = len(joint_names)
@@ -28,7 +33,7 @@ def per_joint(
     for joint, value in zip(joint_names, array.tolist(), strict=True):
         if not 0.0 <= value <= most:
             what = "finite numbers, at least 0" if most > 1e300 and most < np.inf else f"numbers from 0 to {most:g}"
-            raise RobotDynamicsError(f'{name}: {value} for joint "{joint}". Cure: give {what}')
+            raise RobotDynamicsError(f'{name}: {value} for {of} "{joint}". Cure: give {what}')
     return array
 
 

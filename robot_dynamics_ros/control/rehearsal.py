@@ -18,7 +18,9 @@ from robot_dynamics_ros.model import RobotModel
 def rehearse(model: RobotModel, settings: ControllerSettings) -> None:
     """Do once what a controller does, so that every kernel is compiled and loaded."""
     model.warm_up()
-    still = np.zeros(model.n)
+    still, hand = np.zeros(model.n), model.link_names[-1]
+    model.link_pose(still, hand)
+    model.jacobian_dot_qd(still, still, hand)
     points = TrajectoryPoints(model.joint_names, np.array([0.1, 0.2]), np.zeros((2, model.n)))
     controller = Controller(model, dataclasses.replace(settings, observer_gain=10.0))
     for step in range(3):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from robot_dynamics_ros.control.motion_plan import TrajectoryRules
+from robot_dynamics_ros.control.task_space import COMPONENTS
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,33 @@ class SafetySettings:
 
 
 @dataclass(frozen=True)
+class TaskSpaceSettings:
+    """How ``task_space_computed_torque`` moves the hand.
+
+    Attributes
+    ----------
+    link
+        The hand; "": the only tip of the robot.
+    components
+        Which of x, y, z and the rotations about them, rx, ry and rz, follow the target; the others are free.
+    natural_frequency, damping_ratio
+        rad/s, and 1 for critical damping, of the hand's error: one for each of x y z rx ry rz, or one for all.
+    max_linear_velocity, max_angular_velocity
+        How fast (m/s, rad/s) the hand approaches a target, beyond the target's own motion; inf: as the gains say.
+    target_timeout
+        How long (s) a target goes on along its velocity; then it stands still.
+    """
+
+    link: str = ""
+    components: Sequence[str] = COMPONENTS
+    natural_frequency: Sequence[float] = (10.0,)
+    damping_ratio: Sequence[float] = (1.0,)
+    max_linear_velocity: float = 0.25
+    max_angular_velocity: float = 1.0
+    target_timeout: float = 0.1
+
+
+@dataclass(frozen=True)
 class ControllerSettings:
     """What a user sets; sequences hold one number for each joint, or one for all.
 
@@ -51,7 +79,8 @@ class ControllerSettings:
     natural_frequency, damping_ratio
         rad/s, and 1 for critical damping: the gains follow from them where ``kp`` and ``kd`` are empty.
     kp, kd, ki
-        The gains themselves: 1/s^2, 1/s, 1/s^3 for ``computed_torque``, Nm/rad and Nms/rad for other laws.
+        The gains themselves: 1/s^2, 1/s, 1/s^3 for ``computed_torque`` and the posture under
+        ``task_space_computed_torque``, Nm/rad and Nms/rad for other laws.
     friction_compensation
         Whether the laws that can add the model's friction along the desired motion.
     friction_smoothing_velocity
@@ -74,6 +103,8 @@ class ControllerSettings:
         Seconds in which the command rises from zero to its full size.
     observer_gain
         Bandwidth (1/s) of the external torque's observer; 0: none.
+    task_space
+        How the hand moves under ``task_space_computed_torque``.
     safety
         Checks and what follows from them.
     """
@@ -96,4 +127,5 @@ class ControllerSettings:
     torque_rate_limit: Sequence[float] = ()
     ramp_time: float = 0.0
     observer_gain: float = 0.0
+    task_space: TaskSpaceSettings = field(default_factory=TaskSpaceSettings)
     safety: SafetySettings = field(default_factory=SafetySettings)

@@ -63,7 +63,20 @@ class StatusReport:
             "stamp age": stamp_age if feedback.known else "",
             "speed scaling": controller.speed_scaling,
         }
-        return Status(level, message, values)
+        return Status(level, message, values | _hand(controller))
+
+
+def _hand(controller: Controller) -> dict[str, object]:
+    """Return how well the hand follows, where a law leads it."""
+    hand = controller.hand
+    if hand is None:
+        return {}
+    return {
+        "hand position error": hand.position_error,
+        "hand rotation error": hand.rotation_error,
+        "smallest singular value": hand.smallest_singular_value,
+        "hand directions damped": hand.damped,
+    }
 
 
 def in_words(transition: Transition, cure: str) -> tuple[int, str]:

@@ -19,7 +19,7 @@ from robot_dynamics_ros.control.trajectory_points import (
     checked_state,
     joint_columns,
 )
-from robot_dynamics_ros.errors import TrajectoryError
+from robot_dynamics_ros.errors import TrajectoryError, TrajectoryOverError
 
 __all__ = ["Trajectory", "TrajectoryPoints"]
 
@@ -151,9 +151,9 @@ class Trajectory:
         return cls(float(start_time), float(times[-1]), begins, coefficients, joined)
 
     def check_not_over(self, now: float) -> None:
-        """Raise TrajectoryError where the last point lies before the time `now` (s), as JTC refuses it."""
+        """Raise TrajectoryOverError where the last point lies before the time `now` (s), as JTC refuses it."""
         if self._end < now:
-            raise TrajectoryError(
+            raise TrajectoryOverError(
                 f"the trajectory ended {now - self._end:.3f} s ago; give a later header.stamp, or 0 to start now"
             )
 

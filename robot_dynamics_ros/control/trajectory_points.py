@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.errors import TrajectoryError
+from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
 
 Array = NDArray[np.float64]
 
@@ -69,18 +69,18 @@ class TrajectoryPoints:
 
 
 def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partial: bool) -> list[int]:
-    """Return for each named joint its place in the controller's order; TrajectoryError for a bad name."""
+    """Return for each named joint its place in the controller's order; JointNamesError for a bad name."""
     places = {name: i for i, name in enumerate(joint_names)}
     if not named:
-        raise TrajectoryError("the trajectory names no joints; fill joint_names")
+        raise JointNamesError("the trajectory names no joints; fill joint_names")
     for i, name in enumerate(named):
         if name not in places:
-            raise TrajectoryError(f"joint '{name}' is not controlled here; use the joints {', '.join(joint_names)}")
+            raise JointNamesError(f"joint '{name}' is not controlled here; use the joints {', '.join(joint_names)}")
         if name in named[:i]:
-            raise TrajectoryError(f"joint '{name}' is named twice; name each joint once")
+            raise JointNamesError(f"joint '{name}' is named twice; name each joint once")
     missing = [name for name in joint_names if name not in named]
     if missing and not allow_partial:
-        raise TrajectoryError(
+        raise JointNamesError(
             f"joint '{missing[0]}' is missing from the trajectory; name all joints or allow partial goals "
             "(allow_partial_joints_goal)"
         )

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.gains import Gains
+from robot_dynamics_ros.control.hand_tuning import HandTuning, hand_gains, rows_of
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.per_joint import per_joint, per_joint_limit
 from robot_dynamics_ros.control.settings import ControllerSettings
@@ -27,6 +28,8 @@ class Tuning:
         The control law.
     adds_friction
         Whether friction along the desired motion is added to what the law says.
+    hand
+        What the law in task space takes; None for the others.
     effort_limits, effort_rates, deceleration, collision_threshold, position_margin, velocity_margin
         One number for each joint (n,), infinite where there is no limit.
     """
@@ -62,6 +65,9 @@ class Tuning:
             ("state_timeout", safety.state_timeout, np.inf),
             ("stale_hold_time", safety.stale_hold_time, np.inf),
             ("minimum_rate_ratio", safety.minimum_rate_ratio, 1.0),
+            ("task_space.max_linear_velocity", settings.task_space.max_linear_velocity, np.inf),
+            ("task_space.max_angular_velocity", settings.task_space.max_angular_velocity, np.inf),
+            ("task_space.target_timeout", settings.task_space.target_timeout, np.finfo(float).max),
         ):
             if not 0.0 <= value <= most:
                 raise RobotDynamicsError(f"{name}: {value}. Cure: give at least 0, at most {most:g}")
@@ -69,6 +75,11 @@ class Tuning:
             raise RobotDynamicsError(
                 "observer.collision_threshold: nothing observes collisions. Cure: give observer.gain, as 25.0"
             )
+        rows_of(settings.task_space.components)  # what is wrong whatever the law is
+        hand_gains(settings.task_space.natural_frequency, settings.task_space.damping_ratio)
+        self.hand: HandTuning | None = None
+        if self.law.task_space:
+            self.hand = HandTuning(model, settings.task_space, self._gains.at(np.ones(model.n)))
         self.adds_friction = bool(
             self.law.compensates_friction and settings.friction_compensation and model.packed.friction.any()
         )

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
-from robot_dynamics_ros.errors import TrajectoryError
+from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
 from robot_dynamics_ros.messages.renaming import Renaming, unchanged
 
@@ -95,7 +95,7 @@ class _Table:
         names = tuple(reader.text() for _ in range(reader.number()))
         points = reader.number()
         if not names:
-            raise TrajectoryError("the trajectory names no joints; fill joint_names")
+            raise JointNamesError("the trajectory names no joints; fill joint_names")
         if not points:
             raise TrajectoryError("the trajectory has no points; give at least one with positions and time_from_start")
         start, k = reader.at, len(names)

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.activation_check import check_activation
 from robot_dynamics_ros.control.controller import Command, Controller
+from robot_dynamics_ros.control.poses import pose_of
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.messages.hand_target import POSE, TWIST, read_target
 from robot_dynamics_ros.messages.joint_state import JointsMissing, JointStateReader, Sample, stamp_of
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_effort
 from robot_dynamics_ros.messages.renaming import Renaming, unchanged
@@ -69,8 +71,8 @@ class Log(Protocol):
     def warning(self, message: str, *, throttle_duration_sec: float = ...) -> object:
         """Say what is doubtful, not more often than every so many seconds."""
 
-    def error(self, message: str) -> object:
-        """Say what is wrong."""
+    def error(self, message: str, *, throttle_duration_sec: float = ...) -> object:
+        """Say what is wrong, not more often than every so many seconds."""
 
 
 class Clocks(Protocol):
@@ -116,6 +118,7 @@ class RunningController:
         self._renamed = renamed
         self._reader = JointStateReader(robot.joint_names, renamed=renamed)
         self._to_check = False
+        self._damped = False
         self._pending: bytes | None = None
         self._origin: int | None = None
         self._answered: int | None = None
@@ -173,13 +176,61 @@ class RunningController:
         if self._answers_states and self._cycle(at, steady):
             self._answered = at
 
-    def receive_trajectory(self, data: bytes) -> None:
-        """Follow a trajectory, now or as soon as the time is known."""
-        if self._origin is None and self._answers_states:
+    def receive_trajectory(self, data: bytes) -> bool:
+        """Follow a trajectory, now or as soon as the time is known; return whether it is followed now."""
+        if self._time_is_unknown:
             self._pending = data
             self._log.info("trajectory waits for the first joint_states")
-        else:
-            self._follow(data)
+            return False
+        return self._receive_trajectory(data)
+
+    def _receive_trajectory(self, data: bytes) -> bool:
+        try:
+            self.follow(data)
+        except RobotDynamicsError as problem:
+            self._log.error(f"trajectory refused: {problem}")
+            return False
+        return True
+
+    def follow(self, data: bytes) -> Trajectory:
+        """Follow a trajectory from now on, and return it; errors as ``Controller.follow``."""
+        if self._time_is_unknown:
+            raise RobotDynamicsError("the time is not known yet. Cure: wait for joint_states")
+        now = self._now()
+        start, points = read_trajectory(data, self._renamed)
+        trajectory = self.controller.follow(points, None if start == 0 else self._seconds(start), now)
+        self._log.info(f"following a trajectory of {len(points.times)} points, {trajectory.duration:.3f} s")
+        if self._outputs.trajectory_is_wanted:
+            self._give_with_effort(data, points, trajectory)
+        return trajectory
+
+    @property
+    def _time_is_unknown(self) -> bool:
+        return self._origin is None and self._answers_states
+
+    def receive_target(self, topic: str, data: bytes) -> None:
+        """Take in where the hand is to be, or the velocity or acceleration that belong to it; ``topic`` of TARGETS."""
+        try:
+            self._aim(topic, data)
+        except RobotDynamicsError as problem:
+            self._log.error(f"~/{topic} refused: {problem}", throttle_duration_sec=1.0)
+
+    def _aim(self, topic: str, data: bytes) -> None:
+        targets = self.controller.targets()
+        stamp, frame, numbers = read_target(topic, data)
+        root = self._robot.link_names[0]
+        if frame not in ("", root):
+            raise RobotDynamicsError(
+                f'frame_id "{frame}" is not the root link. Cure: transform it to "{root}" with tf2'
+            )
+        now = self._now()
+        if topic != POSE:
+            targets.feed_forward("twist" if topic == TWIST else "acceleration", numbers, stamp, now)
+            return
+        first = targets.none_has_come
+        targets.follow(pose_of(numbers[:3], numbers[3:]), stamp, self._seconds(stamp) if stamp else now, now)
+        if first:
+            self._log.info("the hand follows ~/target_pose")
 
     def clear_fault(self) -> None:
         """Go back to active; RobotDynamicsError says what still fails."""
@@ -209,7 +260,7 @@ class RunningController:
             self._say(command)
         if self._pending is not None:
             data, self._pending = self._pending, None
-            self._follow(data)
+            self._receive_trajectory(data)
         return command is not None
 
     def _say(self, command: Command) -> None:
@@ -217,21 +268,24 @@ class RunningController:
             self._log.warning(f"effort limit reached by {', '.join(command.saturated)}", throttle_duration_sec=1.0)
         if self.controller.external_torque is not None:
             self._outputs.external_torque(self.controller.external_torque, self.state_stamp)
+        self._warn_of_singularity()
         self._report.transitions(self.controller, self.state_stamp)
 
-    def _follow(self, data: bytes) -> None:
-        now = self.controller.time
-        if not self._answers_states:
-            now = self._seconds(self._clocks.now())
-        try:
-            start, points = read_trajectory(data, self._renamed)
-            trajectory = self.controller.follow(points, None if start == 0 else self._seconds(start), now)
-        except RobotDynamicsError as problem:
-            self._log.error(f"trajectory refused: {problem}")
-            return
-        self._log.info(f"following a trajectory of {len(points.times)} points, {trajectory.duration:.3f} s")
-        if self._outputs.trajectory_is_wanted:
-            self._give_with_effort(data, points, trajectory)
+    def _warn_of_singularity(self) -> None:
+        """Once as the hand comes near, and not for each cycle in which it is there."""
+        hand = self.controller.hand
+        damped = hand is not None and hand.damped
+        if hand is not None and damped and not self._damped:
+            self._log.warning(
+                f"the hand is near a singularity (smallest singular value {hand.smallest_singular_value:.3g}) and lags "
+                "in the direction that is lost. Cure: keep targets within reach, or leave out task_space.components",
+                throttle_duration_sec=1.0,
+            )
+        self._damped = damped
+
+    def _now(self) -> float:
+        """The time at which what has come with stamp 0 begins."""
+        return self.controller.time if self._answers_states else self._seconds(self._clocks.now())
 
     def _give_with_effort(self, data: bytes, points: TrajectoryPoints, trajectory: Trajectory) -> None:
         """For a joint_trajectory_controller that adds it."""

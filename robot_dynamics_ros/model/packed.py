@@ -60,6 +60,8 @@ class PackedModel:
         One for each rotor, in their order after the bodies.
     frames
         Where each link's frame stands; the root first.
+    tips
+        The links that move and carry no other.
     structure, numbers
         What ``layout.unpack`` reads.
     link_rotations
@@ -86,6 +88,7 @@ class PackedModel:
     body_links: tuple[str, ...]
     rotor_names: tuple[str, ...]
     frames: dict[str, LinkFrame]
+    tips: tuple[str, ...]
     structure: Ints
     numbers: Floats
     link_rotations: Floats

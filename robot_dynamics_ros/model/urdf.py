@@ -259,11 +259,16 @@ def _warn(links: dict[str, Inertial], joints: list[Joint], source: str, strict: 
         if names
     ]
     if missing:
-        warnings.warn(f"{source}: {'; '.join(missing)} (absent or 0): none is applied", RobotModelWarning, stacklevel=5)
+        warnings.warn(
+            f"{source}: {'; '.join(missing)} (absent or 0): none is applied. Cure: give it in <limit>",
+            RobotModelWarning,
+            stacklevel=5,
+        )
     for joint in joints:
         problem = check_inertia(links[joint.child].inertia)
         if problem is not None:
             message = f'{source}: link "{joint.child}" <inertial>: {problem}: no body can have this inertia'
             if strict:
                 raise RobotModelError(f"{message}. Cure: correct it, or load with strict=False")
-            warnings.warn(message, RobotModelWarning, stacklevel=5)
+            cure = "Cure: correct it, or give the link in a dynamics file"
+            warnings.warn(f"{message}. {cure}", RobotModelWarning, stacklevel=5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.task_space import COMPONENTS
 from robot_dynamics_ros.parameters.bounds import (
     ANY,
     NOT_NEGATIVE,
@@ -14,6 +15,7 @@ from robot_dynamics_ros.parameters.bounds import (
     RATE_OR_ZERO,
     Bounds,
 )
+from robot_dynamics_ros.parameters.goal import GOAL
 from robot_dynamics_ros.parameters.kinds import Flag, Number, Numbers, Parameter, Text, WholeNumber
 from robot_dynamics_ros.parameters.robot import ROBOT
 
@@ -69,14 +71,14 @@ DAMPING_RATIO = Numbers(
 KP = Numbers(
     "gains.kp",
     [],
-    "Position gain: 1/s^2 for computed_torque, Nm/rad or N/m for other laws; empty: from natural_frequency",
+    "Position gain: 1/s^2 for (task_space_)computed_torque, Nm/rad or N/m for others; empty: from natural_frequency",
     NOT_NEGATIVE,
     when="run",
 )
 KD = Numbers(
     "gains.kd",
     [],
-    "Velocity gain: 1/s for computed_torque, Nms/rad or Ns/m for other laws; empty: from damping_ratio",
+    "Velocity gain: 1/s for (task_space_)computed_torque, Nms/rad or Ns/m for others; empty: from damping_ratio",
     NOT_NEGATIVE,
     when="run",
 )
@@ -88,6 +90,54 @@ FRICTION_SMOOTHING_VELOCITY = Number(
     "friction_smoothing_velocity",
     0.01,
     "Desired speed (rad/s or m/s) below which friction compensation fades out",
+    NOT_NEGATIVE,
+    when="run",
+)
+
+# The hand, under the law task_space_computed_torque
+
+_PER_COMPONENT = f"one for each of {' '.join(COMPONENTS)}, or one for all"
+TASK_SPACE_LINK = Text("task_space.link", "", "The link that follows ~/target_pose; empty: the only tip", when="run")
+TASK_SPACE_COMPONENTS = Text(
+    "task_space.components",
+    " ".join(COMPONENTS),
+    "What of the target is followed: position x y z and rotation about rx ry rz, with spaces between; the rest is free",
+    when="run",
+)
+TASK_SPACE_NATURAL_FREQUENCY = Numbers(
+    "task_space.natural_frequency",
+    [10.0],
+    "Natural frequency (rad/s) of the hand's errors",
+    POSITIVE,
+    _PER_COMPONENT,
+    when="run",
+)
+TASK_SPACE_DAMPING_RATIO = Numbers(
+    "task_space.damping_ratio",
+    [1.0],
+    "Damping ratio of the hand's errors; 1: critical",
+    POSITIVE,
+    _PER_COMPONENT,
+    when="run",
+)
+TASK_SPACE_MAX_LINEAR_VELOCITY = Number(
+    "task_space.max_linear_velocity",
+    0.25,
+    "How fast (m/s) the hand approaches its target, beyond the target's own velocity; .inf: as the gains say",
+    POSITIVE_OR_INFINITE,
+    when="run",
+)
+TASK_SPACE_MAX_ANGULAR_VELOCITY = Number(
+    "task_space.max_angular_velocity",
+    1.0,
+    "How fast (rad/s) the hand turns to its target, beyond the target's own velocity; .inf: as the gains say",
+    POSITIVE_OR_INFINITE,
+    when="run",
+)
+TASK_SPACE_TARGET_TIMEOUT = Number(
+    "task_space.target_timeout",
+    0.1,
+    "Seconds for which a target goes on along its twist until another one comes; then it stands still",
     NOT_NEGATIVE,
     when="run",
 )
@@ -230,12 +280,20 @@ ALL: tuple[Parameter[Any], ...] = (
     KI,
     FRICTION_COMPENSATION,
     FRICTION_SMOOTHING_VELOCITY,
+    TASK_SPACE_LINK,
+    TASK_SPACE_COMPONENTS,
+    TASK_SPACE_NATURAL_FREQUENCY,
+    TASK_SPACE_DAMPING_RATIO,
+    TASK_SPACE_MAX_LINEAR_VELOCITY,
+    TASK_SPACE_MAX_ANGULAR_VELOCITY,
+    TASK_SPACE_TARGET_TIMEOUT,
     ALLOW_PARTIAL_JOINTS_GOAL,
     INTERPOLATE_FROM_DESIRED_STATE,
     POSITIONS_UPSAMPLING,
     ALLOW_NONZERO_VELOCITY_AT_END,
     DECELERATE_ON_CANCEL,
     MAX_DECELERATION_ON_CANCEL,
+    *GOAL,
     VELOCITY_FILTER_CUTOFF,
     EFFORT_LIMIT_SCALE,
     TORQUE_RATE_LIMIT,

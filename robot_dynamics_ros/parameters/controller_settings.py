@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robot_dynamics_ros.control.motion_plan import TrajectoryRules
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
 from robot_dynamics_ros.parameters import controller as p
 from robot_dynamics_ros.parameters.kinds import Values
 
@@ -34,6 +34,15 @@ def read_settings(values: Values) -> ControllerSettings:
         torque_rate_limit=p.TORQUE_RATE_LIMIT.read(values),
         ramp_time=p.RAMP_TIME.read(values),
         observer_gain=p.OBSERVER_GAIN.read(values),
+        task_space=TaskSpaceSettings(
+            link=p.TASK_SPACE_LINK.read(values),
+            components=tuple(p.TASK_SPACE_COMPONENTS.read(values).split()),
+            natural_frequency=p.TASK_SPACE_NATURAL_FREQUENCY.read(values),
+            damping_ratio=p.TASK_SPACE_DAMPING_RATIO.read(values),
+            max_linear_velocity=p.TASK_SPACE_MAX_LINEAR_VELOCITY.read(values),
+            max_angular_velocity=p.TASK_SPACE_MAX_ANGULAR_VELOCITY.read(values),
+            target_timeout=p.TASK_SPACE_TARGET_TIMEOUT.read(values),
+        ),
         safety=SafetySettings(
             on_fault=p.ON_FAULT.read(values),
             fault_reset=p.FAULT_RESET.read(values),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from robot_dynamics_ros.bags import BagReader, BagWriter
 from robot_dynamics_ros.bags.replay import COMMANDS, DIAGNOSTICS, Replay, replay
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.messages.hand_target import TARGETS
 from robot_dynamics_ros.messages.joint_state import JointStateReader, JointStateWriter
 from robot_dynamics_ros.parameters import controller
 from robot_dynamics_ros.parameters.controller_settings import read_settings
@@ -238,6 +240,115 @@ def test_commands_that_a_limit_cuts_are_counted(
             expected[joint] += abs(torque) > limit
     assert result.saturated == {joint: count for joint, count in expected.items() if count} != {}
     assert sum("effort limit reached" in text for text in caplog.messages) == 1
+
+
+# Targets of the hand
+
+TASK_SPACE = {
+    "law": "task_space_computed_torque",
+    "task_space__components": "x z",
+    "task_space__max_linear_velocity": math.inf,
+    "task_space__natural_frequency": [1.0],  # no joint is to go too fast
+}
+TARGET_KINDS = {f"/computed_torque_node/{name}": kind for name, kind in TARGETS.items()}
+
+
+def target(name: str, numbers: Array, at: int, received: int, frame: str = "base_link") -> Recorded:
+    """A pose (position, quaternion), a twist or an acceleration, in CDR written out."""
+    sec, nanosec = divmod(at, 1_000_000_000)
+    text = frame.encode() + b"\0"
+    body = struct.pack("<iII", sec, nanosec, len(text)) + text
+    data = b"\0\1\0\0" + body + bytes(-len(body) % 8) + np.asarray(numbers, dtype="<f8").tobytes()
+    return f"/computed_torque_node/{name}", received, data
+
+
+def targets(delay: int) -> list[Recorded]:
+    """Each tenth of a second a new one with twist and acceleration, ``delay`` (ns) before its time."""
+    found = []
+    for k in range(50, 250, 50):
+        at, x = stamp(k), 0.6 + 0.001 * k
+        for name, numbers in (
+            ("target_pose", [x, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0]),
+            ("target_twist", [0.1, 9.0, -0.2, 0.0, 9.0, 0.0]),
+            ("target_acceleration", [0.5, 0.0, 0.3, 0.0, 0.0, 9.0]),
+        ):
+            found.append(target(name, np.array(numbers), at, at - delay))
+    return found
+
+
+def test_targets_of_the_recording(tmp_path: Path, model: RobotModel, caplog: pytest.LogCaptureFixture) -> None:
+    """qdd = J^-1 (xdd + Kd (xd_d - J qd) + Kp (x_d - x) - dJ/dt qd), Tsai (9.73)-(9.74); when they came is all one."""
+    folders = {
+        delay: record(tmp_path / f"{delay}", [*states(300), *targets(delay)], TARGET_KINDS) for delay in (1, 70_000_000)
+    }
+    for folder in folders.values():
+        replay(folder, folder / "out", model, settings(**TASK_SPACE))
+    first, second = (commands(folder / "out") for folder in folders.values())
+    assert len(first) == 300 and first == second
+    # The states pass one singularity, the arm stretched.
+    assert sum("near a singularity" in text for text in caplog.messages) == len(folders)
+    for k, command in enumerate(decoded(folders[1] / "out")):
+        q, qd = motion(k)
+        x, j = model.link_pose(q, "tip")[[0, 2], 3], model.jacobian(q, "tip")[[0, 2]]
+        goal, velocity, acceleration = model.link_pose(motion(0)[0], "tip")[[0, 2], 3], np.zeros(2), np.zeros(2)
+        begin = k // 50 * 50 if k < 250 else 200
+        if k >= 50:
+            t = 1e-9 * PERIOD * (k - begin)
+            velocity, acceleration = np.array([0.1, -0.2]), np.array([0.5, 0.3])
+            over = t > 0.1 + 1e-9
+            t = min(t, 0.1)
+            goal = np.array([0.6 + 0.001 * begin, 0.2]) + t * velocity + t**2 / 2 * acceleration
+            velocity, acceleration = (
+                (0 * velocity, 0 * acceleration) if over else (velocity + t * acceleration, acceleration)
+            )
+        xdd = acceleration + 2.0 * (velocity - j @ qd) + goal - x
+        qdd = np.linalg.solve(j, xdd - model.jacobian_dot_qd(q, qd, "tip")[[0, 2]])
+        if k != 250 and np.linalg.svd(j)[1][-1] > 0.06:  # not damped, nor just at the end of the velocity
+            np.testing.assert_allclose(command.effort, tsai_planar_2r.torque(TSAI, q, qd, qdd), rtol=0, atol=1e-6)
+
+
+def test_a_target_of_now_counts_from_the_next_tick(tmp_path: Path, model: RobotModel) -> None:
+    """With a rate, by the clock at which it came."""
+    near = np.append(model.link_pose(motion(0)[0], "tip")[:3, 3] + 0.05, [0.0, 0.0, 0.0, 1.0])
+    given = TASK_SPACE | {"update_rate": 100.0}
+    for name, extra in (("held", []), ("led", [target("target_pose", near, 0, stamp(101))])):
+        bag = record(tmp_path / name, [*states(300), *extra], TARGET_KINDS)
+        replay(bag, tmp_path / name / "out", model, settings(**given))
+    held, led = (commands(tmp_path / name / "out") for name in ("held", "led"))
+    same = [one == other for one, other in zip(held, led, strict=True)]
+    first = same.index(False)
+    assert not any(same[first:]) and led[first - 1][0] < stamp(101) <= led[first][0]
+
+
+def test_targets_that_are_none(tmp_path: Path, model: RobotModel, caplog: pytest.LogCaptureFixture) -> None:
+    """Refused by name and reason; the hand goes on holding."""
+    good = np.array([0.6, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0])
+    bad = [
+        target("target_pose", good, 0, stamp(-5)),
+        target("target_pose", good, 0, stamp(20), "tip"),
+        target("target_pose", 2 * good, 0, stamp(40)),
+        target("target_twist", np.full(6, 1e200), 0, stamp(60)),
+        target("target_acceleration", np.full(6, NAN), 0, stamp(80)),
+    ]
+    held = [*states(120)]
+    for name, messages in (("held", held), ("bad", [*held, *bad])):
+        replay(record(tmp_path / name, messages, TARGET_KINDS), tmp_path / name / "out", model, settings(**TASK_SPACE))
+    assert commands(tmp_path / "held" / "out") == commands(tmp_path / "bad" / "out")
+    for text in (
+        "joints is not known yet",
+        'frame_id "tip" is not the root link. Cure',
+        "quaternion",
+        "twist [1e+200",
+        "acceleration [nan",
+    ):
+        assert any(text in said for said in caplog.messages), text
+
+
+def test_targets_under_another_law(tmp_path: Path, model: RobotModel) -> None:
+    """A topic that happens to have the name does not matter."""
+    other = {"/camera/target_pose": "std_msgs/msg/String"}
+    bag = record(tmp_path / "bag", [*states(50), ("/camera/target_pose", stamp(3), b"\0\1\0\0")], other)
+    assert replay(bag, tmp_path / "out", model, settings()).commands == 50
 
 
 # What goes wrong in recordings

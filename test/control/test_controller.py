@@ -14,7 +14,7 @@ from robot_dynamics_ros.control.faults import Cause
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.motion_plan import TrajectoryRules
 from robot_dynamics_ros.control.safety import Mode
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 
@@ -23,6 +23,7 @@ ARM = arms.tsai_planar_2r(P)
 NAMES = ("joint1", "joint2")
 Q = np.array([0.3, -0.8])
 REST = np.zeros(2)
+HAND = TaskSpaceSettings(components=("x", "y"))
 
 
 @pytest.fixture(scope="module")
@@ -233,8 +234,8 @@ def test_a_soft_start(model: RobotModel) -> None:
 @pytest.mark.parametrize("law", sorted(LAWS))
 def test_gravity_is_left_out_where_the_robot_adds_it(law: str, model: RobotModel) -> None:
     """Everywhere: in the law, in hold, and in the last command."""
-    controller = Controller(model, ControllerSettings(law=law, robot_compensates_gravity=True))
-    weightless = Controller(model.without_gravity(), ControllerSettings(law=law))
+    controller = Controller(model, ControllerSettings(law=law, robot_compensates_gravity=True, task_space=HAND))
+    weightless = Controller(model.without_gravity(), ControllerSettings(law=law, task_space=HAND))
     for each in (controller, weightless):
         command(each, 0.0)
         if LAWS[law].follows:
@@ -325,7 +326,8 @@ CASES = {
 @pytest.mark.parametrize("law", sorted(name for name in LAWS if LAWS[name].needs_state))
 def test_each_check(law: str, on_fault: str, case: str) -> None:
     change, cause, joint = CASES[case]
-    controller = Controller(LIMITED, ControllerSettings(law=law, safety=SafetySettings(on_fault=on_fault)))
+    settings = ControllerSettings(law=law, safety=SafetySettings(on_fault=on_fault), task_space=HAND)
+    controller = Controller(LIMITED, settings)
     command(controller, 0.0)
     if LAWS[law].follows:
         controller.follow(move((1.0, 0.5)), None, 0.0)
@@ -547,7 +549,7 @@ def test_a_law_that_takes_over_holds_the_same_place(model: RobotModel) -> None:
     controller = Controller(model, ControllerSettings())
     command(controller, 0.0)
     for law in LAWS:
-        controller.tune(ControllerSettings(law=law))
+        controller.tune(ControllerSettings(law=law, task_space=HAND))
         found = command(controller, 0.1)
         assert_close(found.desired.q, Q, 0.0)
         assert_close(found.effort, REST if law == "pd" else tsai.gravity(P, Q), 1e-12)

@@ -10,7 +10,7 @@ from comparing import assert_close
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.gains import Gains
 from robot_dynamics_ros.control.integral import ErrorIntegral
-from robot_dynamics_ros.control.laws import LAWS, Motion
+from robot_dynamics_ros.control.laws import JOINT_LAWS, Motion
 from robot_dynamics_ros.simulation import Plant
 
 FREE = np.full(2, np.inf)
@@ -55,7 +55,7 @@ def _overshoot(protected: bool) -> tuple[float, float]:
         (arms.Joint("spin", "continuous", "base", "flywheel", limit=f'<limit effort="{limit}" velocity="100"/>'),),
     )
     model = RobotModel.from_urdf(arm.urdf)
-    law, dt, goal = LAWS["computed_torque"], 0.002, np.array([2.0])
+    law, dt, goal = JOINT_LAWS["computed_torque"], 0.002, np.array([2.0])
     gains = Gains(np.array([50.0]), np.array([18.0]), np.array([100.0]))
     desired = Motion(goal, np.zeros(1), np.zeros(1))
     limits = model.effort_limits if protected else np.full(1, np.inf)

@@ -13,7 +13,7 @@ from oracles import craig_planar_2r, craig_rp, tsai_planar_2r, tsai_scara
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.gains import Gains
-from robot_dynamics_ros.control.laws import LAWS, Motion
+from robot_dynamics_ros.control.laws import JOINT_LAWS, Motion
 from robot_dynamics_ros.simulation import Plant
 
 IN_PLANE, DOWN = [0.0, -9.81, 0.0], [0.0, 0.0, -9.81]
@@ -105,7 +105,7 @@ CLOSED_FORMS: dict[str, Callable[[Book, Gains, Motion, Any, Any, Any], Any]] = {
 
 
 def test_every_law_has_a_closed_form_here() -> None:
-    assert set(LAWS) == set(CLOSED_FORMS)
+    assert set(JOINT_LAWS) == set(CLOSED_FORMS)
 
 
 @pytest.mark.parametrize("name", CLOSED_FORMS)
@@ -113,17 +113,17 @@ def test_closed_form(name: str, book: Book) -> None:
     g = gains(book.model.n, ki=30.0)
     for case in cases(book.model.n):
         before = [x.copy() for x in (case.desired.q, case.desired.qd, case.desired.qdd, *case[1:])]
-        torque = LAWS[name].torque(book.model, g, *case)
+        torque = JOINT_LAWS[name].torque(book.model, g, *case)
         assert_close(torque, CLOSED_FORMS[name](book, g, *case), 1e-12, scale=1e3)
         after = [case.desired.q, case.desired.qd, case.desired.qdd, *case[1:]]
         assert all(np.array_equal(x, y) for x, y in zip(before, after, strict=True))
         assert not any(np.shares_memory(torque, x) for x in after)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", JOINT_LAWS)
 def test_what_a_law_does_not_need_does_not_enter(name: str, panda: RobotModel) -> None:
     """As Law says; it asks for what does."""
-    law, g, case, unknown = LAWS[name], gains(7, ki=30.0), cases(7)[0], np.full(7, np.nan)
+    law, g, case, unknown = JOINT_LAWS[name], gains(7, ki=30.0), cases(7)[0], np.full(7, np.nan)
     torque = law.torque(panda, g, *case)
     for needed, without in (
         (law.needs_state, case._replace(q=unknown, qd=unknown)),
@@ -134,12 +134,12 @@ def test_what_a_law_does_not_need_does_not_enter(name: str, panda: RobotModel) -
         assert np.isnan(found).all() if needed else np.array_equal(found, torque)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", JOINT_LAWS)
 def test_a_robot_that_carries_its_own_weight(name: str, panda: RobotModel) -> None:
     """Without gravity the same torque less g, at the position at which the law takes it."""
     for case in cases(7):
-        torque = LAWS[name].torque(panda, gains(7), *case)
-        without = LAWS[name].torque(panda.without_gravity(), gains(7), *case)
+        torque = JOINT_LAWS[name].torque(panda, gains(7), *case)
+        without = JOINT_LAWS[name].torque(panda.without_gravity(), gains(7), *case)
         at = case.desired.q if "feedforward" in name else case.q
         weight = np.zeros(7) if name == "pd" else panda.gravity_torque(at)
         assert_close(torque - without, weight, 1e-12, scale=1e3)
@@ -149,7 +149,7 @@ def test_no_law_waits_for_a_compiler_once_the_model_is_warm(load_robot: Any) -> 
     model = load_robot("panda")
     model.warm_up()
     ready = set(vars(model.kernels))
-    for law in LAWS.values():
+    for law in JOINT_LAWS.values():
         law.torque(model, gains(7), *cases(7)[0])
     assert set(vars(model.kernels)) == ready
 
@@ -161,7 +161,7 @@ def test_computed_torque_makes_the_error_linear(book: Book) -> None:
     """e'' + Kd e' + Kp e = 0, with the acceleration from the book's M and not from our model."""
     g, n = gains(book.model.n), book.model.n
     for desired, q, qd, _ in cases(n):
-        tau = LAWS["computed_torque"].torque(book.model, g, desired, q, qd, np.zeros(n))
+        tau = JOINT_LAWS["computed_torque"].torque(book.model, g, desired, q, qd, np.zeros(n))
         qdd = np.linalg.solve(book.mass_matrix(q), tau - book.velocity_terms(q, qd) - book.gravity(q))
         assert_close(desired.qdd - qdd + _pd(g, desired, q, qd), np.zeros(n), 1e-10, scale=100.0)
 
@@ -171,7 +171,7 @@ def test_computed_torque_makes_the_error_of_a_panda_linear(ki: float, panda: Rob
     """e'' + Kd e' + Kp e + Ki int e = 0, with the acceleration from forward dynamics."""
     g = gains(7, ki)
     for desired, q, qd, integral in cases(7):
-        tau = LAWS["computed_torque"].torque(panda, g, desired, q, qd, integral)
+        tau = JOINT_LAWS["computed_torque"].torque(panda, g, desired, q, qd, integral)
         error = desired.qdd - panda.forward_dynamics(q, qd, tau) + _pd(g, desired, q, qd) + ki * integral
         assert_close(error, np.zeros(7), 1e-9, scale=1e3)
 
@@ -188,7 +188,7 @@ def test_an_integral_holds_an_unknown_load() -> None:
         plant = Plant(model, initial_positions=start)
         for _ in range(2000):
             q = plant.position
-            plant.step(LAWS["computed_torque"].torque(model, g, hold, q, plant.velocity, integral) - load, 2)
+            plant.step(JOINT_LAWS["computed_torque"].torque(model, g, hold, q, plant.velocity, integral) - load, 2)
             integral += (start - q) * dt
         left[ki] = start - plant.position
     stays = np.linalg.solve(tsai_planar_2r.mass_matrix(p, start - left[0.0]) * 100.0, load)
@@ -201,7 +201,7 @@ def test_pd_plus_loses_energy_to_damping_alone(book: Book) -> None:
     """d/dt (1/2 e'^T M e' + 1/2 e^T Kp e) = -e'^T Kd e' (Paden and Panja), with the book's M and dM/dt."""
     g, n, step = gains(book.model.n), book.model.n, 1e-6
     for desired, q, qd, _ in cases(n):
-        tau = LAWS["pd_plus"].torque(book.model, g, desired, q, qd, np.zeros(n))
+        tau = JOINT_LAWS["pd_plus"].torque(book.model, g, desired, q, qd, np.zeros(n))
         m = book.mass_matrix(q)
         qdd = np.linalg.solve(m, tau - book.velocity_terms(q, qd) - book.gravity(q))
         m_dot = (book.mass_matrix(q + step * qd) - book.mass_matrix(q - step * qd)) / (2 * step)
@@ -214,7 +214,7 @@ def test_pd_plus_loses_energy_to_damping_alone(book: Book) -> None:
 def test_regulation(name: str, panda: RobotModel) -> None:
     """Every law with feedback comes to rest; where its gravity is right, at the goal, else g / Kp short of it."""
     goal = np.array([0.3, -0.5, 0.2, -2.0, 0.3, 1.8, 0.6])
-    law, desired, start = LAWS[name], Motion(goal, np.zeros(7), np.zeros(7)), goal + 0.2
+    law, desired, start = JOINT_LAWS[name], Motion(goal, np.zeros(7), np.zeros(7)), goal + 0.2
     size = np.ones(7) if law.gains_are_accelerations else panda.mass_matrix(goal).diagonal() + 0.05
     g = Gains(150.0 * size, 25.0 * size, np.zeros(7))
     plant = Plant(panda, step_size=0.002, initial_positions=start)
@@ -233,7 +233,7 @@ def test_at_rest_pd_plus_is_pd_gravity(book: Book) -> None:
     n, g = book.model.n, gains(book.model.n)
     for case in cases(n):
         rest = replace(case.desired, qd=np.zeros(n), qdd=np.zeros(n))
-        found, expected = (LAWS[law].torque(book.model, g, rest, *case[1:]) for law in ("pd_plus", "pd_gravity"))
+        found, expected = (JOINT_LAWS[law].torque(book.model, g, rest, *case[1:]) for law in ("pd_plus", "pd_gravity"))
         assert_close(found, expected, 1e-13, scale=1e3)
 
 
@@ -242,8 +242,8 @@ def test_on_the_desired_motion_all_that_know_the_model_agree(panda: RobotModel) 
         on_it = case._replace(q=case.desired.q, qd=case.desired.qd, integral=np.zeros(7))
         expected = panda.inverse_dynamics(case.desired.q, case.desired.qd, case.desired.qdd)
         for name in ("feedforward", "computed_torque", "pd_feedforward", "pd_plus"):
-            assert_close(LAWS[name].torque(panda, gains(7), *on_it), expected, 1e-12, scale=1e3)
+            assert_close(JOINT_LAWS[name].torque(panda, gains(7), *on_it), expected, 1e-12, scale=1e3)
         for name in ("pd_gravity", "gravity_compensation"):
             assert_close(
-                LAWS[name].torque(panda, gains(7), *on_it), panda.gravity_torque(case.desired.q), 1e-12, scale=1e3
+                JOINT_LAWS[name].torque(panda, gains(7), *on_it), panda.gravity_torque(case.desired.q), 1e-12, scale=1e3
             )

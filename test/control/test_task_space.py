@@ -1,73 +1,18 @@
 """Computed torque at the hand: its error in pose, and what the closed loop does, on the simulation too."""
 
 from collections.abc import Callable
-from typing import Any
 
 import arms
 import numpy as np
 import pytest
 from comparing import assert_close
-from hypothesis import given
-from hypothesis import strategies as st
-from task_space_loops import HANDS, OMEGA, READY, follow, gains, random_motion, rotated
+from task_space_loops import HANDS, OMEGA, READY, follow, gains, random_motion, rotated, stay
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.control.task_space import (
-    TaskMotion,
-    pose_error,
-    pose_of,
-    rotation_vector,
-    task_space_computed_torque,
-)
+from robot_dynamics_ros.control.laws import Motion
+from robot_dynamics_ros.control.poses import pose_error
+from robot_dynamics_ros.control.task_space import TaskMotion, task_space_computed_torque
 from robot_dynamics_ros.formulations.cartesian_dynamics import Task, cartesian_dynamics
-
-# Orientation
-
-
-@given(seed=st.integers(0, 2**31 - 1), angle=st.sampled_from([0.0, 1e-12, 1e-5, 0.3, 2.0, 3.1, np.pi - 1e-7, np.pi]))
-def test_rotation_vector(seed: int, angle: float) -> None:
-    axis = np.random.default_rng(seed).normal(size=3)
-    axis /= np.linalg.norm(axis)
-    found = rotation_vector(rotated(angle * axis))
-    # At pi both axes are right.
-    error = min(np.abs(found - angle * axis).max(), np.abs(found + angle * axis).max() if angle == np.pi else np.inf)
-    assert error < 1e-9 * max(angle, 1e-7)
-
-
-@given(seed=st.integers(0, 2**31 - 1))
-def test_pose_of_a_quaternion(seed: int) -> None:
-    """q and -q are the same rotation, by the axis of its vector part."""
-    rng = np.random.default_rng(seed)
-    vector, p = rng.uniform(-1.7, 1.7, 3), rng.normal(size=3)
-    angle = np.linalg.norm(vector)
-    quaternion = np.append(np.sin(angle / 2) * vector / angle, np.cos(angle / 2))
-    for sign in (1.0, -1.0):
-        pose = pose_of(p, sign * quaternion)
-        assert_close(pose[:3, :3], rotated(vector), 1e-14)
-        assert_close(pose[:, 3], [*p, 1.0], 0.0)
-
-
-@pytest.mark.parametrize(
-    ("position", "quaternion", "message"),
-    [
-        ([0, 0, 0], [0, 0, 0, 0], "length 0"),
-        ([0, 0, 0], [0, 0, 0, 2], "length 2"),
-        ([0, 0, 0], [0, 0, np.nan, 1], "length nan"),
-        ([0, np.inf, 0], [0, 0, 0, 1], "position"),
-    ],
-)
-def test_no_pose(position: Any, quaternion: Any, message: str) -> None:
-    with pytest.raises(RobotDynamicsError, match=message + ".*Cure"):
-        pose_of(position, quaternion)
-
-
-def test_pose_error_is_where_to_go_from_here() -> None:
-    pose, wanted = np.eye(4), np.eye(4)
-    pose[:3, :3] = rotated([0.0, 0.0, 1.2])
-    wanted[:3, :3] = rotated([0.0, 0.3, 0.0]) @ pose[:3, :3]
-    wanted[:3, 3] = 0.1, 0.0, -0.2
-    assert_close(pose_error(wanted, pose), [0.1, 0.0, -0.2, 0.0, 0.3, 0.0], 1e-15)
-
 
 # The closed loop
 
@@ -78,11 +23,12 @@ def test_the_error_is_linear(robot: str, with_posture: bool, load_robot: Callabl
     """xdd = xdd_d + Kd e' + Kp e, with the acceleration from forward dynamics, whatever the posture."""
     model, link = load_robot(robot), HANDS[robot]
     rng = np.random.default_rng(3)
-    g = gains(model.n, rng.normal(size=model.n) if with_posture else None)
+    g = gains(model.n)
+    posture = Motion(*rng.normal(size=(3, model.n))) if with_posture else None
     for _ in range(10):
         q, qd = READY[robot] + rng.uniform(-0.3, 0.3, model.n), rng.normal(size=model.n)
         desired, j = random_motion(rng, model.link_pose(q, link)), model.jacobian(q, link)
-        found = task_space_computed_torque(model, g, link, desired, q, qd)
+        found = task_space_computed_torque(model, g, link, desired, q, qd, posture=posture)
         assert not found.damped
         assert found.smallest_singular_value == pytest.approx(np.linalg.svd(j)[1].min(), abs=1e-12)
         acceleration = j @ model.forward_dynamics(q, qd, found.torque) + model.jacobian_dot_qd(q, qd, link)
@@ -97,14 +43,14 @@ def test_it_is_the_cartesian_form(robot: str, load_robot: Callable[..., RobotMod
     model, link = load_robot(robot), HANDS[robot]
     rng = np.random.default_rng(5)
     q, qd = READY[robot] + 0.1, rng.normal(size=model.n)
-    g, desired = gains(model.n, READY[robot]), random_motion(rng, model.link_pose(q, link))
+    g, desired = gains(model.n), random_motion(rng, model.link_pose(q, link))
     form = cartesian_dynamics(model, q, qd, Task(link))
     command = desired.acceleration + g.kd * (desired.twist - form.jacobian @ qd)
     command += g.kp * pose_error(desired.pose, model.link_pose(q, link))
     force = form.mass @ command + form.velocity_terms + form.gravity
     free = model.inverse_dynamics(q, qd, g.posture_kp * (READY[robot] - q) - g.posture_kd * qd)
     expected = form.jacobian.T @ (force - form.inverse.T @ free) + free
-    torque = task_space_computed_torque(model, g, link, desired, q, qd).torque
+    torque = task_space_computed_torque(model, g, link, desired, q, qd, posture=stay(READY[robot])).torque
     assert_close(torque, expected, 1e-9, scale=1e3)
 
 
@@ -166,8 +112,9 @@ def test_circle(robot: str, load_robot: Callable[..., RobotModel]) -> None:
 
     left = {}
     for step in (0.001, 0.002):
-        g = gains(model.n, READY[robot])
-        errors, torques, _ = follow(model, g, link, desired, READY[robot], 1.5, step=step)
+        errors, torques, _ = follow(
+            model, gains(model.n), link, desired, READY[robot], 1.5, step=step, posture=READY[robot]
+        )
         assert np.abs(errors[0]).max() == pytest.approx(0.1 * radius)
         assert not any(found.damped for found in torques)
         left[step] = np.abs(errors[-round(0.5 / step) :]).max()
@@ -183,7 +130,7 @@ def test_a_redundant_arm_comes_to_its_posture_without_moving_the_hand(load_robot
     hold = TaskMotion.at_rest(model.link_pose(start, link))
     away = {}
     for posture in (None, start):
-        errors, _, plant = follow(model, gains(7, posture), link, lambda t: hold, start, 1.5, rate=push)
+        errors, _, plant = follow(model, gains(7), link, lambda t: hold, start, 1.5, rate=push, posture=posture)
         assert np.abs(errors).max() < 1e-3
         assert np.abs(plant.velocity).max() < 2e-2
         away[posture is None] = np.linalg.norm(plant.position - start)
@@ -193,9 +140,9 @@ def test_a_redundant_arm_comes_to_its_posture_without_moving_the_hand(load_robot
 def test_a_robot_that_carries_its_own_weight(load_robot: Callable[..., RobotModel]) -> None:
     """Without gravity the same torque less G, whatever the arm's posture."""
     model, q = load_robot("panda"), READY["panda"]
-    g, hold = gains(7, np.zeros(7)), TaskMotion.at_rest(model.link_pose(q, HANDS["panda"]))
+    g, hold = gains(7), TaskMotion.at_rest(model.link_pose(q, HANDS["panda"]))
     full, light = (
-        task_space_computed_torque(m, g, HANDS["panda"], hold, q, np.ones(7)).torque
+        task_space_computed_torque(m, g, HANDS["panda"], hold, q, np.ones(7), posture=stay(np.zeros(7))).torque
         for m in (model, model.without_gravity())
     )
     assert_close(full - light, model.gravity_torque(q), 1e-11, 100.0)

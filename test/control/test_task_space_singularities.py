@@ -10,7 +10,8 @@ from comparing import assert_close
 from task_space_loops import HANDS, READY, follow, gains, random_motion
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.task_space import TaskMotion, TaskTorque, pose_error, task_space_computed_torque
+from robot_dynamics_ros.control.poses import pose_error
+from robot_dynamics_ros.control.task_space import TaskMotion, TaskTorque, task_space_computed_torque
 
 SINGULAR = [
     pytest.param("ur5e", np.zeros(6), id="ur5e stretched"),

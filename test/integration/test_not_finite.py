@@ -178,6 +178,11 @@ def test_parameters_that_are_none(robot: Robot) -> None:
         "observer.collision_threshold": [NAN],
         "constraints.max_deceleration_on_cancel": [INF],
         "minimum_rate_ratio": NAN,
+        "task_space.natural_frequency": [NAN],
+        "task_space.damping_ratio": [INF],
+        "task_space.max_linear_velocity": NAN,
+        "task_space.max_angular_velocity": -INF,
+        "task_space.target_timeout": INF,
     }.items():
         reason = robot.graph.try_parameters(NODE, {name: value})[name]
         assert name in reason, (name, reason)

@@ -1,0 +1,127 @@
+"""How well a simulated Panda's hand follows a circle under ``task_space_computed_torque``, by what it is sent.
+
+``python -m benchmarks.task_space`` prints the table of docs/control.md, ``--write docs/control.md`` puts it there.
+Plant and controller run in one process, cycle by cycle, so that the same machine gives the same numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from benchmarks.document import around_part, markdown_table, replace_part
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.task_space import TaskMotion
+from robot_dynamics_ros.resources import find_resource, robot_urdf
+from robot_dynamics_ros.simulation import Plant
+
+Floats = NDArray[np.float64]
+
+COMMAND = "python -m benchmarks.task_space"
+HAND = "panda_link8"
+START = (0.3, -0.5, 0.2, -2.0, 0.3, 1.8, 0.6)
+RADIUS, TURN = 0.08, 2.0  # m, and seconds for a turn
+CYCLE, STEPS = 0.001, 1  # s, and steps of the plant in a cycle
+BEGIN, END = 2.0, 4.0  # s: the second turn counts
+SENT = ("pose", "pose and twist", "pose, twist and acceleration")
+
+
+class Case(NamedTuple):
+    """A column: how often targets come (Hz), and what becomes of friction."""
+
+    title: str
+    rate: int
+    friction: bool = False
+    made_up_for: bool = True
+
+
+CASES = (
+    Case("100 Hz", 100),
+    Case("1 kHz", 1000),
+    Case("100 Hz, friction made up for", 100, friction=True),
+    Case("100 Hz, friction left", 100, friction=True, made_up_for=False),
+)
+
+
+def circle(centre: Floats, t: float) -> TaskMotion:
+    """Where the hand is to be at ``t`` (s): on a level circle, without turning."""
+    rate = 2.0 * np.pi / TURN
+    c, s = np.cos(rate * t), np.sin(rate * t)
+    motion = TaskMotion.at_rest(centre)
+    motion.pose[:2, 3] += RADIUS * (c - 1.0), RADIUS * s
+    motion.twist[:2] = -RADIUS * rate * s, RADIUS * rate * c
+    motion.acceleration[:2] = -RADIUS * rate**2 * c, -RADIUS * rate**2 * s
+    return motion
+
+
+def track(model: RobotModel, sent: str, case: Case, end: float = END) -> float:
+    """RMS distance (mm) of the hand from the circle, from a turn before the end on."""
+    settings = ControllerSettings(law="task_space_computed_torque", friction_compensation=case.made_up_for)
+    controller = Controller(model, settings)
+    plant = Plant(model, step_size=CYCLE / STEPS, initial_positions=START)
+    centre, every, squares = model.link_pose(START, HAND), round(1.0 / (case.rate * CYCLE)), []
+    for k in range(round(end / CYCLE)):
+        t = k * CYCLE
+        desired = circle(centre, t)
+        controller.measure(t, t, plant.position, plant.velocity)
+        if k % every == 0:
+            _send(controller, desired, k, t, sent)
+        command = controller.update(t, t)
+        assert command is not None
+        if t >= end - TURN:
+            away = model.link_pose(plant.position, HAND)[:3, 3] - desired.pose[:3, 3]
+            squares.append(away @ away)
+        plant.step(command.effort, STEPS)
+    return 1e3 * float(np.sqrt(np.mean(squares)))
+
+
+def _send(controller: Controller, desired: TaskMotion, stamp: int, t: float, sent: str) -> None:
+    targets = controller.targets()
+    if "twist" in sent:
+        targets.feed_forward("twist", desired.twist, stamp + 1, t)
+    if "acceleration" in sent:
+        targets.feed_forward("acceleration", desired.acceleration, stamp + 1, t)
+    targets.follow(desired.pose, stamp + 1, t, t)
+
+
+def report() -> str:
+    """The table as Markdown."""
+    model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=find_resource("config", "panda.dynamics.yaml"))
+    robots = {True: model, False: model.scaled(friction=0.0)}
+    rows = [["sent", *(case.title for case in CASES)]]
+    with tqdm(total=len(SENT) * len(CASES), desc="circle", file=sys.stderr) as bar:
+        for sent in SENT:
+            rows.append([sent])
+            for case in CASES:
+                rows[-1].append(f"{track(robots[case.friction], sent, case):.3g}")
+                bar.update()
+    speed = 2.0 * np.pi * RADIUS / TURN
+    return (
+        f"Command: `{COMMAND}`. RMS distance in mm on a circle of {1e3 * RADIUS:g} mm at {speed:.2f} m/s, "
+        f"a cycle each {1e3 * CYCLE:g} ms.\n\n{markdown_table(rows)}"
+    )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this Markdown file, too")
+    options = parser.parse_args(arguments)
+    if options.write:
+        around_part(options.write, COMMAND)  # before the run: it takes a while
+    text = report()
+    print(text)
+    if options.write:
+        replace_part(options.write, COMMAND, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""PoseStamped, TwistStamped and AccelStamped messages as the bytes that DDS carries (see cdr): targets of the hand."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
+
+Array = NDArray[np.float64]
+
+POSE, TWIST, ACCELERATION = "target_pose", "target_twist", "target_acceleration"
+TARGETS = {
+    POSE: "geometry_msgs/msg/PoseStamped",
+    TWIST: "geometry_msgs/msg/TwistStamped",
+    ACCELERATION: "geometry_msgs/msg/AccelStamped",
+}
+"""The topics, and their types."""
+
+
+class HandTarget(NamedTuple):
+    """header.stamp (ns), header.frame_id, and the numbers as the message has them.
+
+    A pose: position, quaternion x y z w (7,); else linear, angular (6,).
+    """
+
+    stamp: int
+    frame: str
+    numbers: Array
+
+
+def read_target(topic: str, data: bytes) -> HandTarget:
+    """Read a message of one of TARGETS; RobotDynamicsError for bytes that are no whole one."""
+    order = BYTE_ORDERS.get(data[:2])
+    if order is None:
+        raise RobotDynamicsError(f"the message begins with {data[:HEADER]!r}. Cure: send it in plain CDR, as ROS does")
+    reader = CdrReader(order, memoryview(data)[HEADER:])
+    try:
+        stamp, frame = reader.stamp(), reader.text()
+        count = 7 if topic == POSE else 6
+        numbers = struct.unpack_from(f"{order}{count}d", reader.body, reader.at + padding(reader.at, 8))
+    except (struct.error, ValueError) as problem:
+        raise RobotDynamicsError(
+            f"the message ends too early, after {len(data)} bytes. Cure: send a whole {TARGETS[topic]}"
+        ) from problem
+    return HandTarget(stamp, frame, np.array(numbers))

@@ -1,0 +1,161 @@
+"""When a goal has arrived, or is given up: joint_trajectory_controller's rules, read from its source."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robot_dynamics_ros.control.goal_monitor import GoalMonitor, refusal
+from robot_dynamics_ros.control.goal_tolerances import Code, Tolerances
+from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError, TrajectoryOverError
+
+NAMES = ("shoulder", "elbow", "wrist")
+INF = math.inf
+END = 2.0
+
+
+def tolerances(path: Any = INF, goal: Any = INF, goal_time: float = INF, stopped: Any = INF) -> Tolerances:
+    """Position tolerances, one for each joint or one for all, and the velocity's at the end."""
+    free = np.full(3, INF)
+    return Tolerances(
+        np.array([np.broadcast_to(path, 3), free]),
+        np.array([np.broadcast_to(goal, 3), np.broadcast_to(stopped, 3)]),
+        goal_time,
+    )
+
+
+def off(position: Any = 0.0, velocity: Any = 0.0) -> np.ndarray:
+    return np.array([np.broadcast_to(position, 3), np.broadcast_to(velocity, 3)], dtype=float)
+
+
+def test_it_runs_to_the_end_and_succeeds_there() -> None:
+    monitor = GoalMonitor(NAMES, tolerances(0.5, 0.1), END)
+    assert monitor.check(0.0, off(0.2)) is None
+    assert monitor.check(np.nextafter(END, 0.0), off(0.2)) is None
+    outcome = monitor.check(END, off(0.1))
+    assert outcome is not None and outcome.code is Code.SUCCESSFUL
+
+
+def test_it_says_who_left_the_path_and_by_how_much() -> None:
+    monitor = GoalMonitor(NAMES, tolerances([0.5, 0.2, INF]), END)
+    assert monitor.check(1.0, off([0.5, -0.2, 9.0])) is None
+    outcome = monitor.check(1.1, off([0.6, -0.3, 9.0]))
+    assert outcome is not None and outcome.code is Code.PATH_TOLERANCE_VIOLATED
+    assert outcome.message == 'joint "elbow": position error -0.3 is over the path tolerance 0.2 rad or m'
+
+
+def test_it_waits_for_the_joints_to_settle() -> None:
+    monitor = GoalMonitor(NAMES, tolerances(goal=0.1, goal_time=0.5, stopped=0.01), END)
+    assert monitor.check(1.9, off(5.0)) is None
+    assert monitor.check(2.1, off(0.0, [0.0, 0.0, 0.02])) is None
+    assert monitor.check(2.5, off(0.0, [0.0, 0.0, 0.02])) is None
+    late = monitor.check(2.51, off(0.0, [0.0, 0.0, 0.02]))
+    assert late is not None and late.code is Code.GOAL_TOLERANCE_VIOLATED
+    assert late.message == (
+        '0.510 s after its end, joint "wrist": velocity error 0.02 is over the goal tolerance 0.01 rad/s or m/s'
+    )
+    again = GoalMonitor(NAMES, tolerances(goal=0.1, goal_time=0.5, stopped=0.01), END)
+    assert again.check(2.4, off(0.5)) is None
+    settled = again.check(2.6, off(0.05))
+    assert settled is not None and settled.code is Code.SUCCESSFUL, "late, but there: JTC looks at the joints first"
+
+
+def test_without_a_goal_time_it_waits_for_ever() -> None:
+    monitor = GoalMonitor(NAMES, tolerances(goal=0.1), END)
+    assert monitor.check(1e6, off(0.2)) is None
+    outcome = monitor.check(2e6, off(0.0))
+    assert outcome is not None and outcome.code is Code.SUCCESSFUL
+
+
+def test_a_single_point_at_once_must_be_near() -> None:
+    """The path's tolerances hold in the first cycle even where that is the last point's ("first_sample")."""
+    far = GoalMonitor(NAMES, tolerances(0.1), 0.0).check(0.0, off(0.2))
+    assert far is not None and far.code is Code.PATH_TOLERANCE_VIOLATED
+    near = GoalMonitor(NAMES, tolerances(0.1), 0.0).check(0.0, off(0.05))
+    assert near is not None and near.code is Code.SUCCESSFUL
+
+
+def test_an_error_that_is_no_number_is_outside() -> None:
+    for tolerance in (0.1, INF):
+        outcome = GoalMonitor(NAMES, tolerances(tolerance), END).check(0.0, off([0.0, math.nan, 0.0]))
+        assert outcome is not None and outcome.code is Code.PATH_TOLERANCE_VIOLATED
+        assert 'joint "elbow": position error nan' in outcome.message
+
+
+def test_without_joint_states_only_time_counts() -> None:
+    monitor = GoalMonitor(NAMES, tolerances(0.1, 0.1), END)
+    assert monitor.check(1.0, None) is None
+    outcome = monitor.check(2.0, None)
+    assert outcome is not None and outcome.code is Code.SUCCESSFUL and "without joint_states" in outcome.message
+
+
+def jtc(cycles: list[tuple[float, np.ndarray]], end: float, given_tolerances: Tolerances) -> tuple[int, Code] | None:
+    """ros2_controllers 6.9.0, joint_trajectory_controller.cpp, update(), as read there: cycle and code of the end.
+
+    Joint by joint, as check_state_tolerance_per_joint of tolerances.hpp does it, where 0 is no tolerance.
+    """
+
+    def outside(error: np.ndarray, tolerance: np.ndarray) -> bool:
+        zeroed = np.where(np.isinf(tolerance), 0.0, tolerance)
+        return any(zeroed[r, j] > 0.0 and abs(error[r, j]) > zeroed[r, j] for r in range(2) for j in range(3))
+
+    goal_time = 0.0 if given_tolerances.goal_time == INF else given_tolerances.goal_time
+    for k, (time, error) in enumerate(cycles):
+        before_last_point, time_difference = time < end, time - end
+        tolerance_violated_while_moving = outside_goal_tolerance = False
+        within_goal_time = True
+        if before_last_point or k == 0:
+            tolerance_violated_while_moving = outside(error, given_tolerances.path)
+        if not before_last_point and outside(error, given_tolerances.goal):
+            outside_goal_tolerance = True
+            if goal_time != 0.0 and time_difference > goal_time:
+                within_goal_time = False
+        if tolerance_violated_while_moving:
+            return k, Code.PATH_TOLERANCE_VIOLATED
+        if not before_last_point and not outside_goal_tolerance:
+            return k, Code.SUCCESSFUL
+        if not before_last_point and not within_goal_time:
+            return k, Code.GOAL_TOLERANCE_VIOLATED
+    return None
+
+
+sizes = st.sampled_from([0.0, 0.05, -0.15, 0.5])
+limits = st.sampled_from([0.1, 0.2, INF])
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.7]), st.lists(sizes, min_size=6, max_size=6)), max_size=12),
+    st.lists(limits, min_size=12, max_size=12),
+    st.sampled_from([0.0, 0.3, 1.0]),
+    st.sampled_from([INF, 0.5, 1e-3]),
+)
+def test_it_decides_as_joint_trajectory_controller(
+    steps: list[tuple[float, list[float]]], allowed: list[float], end: float, goal_time: float
+) -> None:
+    table = np.array(allowed).reshape(2, 2, 3)
+    asked = Tolerances(table[0], table[1], goal_time)
+    times = np.cumsum([dt for dt, _ in steps])
+    cycles = [(float(t), np.array(error).reshape(2, 3)) for t, (_, error) in zip(times, steps, strict=True)]
+    monitor, found = GoalMonitor(NAMES, asked, end), None
+    for k, cycle in enumerate(cycles):
+        outcome = monitor.check(*cycle)
+        if outcome is not None:
+            found = k, outcome.code
+            break
+    assert found == jtc(cycles, end, asked)
+
+
+@pytest.mark.parametrize(
+    ("problem", "code"),
+    [
+        (JointNamesError("joint 'x'"), Code.INVALID_JOINTS),
+        (TrajectoryOverError("ended"), Code.OLD_HEADER_TIMESTAMP),
+        (TrajectoryError("unsorted"), Code.INVALID_GOAL),
+        (RobotDynamicsError("anything"), Code.INVALID_GOAL),
+    ],
+)
+def test_why_a_goal_cannot_be_followed(problem: RobotDynamicsError, code: Code) -> None:
+    assert refusal(problem) == (code, str(problem))

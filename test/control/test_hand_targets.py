@@ -1,0 +1,166 @@
+"""Targets of the hand: which one counts when, what belongs to it, and how it goes on between two messages."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import assert_close
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import expm
+from task_space_loops import rotated
+
+from robot_dynamics_ros import RobotDynamicsError
+from robot_dynamics_ros.control.hand_targets import HandTargets
+
+TWIST = np.array([0.1, -0.2, 0.3, 0.4, 0.0, -0.5])
+ACCELERATION = np.array([1.0, 2.0, -1.0, 0.8, 0.0, -1.0])  # turns about the axis of the twist
+SECOND = 1_000_000_000
+
+
+def pose(x: float = 0.0, turn: Any = (0.3, -0.2, 0.9)) -> Any:
+    made = np.eye(4)
+    made[:3, :3], made[0, 3] = rotated(np.array(turn)), x
+    return made
+
+
+@pytest.fixture
+def targets() -> HandTargets:
+    made = HandTargets()
+    made.timeout = 0.1
+    return made
+
+
+def position(targets: HandTargets, time: float) -> float:
+    return float(targets.at(time).pose[0, 3])
+
+
+def test_between_messages_it_goes_on_and_then_stands(targets: HandTargets) -> None:
+    """p + v t + a t^2 / 2 and exp([w t + alpha t^2 / 2]x) R, by SciPy's expm; velocities along."""
+    targets.feed_forward("twist", TWIST, 5 * SECOND, 4.9)
+    targets.follow(pose(0.5), 5 * SECOND, 5.0, 4.9)
+    targets.feed_forward("acceleration", ACCELERATION, 5 * SECOND, 4.95)
+    for t in (0.0, 0.03, 0.1, 0.2, 10.0):
+        found, s = targets.at(5.0 + t), min(t, 0.1)
+        way = TWIST * s + ACCELERATION * s**2 / 2
+        x, y, z = way[3:]
+        turn = expm(np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]))
+        assert_close(found.pose[:3, 3], pose(0.5)[:3, 3] + way[:3], 1e-15)
+        assert_close(found.pose[:3, :3], turn @ pose()[:3, :3], 1e-14)
+        moving = t <= 0.1
+        assert_close(found.twist, (TWIST + ACCELERATION * s) * moving, 1e-13)
+        assert_close(found.acceleration, ACCELERATION * moving, 0.0)
+
+
+def test_a_pose_alone_stays(targets: HandTargets) -> None:
+    targets.follow(pose(0.5), 0, 3.0, 3.0)
+    for time in (3.0, 3.05, 100.0):
+        found = targets.at(time)
+        assert np.array_equal(found.pose, pose(0.5)) and not found.twist.any() and not found.acceleration.any()
+
+
+@pytest.mark.parametrize("order", ["pose first", "pose last"])
+def test_feedforward_belongs_to_its_stamp(order: str, targets: HandTargets) -> None:
+    """Whichever comes first; that of another stamp does not enter."""
+    for _ in range(2):
+        if order == "pose first":
+            targets.follow(pose(), 2 * SECOND, 2.0, 2.0)
+        targets.feed_forward("twist", TWIST, 2 * SECOND, 2.0)
+        targets.feed_forward("acceleration", ACCELERATION, 2 * SECOND + 1, 2.0)
+        if order == "pose last":
+            targets.follow(pose(), 2 * SECOND, 2.0, 2.0)
+        found = targets.at(2.0)
+        assert_close(found.twist, TWIST, 0.0)
+        assert not found.acceleration.any()
+
+
+@pytest.mark.parametrize("stamp", [0, 2 * SECOND])
+def test_feedforward_is_used_once(stamp: int, targets: HandTargets) -> None:
+    targets.feed_forward("twist", TWIST, stamp, 2.0)
+    for k in range(2):
+        targets.follow(pose(), stamp, 2.0, 2.0 + 0.01 * k)
+        assert targets.at(2.0 + 0.01 * k).twist.any() == (k == 0)
+    targets.feed_forward("twist", -TWIST, stamp, 2.02)
+    assert_close(targets.at(2.02).twist, -TWIST, 0.0)
+
+
+def test_feedforward_that_comes_too_late(targets: HandTargets) -> None:
+    """A target that stands still does not jump; and a velocity without stamp waits no longer than one goes on."""
+    targets.follow(pose(0.5), 0, 1.0, 1.0)
+    targets.at(1.0)
+    targets.feed_forward("twist", TWIST, 0, 1.2)
+    assert position(targets, 1.2) == 0.5
+    targets.follow(pose(0.6), 0, 1.4, 1.4)
+    assert not targets.at(1.4).twist.any()
+
+
+def test_a_target_counts_from_its_time_on(targets: HandTargets) -> None:
+    targets.hold(pose(-1.0))
+    assert targets.none_has_come
+    targets.follow(pose(0.1), SECOND, 1.0, 0.5)
+    targets.follow(pose(0.2), 2 * SECOND, 2.0, 0.6)
+    assert not targets.none_has_come
+    assert [position(targets, t) for t in (0.7, 0.999, 1.0, 1.5, 2.0, 9.0)] == [-1.0, -1.0, 0.1, 0.1, 0.2, 0.2]
+
+
+def test_a_new_target_replaces_those_that_begin_later(targets: HandTargets) -> None:
+    targets.hold(pose(-1.0))
+    for k in (1, 2, 3):
+        targets.follow(pose(0.1 * k), k * SECOND, float(k), 0.0)
+    targets.follow(pose(0.9), 0, 1.5, 1.5)
+    assert [position(targets, t) for t in (0.5, 1.2, 1.5, 3.5)] == [-1.0, 0.1, 0.9, 0.9]
+
+
+def test_a_stamp_in_the_past(targets: HandTargets) -> None:
+    """The newest message counts, as far along its velocity as it is late."""
+    targets.follow(pose(0.5), 0, 1.0, 1.0)
+    targets.at(1.0)
+    targets.feed_forward("twist", TWIST, SECOND // 2, 1.0)
+    targets.follow(pose(), SECOND // 2, 0.5, 1.0)
+    assert position(targets, 1.0) == pytest.approx(0.1 * TWIST[0], abs=1e-15)
+
+
+def test_clearing_forgets_everything(targets: HandTargets) -> None:
+    targets.feed_forward("twist", TWIST, 7, 0.0)
+    targets.follow(pose(), 8, 0.0, 0.0)
+    targets.follow(pose(), SECOND, 1.0, 0.0)
+    targets.clear()
+    assert targets.none_has_begun and targets.none_has_come
+    targets.hold(pose(-1.0))
+    assert position(targets, 2.0) == -1.0
+    targets.follow(pose(0.5), 7, 2.0, 2.0)
+    assert not targets.at(2.0).twist.any()
+
+
+def test_there_is_an_end_to_what_waits(targets: HandTargets) -> None:
+    for k in range(100):
+        targets.follow(pose(0.01 * k), k + 1, 1.0 + k, 0.0)
+    with pytest.raises(RobotDynamicsError, match="100 targets wait.*Cure"):
+        targets.follow(pose(), 1000, 500.0, 0.0)
+    assert position(targets, 501.0) == 0.99
+    for k in range(1000):
+        targets.feed_forward("twist", TWIST, k + 1, 0.0)
+    targets.follow(pose(), 1000, 502.0, 501.0)
+    targets.follow(pose(), 1, 503.0, 501.0)
+    assert targets.at(502.0).twist.any() and not targets.at(503.0).twist.any()
+
+
+BAD = st.sampled_from([np.nan, np.inf, -np.inf, 1e200, -1.1e9])
+
+
+@given(value=BAD, place=st.integers(0, 5), kind=st.sampled_from(["twist", "acceleration", "pose"]))
+def test_numbers_that_are_no_target(value: float, place: int, kind: Any) -> None:
+    """Refused; nothing changes."""
+    targets, numbers = HandTargets(), np.zeros(6)
+    targets.timeout = 0.1
+    targets.follow(pose(0.5), 1, 0.0, 0.0)
+    numbers[place] = value
+    with pytest.raises(RobotDynamicsError, match=r"(?s)(position|twist|acceleration) \[.*Cure"):
+        if kind == "pose":
+            wrong = pose()
+            wrong[place % 3, 3] = value
+            targets.follow(wrong, 1, 0.0, 0.0)
+        else:
+            targets.feed_forward(kind, numbers, 1, 0.0)
+    found = targets.at(0.05)
+    assert np.array_equal(found.pose, pose(0.5)) and not found.twist.any() and not found.acceleration.any()

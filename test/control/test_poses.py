@@ -1,0 +1,67 @@
+"""Poses, their differences and rotations."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import assert_close
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+from task_space_loops import rotated
+
+from robot_dynamics_ros import RobotDynamicsError
+from robot_dynamics_ros.control.poses import pose_error, pose_of, rotation_matrix, rotation_vector
+
+
+@given(seed=st.integers(0, 2**31 - 1), angle=st.sampled_from([0.0, 1e-12, 1e-5, 0.3, 3.0, np.pi, 7.0, 1e8]))
+def test_rotation_matrix(seed: int, angle: float) -> None:
+    """SciPy's, small angles and whole turns included."""
+    axis = np.random.default_rng(seed).normal(size=3)
+    vector = angle * axis / np.linalg.norm(axis)
+    assert_close(rotation_matrix(vector), Rotation.from_rotvec(vector).as_matrix(), 1e-15 * max(angle, 1.0))
+
+
+@given(seed=st.integers(0, 2**31 - 1), angle=st.sampled_from([0.0, 1e-12, 1e-5, 0.3, 2.0, 3.1, np.pi - 1e-7, np.pi]))
+def test_rotation_vector(seed: int, angle: float) -> None:
+    axis = np.random.default_rng(seed).normal(size=3)
+    axis /= np.linalg.norm(axis)
+    found = rotation_vector(rotated(angle * axis))
+    # At pi both axes are right.
+    error = min(np.abs(found - angle * axis).max(), np.abs(found + angle * axis).max() if angle == np.pi else np.inf)
+    assert error < 1e-9 * max(angle, 1e-7)
+
+
+@given(seed=st.integers(0, 2**31 - 1))
+def test_pose_of_a_quaternion(seed: int) -> None:
+    """q and -q are the same rotation, by the axis of its vector part."""
+    rng = np.random.default_rng(seed)
+    vector, p = rng.uniform(-1.7, 1.7, 3), rng.normal(size=3)
+    angle = np.linalg.norm(vector)
+    quaternion = np.append(np.sin(angle / 2) * vector / angle, np.cos(angle / 2))
+    for sign in (1.0, -1.0):
+        pose = pose_of(p, sign * quaternion)
+        assert_close(pose[:3, :3], rotated(vector), 1e-14)
+        assert_close(pose[:, 3], [*p, 1.0], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("position", "quaternion", "message"),
+    [
+        ([0, 0, 0], [0, 0, 0, 0], "length 0"),
+        ([0, 0, 0], [0, 0, 0, 2], "length 2"),
+        ([0, 0, 0], [0, 0, np.nan, 1], "length nan"),
+        ([0, np.inf, 0], [0, 0, 0, 1], "position"),
+    ],
+)
+def test_no_pose(position: Any, quaternion: Any, message: str) -> None:
+    with pytest.raises(RobotDynamicsError, match=message + ".*Cure"):
+        pose_of(position, quaternion)
+
+
+def test_pose_error_is_where_to_go_from_here() -> None:
+    pose, wanted = np.eye(4), np.eye(4)
+    pose[:3, :3] = rotated([0.0, 0.0, 1.2])
+    wanted[:3, :3] = rotated([0.0, 0.3, 0.0]) @ pose[:3, :3]
+    wanted[:3, 3] = 0.1, 0.0, -0.2
+    assert_close(pose_error(wanted, pose), [0.1, 0.0, -0.2, 0.0, 0.3, 0.0], 1e-15)

@@ -1,0 +1,85 @@
+"""A hand that follows targets: plant and controller as processes, targets as any ROS node would publish them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import AccelStamped, PoseStamped, TwistStamped
+from integration.robot import read_statuses
+from integration.ros import PLANAR, TSAI, Graph, Log
+from integration.simulation import Simulation
+from std_srvs.srv import Trigger
+
+NODE = "computed_torque_node"
+PARAMETERS = {
+    **PLANAR,
+    "law": "task_space_computed_torque",
+    "task_space": {"components": "x z", "max_linear_velocity": 0.4},
+}
+
+
+def hand(plant: Simulation) -> Any:
+    """x and z of the tip, Tsai (9.114) ff.: the arm stands upright."""
+    q = plant.states[-1].position
+    first, second = q[0], q[0] + q[1]
+    return np.array(
+        [TSAI.a1 * np.cos(first) + TSAI.a2 * np.cos(second), TSAI.a1 * np.sin(first) + TSAI.a2 * np.sin(second)]
+    )
+
+
+def target(x: float, z: float, frame: str = "") -> PoseStamped:
+    message = PoseStamped()
+    message.header.frame_id = frame
+    message.pose.position.x, message.pose.position.z = x, z
+    return message
+
+
+def test_a_hand_follows_its_targets(tmp_path: Path) -> None:
+    with Graph(tmp_path) as graph:
+        controller = graph.start(NODE, PARAMETERS)
+        plant = Simulation(graph, {**PLANAR, "initial_positions": [-0.6, 0.9], "publish_rate": 250.0})
+        plant.await_start()
+        topics = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_acceleration": AccelStamped}
+        publishers = {name: graph.publisher(kind, f"{NODE}/{name}") for name, kind in topics.items()}
+
+        reports = graph.collect(DiagnosticArray, "/diagnostics")
+
+        def send_until(message: PoseStamped, text: str) -> None:
+            """Again and again: what comes before the first state is refused, and one refusal a second is told."""
+            seen = Log(controller.log)
+            for _ in range(120):
+                publishers["target_pose"].publish(message)
+                graph.settle(0.2)
+                if text in seen.text():
+                    return
+            raise AssertionError(f"waited for {text!r}\n{graph.logs()}")
+
+        graph.wait(lambda: all(each.get_subscription_count() for each in publishers.values()), "the node to listen")
+        send_until(target(0.6, 0.4), "the hand follows ~/target_pose")
+        graph.wait(lambda: np.abs(hand(plant) - [0.6, 0.4]).max() < 1e-3, "the hand to arrive")
+        send_until(target(0.5, 0.5, "tip"), '~/target_pose refused: frame_id "tip" is not the root link')
+
+        # With the stamp of a state and a velocity the target goes on for a tenth of a second.
+        twist, pose = TwistStamped(), target(0.6, 0.4)
+        twist.header.stamp = pose.header.stamp = plant.states[-1].header.stamp
+        twist.twist.linear.z = -1.0
+        publishers["target_twist"].publish(twist)
+        publishers["target_acceleration"].publish(AccelStamped(header=twist.header))
+        graph.settle(0.1)
+        publishers["target_pose"].publish(pose)
+        graph.wait(lambda: np.abs(hand(plant) - [0.6, 0.3]).max() < 1e-3, "the hand to follow its velocity")
+
+        status = read_statuses(reports, f"{NODE}: controller")[-1]
+        assert 0.0 < status.number("hand position error") < 0.5
+        assert status.values["hand directions damped"] == "false"
+
+        assert graph.call(Trigger, f"{NODE}/cancel", Trigger.Request()).success
+        graph.settle(0.1)
+        assert np.abs(hand(plant) - [0.6, 0.3]).max() < 5e-3
+        graph.set_parameters(NODE, {"law": "computed_torque"})
+        send_until(target(0.6, 0.4), "~/target_pose refused: the law computed_torque follows none")
+        assert np.abs(hand(plant) - [0.6, 0.3]).max() < 5e-3
+        assert "Traceback" not in controller.log.read_text(encoding="utf-8")
