@@ -6,9 +6,10 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import InertiaStamped
+from geometry_msgs.msg import AccelStamped, InertiaStamped, PoseStamped, TwistStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -26,9 +27,11 @@ from robot_dynamics_ros.control.time_scaling import checked_speed
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
+from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TWIST
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes import real_time
+from robot_dynamics_ros.nodes.control_interfaces import ABSENT, INSTALLED, ControlInterfaces
 from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs
 from robot_dynamics_ros.nodes.controller_report import ControllerReport
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
@@ -36,6 +39,7 @@ from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, l
 from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
 from robot_dynamics_ros.parameters import controller as parameters
 from robot_dynamics_ros.parameters.controller_settings import read_settings
+from robot_dynamics_ros.parameters.goal import read_tolerances
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
 
 _WATCH_PERIOD, _REPORT_PERIOD = 0.02, 1.0  # s
@@ -70,6 +74,8 @@ class ComputedTorqueNode(Program, LifecycleNode):
         self._robot: RobotModel | None = None
         self._running: RunningController | None = None
         self._latched = ""
+        if not INSTALLED:
+            self.get_logger().info(ABSENT)
         self.add_on_set_parameters_callback(self._check_parameters)
         await_description(self, self._receive_description)
         self._start_when_possible()
@@ -125,6 +131,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         self._priority = parameters.REALTIME_PRIORITY.read(values)
         robot = load_robot(self, description, parameters.GRAVITY.read(values) or None)
         Tuning(robot, settings)
+        read_tolerances(values, robot.joint_names)
         if settings.update_rate == 0.0 and not LAWS[settings.law].needs_state:
             self.get_logger().info("update_rate is 0: commands come only in answer to joint_states")
         compile_kernels(self, "model", lambda: rehearse(robot, settings))
@@ -147,6 +154,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         reliable = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
         self._outputs = ControllerOutputs(self, robot.joint_names)
         self._report = ControllerReport(self, robot.name)
+        self._interfaces = ControlInterfaces(self, robot.joint_names, present_values(self))
         self._inputs = [
             self.create_subscription(
                 JointState,
@@ -161,6 +169,10 @@ class ComputedTorqueNode(Program, LifecycleNode):
             ),
             self.create_subscription(Float64, "~/speed_scaling_factor", self._receive_speed, reliable),
             self.create_subscription(InertiaStamped, "~/payload", self._receive_payload, reliable),
+            *(
+                self.create_subscription(kind, f"~/{name}", partial(self._receive_target, name), reliable, raw=True)
+                for name, kind in ((POSE, PoseStamped), (TWIST, TwistStamped), (ACCELERATION, AccelStamped))
+            ),
         ]
         self._triggers = [
             self.create_service(Trigger, "~/cancel", self._cancel),
@@ -182,6 +194,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
             if self._robot is not None:
                 settings = read_settings(values)
                 Tuning(self._robot, self._settings).check_change(Tuning(self._robot, settings))
+                self._interfaces.set(values)
                 if self._running is not None:
                     self._running.controller.tune(settings)
                 self._settings = settings
@@ -207,6 +220,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         self._warn(real_time.set_priority(self._priority))
         real_time.keep_collector_away()
         self._report.begin()
+        self._interfaces.begin(running)
         self._running = running
         self.get_logger().info(f"active: law {self._settings.law}, joints {', '.join(self._robot.joint_names)}")
 
@@ -227,6 +241,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
             self.destroy_timer(timer)
         self._outputs.destroy()
         self._report.destroy()
+        self._interfaces.destroy()
         self._robot = None
         return super().on_cleanup(state)
 
@@ -241,11 +256,19 @@ class ComputedTorqueNode(Program, LifecycleNode):
             self._end()
             self._outputs.flush()
 
+    @property
+    def unsent(self) -> bool:
+        """Whether the client of a goal that ended with the node has still to hear of it."""
+        return self._robot is not None and self._interfaces.owe_results
+
     def _end(self) -> None:
         """Leave a last effort behind: an effort controller keeps it for ever."""
         effort = None if self._running is None else self._running.controller.last_effort()
         if effort is not None:
             self._outputs.effort(effort)
+        if self._running is not None:
+            self._interfaces.abort("the node was deactivated")
+            self._interfaces.end()
         self._running = None
 
     # What comes in while it is configured
@@ -259,12 +282,19 @@ class ComputedTorqueNode(Program, LifecycleNode):
         except RobotDynamicsError as problem:
             self.get_logger().error(f"deactivated: {problem}")
             self.trigger_deactivate()
+        self._interfaces.check()
 
     def _receive_trajectory(self, data: bytes) -> None:
         if self._running is None:
             self.get_logger().warning("trajectory ignored: the node is not active")
+        elif self._running.receive_trajectory(data):
+            self._interfaces.abort("replaced by a trajectory on ~/joint_trajectory")
+
+    def _receive_target(self, topic: str, data: bytes) -> None:
+        if self._running is None:
+            self.get_logger().warning(f"~/{topic} ignored: the node is not active", throttle_duration_sec=1.0)
         else:
-            self._running.receive_trajectory(data)
+            self._running.receive_target(topic, data)
 
     def _receive_speed(self, message: Float64) -> None:
         """Stretch trajectory time; it stays so when the node is deactivated."""
@@ -295,6 +325,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         response.message = "the trajectory is given up" if response.success else "the node is not active"
         if self._running is not None:
             self._running.controller.cancel()
+            self._interfaces.abort("canceled by the service ~/cancel")
         return response
 
     def _clear_fault(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -310,10 +341,12 @@ class ComputedTorqueNode(Program, LifecycleNode):
     def _tick(self) -> None:
         if self._running is not None:
             self._running.tick()
+            self._interfaces.check()
 
     def _watch(self) -> None:
         if self._running is not None:
             self._running.watch()
+            self._interfaces.check()
 
     def _tell(self) -> None:
         if self._running is None:

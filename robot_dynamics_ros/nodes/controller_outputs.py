@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,7 +15,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.control.controller import Command
-from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
+from robot_dynamics_ros.messages.effort_commands import EffortWriter
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 
 Array = NDArray[np.float64]
@@ -41,15 +40,14 @@ class ControllerOutputs:
         self._trajectories = node.create_publisher(
             JointTrajectory, "~/joint_trajectory_with_effort", QoSProfile(depth=5)
         )
-        # A Float64MultiArray (see cdr) without dimensions and offset, up to its numbers.
-        self._before_efforts = LITTLE_ENDIAN + struct.pack("<III", 0, 0, len(joint_names)) + bytes(4)
+        self._effort = EffortWriter(len(joint_names))
         self._joint_state = JointStateWriter(joint_names)
         self._last: tuple[Command, int] | None = None
 
     def command(self, command: Command, answered: int) -> None:
         """Publish a command, with the stamp (ns) of the state that it answers."""
         self._last = command, answered
-        self._efforts.publish(self._before_efforts + command.effort.tobytes())
+        self._efforts.publish(self._effort.write(command.effort))
         desired = command.desired
         self._states.publish(self._joint_state.write(answered, desired.q, desired.qd, command.effort))
 
@@ -66,7 +64,7 @@ class ControllerOutputs:
 
     def effort(self, effort: Array) -> None:
         """Publish efforts (n,)."""
-        self._efforts.publish(self._before_efforts + effort.tobytes())
+        self._efforts.publish(self._effort.write(effort))
 
     def external_torque(self, torque: Array, at: int) -> None:
         """Publish the observed external torque (n,), with the stamp (ns) of the state."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -40,6 +40,15 @@ def joint_state(at: Time, names: Sequence[str], position: Array, velocity: Array
     message.velocity = to_array(velocity)
     message.effort = to_array(effort)
     return message
+
+
+def trajectory_point(motion: Iterable[Array], seconds: float = 0.0) -> JointTrajectoryPoint:
+    """Return a point of position, velocity and acceleration (n,), or the first of them, and time_from_start (s)."""
+    point = JointTrajectoryPoint()
+    for field, values in zip(("positions", "velocities", "accelerations"), motion, strict=False):
+        setattr(point, field, to_array(values))
+    point.time_from_start.sec, point.time_from_start.nanosec = divmod(round(seconds * 1e9), 1_000_000_000)
+    return point
 
 
 def trajectory_points(message: JointTrajectory) -> TrajectoryPoints:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import cast
@@ -35,6 +36,11 @@ class Program:
     def close(self) -> None:
         """Publish what must be published before the process ends, while that is still possible."""
 
+    @property
+    def unsent(self) -> bool:
+        """Whether ``close`` has left something to the executor, which must go on for a moment."""
+        return False
+
 
 class _Signals:
     """Turns SIGINT and SIGTERM into an orderly end; a second one inside the clean-up changes nothing."""
@@ -53,6 +59,7 @@ class _Signals:
             raise Interrupted
 
 
+_PATIENCE = 0.5  # s
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 _SIGNALS = _Signals()
 
@@ -73,6 +80,14 @@ def make_executor() -> Executor:
     except ImportError:
         return SingleThreadedExecutor()
     return EventsExecutor()
+
+
+def _send_the_rest(node: Program, executor: Executor) -> None:
+    end = time.monotonic() + _PATIENCE
+    while node.unsent and time.monotonic() < end:
+        executor.spin_once(timeout_sec=0.1)
+    for _ in range(3):  # what that has set off is done in the rounds that follow
+        executor.spin_once(timeout_sec=0.01)
 
 
 def run(make_node: Callable[[], Program], argv: Sequence[str] | None = None) -> int:
@@ -106,5 +121,7 @@ def run(make_node: Callable[[], Program], argv: Sequence[str] | None = None) -> 
             signal.signal(number, signal.SIG_IGN)  # for good: the interpreter takes a while to end
         if node is not None and rclpy.ok():
             node.close()
+            if node.unsent:
+                _send_the_rest(node, executor)
         rclpy.try_shutdown()
     return 0

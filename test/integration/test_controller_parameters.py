@@ -22,7 +22,7 @@ from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
-from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.laws import JOINT_LAWS
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.nodes.messages import nanoseconds
 from robot_dynamics_ros.parameters.controller import ALL
@@ -172,7 +172,7 @@ CLOSED_FORMS: dict[str, Law] = {
 
 
 def test_every_law_has_a_closed_form_here() -> None:
-    assert set(CLOSED_FORMS) == set(LAWS)
+    assert set(CLOSED_FORMS) == set(JOINT_LAWS)
 
 
 @pytest.mark.parametrize("name", ["plain", "light"])
@@ -391,6 +391,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "ki larger than kp kd": ({"gains.kp": [9.0], "gains.kd": [2.0], "gains.ki": [18.5]}, "gains.ki"),
     "ki where nothing integrates": ({"law": "pd_plus", "gains.ki": [1.0]}, "gains.ki"),
     "unknown law": ({"law": "magic"}, "law"),
+    "more of the hand than two joints move": ({"law": "task_space_computed_torque"}, "task_space.components"),
+    "no component": ({"task_space.components": "x w"}, "task_space.components"),
     "no effort": ({"effort_limit_scale": [0.0]}, "effort_limit_scale"),
     "too much effort": ({"effort_limit_scale": [1.0, 1.01]}, "effort_limit_scale"),
     "no rate": ({"torque_rate_limit": [0.0]}, "torque_rate_limit"),
@@ -509,6 +511,7 @@ def test_every_parameter_is_described(arms: dict[str, Arm]) -> None:
     answer = arm.driver.graph.call(DescribeParameters, f"{arm.node}/describe_parameters", request)
     described = {descriptor.name: descriptor for descriptor in answer.descriptors}
     ranges = {"update_rate": (0.0, 1e5), "minimum_rate_ratio": (0.0, 1.0), "realtime_priority": (0, 99)}
+    ranges |= dict.fromkeys(("action_monitor_rate", "state_publish_rate"), (1e-3, 1e5))
     for name, descriptor in described.items():
         assert len(descriptor.description) > 20 and descriptor.description.endswith("."), name
         assert descriptor.read_only == (name in {"autostart", "realtime_priority", "lock_memory"}), name

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.resources import *
 share = share_directory()
 files = [str(find_resource(kind, path.name).relative_to(share))
-         for kind in ("urdf", "config", "launch") for path in (share / kind).glob("*.*")]
+         for kind in ("urdf", "config", "launch", "rviz") for path in (share / kind).glob("*.*")]
 model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=robot_dynamics_file("panda"))
 print(json.dumps([robot_dynamics_ros.__file__, str(share), sorted(files), model.n]))
 """
@@ -53,7 +54,9 @@ def _pip(cwd: Path, *arguments: str, python: str = sys.executable) -> None:
 
 def _assert_finds_everything(output: str, inside: Path, share: Path) -> None:
     module, found, files, joints = json.loads(output.splitlines()[-1])
-    expected = [f"{kind}/{path.name}" for kind in ("urdf", "config", "launch") for path in (ROOT / kind).glob("*.*")]
+    expected = [
+        f"{kind}/{path.name}" for kind in ("urdf", "config", "launch", "rviz") for path in (ROOT / kind).glob("*.*")
+    ]
     assert Path(module).resolve().is_relative_to(inside.resolve())
     assert Path(found) == share.resolve()
     assert files == sorted(expected) != []
@@ -63,7 +66,7 @@ def _assert_finds_everything(output: str, inside: Path, share: Path) -> None:
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the source tree, so that no build leaves anything in it."""
-    made = shutil.ignore_patterns(".*", "build", "install", "log", "demo_output", "test", "__pycache__", "*.egg-info")
+    made = shutil.ignore_patterns(".*", "build", "install", "log", "demo_output", "__pycache__", "*.egg-info")
     return Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("src") / PACKAGE, ignore=made))
 
 
@@ -85,6 +88,20 @@ def environment(wheel: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     # A folder named in a .pth file does not get its own .pth files read: an editable install stays unseen.
     (site / "peers.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
     yield folder
+
+
+def test_source_distribution_holds_every_file(source: Path, tmp_path: Path) -> None:
+    """Tests, docs and examples too: whoever packages it can run them. Cure where it fails: MANIFEST.in."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("no checkout")
+    _run([sys.executable, "setup.py", "-q", "sdist", "-d", str(tmp_path)], source)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        held = {name.partition("/")[2] for name in tar.getnames()}
+    expected = {name for name in listed.stdout.splitlines() if not name.startswith(".") and (ROOT / name).exists()}
+    assert expected - held == set()
+    assert {name for name in held if "__pycache__" in name} == set()
 
 
 def test_pip_into_an_environment(environment: Path) -> None:

@@ -8,14 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 from integration.robot import ERROR, WARN, move
-from integration.ros import JOINTS, PLANAR, RELIABLE, TSAI, Driver, Graph, gravity
+from integration.ros import JOINTS, PLANAR, RELIABLE, TSAI, URDF, Driver, Graph, gravity
 from integration.simulation import Simulation
 from oracles import tsai_planar_2r
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.bags import BagReader
+from robot_dynamics_ros.bags.simulation import START_DELAY, simulate_to_bag
 from robot_dynamics_ros.messages.joint_state import JointStateReader, JointStateWriter, stamp_of
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.parameters import controller, simulation
+from robot_dynamics_ros.parameters.controller_settings import read_settings as controller_settings
+from robot_dynamics_ros.parameters.simulation_settings import read_settings as simulation_settings
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
 CONTROLLER = "computed_torque_node"
 Q = (-0.6, 0.9)
@@ -108,7 +115,7 @@ def _run(folder: Path, *, pace: float, lossy: bool = False, known: Set[int] = fr
         graph.wait(lambda: recording.states, "the state that was answered")
         assert list(recording.states) == [PERIOD], "it is paused, and time begins at one period"
         message = trajectory_message(move(GOAL, 2.0))
-        message.header.stamp = stamp(500_000_000)
+        message.header.stamp = stamp(PERIOD + round(START_DELAY * 1e9))
         graph.wait(trajectories.get_subscription_count, "the controller to listen")
         trajectories.publish(message)
         graph.wait(lambda: "following a trajectory" in controller.log.read_text(), "the trajectory")
@@ -133,15 +140,26 @@ def _run(folder: Path, *, pace: float, lossy: bool = False, known: Set[int] = fr
         return recording.states
 
 
+def _offline(bag: Path, end: int) -> dict[int, bytes]:
+    """The joint_states of the same run until ``end`` (ns) by `robot_dynamics simulate`, without nodes."""
+    model = RobotModel.from_urdf(URDF, dynamics=str(PLANAR["dynamics_file"]))
+    plant = simulation_settings(({p.name: p.default for p in simulation.ALL} | PLANT).__getitem__, model)
+    settings = controller_settings(({p.name: p.default for p in controller.ALL} | CONTROLLED).__getitem__)
+    simulate_to_bag(bag, SimulatedArm(plant), plant.period, model, settings, move(GOAL, 2.0), end * 1e-9)
+    with BagReader(bag) as reader:
+        states = {stamp_of(message.data): message.data for message in reader.messages(["/joint_states"])}
+    return {at: data for at, data in states.items() if at is not None}
+
+
 def test_runs_are_identical(tmp_path: Path) -> None:
-    """At full speed; at twice real time, paused and stepped on the way; and with messages that get lost.
+    """At full speed; at twice real time, paused and stepped on the way; with messages that get lost; and offline.
 
     A listener that is slower than the plant may miss states; those heard in two runs are the same, on to the goal.
     """
     full = _run(tmp_path / "full", pace=0.0)
     paced = _run(tmp_path / "paced", pace=2.0, known=full.keys())
     lossy = _run(tmp_path / "lossy", pace=0.0, known=full.keys(), lossy=True)
-    for other in (paced, lossy):
+    for other in (paced, lossy, _offline(tmp_path / "bag", max(full))):
         both = sorted(set(full) & set(other))
         assert len(both) >= CYCLES
         differing = [at for at in both if full[at] != other[at]]

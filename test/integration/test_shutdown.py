@@ -1,6 +1,7 @@
 """SIGINT and SIGTERM: an orderly end at once, a last command, and nothing left behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -54,12 +55,11 @@ def test_every_node_ends_at_once(signals: list[signal.Signals], tmp_path: Path) 
             graph.start("computed_torque_node", PLANAR),
             graph.start("simulation_node", PLANAR),
         ]
-        log = Log(nodes[1].log)
+        recorded, log = Log(nodes[0].log), Log(nodes[1].log)
         efforts = Driver(graph).efforts
         graph.wait(lambda: len(efforts) > 10, "the controller to answer")
         graph.await_log(log, "waiting for nobody to listen")
-        graph.wait(lambda: bag.exists(), "the recorder")
-        graph.settle(0.5)
+        graph.wait(lambda: re.search(r'"/joint_states": [1-9]\d', recorded.text()) is not None, "the recorder")
         # The recorder first, the plant last; or the other way round, so that each loses what it works with.
         for node in nodes if signals == [INT] else reversed(nodes):
             assert node.process.poll() is None

@@ -27,6 +27,8 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
         "gravity": [],
         "robot_compensates_gravity": False,
         "activation_check": True,
+        "action_monitor_rate": 20.0,
+        "state_publish_rate": 50.0,
     },
     "run": {
         "law": "computed_torque",
@@ -37,12 +39,23 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
         "gains.ki": [],
         "friction_compensation": True,
         "friction_smoothing_velocity": 0.01,
+        "task_space.link": "",
+        "task_space.components": "x y z rx ry rz",
+        "task_space.natural_frequency": [10.0],
+        "task_space.damping_ratio": [1.0],
+        "task_space.max_linear_velocity": 0.25,
+        "task_space.max_angular_velocity": 1.0,
+        "task_space.target_timeout": 0.1,
         "allow_partial_joints_goal": False,
         "interpolate_from_desired_state": True,
         "positions_upsampling.enable": True,
         "allow_nonzero_velocity_at_trajectory_end": False,
         "constraints.decelerate_on_cancel": True,
         "constraints.max_deceleration_on_cancel": [2.0],
+        "constraints.stopped_velocity_tolerance": 0.01,
+        "constraints.goal_time": 0.0,
+        "constraints.path_tolerance": [],
+        "constraints.goal_tolerance": [],
         "velocity_filter_cutoff": 0.0,
         "effort_limit_scale": [1.0],
         "torque_rate_limit": [],
@@ -78,7 +91,19 @@ LIMITS: dict[str, tuple[list[Any], list[Any]]] = {
     "gains.kd": ([0.0, [1.0, 2.0]], [-1.0, INF]),
     "gains.ki": ([0.0, [1.0, 2.0]], [-1.0, INF]),
     "friction_smoothing_velocity": ([0.0, 1.0], [-0.1, INF]),
+    "task_space.components": (["x", "rz y"], [True, 1.0]),  # an unquoted y is true in a parameter file
+    "task_space.natural_frequency": ([1.0, [1, 2, 3, 4, 5, 6]], [0.0, [1.0, -2.0], [], INF]),
+    "task_space.damping_ratio": ([0.7, [1, 1, 1, 1, 1, 1]], [0.0, [1.0, -2.0], [], INF]),
+    "task_space.max_linear_velocity": ([0.1, INF], [0.0, -1.0, NAN]),
+    "task_space.max_angular_velocity": ([0.1, INF], [0.0, -1.0, NAN]),
+    "task_space.target_timeout": ([0.0, 5], [-0.1, INF, NAN]),
     "constraints.max_deceleration_on_cancel": ([0.1, [1.0, 2.0]], [0.0, [1.0, -2.0], [], INF]),
+    "constraints.stopped_velocity_tolerance": ([0.0, 1.0], [-0.1, INF]),
+    "constraints.goal_time": ([0.0, 2.5], [-0.1, INF]),
+    "constraints.path_tolerance": ([0.0, [0.1, 0.0]], [-0.1, [0.1, -1.0], INF]),
+    "constraints.goal_tolerance": ([0.0, [0.1, 0.0]], [-0.1, [0.1, -1.0], INF]),
+    "action_monitor_rate": ([1, 100.0], [0.0, -1.0, INF]),
+    "state_publish_rate": ([1, 1000.0], [0.0, -1.0, INF]),
     "velocity_filter_cutoff": ([50.0], [-1.0, INF]),
     "effort_limit_scale": ([0.1, [0.5, 1.0]], [0.0, 1.1, [], [1.0, -1.0]]),
     "torque_rate_limit": ([1000.0, [1.0, 2.0]], [0.0, [1.0, -2.0], INF]),
@@ -151,6 +176,6 @@ def test_limits(name: str) -> None:
 
 
 def test_every_number_and_choice_has_its_limits_here() -> None:
-    free = {"robot_description", "dynamics_file", "joints"}
+    free = {"robot_description", "dynamics_file", "joints", "task_space.link"}
     flags = {parameter.name for parameter in ALL if isinstance(parameter.default, bool)}
     assert {parameter.name for parameter in ALL} == free | flags | set(LIMITS)

@@ -1,0 +1,92 @@
+"""Shows the arm in a browser, live from joint_states and the controller's command_states."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.interruption import leave
+from robot_dynamics_ros.messages.joint_state import JointStateReader
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.nodes.parameters import declare, present_values
+from robot_dynamics_ros.nodes.robot import compile_kernels
+from robot_dynamics_ros.nodes.spinning import Program, run
+from robot_dynamics_ros.parameters.controller import GRAVITY
+from robot_dynamics_ros.parameters.kinds import Parameter, Text, WholeNumber
+from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE
+from robot_dynamics_ros.view.live import LiveArm
+from robot_dynamics_ros.view.modes import live_view
+from robot_dynamics_ros.view.viewer import PERIOD
+
+URDF = Text("urdf", "", "Path of the URDF", when="start")
+JOINT_STATES = Text("joint_states", "joint_states", "Topic of the joint states", when="start")
+COMMAND_STATES = Text(
+    "command_states", "computed_torque_node/command_states", "Topic of desired positions and efforts", when="start"
+)
+HOST = Text("host", "127.0.0.1", "Address to serve the page on", when="start")
+PORT = WholeNumber("port", 8080, "Port to serve the page on, or the next free one", 1, 65535, when="start")
+
+ALL: tuple[Parameter[Any], ...] = (URDF, DYNAMICS_FILE, GRAVITY, JOINT_STATES, COMMAND_STATES, HOST, PORT)
+
+
+class ViewNode(Program, Node):
+    """Serves a page with the arm, and shows 25 times a second what came last; grey where nothing has for a second."""
+
+    def __init__(self) -> None:
+        super().__init__("view")
+        declare(self, *ALL)
+        values = present_values(self)
+        path, dynamics = Path(URDF.read(values)), DYNAMICS_FILE.read(values)
+        gravity = GRAVITY.read(values) or None
+        model = RobotModel.from_urdf_file(path, dynamics=dynamics or None, gravity=gravity)
+        compile_kernels(self, "view", model.warm_up)
+        self._arm = LiveArm()
+        address = HOST.read(values), PORT.read(values)
+        self._viewer, self._update = live_view(model, path.read_bytes(), path.parent, self._arm, address)
+        best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+        states, commands = JOINT_STATES.read(values), COMMAND_STATES.read(values)
+        self._states, self._commands = (JointStateReader(model.joint_names, topic) for topic in (states, commands))
+        self.create_subscription(JointState, states, self._receive_state, best_effort, raw=True)
+        self.create_subscription(JointState, commands, self._receive_command, best_effort, raw=True)
+        self.create_timer(PERIOD, lambda: self._update(PERIOD))
+        for note in self._viewer.notes:
+            self.get_logger().warning(note)
+        self.get_logger().info(f"{self._viewer.url} shows {self.resolve_topic_name(states)}; Ctrl-C ends it")
+
+    def _receive_state(self, data: bytes) -> None:
+        try:
+            sample = self._states.read(data)
+        except RobotDynamicsError as problem:
+            self.get_logger().warning(str(problem), throttle_duration_sec=5.0)
+            return
+        if sample is not None:
+            now = time.monotonic()
+            self._arm.state(sample.at * 1e-9 or now, now, sample.q, sample.qd, sample.effort)
+
+    def _receive_command(self, data: bytes) -> None:
+        try:
+            sample = self._commands.read(data)
+        except RobotDynamicsError as problem:
+            self.get_logger().warning(str(problem), throttle_duration_sec=5.0)
+            return
+        if sample is not None:
+            self._arm.command(time.monotonic(), sample.q, sample.effort)
+
+    def close(self) -> None:
+        """End the server."""
+        self._viewer.close()
+
+
+def main() -> None:
+    """Show the arm until SIGINT or SIGTERM."""
+    leave(run(ViewNode))
+
+
+if __name__ == "__main__":
+    main()
