@@ -1,98 +1,136 @@
-"""A simulated arm, its controller and a trajectory.
+"""A simulated arm, its controller and a trajectory; with sim:=false controller and trajectory alone.
 
 `ros2 launch robot_dynamics_ros computed_torque.launch.py robot:=ur5e law:=pd`; `--show-args` lists the arguments.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.launching import dynamics_file, program
-from robot_dynamics_ros.resources import find_resource, robot_names, robot_urdf
+from robot_dynamics_ros.launching.arguments import (
+    chosen_robot,
+    flag,
+    is_true,
+    law_argument,
+    namespace_argument,
+    own_parameters,
+    record_argument,
+    robot_arguments,
+    robot_parameters,
+    topic_arguments,
+    topic_names,
+    value_of,
+    viewing_arguments,
+)
+from robot_dynamics_ros.launching.companions import end_on_failure, record, recorder_name, view
+from robot_dynamics_ros.launching.packages import program
+
+CONTROLLER = "computed_torque_node"
 
 
 def generate_launch_description() -> LaunchDescription:
     """Declare the arguments; the nodes follow once their values are known."""
     return LaunchDescription(
         [
-            DeclareLaunchArgument(
-                "robot", default_value="panda", choices=robot_names(), description="The arm, as in urdf/<robot>.urdf."
-            ),
-            DeclareLaunchArgument(
-                "law",
-                default_value="computed_torque",
-                choices=list(LAWS),
-                description="The control law. gravity_compensation follows no trajectory: use_trajectory:=false.",
-            ),
+            *robot_arguments(),
+            law_argument(),
             DeclareLaunchArgument(
                 "rate",
                 default_value="500",
-                description="joint_states per second, each answered by one command. 1000 / rate must be whole.",
+                description="joint_states per second, each answered by one command. 1000 / rate must be whole. "
+                "With sim:=false the other side decides.",
             ),
-            DeclareLaunchArgument(
-                "dynamics_file",
-                default_value="",
-                description="Path of the dynamics file (friction, rotors, payload) for both plant and controller. "
-                "Empty: config/<robot>.dynamics.yaml, where the robot has one. none: do without.",
-            ),
-            DeclareLaunchArgument(
-                "namespace", default_value="", description="Namespace of all nodes and topics. Empty: the root."
-            ),
-            DeclareLaunchArgument(
+            flag("sim", "true", "Start the simulated arm. false: a real robot or another simulator takes its place."),
+            flag(
                 "use_trajectory",
-                default_value="true",
-                choices=["true", "false"],
-                description="Start trajectory_node, which publishes the robot's trajectory once. false: the arm holds "
-                "until something publishes on computed_torque_node/joint_trajectory.",
+                "true",
+                "Start trajectory_node, which publishes one trajectory. false: the arm holds until something publishes "
+                "on computed_torque_node/joint_trajectory.",
             ),
+            flag(
+                "use_sim_time",
+                "false",
+                "All nodes follow /clock, which the simulated arm publishes, or with sim:=false another simulator.",
+            ),
+            namespace_argument(),
+            *topic_arguments(),
+            *viewing_arguments(),
+            record_argument(),
             OpaqueFunction(function=_nodes),
         ]
     )
 
 
-def _nodes(context: LaunchContext) -> list[Node]:
-    law = LaunchConfiguration("law").perform(context)
-    if not LAWS[law].follows and LaunchConfiguration("use_trajectory").perform(context) == "true":
+def _nodes(context: LaunchContext) -> list[Any]:
+    law = value_of(context, "law")
+    if not LAWS[law].follows and is_true(context, "use_trajectory"):
         raise RobotDynamicsError(f"law:={law} follows no trajectory. Cure: add use_trajectory:=false")
-    robot = LaunchConfiguration("robot").perform(context)
-    settings = str(find_resource("config", f"{robot}.yaml"))
-    description = {
-        "robot_description": ParameterValue(robot_urdf(robot).read_text(encoding="utf-8"), value_type=str),
-        "dynamics_file": ParameterValue(
-            dynamics_file(LaunchConfiguration("dynamics_file").perform(context), robot), value_type=str
-        ),
-    }
+    robot, own = chosen_robot(context), own_parameters(context)
     namespace = LaunchConfiguration("namespace")
+    clock = {"use_sim_time": LaunchConfiguration("use_sim_time")}
+    # The plant pauses where the machine is busy, as it is when all this starts. A real robot keeps the default.
+    patience = {"state_timeout": 1.0} if is_true(context, "sim") else {}
     return [
         Node(
             **program("simulation_node"),
             namespace=namespace,
-            parameters=[settings, description, {"publish_rate": LaunchConfiguration("rate")}],
+            parameters=[
+                *robot.settings,
+                robot_parameters(robot),
+                {"publish_rate": LaunchConfiguration("rate"), "publish_clock": LaunchConfiguration("use_sim_time")},
+                *own,
+            ],
+            remappings=topic_names(),
             output="screen",
+            condition=IfCondition(LaunchConfiguration("sim")),
             on_exit=Shutdown(),
         ),
         Node(
             **program("computed_torque_node"),
             namespace=namespace,
-            # The plant pauses where the machine is busy, as it is when all this starts. A real robot keeps the default.
-            parameters=[settings, description, {"law": LaunchConfiguration("law"), "state_timeout": 1.0}],
+            parameters=[
+                *robot.settings,
+                robot_parameters(robot),
+                {"law": LaunchConfiguration("law"), **patience, **clock},
+                *own,
+            ],
+            remappings=topic_names(),
             output="screen",
             on_exit=Shutdown(),
         ),
         Node(
             **program("trajectory_node"),
             namespace=namespace,
-            parameters=[settings],
+            parameters=[*robot.settings, {"listeners": [CONTROLLER, *recorder_name(context)], **clock}, *own],
             # Relative, so that it leads to the controller of the same namespace.
-            remappings=[("joint_trajectory", "computed_torque_node/joint_trajectory")],
+            remappings=[
+                ("joint_states", LaunchConfiguration("joint_states")),
+                ("joint_trajectory", f"{CONTROLLER}/joint_trajectory"),
+            ],
             output="screen",
             condition=IfCondition(LaunchConfiguration("use_trajectory")),
+            on_exit=end_on_failure,
+        ),
+        *view(
+            context,
+            robot,
+            joint_states=value_of(context, "joint_states"),
+            use_sim_time=value_of(context, "use_sim_time"),
+        ),
+        *record(
+            context,
+            value_of(context, "joint_states"),
+            value_of(context, "effort_commands"),
+            f"{CONTROLLER}/joint_trajectory",
+            f"{CONTROLLER}/command_states",
+            "/diagnostics",
         ),
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 _PACKAGE = "robot_dynamics_ros"
-_SUFFIXES = {"urdf": ".urdf", "config": ".yaml", "launch": ".launch.py"}
+_SUFFIXES = {"urdf": ".urdf", "config": ".yaml", "launch": ".launch.py", "rviz": ".rviz"}
 
 
 @cache
@@ -49,7 +49,7 @@ def find_resource(kind: str, name: str) -> Path:
     Parameters
     ----------
     kind
-        "urdf", "config" or "launch".
+        "urdf", "config", "launch" or "rviz".
     name
         The file's name with its suffix, for example "panda.urdf".
 

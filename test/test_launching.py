@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from robot_dynamics_ros.launching import dynamics_file, package_prefix, program
-from robot_dynamics_ros.resources import robot_dynamics_file
+from robot_dynamics_ros.launching.packages import package_prefix, program
+from robot_dynamics_ros.launching.robots import dynamics_file, find_robot
+from robot_dynamics_ros.resources import robot_dynamics_file, robot_urdf
 
 
 @pytest.fixture
@@ -48,4 +49,17 @@ def test_dynamics_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     assert dynamics_file("", "panda") == str(robot_dynamics_file("panda") or "")
     assert dynamics_file("none", "panda") == dynamics_file("", "") == ""
     monkeypatch.chdir(tmp_path)
+    Path("my.yaml").touch()
     assert dynamics_file("my.yaml", "panda") == str(tmp_path / "my.yaml")
+
+
+def test_robots(tmp_path: Path) -> None:
+    shipped = find_robot("panda")
+    assert shipped.root == "panda_link0" and len(shipped.settings) == 1
+    file = tmp_path / "my.urdf"
+    file.write_text(robot_urdf("panda").read_text(encoding="utf-8"), encoding="utf-8")
+    own = find_robot("ur5e", str(file))
+    assert own.urdf == shipped.urdf and own.root == "panda_link0"
+    assert (own.dynamics_file, own.settings) == ("", ())
+    later = find_robot("")
+    assert (later.urdf, later.root, later.dynamics_file, later.settings) == ("", "", "", ())

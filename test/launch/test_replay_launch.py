@@ -1,14 +1,19 @@
-"""What replay.launch.py plays, starts and records. Left out where there is no launch_ros."""
+"""What replay.launch.py plays, starts and records."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from launch_files import launched
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 
-REPLAY = Path(__file__).resolve().parents[2] / "launch" / "replay.launch.py"
+Install = Callable[..., None]
+
+pytestmark = pytest.mark.usefixtures("install")
+
 JOINT_STATE, TRAJECTORY, TEXT = (
     "sensor_msgs/msg/JointState",
     "trajectory_msgs/msg/JointTrajectory",
@@ -23,8 +28,6 @@ TOPICS = {
     "/robot_description": TEXT,
 }
 
-pytest.importorskip("launch_ros.actions", reason="launch_ros comes with a ROS 2 installation only")
-
 
 def bag(folder: Path, topics: dict[str, str]) -> str:
     """A bag of these topics, without messages."""
@@ -32,78 +35,64 @@ def bag(folder: Path, topics: dict[str, str]) -> str:
         return str(folder / "bag")
 
 
-def started(**arguments: str) -> dict[str, list[str]]:
-    """The command lines of recorder and player, as `ros2 launch` would start them."""
-    from launch import LaunchContext
-    from launch.actions import ExecuteProcess
-    from launch.launch_description_sources import get_launch_description_from_python_launch_file
-    from launch.utilities import perform_substitutions
-    from launch_ros.actions import LifecycleNode
-
-    context = LaunchContext()
-    context.launch_configurations.update(arguments)
-    entities = get_launch_description_from_python_launch_file(str(REPLAY)).entities
-    found = [found for entity in entities for found in entity.visit(context) or ()]
-    lines = {}
-    for process in found:
-        if isinstance(process, ExecuteProcess) and not isinstance(process, LifecycleNode):
-            line = [perform_substitutions(context, part) for part in process.cmd]
-            plays = "play" in line or any(part.endswith(".player_node") for part in line)
-            lines["player" if plays else "recorder"] = line
-    return lines
+def player(**arguments: str) -> list[str]:
+    """The command line of the player."""
+    return launched("replay", **arguments).processes["player"]
 
 
-def value(line: list[str], name: str) -> str:
+def value(line: list[str], name: str) -> Any:
     (given,) = [part for part in line if part.startswith(f"{name}:=")]
-    return given.removeprefix(f"{name}:=")
-
-
-@pytest.fixture(autouse=True)
-def no_ros2bag(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
-
-
-@pytest.fixture
-def ros2bag(no_ros2bag: None, tmp_path: Path) -> None:
-    """The package is there, as ament's index says it."""
-    index = tmp_path / "share" / "ament_index" / "resource_index" / "packages"
-    index.mkdir(parents=True)
-    (index / "ros2bag").touch()
+    return eval(given.removeprefix(f"{name}:="))
 
 
 def test_only_inputs_are_played_and_all_answers_recorded(tmp_path: Path) -> None:
-    lines = started(bag=bag(tmp_path, TOPICS), output="new", robot="panda", rate="2")
+    found = launched("replay", bag=bag(tmp_path, TOPICS), output="new", robot="panda", rate="2")
     inputs = list(TOPICS)[:3]
-    player, recorder = lines["player"], lines["recorder"]
-    assert eval(value(player, "topics")) == inputs
-    assert (value(player, "rate"), eval(value(player, "listeners"))) == ("2.0", ["computed_torque_node", "recorder"])
-    assert eval(value(recorder, "topics")) == [*inputs, "/computed_torque_node/command_states", "/diagnostics"]
-    assert value(recorder, "output") == '"new"'
+    line, recorder = found.processes["player"], found.node("recorder_node")
+    assert value(line, "topics") == inputs
+    assert (value(line, "rate"), value(line, "listeners")) == (2.0, ["computed_torque_node", "recorder"])
+    assert recorder.given["topics"] == [*inputs, "/computed_torque_node/command_states", "/diagnostics"]
+    assert recorder.given["output"] == "new"
+
+
+def test_the_controller_is_no_less_patient_than_the_bag(tmp_path: Path) -> None:
+    found = launched("replay", bag=bag(tmp_path, TOPICS), robot="panda", law="pd", namespace="")
+    controller = found.node("computed_torque_node")
+    assert (controller.given["law"], controller.given["state_timeout"]) == ("pd", float("inf"))
+    assert controller.ends
 
 
 def test_the_robot_of_the_bag(tmp_path: Path) -> None:
     path = bag(tmp_path, TOPICS)
-    assert "/robot_description" in eval(value(started(bag=path)["player"], "topics"))
-    assert "/robot_description" not in eval(value(started(bag=path, robot="ur5e")["player"], "topics"))
+    assert "/robot_description" in value(player(bag=path), "topics")
+    assert "/robot_description" not in value(player(bag=path, robot="ur5e"), "topics")
 
 
 def test_topics_of_other_names_are_renamed(tmp_path: Path) -> None:
     path = bag(tmp_path, {"/arm/js": JOINT_STATE, "/arm_controller/joint_trajectory": TRAJECTORY})
     given = {"joint_states": "js", "joint_trajectory": "/arm_controller/joint_trajectory"}
-    player = started(bag=path, robot="panda", namespace="arm", **given)["player"]
-    assert [player[k + 1] for k, part in enumerate(player) if part == "-r"] == [
+    line = player(bag=path, robot="panda", namespace="arm", **given)
+    assert [line[k + 1] for k, part in enumerate(line) if part == "-r"] == [
         "/arm/js:=/arm/joint_states",
         "/arm_controller/joint_trajectory:=/arm/computed_torque_node/joint_trajectory",
     ]
 
 
-def test_ros2bag_where_it_is_installed(ros2bag: None, tmp_path: Path) -> None:
+def test_in_the_namespace_of_an_including_launch_file(tmp_path: Path) -> None:
+    path = bag(tmp_path, {"/lab/arm/joint_states": JOINT_STATE})
+    found = launched("replay", bag=path, robot="panda", namespace="arm", ros_namespace="lab")
+    assert value(found.processes["player"], "topics") == ["/lab/arm/joint_states"]
+    assert {node.namespace for node in found.nodes} == {"/lab/arm"}
+
+
+def test_ros2bag_where_it_is_installed(install: Install, tmp_path: Path) -> None:
     """It is started once the controller is active, as it waits for nobody: until then there is only an event."""
+    install("ros2bag")
     path = bag(tmp_path, {"/joint_states": JOINT_STATE})
-    lines = started(bag=path, output="new", robot="panda")
-    assert "player" not in lines
-    inputs = ["/joint_states", "/computed_torque_node/command_states", "/diagnostics"]
-    assert lines["recorder"] == ["ros2", "bag", "record", "--output", "new", *inputs]
+    found = launched("replay", bag=path, output="new", robot="panda")
+    topics = "/joint_states|/computed_torque_node/command_states|/diagnostics"
+    line = ["ros2", "bag", "record", "--output", "new", "--regex", f"^({topics})$"]
+    assert found.processes == {"recorder": line}
 
 
 @pytest.mark.parametrize(
@@ -116,9 +105,9 @@ def test_ros2bag_where_it_is_installed(ros2bag: None, tmp_path: Path) -> None:
 )
 def test_what_is_missing(topics: dict[str, str], arguments: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(RobotDynamicsError, match=said):
-        started(bag=bag(tmp_path, topics), **arguments)
+        launched("replay", bag=bag(tmp_path, topics), **arguments)
 
 
 def test_no_bag(tmp_path: Path) -> None:
     with pytest.raises(BagError, match="nowhere: there is no such file or folder"):
-        started(bag=str(tmp_path / "nowhere"), robot="panda")
+        launched("replay", bag=str(tmp_path / "nowhere"), robot="panda")

@@ -1,4 +1,4 @@
-"""What the launch files share, without launch_ros: what is installed, by ament's index of ROS 2 packages."""
+"""What is installed, by ament's index of ROS 2 packages."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
-
-from robot_dynamics_ros.resources import robot_dynamics_file
 
 PACKAGE = "robot_dynamics_ros"
 
@@ -20,18 +18,21 @@ def package_prefix(package: str) -> Path | None:
     return None
 
 
+def is_installed(package: str) -> bool:
+    """Return whether a ROS 2 package is installed."""
+    return package_prefix(package) is not None
+
+
+def missing(package: str, consequence: str) -> str:
+    """Return what to tell whoever asked for a package that is not installed: what follows from it, and the cure."""
+    distribution = os.environ.get("ROS_DISTRO", "$ROS_DISTRO")
+    cure = f"sudo apt install ros-{distribution}-{package.replace('_', '-')}"
+    return f"the ROS 2 package {package} is not installed: {consequence}. Cure: {cure}"
+
+
 def program(name: str) -> dict[str, Any]:
     """Return what a Node is to start: the executable that colcon installed; after pip, the module."""
     prefix = package_prefix(PACKAGE)
     if prefix is not None and (prefix / "lib" / PACKAGE / name).is_file():
         return {"package": PACKAGE, "executable": name}
     return {"executable": sys.executable, "arguments": ["-m", f"{PACKAGE}.nodes.{name}"], "exec_name": name}
-
-
-def dynamics_file(given: str, robot: str) -> str:
-    """Return the path that the argument dynamics_file means: given, none, or the robot's own where there is one."""
-    if given == "none":
-        return ""
-    own = robot_dynamics_file(robot) if robot else None
-    file = Path(given).resolve() if given else own
-    return "" if file is None else str(file)

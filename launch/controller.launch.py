@@ -1,0 +1,94 @@
+"""The controller alone, for a real robot or another simulator: joint_states in, effort_commands out.
+
+`ros2 launch robot_dynamics_ros controller.launch.py effort_commands:=/forward_effort_controller/commands` takes the
+robot from the topic robot_description; `--show-args` lists the arguments.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from robot_dynamics_ros.launching.arguments import (
+    chosen_robot,
+    flag,
+    law_argument,
+    namespace_argument,
+    own_parameters,
+    record_argument,
+    robot_arguments,
+    robot_parameters,
+    topic_arguments,
+    topic_names,
+    value_of,
+    viewing_arguments,
+)
+from robot_dynamics_ros.launching.companions import record, view
+from robot_dynamics_ros.launching.packages import program
+
+CONTROLLER = "computed_torque_node"
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Declare the arguments; the nodes follow once their values are known."""
+    return LaunchDescription(
+        [
+            *robot_arguments(default=""),
+            law_argument(),
+            DeclareLaunchArgument(
+                "rate", default_value="0", description="Commands per second. 0: one for each joint_states message."
+            ),
+            *topic_arguments(),
+            DeclareLaunchArgument(
+                "joint_trajectory",
+                default_value=f"{CONTROLLER}/joint_trajectory",
+                description="Name of the topic of the trajectories to follow.",
+            ),
+            flag("use_sim_time", "false", "Follow the /clock of a simulator."),
+            namespace_argument(),
+            *viewing_arguments(robot_state_publisher="false"),
+            record_argument(),
+            OpaqueFunction(function=_nodes),
+        ]
+    )
+
+
+def _nodes(context: LaunchContext) -> list[Any]:
+    robot = chosen_robot(context)
+    return [
+        Node(
+            **program("computed_torque_node"),
+            namespace=LaunchConfiguration("namespace"),
+            parameters=[
+                *robot.settings,
+                robot_parameters(robot),
+                {
+                    "law": LaunchConfiguration("law"),
+                    "update_rate": LaunchConfiguration("rate"),
+                    "use_sim_time": LaunchConfiguration("use_sim_time"),
+                },
+                *own_parameters(context),
+            ],
+            remappings=[*topic_names(), ("~/joint_trajectory", LaunchConfiguration("joint_trajectory"))],
+            output="screen",
+            on_exit=Shutdown(),
+        ),
+        *view(
+            context,
+            robot,
+            joint_states=value_of(context, "joint_states"),
+            use_sim_time=value_of(context, "use_sim_time"),
+        ),
+        *record(
+            context,
+            value_of(context, "joint_states"),
+            value_of(context, "effort_commands"),
+            value_of(context, "joint_trajectory"),
+            f"{CONTROLLER}/command_states",
+            "/diagnostics",
+        ),
+    ]

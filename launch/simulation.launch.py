@@ -1,0 +1,73 @@
+"""A simulated arm alone, for your own controller: effort_commands in, joint_states out.
+
+`ros2 launch robot_dynamics_ros simulation.launch.py robot:=ur5e rate:=1000`; `--show-args` lists the arguments.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from robot_dynamics_ros.launching.arguments import (
+    chosen_robot,
+    flag,
+    namespace_argument,
+    own_parameters,
+    record_argument,
+    robot_arguments,
+    robot_parameters,
+    topic_arguments,
+    topic_names,
+    value_of,
+    viewing_arguments,
+)
+from robot_dynamics_ros.launching.companions import record, view
+from robot_dynamics_ros.launching.packages import program
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Declare the arguments; the nodes follow once their values are known."""
+    return LaunchDescription(
+        [
+            *robot_arguments(),
+            DeclareLaunchArgument(
+                "rate", default_value="500", description="joint_states per second. 1000 / rate must be whole."
+            ),
+            *topic_arguments(),
+            flag("use_sim_time", "false", "Publish /clock, which robot_state_publisher and RViz then follow."),
+            namespace_argument(),
+            *viewing_arguments(),
+            record_argument(),
+            OpaqueFunction(function=_nodes),
+        ]
+    )
+
+
+def _nodes(context: LaunchContext) -> list[Any]:
+    robot = chosen_robot(context)
+    return [
+        Node(
+            **program("simulation_node"),
+            namespace=LaunchConfiguration("namespace"),
+            parameters=[
+                *robot.settings,
+                robot_parameters(robot),
+                {"publish_rate": LaunchConfiguration("rate"), "publish_clock": LaunchConfiguration("use_sim_time")},
+                *own_parameters(context),
+            ],
+            remappings=topic_names(),
+            output="screen",
+            on_exit=Shutdown(),
+        ),
+        *view(
+            context,
+            robot,
+            joint_states=value_of(context, "joint_states"),
+            use_sim_time=value_of(context, "use_sim_time"),
+        ),
+        *record(context, value_of(context, "joint_states"), value_of(context, "effort_commands"), "/diagnostics"),
+    ]

@@ -1,0 +1,77 @@
+"""Two simulated arms side by side, each with its controller and its trajectory in a namespace: left and right.
+
+`ros2 launch robot_dynamics_ros two_arms.launch.py left:=panda right:=ur5e`; `--show-args` lists the arguments.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, GroupAction, IncludeLaunchDescription, OpaqueFunction
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from robot_dynamics_ros.launching.arguments import flag, is_true, law_argument, record_argument, value_of
+from robot_dynamics_ros.launching.companions import bag_folder, robot_state_publisher, rviz
+from robot_dynamics_ros.launching.packages import is_installed
+from robot_dynamics_ros.launching.robots import find_robot
+from robot_dynamics_ros.resources import find_resource, robot_names
+
+#: Namespace of each arm, and the side of the world's y axis on which it stands.
+ARMS = {"left": 1.0, "right": -1.0}
+WORLD = "world"
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Declare the arguments; the nodes follow once their values are known."""
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument("left", default_value="panda", choices=robot_names(), description="The left arm."),
+            DeclareLaunchArgument("right", default_value="ur5e", choices=robot_names(), description="The right arm."),
+            DeclareLaunchArgument("distance", default_value="1.2", description="Metres from one root to the other."),
+            law_argument(),
+            DeclareLaunchArgument(
+                "rate", default_value="250", description="joint_states per second. 1000 / rate must be whole."
+            ),
+            flag("use_trajectory", "true", "Start each arm's trajectory_node, which publishes one trajectory."),
+            flag("rviz", "false", "Start RViz, where it is installed, with both arms."),
+            record_argument(),
+            *(OpaqueFunction(function=_arm, args=[side]) for side in ARMS),
+            OpaqueFunction(function=_rviz),
+        ]
+    )
+
+
+def _arm(context: LaunchContext, side: str) -> list[Any]:
+    file = str(find_resource("launch", "computed_torque.launch.py"))
+    folder = bag_folder(context)
+    arguments = {
+        "namespace": side,
+        "robot": LaunchConfiguration(side),
+        **{name: LaunchConfiguration(name) for name in ("law", "rate", "use_trajectory")},
+        # No /clock: two plants would be two times. Without it both stamp by the system's clock.
+        "use_sim_time": "false",
+        "record": f"{folder}_{side}" if folder else "false",
+        "robot_state_publisher": "false",
+        "rviz": "false",
+    }
+    included = IncludeLaunchDescription(PythonLaunchDescriptionSource(file), launch_arguments=arguments.items())
+    return [GroupAction([included]), *_transforms(context, side)]
+
+
+def _transforms(context: LaunchContext, side: str) -> list[Any]:
+    """One tree of frames for both arms: each frame's name begins with its arm's."""
+    robot = find_robot(value_of(context, side))
+    publisher = robot_state_publisher(robot, namespace=side, parameters=[{"frame_prefix": f"{side}/"}])
+    y = ARMS[side] * float(value_of(context, "distance")) / 2.0
+    place = ["--y", str(y), "--frame-id", WORLD, "--child-frame-id", f"{side}/{robot.root}"]
+    if not is_installed("tf2_ros"):
+        return publisher
+    stand = Node(package="tf2_ros", executable="static_transform_publisher", namespace=side, arguments=place)
+    return [*publisher, stand]
+
+
+def _rviz(context: LaunchContext) -> list[Any]:
+    return rviz("two_arms.rviz", WORLD) if is_true(context, "rviz") else []

@@ -1,0 +1,261 @@
+"""The launch files run for real: what they start talks, and ends in order. Left out where there is no launch_ros."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pytest
+import yaml
+from integration.ros import PATIENCE, Graph
+from launch_files import HAS_LAUNCH, ROOT
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynamics_ros.bags import BagReader
+from robot_dynamics_ros.nodes.messages import nanoseconds
+from robot_dynamics_ros.resources import robot_urdf
+
+pytestmark = pytest.mark.skipif(not HAS_LAUNCH, reason="launch_ros comes with a ROS 2 installation only")
+
+#: What `ros2 launch` does with a file.
+RUN = """
+import sys
+from launch import LaunchDescription, LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+file, *arguments = sys.argv[1:]
+pairs = [argument.split(":=", 1) for argument in arguments]
+service = LaunchService()
+service.include_launch_description(
+    LaunchDescription([IncludeLaunchDescription(PythonLaunchDescriptionSource(file), launch_arguments=pairs)])
+)
+sys.exit(service.run())
+"""
+
+
+def _path() -> str:
+    return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+
+
+class Launch:
+    """Context manager: a launch file in a process group of its own, as a terminal makes it; none of it is left."""
+
+    def __init__(self, graph: Graph, name: str, **arguments: str) -> None:
+        self.log = graph.folder / f"{name}_{len(list(graph.folder.glob('*.log')))}.log"
+        self._graph = graph
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [
+                    *(sys.executable, "-c", RUN, str(ROOT / "launch" / f"{name}.launch.py")),
+                    *(f"{argument}:={value}" for argument, value in arguments.items()),
+                ],
+                cwd=graph.folder,
+                env=graph.environment | {"ROS_LOG_DIR": str(graph.folder), "PYTHONPATH": _path()},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> "Launch":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            self.interrupt()
+
+    @property
+    def text(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def process_of(self, program: str) -> int:
+        (found,) = re.findall(rf"\[{program}-\d+\]: process started with pid \[(\d+)\]", self.text)
+        return int(found)
+
+    def wait(self) -> int:
+        """Turn the client until all has ended; return the exit code."""
+        self._graph.wait(lambda: self.process.poll() is not None, f"the end of the launch\n{self.text}")
+        assert not self._anyone(), f"processes are left\n{self.text}"
+        return self.process.wait()
+
+    def interrupt(self) -> int:
+        """Ctrl-C, which reaches everyone; return the exit code."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        return self.wait()
+
+    def _anyone(self) -> bool:
+        try:
+            os.killpg(self.process.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[Graph]:
+    with Graph(tmp_path) as graph:
+        yield graph
+
+
+def stamps(messages: list[JointState]) -> set[int]:
+    return {nanoseconds(message.header.stamp) for message in messages}
+
+
+def assert_ended_well(launch: Launch) -> None:
+    assert "process has died" not in launch.text, launch.text
+    assert "Traceback" not in launch.text, launch.text
+
+
+def test_computed_torque_in_a_namespace(graph: Graph, tmp_path: Path) -> None:
+    """Each state is answered, a bag holds it all, and on Ctrl-C the last command is that of on_fault."""
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(yaml.safe_dump({"/**": {"ros__parameters": {"on_fault": "zero"}}}), encoding="utf-8")
+    states = graph.collect(JointState, "/lab/arm/joint_states")
+    answers = graph.collect(JointState, "/lab/arm/computed_torque_node/command_states")
+    commands = graph.collect(Float64MultiArray, "/lab/arm/effort_commands")
+    arguments = {"robot": "planar_2r", "rate": "100", "namespace": "lab/arm", "params_file": str(settings)}
+    with Launch(graph, "computed_torque", **arguments, record="bag", rviz="false") as launch:
+        graph.wait(lambda: "following a trajectory" in launch.text, f"the trajectory\n{launch.text}")
+        begin = len(answers)
+        graph.wait(lambda: len(answers) > begin + 200, "answers")
+        asked = stamps(states[-150:-50])
+        assert any(any(command.data) for command in commands[-10:])
+        assert launch.interrupt() == 0
+    assert_ended_well(launch)
+    unanswered = asked - stamps(answers)
+    print(
+        f"{len(states)} states, {len(answers)} answers, {len(commands)} commands; unanswered {len(unanswered)} of 100"
+    )
+    assert len(unanswered) <= 5
+    assert list(commands[-1].data) == [0.0, 0.0]
+    with BagReader(tmp_path / "bag") as reader:
+        topics = [message.topic for message in reader.messages()]
+    assert topics.count("/lab/arm/computed_torque_node/joint_trajectory") == 1
+    assert topics.count("/lab/arm/effort_commands") > 100 < topics.count("/lab/arm/joint_states")
+
+
+def test_the_death_of_one_node_ends_all_of_them(graph: Graph) -> None:
+    answers = graph.collect(JointState, "/computed_torque_node/command_states")
+    with Launch(graph, "computed_torque", robot="planar_2r", rate="100") as launch:
+        graph.wait(lambda: len(answers) > 20, f"answers\n{launch.text}")
+        os.kill(launch.process_of("simulation_node"), signal.SIGKILL)
+        launch.wait()
+    assert re.search(r"\[simulation_node-1\]: process has died \[pid \d+, exit code -9", launch.text)
+    assert "[computed_torque_node-2]: process has finished cleanly" in launch.text
+
+
+def test_a_recorder_that_cannot_ends_all_of_them(graph: Graph, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    with Launch(graph, "computed_torque", robot="planar_2r", rate="100", record="there") as launch:
+        launch.wait()
+    assert "process has died" in launch.text and "exit code 1" in launch.text
+
+
+def test_two_arms_do_not_mix(graph: Graph) -> None:
+    sides = ("left", "right")
+    states = {side: graph.collect(JointState, f"/{side}/joint_states") for side in sides}
+    answers = {side: graph.collect(JointState, f"/{side}/computed_torque_node/command_states") for side in sides}
+    with Launch(graph, "two_arms", left="planar_2r", right="scara", rate="100") as launch:
+        graph.wait(lambda: launch.text.count("following a trajectory") == 2, f"two trajectories\n{launch.text}")
+        begin = {side: len(answers[side]) for side in sides}
+        graph.wait(lambda: all(len(answers[side]) > begin[side] + 50 for side in sides), "answers")
+        topics = dict(graph.client.get_topic_names_and_types())
+        assert launch.interrupt() == 0
+    assert_ended_well(launch)
+    assert {len(state.name) for state in states["left"]} == {2} and {len(state.name) for state in states["right"]} == {
+        3
+    }
+    for side in sides:
+        print(f"{side}: {len(states[side])} states, {len(answers[side])} answers")
+        assert {tuple(answer.name) for answer in answers[side]} == {tuple(states[side][0].name)}
+    assert "/clock" not in topics
+
+
+def test_simulation_and_controller_alone(graph: Graph) -> None:
+    """By names of their own, with /clock, and the robot from the topic; a trajectory is the client's."""
+    names = {"joint_states": "/robot/states", "effort_commands": "/robot/efforts", "use_sim_time": "true"}
+    answers = graph.collect(JointState, "/computed_torque_node/command_states")
+    commands = graph.collect(Float64MultiArray, "/robot/efforts")
+    graph.describe(robot_urdf("scara").read_text(encoding="utf-8"))
+    with (
+        Launch(graph, "simulation", robot="scara", rate="100", **names) as plant,
+        Launch(graph, "controller", joint_trajectory="/robot/goal", **names) as controller,
+    ):
+        graph.wait(lambda: len(answers) > 50 and len(commands) > 50, "answers")
+        assert dict(graph.client.get_topic_names_and_types())["/robot/goal"] == ["trajectory_msgs/msg/JointTrajectory"]
+        publisher = graph.publisher(JointTrajectory, "/robot/goal")
+        graph.wait(lambda: publisher.get_subscription_count() == 1, "the controller")
+        publisher.publish(_goal(answers[-1]))
+        graph.wait(lambda: "following a trajectory" in controller.text, f"the trajectory\n{controller.text}")
+        assert controller.interrupt() == 0
+        assert plant.interrupt() == 0
+    assert max(stamps(answers)) < PATIENCE * 1e9, "simulated time begins at 0"
+    assert_ended_well(plant)
+    assert_ended_well(controller)
+
+
+def _goal(state: JointState) -> JointTrajectory:
+    from robot_dynamics_ros.control.reference import point_to_point
+    from robot_dynamics_ros.nodes.messages import trajectory_message
+
+    goal = [position + 0.05 for position in state.position]
+    return trajectory_message(point_to_point(list(state.name), list(state.position), goal, 1.0, 20.0))
+
+
+def test_replay_ends_with_its_bag(graph: Graph, tmp_path: Path) -> None:
+    answers = graph.collect(JointState, "/computed_torque_node/command_states")
+    with Launch(graph, "computed_torque", robot="planar_2r", rate="100", record="bag") as launch:
+        graph.wait(lambda: len(answers) > 100, f"answers\n{launch.text}")
+        launch.interrupt()
+    with Launch(graph, "replay", bag="bag", robot="planar_2r", output="again") as launch:
+        assert launch.wait() == 0, launch.text
+    assert_ended_well(launch)
+    counts = [_counts(tmp_path / name) for name in ("bag", "again")]
+    print(counts)
+    assert counts[0]["/joint_states"] == counts[1]["/joint_states"]
+    assert counts[1]["/computed_torque_node/command_states"] > 0
+
+
+def _counts(bag: Path) -> dict[str, int]:
+    counts: dict[str, Any] = {}
+    with BagReader(bag) as reader:
+        for message in reader.messages():
+            counts[message.topic] = counts.get(message.topic, 0) + 1
+    return counts
+
+
+STAND_IN = """#!{python}
+import json, signal, sys, threading
+print("STARTED", json.dumps(sys.argv), flush=True)
+signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
+signal.pause()
+"""
+
+
+def test_state_publisher_and_rviz_where_they_are_installed(graph: Graph, tmp_path: Path) -> None:
+    """Found by ament's index and started with the robot, in its namespace: programs of these names that tell."""
+    prefix = tmp_path / "ros"
+    for name in ("robot_state_publisher", "rviz2"):
+        (prefix / "share/ament_index/resource_index/packages").mkdir(parents=True, exist_ok=True)
+        (prefix / "share/ament_index/resource_index/packages" / name).touch()
+        (prefix / "lib" / name).mkdir(parents=True)
+        program = prefix / "lib" / name / name
+        program.write_text(STAND_IN.format(python=sys.executable), encoding="utf-8")
+        program.chmod(0o755)
+    graph.environment["AMENT_PREFIX_PATH"] = os.pathsep.join([str(prefix), os.environ.get("AMENT_PREFIX_PATH", "")])
+    with Launch(graph, "simulation", robot="scara", namespace="lab", rviz="true") as launch:
+        graph.wait(lambda: launch.text.count("STARTED") == 2, f"both\n{launch.text}")
+        assert launch.interrupt() == 0
+    for name in ("robot_state_publisher", "rviz2"):
+        (line,) = [line for line in launch.text.splitlines() if line.startswith(f"[{name}-") and "STARTED" in line]
+        assert "__ns:=/lab" in line and "/tf:=tf" in line
+    assert '"--fixed-frame", "base_link"' in line
