@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from robot_dynamics_ros.bags import JointSeries, read_description, read_joint_states
 from robot_dynamics_ros.bags.message_types import JOINT_STATE
 from robot_dynamics_ros.bags.reader import BagReader
-from robot_dynamics_ros.errors import BagError, RobotDynamicsError, RobotModelWarning
+from robot_dynamics_ros.cli.robot_source import RobotSource, robot_source
+from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.parameters.controller import GRAVITY
+from robot_dynamics_ros.parameters.kinds import Values
+from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS
+from robot_dynamics_ros.resources import robot_names
 
 _USUAL = "joint_states"
 
@@ -43,12 +45,26 @@ def add_rename(parser: argparse.ArgumentParser) -> None:
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
-    """Add which robot it is; see ``load_robot``."""
+    """Add which robot it is as --robot, else the bag's; see ``recorded_robot`` and ``load_robot``."""
     parser.add_argument(
         "--robot",
         metavar="NAME|URDF",
-        help=f"one of {', '.join(robot_names())}, or a URDF file (default: the bag's robot_description)",
+        help=f"{_robots()} (default: the bag's robot_description)",
     )
+    _add_robot_files(parser)
+
+
+def add_named_robot(parser: argparse.ArgumentParser) -> None:
+    """Add which robot it is as ROBOT; see ``named_robot``."""
+    parser.add_argument("robot", metavar="ROBOT|URDF", help=_robots())
+    _add_robot_files(parser)
+
+
+def _robots() -> str:
+    return f"one of {', '.join(robot_names())}, or a URDF or xacro file"
+
+
+def _add_robot_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dynamics", metavar="FILE", help="dynamics file (default: that of the robot NAME; none: do without)"
     )
@@ -58,6 +74,14 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
         nargs=3,
         metavar=("X", "Y", "Z"),
         help="gravity in the root frame, m/s^2 (default: the dynamics file's, else 0 0 -9.81)",
+    )
+    parser.add_argument(
+        "--xacro-arg",
+        type=_xacro_argument,
+        nargs="+",
+        default=[],
+        metavar="NAME:=VALUE",
+        help="arguments of a xacro file, which is expanded where xacro is installed",
     )
 
 
@@ -95,29 +119,38 @@ def joint_state_topic(bag: Path, topic: str | None) -> str:
     raise BagError(f"{bag}: several topics hold {JOINT_STATE}. Cure: --topic with one of {', '.join(there)}")
 
 
-def description_and_dynamics(arguments: argparse.Namespace, bag: Path | None) -> tuple[bytes | str, str, str | None]:
-    """Return the URDF's text, what to call it in errors, and the path of the dynamics file."""
-    name, dynamics = arguments.robot, arguments.dynamics
-    if name is None:
-        recorded = None if bag is None else read_description(bag)
-        if recorded is None:
-            raise RobotDynamicsError(
-                f"{bag}: it has no robot_description. Cure: --robot with one of {', '.join(robot_names())}, or a URDF"
-            )
-        return recorded, f"{bag}: robot_description", None if dynamics in (None, "none") else dynamics
-    if name in robot_names():
-        path = robot_urdf(name)
-        if dynamics is None and (own := robot_dynamics_file(name)) is not None:
-            dynamics = str(own)
-    else:
-        path = Path(name)
-    try:
-        text = path.read_bytes()
-    except OSError as problem:
+def recorded_robot(arguments: argparse.Namespace, bag: Path | None) -> RobotSource:
+    """Return the robot of --robot, else of the bag's robot_description; RobotDynamicsError where there is none."""
+    if arguments.robot is not None:
+        return named_robot(arguments)
+    recorded = None if bag is None else read_description(bag)
+    if recorded is None:
         raise RobotDynamicsError(
-            f"--robot {name}: {problem.strerror}. Cure: give a URDF file, or one of {', '.join(robot_names())}"
-        ) from None
-    return text, str(path), None if dynamics == "none" else dynamics
+            f"{bag}: it has no robot_description. Cure: --robot with one of {', '.join(robot_names())}, or a URDF"
+        )
+    dynamics = None if arguments.dynamics in (None, "none") else arguments.dynamics
+    return RobotSource(f"{bag}: robot_description", recorded, dynamics)
+
+
+def named_robot(arguments: argparse.Namespace) -> RobotSource:
+    """Return the robot that the command line names; errors as ``robot_source``."""
+    return robot_source(arguments.robot, arguments.dynamics, dict(arguments.xacro_arg))
+
+
+def configured_source(arguments: argparse.Namespace, source: RobotSource, values: Values) -> RobotSource:
+    """Return the source with the dynamics file of --dynamics, else of a node's parameters, else its own."""
+    if arguments.dynamics is not None:
+        return source
+    return replace(source, dynamics=DYNAMICS_FILE.read(values) or source.dynamics)
+
+
+def configured_model(arguments: argparse.Namespace, source: RobotSource, values: Values) -> RobotModel:
+    """Return the model that the controller node would have by its parameters, but for what the command line says.
+
+    --dynamics and --gravity come first, then the parameters, then the source's own. Errors as ``RobotSource.model``.
+    """
+    gravity = arguments.gravity or GRAVITY.read(values) or None
+    return configured_source(arguments, source, values).model(gravity=gravity, joints=JOINTS.read(values) or None)
 
 
 def load_robot(arguments: argparse.Namespace, joint_names: Sequence[str], bag: Path | None = None) -> RobotModel:
@@ -125,21 +158,15 @@ def load_robot(arguments: argparse.Namespace, joint_names: Sequence[str], bag: P
 
     It is that of --robot, else of the bag's robot_description. RobotDynamicsError names what is wrong and the cure.
     """
-    text, source, dynamics = description_and_dynamics(arguments, bag)
-    common: dict[str, Any] = {"dynamics": dynamics, "gravity": arguments.gravity}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RobotModelWarning)
-        joints = RobotModel.from_urdf(text, **common).joint_names
+    source = recorded_robot(arguments, bag)
+    joints = source.joint_names()
     recorded = [name for name in joints if name in joint_names]
     if not recorded:
         raise RobotDynamicsError(
-            f"{source}: the robot's joints are {', '.join(joints)}, the recording's {', '.join(joint_names)}. "
+            f"{source.name}: the robot's joints are {', '.join(joints)}, the recording's {', '.join(joint_names)}. "
             "Cure: --rename OLD=NEW, or another --robot"
         )
-    others = [name for name in joints if name not in recorded]
-    if others:
-        print(f"note: {', '.join(others)}: not in the recording, locked at 0", file=sys.stderr)
-    return RobotModel.from_urdf(text, **common, joints=recorded, locked=dict.fromkeys(others, 0.0))
+    return source.part(recorded, note="not in the recording, locked at 0", gravity=arguments.gravity)
 
 
 def _renaming(text: str) -> tuple[str, str]:
@@ -147,3 +174,10 @@ def _renaming(text: str) -> tuple[str, str]:
     if not equals or not old:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form OLD=NEW")
     return old, new
+
+
+def _xacro_argument(text: str) -> tuple[str, str]:
+    name, assigned, value = text.partition(":=")
+    if not assigned or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME:=VALUE")
+    return name, value

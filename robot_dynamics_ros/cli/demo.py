@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from robot_dynamics_ros.cli.node_command import require_ros
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
 from robot_dynamics_ros.cli.tracking import Tracking, read_tracking, tracking_table
 from robot_dynamics_ros.control.laws import LAWS
@@ -68,6 +69,7 @@ def _law(name: str) -> str:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the demo; raises RobotDynamicsError for arguments that do not fit and processes that fail."""
+    require_ros()
     urdf = robot_urdf(arguments.robot)
     dynamics = arguments.dynamics or robot_dynamics_file(arguments.robot)
     model = RobotModel.from_urdf_file(urdf, dynamics=dynamics)

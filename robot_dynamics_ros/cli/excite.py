@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
-from robot_dynamics_ros.cli.arguments import add_robot, check_new, description_and_dynamics
+from robot_dynamics_ros.cli.arguments import add_robot, check_new, named_robot
 from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.excitation import Excitation, find_excitation
@@ -60,7 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.cycles < 1 or arguments.seed < 0:
         raise RobotDynamicsError("--cycles is 1 or more, --seed 0 or more. Cure: give such numbers")
     check_new(arguments.output)
-    model = _load(arguments)
+    model = named_robot(arguments).part(arguments.joints, note="locked at 0", gravity=arguments.gravity)
     limits = MotionLimits.of(model, arguments.margin, arguments.acceleration)
     with compilation_announced("excite"):
         excitation, first = find_excitation(
@@ -74,20 +73,6 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"\n{limits_table(model, limits, excitation)}\n")
     print("collisions, of the arm with itself or anything else, are not considered: watch it in simulation first")
     print(f"written: {arguments.output}, for trajectory_node")
-
-
-def _load(arguments: argparse.Namespace) -> RobotModel:
-    text, source, dynamics = description_and_dynamics(arguments, None)
-    common: dict[str, Any] = {"dynamics": dynamics, "gravity": arguments.gravity}
-    if arguments.joints is None:
-        return RobotModel.from_urdf(text, **common)
-    there = RobotModel.from_urdf(text, **common).joint_names
-    if unknown := [name for name in arguments.joints if name not in there]:
-        raise RobotDynamicsError(f"{source}: no joint {', '.join(unknown)} moves. Cure: --joints {' '.join(there)}")
-    others = [name for name in there if name not in arguments.joints]
-    if others:
-        print(f"note: {', '.join(others)}: locked at 0", file=sys.stderr)
-    return RobotModel.from_urdf(text, **common, joints=arguments.joints, locked=dict.fromkeys(others, 0.0))
 
 
 def limits_table(model: RobotModel, limits: MotionLimits, excitation: Excitation) -> str:

@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from robot_dynamics_ros.cli.arguments import (
     add_joint_states,
     add_robot,
     check_new,
-    description_and_dynamics,
     load_robot,
     read_series,
+    recorded_robot,
 )
 from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
@@ -30,6 +29,7 @@ from robot_dynamics_ros.identification.friction_fit import KINDS
 from robot_dynamics_ros.identification.motion import Motion, Smoothing, recorded_motion
 from robot_dynamics_ros.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.plain_yaml import load_yaml
 
 _WIDTH = 110
 _MOST_HELD_OUT = 0.9
@@ -118,8 +118,8 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _prior_document(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    path = description_and_dynamics(arguments, arguments.bags[0])[2]
-    content: Mapping[str, Any] = {} if path is None else yaml.safe_load(Path(path).read_bytes()) or {}
+    path = recorded_robot(arguments, arguments.bags[0]).dynamics
+    content: Mapping[str, Any] = {} if path is None else load_yaml(Path(path).read_bytes()) or {}
     return content
 
 

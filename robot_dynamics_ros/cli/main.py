@@ -9,7 +9,20 @@ import warnings
 from collections.abc import Sequence
 
 from robot_dynamics_ros import __version__
-from robot_dynamics_ros.cli import compare, demo, excite, identify, inspect, play, record, replay, report, torque
+from robot_dynamics_ros.cli import (
+    compare,
+    demo,
+    excite,
+    identify,
+    inspect,
+    play,
+    record,
+    replay,
+    report,
+    simulate,
+    torque,
+    view,
+)
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
 
@@ -19,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="robot_dynamics", description=__doc__.split(":")[0])
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (demo, inspect, torque, replay, compare, report, identify, excite, play, record):
+    for command in (demo, inspect, simulate, torque, replay, compare, report, view, identify, excite, play, record):
         command.add_parser(commands)
     arguments = parser.parse_args(argv)
     warnings.formatwarning = _one_line

@@ -17,14 +17,19 @@ def become_node(node: str, parameters: Mapping[str, object]) -> NoReturn:
 
     Raises RobotDynamicsError where ROS 2 is not there.
     """
+    require_ros()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, command(node, parameters))
+
+
+def require_ros() -> None:
+    """Raise RobotDynamicsError where ROS 2 is not there."""
     if find_spec("rclpy") is None:
         raise RobotDynamicsError(
             "this command needs ROS 2, but there is no rclpy. Cure: source a ROS 2 installation, "
             "or pip install 'robot_dynamics_ros[ros]'"
         )
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.execv(sys.executable, command(node, parameters))
 
 
 def command(node: str, parameters: Mapping[str, object]) -> list[str]:

@@ -9,14 +9,22 @@ from typing import Any
 
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.replay import INPUTS, Replay, command_topic, replay
-from robot_dynamics_ros.cli.arguments import add_bag, add_rename, add_robot, description_and_dynamics, renaming
+from robot_dynamics_ros.cli.arguments import (
+    add_bag,
+    add_rename,
+    add_robot,
+    configured_model,
+    recorded_robot,
+    renaming,
+)
 from robot_dynamics_ros.cli.first_run import announce_compilation
+from robot_dynamics_ros.cli.robot_source import RobotSource
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.parameters import controller
 from robot_dynamics_ros.parameters.controller_settings import read_settings
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.parameters.kinds import Values
-from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
+from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
 
 
 def add_parser(commands: Any) -> None:
@@ -64,28 +72,22 @@ def run(arguments: argparse.Namespace) -> None:
         rename=renaming(arguments),
         activation_check=controller.ACTIVATION_CHECK.read(values),
     )
-    print(_summary(result, time.monotonic() - begin, arguments.output))
+    print(summary(result, time.monotonic() - begin, arguments.output))
 
 
 def _model(arguments: argparse.Namespace, values: Values) -> RobotModel:
     """Return the robot of the command line, else of the parameter file, else of the bag."""
-    description, gravity = ROBOT_DESCRIPTION.read(values), controller.GRAVITY.read(values)
-    dynamics: str | None = DYNAMICS_FILE.read(values) or None
-    source: str | bytes = description
+    description = ROBOT_DESCRIPTION.read(values)
     if arguments.robot is not None or not description:
-        source, _, found = description_and_dynamics(arguments, arguments.bag)
-        dynamics = dynamics if arguments.dynamics is None and dynamics else found
-    elif arguments.dynamics is not None:
-        dynamics = None if arguments.dynamics == "none" else arguments.dynamics
-    return RobotModel.from_urdf(
-        source,
-        dynamics=dynamics,
-        gravity=arguments.gravity or gravity or None,
-        joints=JOINTS.read(values) or None,
-    )
+        source = recorded_robot(arguments, arguments.bag)
+    else:
+        dynamics = None if arguments.dynamics in (None, "none") else arguments.dynamics
+        source = RobotSource(f"{arguments.config}: {ROBOT_DESCRIPTION.name}", description, dynamics)
+    return configured_model(arguments, source, values)
 
 
-def _summary(result: Replay, seconds: float, output: Path) -> str:
+def summary(result: Replay, seconds: float, output: Path | None) -> str:
+    """Return what a controller did, after so many seconds of waiting for it, and where the bag is."""
     modes = [f"{change.after.value} ({change.fault.message})" for change in result.transitions]
     lines = [
         f"{result.states} joint_states, {result.commands} commands, {len(modes)} changes of mode, {seconds:.1f} s",
@@ -94,7 +96,9 @@ def _summary(result: Replay, seconds: float, output: Path) -> str:
     if len(modes) > 10:
         lines.append(f"  and {len(modes) - 10} more, on /diagnostics in the bag")
     lines += [f"  effort limit of {joint}: cut {count} commands" for joint, count in result.saturated.items()]
-    return "\n".join([*lines, f"bag: {output}"])
+    if output is not None:
+        lines.append(f"bag: {output}")
+    return "\n".join(lines)
 
 
 def _mapping(text: str) -> tuple[str, str]:

@@ -1,0 +1,114 @@
+"""robot_dynamics view: the arm in a browser."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from robot_dynamics_ros.bags import read_joint_names
+from robot_dynamics_ros.cli.arguments import (
+    add_joint_states,
+    add_named_robot,
+    joint_state_topic,
+    load_robot,
+    named_robot,
+    renaming,
+)
+from robot_dynamics_ros.cli.first_run import compilation_announced
+from robot_dynamics_ros.cli.node_command import become_node
+from robot_dynamics_ros.cli.xacro_file import SUFFIX
+from robot_dynamics_ros.errors import RobotDynamicsError
+
+if TYPE_CHECKING:
+    from robot_dynamics_ros.view.viewer import Update, Viewer
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand to the parser's subparsers."""
+    parser = commands.add_parser(
+        "view",
+        help="show a robot in a browser: its pose, a recording, or live",
+        description="Serves a page that shows the arm, the desired arm beside it, joint torques, joint forces and the "
+        "centre of mass: with a slider for each joint, from a bag, or live. It needs no ROS but for --live, and "
+        "no network. The page can be opened on this machine only, unless --host says otherwise: it has no password.",
+    )
+    add_named_robot(parser)
+    parser.add_argument("bag", nargs="?", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
+    parser.add_argument("--live", action="store_true", help="show what the topics joint_states and command_states say")
+    parser.add_argument("--namespace", default="", help="namespace of those topics, with --live")
+    add_joint_states(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default: %(default)s)")
+    parser.add_argument("--port", type=_port, default=8080, help="port, or the next free one (default: %(default)s)")
+    parser.set_defaults(run=run)
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 1 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"{port} is no port. Cure: give one from 1 to 65535")
+    return port
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Serve the page until Ctrl-C; RobotDynamicsError for a robot or a bag that cannot be read."""
+    from robot_dynamics_ros.view.shapes import require_viewer
+
+    require_viewer()
+    if arguments.live:
+        _become_live(arguments)
+    else:
+        _serve(arguments)
+
+
+def _serve(arguments: argparse.Namespace) -> None:
+    with compilation_announced("view"):
+        viewer, update = (_pose_view if arguments.bag is None else _recording_view)(arguments)
+    for note in viewer.notes:
+        print(f"note: {note}", file=sys.stderr)
+    print(f"{viewer.url}  (Ctrl-C ends it)", flush=True)
+    try:
+        viewer.run(update)
+    finally:
+        viewer.close()
+
+
+def _pose_view(arguments: argparse.Namespace) -> tuple[Viewer, Update]:
+    from robot_dynamics_ros.view.modes import pose_view
+
+    source = named_robot(arguments)
+    model = source.model(gravity=arguments.gravity)
+    return pose_view(model, source.text, Path(source.name).parent, (arguments.host, arguments.port))
+
+
+def _recording_view(arguments: argparse.Namespace) -> tuple[Viewer, Update]:
+    from robot_dynamics_ros.view.modes import recording_view
+    from robot_dynamics_ros.view.recording import read_motion
+
+    topic = joint_state_topic(arguments.bag, arguments.topic)
+    model = load_robot(arguments, read_joint_names(arguments.bag, topic, renaming(arguments)), arguments.bag)
+    source = named_robot(arguments)
+    recording, notes = read_motion(arguments.bag, topic, model, renaming(arguments))
+    address = arguments.host, arguments.port
+    return recording_view(model, source.text, Path(source.name).parent, recording, address, notes)
+
+
+def _become_live(arguments: argparse.Namespace) -> NoReturn:
+    if arguments.bag is not None:
+        raise RobotDynamicsError("--live and a BAG: only one of them can be shown. Cure: leave one out")
+    source = named_robot(arguments)
+    if Path(source.name).suffix == SUFFIX:
+        raise RobotDynamicsError(f"{source.name}: --live needs a URDF. Cure: xacro {source.name} > robot.urdf")
+    begin = f"/{arguments.namespace.strip('/')}/" if arguments.namespace else ""
+    parameters: dict[str, object] = {
+        "urdf": source.name,
+        "dynamics_file": source.dynamics or "",
+        "joint_states": begin + (arguments.topic or "joint_states"),
+        "command_states": begin + "computed_torque_node/command_states",
+        "host": arguments.host,
+        "port": arguments.port,
+    }
+    if arguments.gravity is not None:
+        parameters["gravity"] = arguments.gravity
+    become_node("view_node", parameters)

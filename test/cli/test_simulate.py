@@ -1,0 +1,179 @@
+"""robot_dynamics simulate: its bag is that of the live nodes, a replay of it gives the same commands, bit for bit."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.bags import BagReader, read_description, read_joint_states
+from robot_dynamics_ros.cli import compare, replay, simulate
+from robot_dynamics_ros.messages.effort_commands import EffortWriter
+
+ROOT = Path(__file__).resolve().parents[2]
+STATES, COMMANDS = "/joint_states", "/computed_torque_node/command_states"
+
+
+def call(*line: object) -> int:
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers()
+    for command in (simulate, replay, compare):
+        command.add_parser(commands)
+    arguments = parser.parse_args([*map(str, line)])
+    return int(arguments.run(arguments) or 0)
+
+
+def messages(bag: Path, topic: str) -> list[bytes]:
+    with BagReader(bag) as reader:
+        return [message.data for message in reader.messages([topic])]
+
+
+def config(tmp_path: Path, **parameters: Any) -> Path:
+    """The arm's own parameters, and others."""
+    own = yaml.safe_load((ROOT / "config" / "planar_2r.yaml").read_text(encoding="utf-8"))["/**"]["ros__parameters"]
+    path = tmp_path / "parameters.yaml"
+    path.write_text(yaml.safe_dump({"/**": {"ros__parameters": own | parameters}}), encoding="utf-8")
+    return path
+
+
+def trajectory(tmp_path: Path, *points: tuple[int, list[float]], names: tuple[str, ...] = ("joint2", "joint1")) -> Path:
+    """A file with points (s, positions)."""
+    message = {
+        "joint_names": list(names),
+        "points": [{"positions": q, "time_from_start": {"sec": t, "nanosec": 0}} for t, q in points],
+    }
+    path = tmp_path / "trajectory.yaml"
+    path.write_text(yaml.safe_dump(message), encoding="utf-8")
+    return path
+
+
+def test_the_bag_is_that_of_the_nodes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], load_robot: Callable[..., RobotModel]
+) -> None:
+    bag = tmp_path / "bag"
+    call("simulate", "planar_2r", "--duration", 4, "-o", bag)
+    out = " ".join(capsys.readouterr().out.split())
+    assert "planar_2r: 500 Hz, 4 s of motion" in out and "cycles 2001 late cycles 0 lost cycles 0" in out
+    assert "2501 joint_states, 2501 commands, 0 changes of mode" in out and out.endswith(f"bag: {bag}")
+    series = read_joint_states(bag, [STATES, COMMANDS])
+    states, commands = series[STATES], series[COMMANDS]
+    np.testing.assert_array_equal(states.stamps, commands.stamps)
+    assert set(np.diff(states.stamps)) == {2_000_000}
+    # What is commanded acts until the next state; what the controller says of it is what it publishes.
+    np.testing.assert_array_equal(states.effort[1:], commands.effort[:-1])
+    writer = EffortWriter(2)
+    assert messages(bag, "/effort_commands") == [writer.write(effort) for effort in commands.effort]
+    # The plant obeys the model: the torque along its motion is the one that drove it, between two states.
+    model = load_robot("planar_2r")
+    middle = (states.velocity[1:] + states.velocity[:-1]) / 2, np.diff(states.velocity, axis=0) / 0.002
+    between = (states.position[1:] + states.position[:-1]) / 2
+    np.testing.assert_allclose(model.inverse_dynamics(between, *middle), states.effort[1:], atol=2e-3)
+    assert np.abs(commands.position - states.position)[:1500].max() < 1e-2
+    assert read_description(bag) == (ROOT / "urdf" / "planar_2r.urdf").read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+@pytest.mark.parametrize(
+    ("parameters", "plant"),
+    [
+        ({}, []),
+        ({"position_noise": 1e-4, "velocity_noise": 1e-2, "effort_delay": 0.001}, ["--friction-scale", "1"]),
+        ({"update_rate": 350.0}, ["--mass-scale", "1.3"]),
+        ({"law": "pd", "fault_reset": "auto", "position_limit_margin": 0.0, "effort_limit_scale": 0.4}, []),
+    ],
+    ids=["exact", "noise", "update_rate", "faults"],
+)
+def test_a_replay_gives_the_same_commands(
+    parameters: dict[str, Any], plant: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And a second simulation the same bytes."""
+    file = config(tmp_path, **parameters)
+    first, second, again = tmp_path / "one" / "bag", tmp_path / "two" / "bag", tmp_path / "replayed"
+    for bag in (first, second):
+        bag.parent.mkdir()
+        call("simulate", "planar_2r", "--config", file, *plant, "--duration", 3.5, "-o", bag)
+    assert (first / "bag.mcap").read_bytes() == (second / "bag.mcap").read_bytes()
+    call("replay", first, "--config", file, "--dynamics", "none", "-o", again)
+    assert len(messages(first, COMMANDS)) > 1000
+    assert messages(again, COMMANDS) == messages(first, COMMANDS)
+    assert call("compare", first, again, "--common") == 0
+    capsys.readouterr()
+
+
+def test_a_trajectory_from_a_file(tmp_path: Path) -> None:
+    """It starts at its first point, waits there, moves on, and is followed to the end."""
+    bag = tmp_path / "bag"
+    file = trajectory(tmp_path, (0, [0.4, -0.5]), (1, [0.4, -0.5]), (2, [0.6, -0.2]))
+    call("simulate", "planar_2r", "--trajectory", file, "--law", "pd_plus", "--rate", 250, "-o", bag)
+    series = read_joint_states(bag, [STATES, COMMANDS])
+    states = series[STATES].in_order(("joint1", "joint2"))
+    np.testing.assert_array_equal(states.position[0], [-0.5, 0.4])
+    np.testing.assert_allclose(states.position[-1], [-0.2, 0.6], atol=1e-3)
+    assert states.stamps[-1] - states.stamps[0] >= 3_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("plant", "believed"), [(["--mass-scale", 1.2], {}), ([], {"gravity": [0.0, 0.0, -9.81 / 1.2]})]
+)
+def test_a_plant_that_differs(plant: list[object], believed: dict[str, Any], tmp_path: Path) -> None:
+    """The error of gravity compensation under a load that is 20 % heavier than believed, over the gain."""
+    file = trajectory(tmp_path, (0, [0.0, 0.0]), (3, [0.0, 0.0]), (4, [0.001, 0.0]))
+    gains = config(tmp_path, gains={"kp": [400.0, 400.0], "kd": [40.0, 40.0]}, **believed)
+    bag = tmp_path / "bag"
+    line = ["simulate", "planar_2r", "--config", gains, "--trajectory", file, "--law", "pd_gravity", "-o", bag]
+    call(*line, *plant)
+    states, commands = read_joint_states(bag, [STATES, COMMANDS]).values()
+    assert states.joint_names == commands.joint_names == ("joint1", "joint2")
+    row = np.searchsorted(states.stamps, states.stamps[0] + 3_000_000_000)
+    error = commands.position[row] - states.position[row]
+    weight = np.array([4 * 0.25 + 3 * (0.5 + 0.2), 3 * 0.2]) * 9.81
+    np.testing.assert_allclose(error, 0.2 * weight / 400 / (1.0 if plant else 1.2), rtol=0.02)
+
+
+@pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+def test_dynamics_of_the_plant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The controller believes in friction that the plant lacks: what it adds for it is error."""
+    rms = []
+    for plant in ([], ["--plant-dynamics", "none"]):
+        call("simulate", "planar_2r", "--dynamics", ROOT / "config" / "planar_2r_craig.dynamics.yaml", *plant)
+        out = capsys.readouterr().out
+        assert "bag:" not in out
+        rms.append(float(out.split("error, RMS of all joints")[1].split()[1]))
+    assert rms[0] < 0.5 * rms[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (["nosuch"], "nosuch: No such file.* Cure: give a URDF"),
+        ([ROOT / "urdf" / "scara.urdf"], "no motion is known for .*scara.urdf. Cure: --trajectory"),
+        (["scara", "--duration", "0"], "trajectory.total_time: 0.0 is not allowed"),
+        (["scara", "--duration", "2"], "more than move_time"),
+        (["scara", "--rate", "1e9"], "publish_rate: 1000000000.0 is not allowed"),
+        (["scara", "--mass-scale", "-1"], "mass_scale: -1.0 is not allowed"),
+        (["scara", "--friction-scale", "1", "2"], "friction_scale"),
+        (["scara", "--config", "/no/such.yaml"], "/no/such.yaml: cannot read it"),
+        (["scara", "--trajectory", "/no/such.yaml"], "/no/such.yaml: cannot read it"),
+        (["scara", "--plant-dynamics", "/no/such.yaml"], "/no/such.yaml"),
+        (["scara", "-o", ROOT], "it exists. Cure: name another file with --output"),
+        (["scara", "--rate", "0.5"], "trajectory refused: .* state_timeout"),
+    ],
+)
+def test_errors_name_the_cure(line: list[object], message: str) -> None:
+    with pytest.raises(RobotDynamicsError, match=message):
+        call("simulate", *line)
+
+
+def test_a_law_without_a_trajectory(tmp_path: Path) -> None:
+    with pytest.raises(RobotDynamicsError, match="gravity_compensation follows no trajectory. Cure: --law with "):
+        call("simulate", "planar_2r", "--config", config(tmp_path, law="gravity_compensation"))
+
+
+def test_a_trajectory_that_is_refused(tmp_path: Path) -> None:
+    file = trajectory(tmp_path, (0, [0.0]), (1, [1.0]), names=("elbow",))
+    with pytest.raises(RobotDynamicsError, match="trajectory refused: joint 'elbow' is not controlled here"):
+        call("simulate", "planar_2r", "--trajectory", file)

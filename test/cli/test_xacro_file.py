@@ -1,0 +1,90 @@
+"""xacro files as robots: expanded where xacro is, as a module or as a command, and clear words where it is not."""
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.cli import excite, inspect, robot_source
+from robot_dynamics_ros.cli.robot_source import RobotSource
+
+ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:arg name="mass" default="2"/>
+  {more}
+  <xacro:macro name="bob" params="mass"><link name="bob"><inertial><origin xyz="${{1 / 2}} 0 0"/>
+    <mass value="${{mass}}"/><inertia ixx="0" iyy="0" izz="0"/></inertial></link></xacro:macro>
+  <link name="base"/> <xacro:bob mass="$(arg mass)"/>
+  <joint name="hinge" type="revolute"><parent link="base"/><child link="bob"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="50" velocity="1"/></joint>
+</robot>"""
+COMMAND = Path(sys.executable).parent / "xacro"
+
+
+@pytest.fixture
+def arm(tmp_path: Path) -> Path:
+    """A pendulum, whose mass is an argument."""
+    path = tmp_path / "arm.urdf.xacro"
+    path.write_text(ARM.format(more=""), encoding="utf-8")
+    return path
+
+
+def weight(source: RobotSource) -> float:
+    model: RobotModel = source.model()
+    return float(abs(model.gravity_torque([0.0])[0]))
+
+
+@pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+@pytest.mark.parametrize("way", ["module", "command"])
+def test_is_expanded_with_its_arguments(way: str, arm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("xacro", reason="pip install xacro, as requirements/test.txt has it")
+    if way == "command":
+        if not COMMAND.exists():
+            pytest.skip(f"{COMMAND} is not there")
+        monkeypatch.setitem(sys.modules, "xacro", None)
+        monkeypatch.setenv("PATH", f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}")
+    read = robot_source.robot_source
+    assert weight(read(str(arm), None, {})) == pytest.approx(9.81)
+    assert weight(read(str(arm), None, {"mass": "3"})) == pytest.approx(1.5 * 9.81)
+    arm.write_text(ARM.format(more="<a b='${nosuch}'/>"), encoding="utf-8")
+    with pytest.raises(RobotDynamicsError, match=r"arm.urdf.xacro: xacro: .*'nosuch' is not defined.* Cure: correct"):
+        read(str(arm), None, {})
+    arm.write_text(ARM.format(more='<xacro:include filename="$(find nosuch_description)/a.xacro"/>'), encoding="utf-8")
+    with pytest.raises(RobotDynamicsError, match=r"xacro: .*Cure: source the workspace .* xacro .*xacro > arm.urdf"):
+        read(str(arm), None, {})
+
+
+def test_every_command_takes_it(arm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the argument ROBOT, and by --robot."""
+    pytest.importorskip("xacro")
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers()
+    for command in (inspect, excite):
+        command.add_parser(commands)
+    for line in (
+        ["inspect", str(arm), "--xacro-arg", "mass:=3"],
+        ["excite", "--robot", str(arm), "--xacro-arg", "mass:=3", "-o", str(tmp_path / "excitation.yaml")],
+    ):
+        arguments = parser.parse_args(line)
+        arguments.run(arguments)
+    assert "3 kg move" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        parser.parse_args(["inspect", str(arm), "--xacro-arg", "mass=3"])
+    assert "'mass=3' is not of the form NAME:=VALUE" in capsys.readouterr().err
+
+
+def test_without_xacro(arm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xacro", None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(RobotDynamicsError, match="pip install xacro, or sudo apt install ros-<distro>-xacro"):
+        robot_source.robot_source(str(arm), None, {})
+
+
+def test_errors_of_the_urdf_name_the_file(arm: Path) -> None:
+    pytest.importorskip("xacro")
+    arm.write_text(ARM.format(more='<link name="alone"/>'), encoding="utf-8")
+    with pytest.raises(RobotDynamicsError, match=r"arm.urdf.xacro: links .*alone.* have no parent"):
+        robot_source.robot_source(str(arm), None, {}).model()
