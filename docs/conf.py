@@ -1,0 +1,57 @@
+"""How Sphinx builds these pages: `make docs`, and rosdoc2 for docs.ros.org. Nothing is fetched."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from robot_dynamics_ros import __version__  # noqa: E402
+
+project = "robot_dynamics_ros"
+author = "robot_dynamics_ros maintainers"
+project_copyright = "robot_dynamics_ros maintainers, Apache-2.0"
+release = version = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_rtd_theme"]
+if find_spec("sphinx_copybutton"):  # docs.ros.org has none
+    extensions.append("sphinx_copybutton")
+exclude_patterns = ["_build"]
+nitpicky = True
+
+myst_heading_anchors = 4
+
+# The docstrings: NumPy's sections, members in the order of the source, types as they are written there.
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+python_use_unqualified_type_names = True
+default_role = "literal"  # `name` in a docstring
+# Names of other packages, of types that are no object here, and of what is inside a model.
+nitpick_ignore_regex = [("py:.*", r"(?!robot_dynamics_ros\.).*"), ("py:.*", r".*\.(GeneralKernels|PackedModel)")]
+# Attributes that several classes have.
+suppress_warnings = ["ref.python"]
+
+html_theme = "sphinx_rtd_theme"
+html_theme_options = {"navigation_depth": 3, "collapse_navigation": False}
+html_show_sourcelink = False
+copybutton_prompt_text = "$ "
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
+
+
+def _escape_bars(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Leave |a - b| in a docstring what it is: to Sphinx it would be a substitution."""
+    lines[:] = [line.replace("|", "\\|") for line in lines]
+
+
+def setup(app: Sphinx) -> None:
+    """Connect it; after napoleon, which comes first as an extension."""
+    app.connect("autodoc-process-docstring", _escape_bars)

@@ -1,0 +1,44 @@
+"""Every code block of README and docs: it is what its language says, names what exists, and runs as the page says."""
+
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from docs.block_checks import check_block
+from docs.markdown_blocks import ROOT, Block, blocks, pages
+from docs.workspace import Workspace
+
+from robot_dynamics_ros.control.laws import JOINT_LAWS, LAWS
+
+ALL = [block for page in pages() for block in blocks(page)]
+#: Pages whose commands take longer than a few seconds.
+SLOW = {"docs/bags.md", "docs/inspect.md", "docs/quick_start.md", "docs/tutorials/testing_from_a_bag.md"}
+
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+
+
+def _pages() -> list[object]:
+    return [
+        pytest.param(page, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for page in pages()
+        for name in [str(page.relative_to(ROOT))]
+    ]
+
+
+@pytest.mark.parametrize("block", ALL, ids=[block.where for block in ALL])
+def test_block_is_what_its_language_says(block: Block, tmp_path: Path) -> None:
+    check_block(block, tmp_path)
+
+
+@pytest.mark.parametrize("page", _pages())
+def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with patch.dict(LAWS), patch.dict(JOINT_LAWS):  # a page adds one
+        workspace = Workspace(tmp_path, page)
+        for block in blocks(page):
+            workspace.go_through(block)
+
+
+def test_there_are_blocks() -> None:
+    assert len(ALL) > 30
+    assert {"python", "sh", "yaml", "text"} <= {block.language for block in ALL}
