@@ -1,6 +1,7 @@
 """Installs robot_dynamics_ros, by pip as well as by colcon (ament_python)."""
 
 from glob import glob
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
@@ -22,21 +23,26 @@ ROS = [
     "ros-std-srvs",
     "ros-trajectory-msgs",
 ]
-BAGS = ["rosbags"]
-REPORT = [*BAGS, "plotly"]
+REPORT = ["plotly"]
 EQUATIONS = ["sympy"]
-DEMO = [*ROS, *BAGS, "matplotlib"]
+VIEW = ["viser>=1.1", "yourdfpy"]
+XACRO = ["xacro"]
+DEMO = [*ROS, "matplotlib"]
 LINT = ["ruff", "mypy", "scipy-stubs", "types-PyYAML", "types-tqdm"]
 TEST = [
     *DEMO,
     *REPORT,
     *EQUATIONS,
+    *VIEW,
+    *XACRO,
     "catkin-pkg",
     "colcon-common-extensions",
     "example-robot-data",
     "hypothesis",
+    "ipykernel",
     "mcap",
     "mujoco",
+    "nbclient",
     "pin",
     "playwright",
     "pytest",
@@ -47,17 +53,26 @@ TEST = [
 
 setup(
     name=PACKAGE,
-    version="0.1.0",
+    version="0.1.0",  # catkin_prepare_release writes it here and into package.xml, from where __version__ comes
     description="Computed-torque control of robot arms: rigid-body dynamics from a URDF, for ROS 2",
+    long_description=Path("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
     maintainer="robot_dynamics_ros maintainers",
     maintainer_email="noreply@robot-dynamics-ros.invalid",
     license="Apache-2.0",
     keywords=["ROS", "robotics", "dynamics", "computed torque"],
     classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Developers",
         "Intended Audience :: Science/Research",
         "Operating System :: POSIX :: Linux",
         "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.10",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
         "Topic :: Scientific/Engineering",
+        "Typing :: Typed",
     ],
     python_requires=">=3.10",
     packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
@@ -68,14 +83,16 @@ setup(
         (f"{SHARE}/urdf", sorted(glob("urdf/*.urdf"))),
         (f"{SHARE}/config", sorted(glob("config/*.yaml"))),
         (f"{SHARE}/launch", sorted(glob("launch/*.launch.py"))),
+        (f"{SHARE}/rviz", sorted(glob("rviz/*.rviz"))),
     ],
     zip_safe=False,
-    install_requires=["numpy", "scipy", "numba", "PyYAML", "tqdm", "urdf-parser-py"],
+    install_requires=["numpy", "scipy", "numba", "PyYAML", "rosbags", "tqdm", "urdf-parser-py"],
     extras_require={
         "ros": ROS,
-        "bags": BAGS,
         "report": REPORT,
         "equations": EQUATIONS,
+        "view": VIEW,
+        "xacro": XACRO,
         "demo": DEMO,
         "test": TEST,
         "lint": LINT,

@@ -1,6 +1,5 @@
 """The example of resolved-rate motion against the closed forms of the planar three-link arm."""
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -8,19 +7,13 @@ from types import ModuleType
 import numpy as np
 import pytest
 from comparing import assert_close
+from example_scripts import load_example
 from oracles import craig_jacobians
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "resolved_rate.py"
 
 
 @pytest.fixture(scope="module")
 def example() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("resolved_rate_example", EXAMPLE)
-    assert specification is not None and specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module
-    specification.loader.exec_module(module)
-    return module
+    return load_example("resolved_rate")
 
 
 def test_the_exercise(example: ModuleType) -> None:

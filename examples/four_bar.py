@@ -1,0 +1,84 @@
+"""A closed loop: what drives the crank of a four-bar at constant speed, and what its ground pin bears.
+
+A URDF is a tree: crank, coupler and rocker in a row. A row of ``loops`` in the dynamics file puts the rocker's end onto
+the ground, and Lagrange multipliers are the forces there. Over a whole turn the motor does no work: all energy comes
+back. Draws torque and force: ``python examples/four_bar.py [four_bar.png]``. Needs matplotlib.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.formulations.closed_loops import close_loops, loop_constraints, loop_forces, loops_of
+from robot_dynamics_ros.formulations.constraints import constrained_inverse_dynamics, driven_motion
+
+Array = NDArray[np.float64]
+
+LENGTHS = {"crank": 0.15, "coupler": 0.5, "rocker": 0.4}  # m, slender rods of 2 kg/m
+LOOP = "loops: [{link_a: base, point_a: [0.45, 0, 0], link_b: rocker, point_b: [0.4, 0, 0]}]"
+SPEED = 6.0  # rad/s
+TURN = np.linspace(0.0, 2.0 * np.pi, 361)
+
+
+def four_bar() -> RobotModel:
+    """The mechanism in the vertical plane: each joint turns about y."""
+    links, joints = ['<link name="base"/>'], []
+    parent, at = "base", 0.0
+    for name, a in LENGTHS.items():
+        i = 2.0 * a**3 / 12.0
+        links.append(
+            f'<link name="{name}"><inertial><mass value="{2 * a}"/><origin xyz="{a / 2} 0 0"/>'
+            f'<inertia ixx="0" ixy="0" ixz="0" iyy="{i}" iyz="0" izz="{i}"/></inertial></link>'
+        )
+        joints.append(
+            f'<joint name="{name}_joint" type="continuous"><parent link="{parent}"/><child link="{name}"/>'
+            f'<origin xyz="{at} 0 0"/><axis xyz="0 -1 0"/><limit effort="100" velocity="100"/></joint>'
+        )
+        parent, at = name, a
+    with TemporaryDirectory() as folder:
+        dynamics = Path(folder) / "four_bar.dynamics.yaml"
+        dynamics.write_text(LOOP)
+        return RobotModel.from_urdf(f'<robot name="four_bar">{"".join(links + joints)}</robot>', dynamics=dynamics)
+
+
+def turn() -> tuple[Array, Array]:
+    """The motor's torque (361,), Nm, and the force of the ground on the rocker (361, 3), N, over a turn."""
+    model, crank = four_bar(), ["crank_joint"]
+    q = np.array([0.0, 1.0, -2.0])
+    torques, forces = [], []
+    for angle in TURN:
+        q = close_loops(model, [angle, *q[1:]], held=crank)  # from where the others were
+        qd, qdd = driven_motion(model, loops_of(model), q, crank, [SPEED], [0.0])
+        tau, multipliers = constrained_inverse_dynamics(model, q, qd, qdd, loop_constraints(model, q, qd), crank)
+        torques.append(tau[0])
+        forces.append(loop_forces(multipliers)[0])
+    return np.array(torques), np.array(forces)
+
+
+def main() -> None:
+    """Go once round, print the work and the largest values, and draw both."""
+    path = sys.argv[1] if len(sys.argv) > 1 else "four_bar.png"
+    torque, force = turn()
+    work = float(torque[:-1].mean()) * TURN[-1]
+    print(f"torque between {torque.min():.3f} and {torque.max():.3f} Nm, work of a turn {work:.1e} J")
+    print(f"force on the ground pin at most {np.linalg.norm(force, axis=1).max():.2f} N")
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    above.plot(np.rad2deg(TURN), torque)
+    above.set_ylabel("torque of the crank (Nm)")
+    below.plot(np.rad2deg(TURN), force[:, [0, 2]], label=["x", "z"])
+    below.set(xlabel="crank angle (deg)", ylabel="force on the rocker's end (N)")
+    below.legend()
+    figure.savefig(path, dpi=110)
+    print(f"Both over the turn are in {path}.")
+
+
+if __name__ == "__main__":
+    main()
