@@ -1,0 +1,108 @@
+"""A controller as a node runs it, without ROS: whatever it is given, its efforts are finite and within the limits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from fuzz.trial import Wrong
+from numpy.typing import NDArray
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.controller import Command, Controller
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.messages.running_controller import RunningController
+
+Array = NDArray[np.float64]
+
+
+class Clocks:
+    """Both clocks of a node, in ns; somebody else moves them on."""
+
+    def __init__(self) -> None:
+        self.at = 1_700_000_000_000_000_000
+
+    def steady(self) -> float:
+        return self.at * 1e-9
+
+    def now(self) -> int:
+        return self.at
+
+
+class Outputs:
+    """Looks at every command, and counts them."""
+
+    trajectory_is_wanted = True
+
+    def __init__(self, limits: Array) -> None:
+        self._limits = limits
+        self.count = 0
+
+    def command(self, command: Command, answered: int) -> None:
+        self.unasked(command)
+
+    def repeat(self) -> None:
+        self.count += 1
+
+    def unasked(self, command: Command) -> None:
+        self.count += 1
+        check(command.effort, self._limits)
+
+    def external_torque(self, torque: Array, at: int) -> None:
+        if not np.isfinite(torque).all():
+            raise Wrong(f"external torque {torque.tolist()}")
+
+    def trajectory(self, data: bytes) -> None:
+        pass
+
+
+class Silent:
+    """Log and report that say nothing."""
+
+    def info(self, message: str) -> None:
+        pass
+
+    def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
+        pass
+
+    def error(self, message: str) -> None:
+        pass
+
+    def transitions(self, controller: Controller, stamp: int) -> None:
+        controller.take_transitions()
+
+    def waiting(self, controller: Controller) -> None:
+        pass
+
+
+def check(effort: Array, limits: Array) -> None:
+    """Raise Wrong for an effort that no motor may be given."""
+    if not (np.isfinite(effort).all() and (np.abs(effort) <= limits * (1.0 + 1e-12)).all()):
+        raise Wrong(f"effort {effort.tolist()} with limits {limits.tolist()}")
+
+
+def running(model: RobotModel, settings: ControllerSettings) -> tuple[RunningController, Clocks, Outputs]:
+    """Return a controller that answers joint_states, its clocks, and what looks at its commands."""
+    clocks, outputs = Clocks(), Outputs(model.effort_limits)
+    return RunningController(model, settings, clocks, outputs, Silent(), Silent()), clocks, outputs
+
+
+def drive(model: RobotModel, settings: ControllerSettings, states: list[tuple[Array, Array]]) -> None:
+    """Give a robot's controller measured states (q, qd), 1 ms apart, and look at what it commands."""
+    controller = Controller(model, settings)
+    for k, (q, qd) in enumerate(states):
+        controller.measure(k * 1e-3, k * 1e-3, q, qd)
+        command = controller.update(k * 1e-3, k * 1e-3)
+        if command is not None:
+            check(command.effort, model.effort_limits)
+    last = controller.last_effort()
+    if last is not None:
+        check(last, model.effort_limits)
+
+
+def states_of(model: RobotModel) -> list[tuple[Array, Array]]:
+    """At rest in the middle, at the limits, fast, absurd."""
+    low = np.where(np.isfinite(model.position_lower), model.position_lower, -math.pi)
+    high = np.where(np.isfinite(model.position_upper), model.position_upper, math.pi)
+    rest, middle = np.zeros(model.n), 0.5 * low + 0.5 * high
+    return [(middle, rest), (low, rest + 1.0), (high, rest - 3.0), (middle, rest + 1e150), (rest + 1e300, rest)]
