@@ -101,6 +101,11 @@ bench-trajectories: $(TEST) ## measure what it costs to take in a trajectory
 laws: $(RUN) ## compare how well the control laws track, and what spoils it (half a minute)
 	@$(BIN)/python -m benchmarks.control_laws $(BENCH_ARGS)
 
+FUZZ_ARGS ?= --seconds 120
+.PHONY: fuzz
+fuzz: $(TEST) ## try broken URDFs, dynamics files, messages, parameters and bags for ten minutes
+	@PYTHONPATH=.:test $(BIN)/python -m fuzz $(FUZZ_ARGS)
+
 .PHONY: test-interpreted
 test-interpreted: $(TEST) ## the tests of the dynamics with the kernels as plain Python, fewer random cases
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest test/kernels test/model test/codegen test/oracles test/test_textbook.py $(PYTEST_ARGS)
@@ -112,9 +117,19 @@ lint: $(TEST) ## style, types and package.xml
 	@$(BIN)/mypy --strict robot_dynamics_ros
 	@$(BIN)/python -m pytest -q test/test_package.py
 
+.PHONY: pictures
+pictures: $(TEST) ## photograph the browser view for README and docs/images (needs chromium; a few minutes)
+	@$(BIN)/python docs/pictures.py
+
+# `python docs/write_parameters.py` writes docs/parameters.md anew, when a test says that it is old.
+.PHONY: docs
+docs: $(TEST) ## the pages of docs/ as HTML, in docs/_build/html
+	@$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 .PHONY: clean
 clean: ## remove everything that make, pip and colcon made here, .venv included
-	rm -rf $(VENV) demo_output build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo_output docs/_build build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Later locks take over the versions of earlier ones, so that the tests run with what the demo runs with.

@@ -4,6 +4,7 @@ import ast
 import importlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from catkin_pkg.changelog import Changelog, populate_changelog_from_rst
 from catkin_pkg.package import Package, parse_package
+from catkin_pkg.package_version import update_versions
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "robot_dynamics_ros"
@@ -22,6 +24,7 @@ PACKAGE = "robot_dynamics_ros"
 KEYS: dict[str, tuple[str | None, str | None]] = {
     "backports": ("python3-rosbags-pip", "rosbags"),  # backports.zstd, compression.zstd and lz4 come with rosbags
     "compression": ("python3-rosbags-pip", "rosbags"),
+    "control_msgs": ("control_msgs", None),  # optional when it runs; ROS distributions alone have it
     "launch": ("launch", None),
     "launch_ros": ("launch_ros", None),
     "lz4": ("python3-rosbags-pip", "rosbags"),
@@ -33,13 +36,17 @@ KEYS: dict[str, tuple[str | None, str | None]] = {
     "scipy": ("python3-scipy", "scipy"),
     "sympy": (None, "sympy"),  # `robot_dynamics inspect --equations` alone, which names pip
     "tqdm": ("python3-tqdm", "tqdm"),
+    "trimesh": (None, "yourdfpy"),  # comes with it
     "urdf_parser_py": ("urdfdom_py", "urdf-parser-py"),
+    "viser": (None, "viser"),  # no rosdep key: `robot_dynamics view` names pip
+    "xacro": (None, "xacro"),  # where it is installed: `robot_dynamics` names pip and apt
     "yaml": ("python3-yaml", "PyYAML"),
+    "yourdfpy": (None, "yourdfpy"),
 }
-# The parts that only run where ROS, a bag library or a plotter is installed as well.
-WITH_EXTRAS = {"bags", "cli", "nodes", "report"}
+# The parts that only run where ROS or a plotter is installed as well.
+WITH_EXTRAS = {"cli", "nodes", "report", "view"}
 # Those of launch files import launch and launch_ros.
-WITH_LAUNCH = {"launching.py"}
+WITH_LAUNCH = {"launching"}
 
 SETUP = """
 import json, setuptools
@@ -121,6 +128,28 @@ def test_version_of_the_module(manifest: Package) -> None:
     assert importlib.import_module(PACKAGE).__version__ == manifest.version
 
 
+def test_a_release_raises_the_version_everywhere(manifest: Package, tmp_path: Path) -> None:
+    """As catkin_prepare_release does it, which knows package.xml and setup.py."""
+    for name in ("package.xml", "setup.py"):
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    shutil.copytree(ROOT / PACKAGE, tmp_path / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+    update_versions({str(tmp_path): manifest}, "4.5.6")
+    assert 'version="4.5.6",' in (tmp_path / "setup.py").read_text(encoding="utf-8")
+    code = f"import {PACKAGE}; print({PACKAGE}.__version__)"
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert run.stdout.strip() == "4.5.6", run.stderr
+
+
+def test_the_command_starts_without_extras(setup: dict[str, Any]) -> None:
+    """What `pip install` brings by itself is enough for --help and for every command that needs no extra."""
+    required = {_name(requirement) for requirement in setup["install_requires"]}
+    extras = {module for module in _imports(*_sources()) if str(_distribution(module)).lower() not in required}
+    assert {"rclpy", "matplotlib", "plotly"} <= extras
+    code = f"import sys; sys.modules.update(dict.fromkeys({sorted(extras)})); import {PACKAGE}.cli.main"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
 @pytest.mark.filterwarnings("ignore:nodes.Node.traverse:DeprecationWarning")
 def test_changelog_is_in_the_form_that_releases_need(manifest: Package) -> None:
     text = (ROOT / "CHANGELOG.rst").read_text(encoding="utf-8")
@@ -133,12 +162,22 @@ def test_changelog_is_in_the_form_that_releases_need(manifest: Package) -> None:
     assert len(changes) > 0
 
 
+@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "RELEASING.md", "examples/README.md"])
+def test_files_that_developers_are_sent_to_exist(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    files = set(re.findall(r"`([\w./-]+\.(?:py|md|toml|txt|in|xml|rst|cfg|ipynb))`", text))
+    places = (ROOT, ROOT / PACKAGE, (ROOT / document).parent)
+    assert {name for name in files if not any((place / name).is_file() for place in places)} == set()
+    targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert set(re.findall(r"(?:^|`)make ([a-z][a-z-]+)", text, flags=re.MULTILINE)) <= targets
+
+
 def test_every_module_is_installed(setup: dict[str, Any]) -> None:
     folders = {".".join(path.parent.relative_to(ROOT).parts) for path in _sources()}
     assert folders == set(setup["packages"]), "a folder of modules without an __init__.py is not installed"
 
 
-@pytest.mark.parametrize("kind", ["urdf", "config", "launch"])
+@pytest.mark.parametrize("kind", ["urdf", "config", "launch", "rviz"])
 def test_every_resource_is_installed(kind: str, setup: dict[str, Any]) -> None:
     installed = dict(setup["data_files"])[f"share/{PACKAGE}/{kind}"]
     present = [f"{kind}/{path.name}" for path in (ROOT / kind).iterdir() if path.name != "__pycache__"]
@@ -171,7 +210,9 @@ def test_every_import_is_a_dependency_in_setup(setup: dict[str, Any]) -> None:
     assert needed <= {_name(requirement) for requirement in setup["install_requires"]}
 
     everywhere = {_distribution(module) for module in _imports(*_sources())} - {None}
-    extra = [name for part in ("demo", "report", "equations") for name in setup["extras_require"][part]]
+    extra = [
+        name for part in ("demo", "report", "equations", "view", "xacro") for name in setup["extras_require"][part]
+    ]
     assert {str(name).lower() for name in everywhere} <= {_name(name) for name in setup["install_requires"] + extra}
 
 
@@ -182,7 +223,9 @@ def test_locks_hold_what_setup_asks_for(lock: str, extras: list[str], setup: dic
 
 
 def test_tests_run_with_the_versions_of_the_demo() -> None:
-    assert _pins("build") <= _pins("run") <= _pins("test")
+    # Without markers: what the demo needs on some Pythons alone, the tests may need on all.
+    build, run, test = ({pin.partition(" ;")[0] for pin in _pins(lock)} for lock in ("build", "run", "test"))
+    assert build <= run <= test
 
 
 def _pins(lock: str) -> set[str]:
