@@ -13,7 +13,7 @@ from robot_dynamics_ros.errors import (
 if TYPE_CHECKING:
     from robot_dynamics_ros.model import RobotModel
 
-__version__ = "0.1.0"
+    __version__: str
 
 __all__ = [
     "BagError",
@@ -32,7 +32,17 @@ def __getattr__(name: str) -> Any:
         from robot_dynamics_ros.model import RobotModel
 
         return RobotModel
+    if name == "__version__":
+        return _version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _version() -> str:
+    """Return what package.xml says, which every installation has: releases raise it there."""
+    from robot_dynamics_ros.resources import share_directory
+
+    manifest = (share_directory() / "package.xml").read_text(encoding="utf-8")
+    return manifest.split("<version>")[1].split("</version>")[0]
 
 
 def __dir__() -> list[str]:
