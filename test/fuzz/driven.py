@@ -65,7 +65,7 @@ class Silent:
     def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
         pass
 
-    def error(self, message: str) -> None:
+    def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
         pass
 
     def transitions(self, controller: Controller, stamp: int) -> None:

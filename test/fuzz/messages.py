@@ -1,4 +1,4 @@
-"""joint_states and trajectories as bytes: well made with absurd contents, and damaged."""
+"""joint_states, trajectories and targets as bytes: well made with absurd contents, and damaged."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from rosbags.typesys import Stores, get_typestore
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
+from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TARGETS, TWIST
 
 TYPES: Any = get_typestore(Stores.LATEST)
 STATE, TRAJECTORY = "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"
 _KINDS = {b"s": STATE, b"t": TRAJECTORY}
+_TARGETS = {b"p": POSE, b"w": TWIST, b"a": ACCELERATION}
 _BEGIN = 1_700_000_000
 _MOST = 40  # messages of an input
 
@@ -33,9 +35,7 @@ def made(rng: random.Random, joints: tuple[str, ...]) -> bytes:
     for _ in range(rng.randrange(3, _MOST)):
         pause = rng.choice((1, 1, 1, 1, 2, 50, 2000))
         at += pause
-        kind = b"t" if rng.random() < 0.25 else b"s"
-        content = _trajectory(rng, joints, at) if kind == b"t" else _state(rng, joints, at)
-        data = bytes(TYPES.serialize_cdr(content, _KINDS[kind]))
+        kind, data = _message(rng, joints, at, law)
         if rng.random() < 0.2:
             data = damaged(rng, data)
         parts.append(kind + struct.pack("<II", pause, len(data)) + data)
@@ -57,10 +57,39 @@ def play(model: RobotModel, data: bytes) -> None:
         at += 9 + length
         clocks.at += min(pause, 10_000) * 1_000_000
         controller.watch()
-        if kind == b"t":
+        if kind in _TARGETS:
+            controller.receive_target(_TARGETS[kind], message)
+        elif kind == b"t":
             controller.receive_trajectory(message)
         else:
             controller.receive_state(message)
+
+
+def _message(rng: random.Random, joints: tuple[str, ...], at: int, law: str) -> tuple[bytes, bytes]:
+    if rng.random() < (0.4 if LAWS[law].task_space else 0.03):
+        kind = rng.choice(list(_TARGETS))
+        return kind, bytes(TYPES.serialize_cdr(_target(rng, _TARGETS[kind], at), TARGETS[_TARGETS[kind]]))
+    kind = b"t" if rng.random() < 0.25 else b"s"
+    content = _trajectory(rng, joints, at) if kind == b"t" else _state(rng, joints, at)
+    return kind, bytes(TYPES.serialize_cdr(content, _KINDS[kind]))
+
+
+def _target(rng: random.Random, topic: str, at: int) -> Any:
+    types, header = TYPES.types, _header(rng, at)
+    header.frame_id = rng.choice(("", "", "", "base_link", "tool", "map"))
+    if topic == POSE:
+        turn = np.array([rng.gauss(0, 1) for _ in range(4)])
+        turn = turn / np.linalg.norm(turn) if rng.random() < 0.9 else turn
+        point = types["geometry_msgs/msg/Point"](*(_number(rng) for _ in range(3)))
+        pose = types["geometry_msgs/msg/Pose"](point, types["geometry_msgs/msg/Quaternion"](*turn.tolist()))
+        return types[TARGETS[POSE]](header, pose)
+    inner = types["geometry_msgs/msg/Twist" if topic == TWIST else "geometry_msgs/msg/Accel"]
+    parts = [types["geometry_msgs/msg/Vector3"](*(_number(rng) for _ in range(3))) for _ in range(2)]
+    return types[TARGETS[topic]](header, inner(*parts))
+
+
+def _number(rng: random.Random) -> float:
+    return rng.choice((math.nan, math.inf, 1e9, 1e10, 1e300)) if rng.random() < 0.05 else rng.uniform(-1.0, 1.0)
 
 
 def _header(rng: random.Random, at: int) -> Any:
