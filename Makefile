@@ -13,6 +13,8 @@ DEMO_ARGS ?=
 PYTEST_ARGS ?=
 WORKERS ?= auto
 BENCH_ARGS ?=
+CHAOS_ARGS ?=
+SOAK_ARGS ?=
 UV ?= uv
 
 # What a sourced ROS installation or an activated environment leaves behind would mix its libraries with .venv's.
@@ -82,6 +84,11 @@ bench-ros: $(TEST) ## measure the controller node beside a bare echo node, over 
 bench-sim: $(TEST) ## measure simulated robots with friction beside MuJoCo and Pinocchio (a few minutes on a quiet machine)
 	@$(BIN)/python -m benchmarks.simulation $(BENCH_ARGS)
 
+# By BENCH_ARGS='--write docs/numerics.md' into that file.
+.PHONY: numerics
+numerics: $(TEST) ## measure rounding errors against 50 digits, and whether results have the same bits (several minutes)
+	@$(BIN)/python -m benchmarks.numerics $(BENCH_ARGS)
+
 # By BENCH_ARGS='--write docs/theory.md' into that file, with its picture.
 .PHONY: formulations
 formulations: $(TEST) ## count and time the books' forms of the dynamics, as robots grow (a minute)
@@ -100,6 +107,15 @@ bench-trajectories: $(TEST) ## measure what it costs to take in a trajectory
 .PHONY: laws
 laws: $(RUN) ## compare how well the control laws track, and what spoils it (half a minute)
 	@$(BIN)/python -m benchmarks.control_laws $(BENCH_ARGS)
+
+# These two by CHAOS_ARGS='--write docs/reliability.md' and SOAK_ARGS, likewise.
+.PHONY: chaos
+chaos: $(TEST) ## break plant, controller, recorder and their network, and measure what the arm does (6 minutes)
+	@$(BIN)/python -m benchmarks.chaos $(CHAOS_ARGS)
+
+.PHONY: soak
+soak: $(TEST) ## an hour of 1 kHz in lockstep, ten minutes by the clock: what drifts (half an hour on a quiet machine)
+	@$(BIN)/python -m benchmarks.soak $(SOAK_ARGS)
 
 FUZZ_ARGS ?= --seconds 120
 .PHONY: fuzz

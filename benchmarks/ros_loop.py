@@ -165,8 +165,8 @@ class Loop:
 @contextmanager
 def started(seconds: float) -> Iterator[Loop]:
     """All processes, in a ROS graph of their own, with a trajectory for ``seconds``."""
-    os.environ.update(private_graph())
-    with TemporaryDirectory() as folder, ProcessGroup() as group:
+    with private_graph() as environment, TemporaryDirectory() as folder, ProcessGroup() as group:
+        os.environ.update(environment)
         rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         try:
             loop = Loop(rclpy.create_node("plant_echo"), group, Path(folder))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags.message_types import JOINT_STATE
 from robot_dynamics_ros.bags.reader import BagReader
-from robot_dynamics_ros.errors import BagError, BagWarning
+from robot_dynamics_ros.errors import BagError, BagWarning, RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
 from robot_dynamics_ros.messages.renaming import Renaming, renaming
 from robot_dynamics_ros.progress import progress
@@ -139,10 +139,10 @@ class _Layout:
         try:
             reader.stamp()
             reader.text()
-            self.names = [reader.text() for _ in range(reader.number())]
+            self.names = reader.names()
             names_end = HEADER + reader.at
             places, problem = self._read_fields(reader, len(self.names))
-        except (struct.error, ValueError):
+        except (struct.error, ValueError, RobotDynamicsError):
             places, problem = {}, _NOT_WHOLE
         if problem or data[:2] not in BYTE_ORDERS or HEADER + reader.at > len(data):
             raise ValueError(problem or _NOT_WHOLE)

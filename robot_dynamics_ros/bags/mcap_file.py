@@ -103,7 +103,8 @@ class McapFile:
         try:
             if self._room.left < 0:
                 raise BagError(
-                    f"{self._path}: more chunks overlap in time than can be held. Cure: sort it, by `mcap sort`"
+                    f"{self._path}: chunks are larger, or more of them overlap in time, than can be held. "
+                    "Cure: sort it, by `mcap sort`"
                 )
             yield from found
         finally:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynamics_ros.control.cycle_rate import CycleRate
 from robot_dynamics_ros.control.external_torque import ExternalTorque
 from robot_dynamics_ros.control.faults import Cause, Fault, first_not_finite
-from robot_dynamics_ros.control.feedback import Feedback, clock_jump
+from robot_dynamics_ros.control.feedback import Feedback, clock_jump, clock_leap
 from robot_dynamics_ros.control.gains import Gains
 from robot_dynamics_ros.control.hand_control import HandControl, HandState
 from robot_dynamics_ros.control.hand_targets import HandTargets
@@ -264,7 +264,8 @@ class Controller:
     def update(self, time: float, steady: float) -> Command | None:
         """One cycle at ``time``: what to command now, or None while nothing can be commanded yet.
 
-        A time that jumps back is a fault that drops the trajectory.
+        A time that jumps back, or ahead by more than ``state_timeout`` beyond what has passed by the steady clock, is
+        a fault that drops the trajectory.
         """
         dt = 0.0 if self._command is None else time - self._time
         self._time = time
@@ -275,6 +276,8 @@ class Controller:
         if dt < 0.0:
             jump, dt = clock_jump(-dt), 0.0
             self._rate.restart()
+        elif dt > steady - self._decided_at + self._feedback.state_timeout:
+            jump = clock_leap(dt - steady + self._decided_at)
         late = self._rate.cycle(time, self.settings.safety.minimum_rate_ratio)
         if self._inertia is None:
             self._begin(time)

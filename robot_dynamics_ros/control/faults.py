@@ -18,6 +18,7 @@ class Cause(str, Enum):
     STATE_INVALID = "state_invalid"
     STATE_STALE = "state_stale"
     CLOCK_JUMPED_BACK = "clock_jumped_back"
+    CLOCK_JUMPED_AHEAD = "clock_jumped_ahead"
     POSITION_LIMIT = "position_limit"
     VELOCITY_LIMIT = "velocity_limit"
     COLLISION = "collision"

@@ -44,6 +44,7 @@ class Feedback:
         self.known = False
         self.stamp = -math.inf
         self.arrival = -math.inf
+        self._taken = -math.inf
         self._invalid: Fault | None = None
         self._momentary: Fault | None = None
         self._absent = ""
@@ -85,7 +86,9 @@ class Feedback:
         if stamp < self.stamp:
             self._momentary = clock_jump(self.stamp - stamp)
             self._filter.reset()
-        self.stamp = stamp
+        elif self.known and (ahead := stamp - self.stamp - (steady - self._taken)) > self.state_timeout:
+            self._momentary = clock_leap(ahead)
+        self.stamp, self._taken = stamp, steady
         self.known = True
         new[1] = self._filter.update(stamp, q, qd)
         self.unfiltered = new[1] if qd is None else qd
@@ -144,5 +147,15 @@ def clock_jump(seconds: float) -> Fault:
         Cause.CLOCK_JUMPED_BACK,
         f"time jumped back by {seconds:.6g} s: the trajectory is dropped. Cure: none needed for a simulation's reset "
         "or a bag that loops; else look for a second publisher on joint_states",
+        value=seconds,
+    )
+
+
+def clock_leap(seconds: float) -> Fault:
+    """Return the fault of a time that went ahead by so much more than a steady clock."""
+    return Fault(
+        Cause.CLOCK_JUMPED_AHEAD,
+        f"time jumped ahead by {seconds:.6g} s, over state_timeout: the trajectory, which would jump too, is dropped. "
+        "Cure: see who sets the clock; for a simulation that is much faster than real time set state_timeout to .inf",
         value=seconds,
     )

@@ -68,17 +68,30 @@ def cache_directory() -> Path | None:
         base = Path("~/.cache").expanduser()
     folder = base / "robot_dynamics_ros" / _source_hash()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        base.mkdir(parents=True, exist_ok=True)
+        _make_own(folder.parent)
+        _make_own(folder)
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except (OSError, RuntimeError) as problem:
         warnings.warn(
             f"compiled kernels cannot be kept in {folder} ({problem}): every start compiles them anew. "
-            "Cure: point NUMBA_CACHE_DIR to a writable folder",
+            "Cure: point NUMBA_CACHE_DIR to a writable folder of your own",
             RuntimeWarning,
             stacklevel=2,
         )
         return None
+
+
+def _make_own(folder: Path) -> None:
+    """Make a folder that nobody else writes to; OSError where it is another user's. numba runs what it finds there."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if hasattr(os, "geteuid"):
+        found = folder.stat()
+        if found.st_uid != os.geteuid():
+            raise PermissionError(f"{folder} belongs to another user, who could put programs there")
+        if found.st_mode & 0o022:
+            folder.chmod(found.st_mode & 0o755)
 
 
 def must_compile(kernels: str) -> bool:

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import struct
 
+from robot_dynamics_ros.errors import RobotDynamicsError
+
 HEADER = 4  # bytes of encapsulation: representation, options
+MOST_NAMES = 10_000
+"""Joints that one message may name; ten million empty names would take a node half a minute."""
 LITTLE_ENDIAN = b"\x00\x01\x00\x00"
 BYTE_ORDERS = {b"\x00\x00": ">", b"\x00\x01": "<"}
 """What stands before numbers in struct's and NumPy's formats, by the first two bytes of a message."""
@@ -51,6 +55,17 @@ class CdrReader:
         sec, nanosec = struct.unpack_from(self.order + "iI", self.body, self.at)
         self.at += 8
         return int(sec) * 1_000_000_000 + int(nanosec)
+
+    def names(self) -> list[str]:
+        """Read a sequence of strings; RobotDynamicsError where there are more than MOST_NAMES."""
+        count = self.number()
+        if 4 * count > len(self.body) - self.at:
+            raise ValueError
+        if count > MOST_NAMES:
+            raise RobotDynamicsError(
+                f"a message names {count} joints, but {MOST_NAMES} are the most that is read. Cure: check its publisher"
+            )
+        return [self.text() for _ in range(count)]
 
     def text(self) -> str:
         """Read a string as rclpy does."""

@@ -129,7 +129,7 @@ class JointStateReader:
         reader = CdrReader(order, memoryview(data)[HEADER:])
         reader.stamp()
         reader.text()
-        names = [self._renamed(reader.text()) for _ in range(reader.number())]
+        names = [self._renamed(name) for name in reader.names()]
         index = {name: i for i, name in enumerate(names)}
         missing = [name for name in self._joint_names if name not in index]
         if len(missing) == len(self._joint_names):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
-from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
+from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
 from robot_dynamics_ros.messages.renaming import Renaming, unchanged
 
@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 Records = NDArray[np.void]
 
 _FIELDS = ("positions", "velocities", "accelerations", "effort")
+_SMALLEST = 24  # bytes of a point
+_MOST_POINTS = 100_000  # a controller gives no command while it makes them a curve: half a second for so many
 
 
 def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, TrajectoryPoints]:
@@ -31,8 +33,9 @@ def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, Tr
 
     ``renamed`` tells what the joints of messages are called here.
 
-    Raises TrajectoryError for bytes that are no whole message, for one without joint names or points, and for
-    points without a position for each joint, or with a field that does not fit or that others have not.
+    Raises TrajectoryError for bytes that are no whole message, for one without joint names or points or with too many
+    of them, and for points without a position for each joint, or with a field that does not fit or that others have
+    not.
     """
     table = _Table.read(data)
     times = table.column("sec") + table.column("nanosec") * 1e-9
@@ -92,12 +95,19 @@ class _Table:
     def _read(cls, reader: _Reader) -> _Table:
         stamp = reader.stamp()
         reader.text()  # frame_id
-        names = tuple(reader.text() for _ in range(reader.number()))
+        try:
+            names = tuple(reader.names())
+        except RobotDynamicsError as problem:
+            raise JointNamesError(str(problem)) from None
         points = reader.number()
         if not names:
             raise JointNamesError("the trajectory names no joints; fill joint_names")
         if not points:
             raise TrajectoryError("the trajectory has no points; give at least one with positions and time_from_start")
+        if _SMALLEST * points > len(reader.body) - reader.at:
+            raise ValueError
+        if points > _MOST_POINTS:
+            raise TrajectoryError(f"{points} points, but {_MOST_POINTS} are the most that is taken; send it in parts")
         start, k = reader.at, len(names)
         fields = reader.fields(k, 0)
         layout = _layout(reader.order, start, k, fields)

@@ -36,7 +36,8 @@ ALL: tuple[Parameter[Any], ...] = (OUTPUT, TOPICS, REPORT)
 class RecorderNode(Program, Node):
     """Subscribes to each topic as soon as it is there and writes what comes, with the time of arrival.
 
-    Five times a second it prints the number of messages of each topic, as the parameter report says.
+    Five times a second it prints the number of messages of each topic, as the parameter report says. What is older
+    than a second is in the file, also where the process is killed.
     """
 
     def __init__(self) -> None:
@@ -52,6 +53,7 @@ class RecorderNode(Program, Node):
         self._json = REPORT.read(values) == "json"
         self._begin = 0.0
         self.create_timer(0.2, self._look)
+        self.create_timer(1.0, lambda: self._save(BagWriter.flush))
 
     def _look(self) -> None:
         if self._writer is None:
@@ -75,7 +77,7 @@ class RecorderNode(Program, Node):
             self.fail(problem)
             return
         for topic, kind in classes.items():
-            self.create_subscription(kind, topic, self._writer_of(topic, self._writer), self._qos(topic), raw=True)
+            self.create_subscription(kind, topic, self._writer_of(topic), self._qos(topic), raw=True)
         self._begin = time.monotonic()
         self.get_logger().info(f"recording {', '.join(kinds)}; Ctrl-C ends it")
 
@@ -89,20 +91,28 @@ class RecorderNode(Program, Node):
             qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
         return qos
 
-    def _writer_of(self, topic: str, writer: BagWriter) -> Callable[[Any], None]:
+    def _writer_of(self, topic: str) -> Callable[[Any], None]:
         def write(message: bytes) -> None:
-            writer.write(topic, time.time_ns(), message)
+            self._save(lambda writer: writer.write(topic, time.time_ns(), message))
             self._counts[topic] += 1
 
         return write
 
+    def _save(self, work: Callable[[BagWriter], None]) -> None:
+        """Do something to the bag; where that cannot be, end with the reason."""
+        if self._writer is None or self.problem is not None:
+            return
+        try:
+            work(self._writer)
+        except BagError as problem:
+            self.fail(problem)
+
     def close(self) -> None:
         """Finish the bag, and say what it holds."""
-        if self._writer is not None:
-            self._writer.close()
-        elif self.problem is None:
+        self._save(BagWriter.close)
+        if self._writer is None and self.problem is None:
             self.get_logger().warning(f"nothing recorded: {', '.join(self._topics)} were never all there")
-        if self._writer is not None and not self._json:
+        if self._writer is not None and self.problem is None and not self._json:
             lines = [f"{count:10d}  {topic}" for topic, count in self._counts.items()]
             print("\n".join(["", *lines, f"written to {self._output}"]), file=sys.stderr)
 

@@ -124,4 +124,7 @@ def run(make_node: Callable[[], Program], argv: Sequence[str] | None = None) -> 
             if node.unsent:
                 _send_the_rest(node, executor)
         rclpy.try_shutdown()
+    if node is not None and node.problem is not None:  # in its last moments
+        print(node.problem, file=sys.stderr)
+        return 1
     return 0

@@ -1,0 +1,133 @@
+"""A bad network between plant and controller, as a process of its own.
+
+Hands joint_states and effort_commands on as bytes. What it does to them can be changed while it runs, by its
+parameters: see ``SETTINGS``.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import struct
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from robot_dynamics_ros.interruption import leave
+from robot_dynamics_ros.nodes.spinning import Program, run
+
+SETTINGS = {
+    "delay": 0.0,  # s, of each message
+    "jitter": 0.0,  # s at most beside the delay; the order stays
+    "dropped": 0.0,  # share of the messages
+    "doubled": 0.0,  # share that comes again KEPT_BACK later
+    "reordered": 0.0,  # share that comes KEPT_BACK late, behind those that follow
+    "clock_offset": 0.0,  # s added to the stamps of joint_states
+}
+KEPT_BACK = 0.01  # s: five periods of 500 Hz
+FROM_PLANT, FROM_CONTROLLER = "plant/joint_states", "controller/effort_commands"
+
+_STAMP = struct.Struct("<iI")
+_HEADER = 4
+
+
+class Line:
+    """When each message of one direction arrives; times are seconds of one clock."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._last = 0.0
+
+    def arrivals(self, now: float, settings: dict[str, float]) -> list[float]:
+        """When a message that is sent ``now`` arrives: never, once or twice."""
+        chance = self._random.random
+        if chance() < settings["dropped"]:
+            return []
+        due = self._last = max(now + settings["delay"] + settings["jitter"] * chance(), self._last)
+        if chance() < settings["reordered"]:
+            return [due + KEPT_BACK]
+        return [due, due + KEPT_BACK] if chance() < settings["doubled"] else [due]
+
+
+def shifted(data: bytes, seconds: float) -> bytes:
+    """A little-endian message that begins with a header, its stamp moved by so many seconds."""
+    sec, nanosec = _STAMP.unpack_from(data, _HEADER)
+    at = sec * 1_000_000_000 + nanosec + round(seconds * 1e9)
+    return data[:_HEADER] + _STAMP.pack(*divmod(at, 1_000_000_000)) + data[_HEADER + _STAMP.size :]
+
+
+class NetworkNode(Program, Node):
+    """Takes what plant and controller publish, and gives it to the other one later, twice, or not at all."""
+
+    def __init__(self) -> None:
+        super().__init__("network")
+        self._settings = dict(SETTINGS)
+        for name, value in SETTINGS.items():
+            self.declare_parameter(name, value)
+        self.add_on_set_parameters_callback(self._set)
+        self._queue: list[tuple[float, int, Callable[[bytes], None], bytes]] = []
+        self._count = 0
+        self._changed = threading.Condition()
+        self._sender = threading.Thread(target=self._send, daemon=True)
+        self._connect(JointState, FROM_PLANT, "joint_states", 1)
+        self._connect(Float64MultiArray, FROM_CONTROLLER, "effort_commands", 2)
+        self._sender.start()
+
+    def _connect(self, kind: Any, source: str, target: str, seed: int) -> None:
+        publisher, line = self.create_publisher(kind, target, QoSProfile(depth=10)), Line(seed)
+
+        def receive(data: bytes) -> None:
+            now, settings = time.monotonic(), self._settings
+            if kind is JointState and settings["clock_offset"]:
+                data = shifted(data, settings["clock_offset"])
+            arrivals = line.arrivals(now, settings)
+            if arrivals == [now]:
+                publisher.publish(data)
+            elif arrivals:
+                self._put_off(arrivals, publisher.publish, data)
+
+        self.create_subscription(kind, source, receive, QoSProfile(depth=10), raw=True)
+
+    def _put_off(self, arrivals: list[float], publish: Callable[[bytes], None], data: bytes) -> None:
+        with self._changed:
+            for due in arrivals:
+                self._count += 1
+                heapq.heappush(self._queue, (due, self._count, publish, data))
+            self._changed.notify()
+
+    def _send(self) -> None:
+        """Publish what is due, in a thread of its own, so that timers' periods do not count."""
+        while not self.done:
+            with self._changed:
+                wait = self._queue[0][0] - time.monotonic() if self._queue else 0.1
+                if wait > 0.0:
+                    self._changed.wait(wait)
+                    continue
+                _, _, publish, data = heapq.heappop(self._queue)
+            publish(data)
+
+    def _set(self, changes: list[Parameter[Any]]) -> SetParametersResult:
+        self._settings = self._settings | {change.name: float(change.value) for change in changes}
+        return SetParametersResult(successful=True)
+
+    def close(self) -> None:
+        """End the sender."""
+        self.done = True
+        self._sender.join()
+
+
+def main() -> None:
+    """Run until SIGINT or SIGTERM."""
+    leave(run(NetworkNode))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The processes that are broken on purpose, and what they take of the machine (Linux)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+from robot_dynamics_ros.cli.processes import NodeProcess
+
+
+class Process(NodeProcess):
+    """A node's module as a process; its parameters and its log are files in ``folder``."""
+
+    def __init__(
+        self,
+        module: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        parameters: Mapping[str, object],
+        remaps: Sequence[str] = (),
+    ) -> None:
+        """``remaps``: ROS arguments such as ``joint_states:=plant/joint_states``."""
+        self.name = module.rpartition(".")[2]
+        number = len(list(folder.glob(f"{self.name}*.log")))
+        self.log = folder / f"{self.name}{number or ''}.log"
+        self._log_file = self.log.open("w", encoding="utf-8")
+        file = self.log.with_suffix(".yaml")
+        file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
+        arguments = [word for remap in remaps for word in ("-r", remap)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", module, "--ros-args", *arguments, "--params-file", str(file)],
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=self._log_file,
+            stderr=self._log_file,
+            start_new_session=True,
+            text=True,
+        )
+
+    @property
+    def number(self) -> int:
+        """The process's number."""
+        return self.process.pid
+
+    def memory(self) -> float:
+        """Resident memory in MB; nan where the process has ended."""
+        return resident(self.number) if self.process.poll() is None else float("nan")
+
+    def descriptors(self) -> int:
+        """How many file descriptors it has open."""
+        return len(os.listdir(f"/proc/{self.number}/fd"))
+
+
+def resident(number: int) -> float:
+    """Resident memory (MB) of a process."""
+    pages = int(Path(f"/proc/{number}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") * 1e-6

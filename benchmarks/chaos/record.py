@@ -1,0 +1,66 @@
+"""What was heard of plant and controller, with the time of arrival on a steady clock."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.robots import Floats
+from robot_dynamics_ros.messages.joint_state import JointStateReader
+
+
+class Heard:
+    """Messages of one topic as bytes; times are seconds of time.monotonic."""
+
+    def __init__(self) -> None:
+        self.times = array("d")
+        self.messages: list[bytes] = []
+
+    def add(self, at: float, data: bytes) -> None:
+        """Take a message that came at a time."""
+        self.times.append(at)
+        self.messages.append(data)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+class Joints(NamedTuple):
+    """Messages of joints in the order of arrival: times (T,), stamps (T,), s; and numbers (T, n)."""
+
+    times: Floats
+    stamps: Floats
+    position: Floats
+    velocity: Floats
+    effort: Floats
+
+
+def joints(heard: Heard, names: Sequence[str]) -> Joints:
+    """Read JointState messages."""
+    reader = JointStateReader(names)
+    samples = [reader.read(data) for data in heard.messages]
+    empty = np.zeros((0, len(names)))
+    columns = [
+        np.array([getattr(sample, field) for sample in samples]) if samples else empty
+        for field in ("q", "qd", "effort")
+    ]
+    stamps = np.array([0.0 if sample is None else 1e-9 * sample.at for sample in samples])
+    return Joints(np.array(heard.times), stamps, *columns)
+
+
+def efforts(heard: Heard, n: int) -> Floats:
+    """Read Float64MultiArray messages of n numbers without dimensions, (T, n)."""
+    rows = [np.frombuffer(data, "<f8", n, len(data) - 8 * n) for data in heard.messages]
+    return np.array(rows) if rows else np.zeros((0, n))
+
+
+class Report(NamedTuple):
+    """What the controller said on /diagnostics at a time: the mode, that before (nothing: no change), the cause."""
+
+    time: float
+    mode: str
+    before: str
+    cause: str

@@ -1,0 +1,127 @@
+"""Arms and motions that are hard on rounding, beside the shipped robots."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.resources import find_resource
+
+Floats = NDArray[np.float64]
+Motion = tuple[Floats, Floats, Floats]
+
+_SHIPPED = {
+    "Panda": ("panda", "panda"),
+    "UR5e": ("ur5e", "ur5e"),
+    "Puma 560": ("puma560", "puma560"),
+    "SCARA": ("scara", "scara"),
+    "geared planar arm": ("planar_2r", "planar_2r_tsai"),
+}
+
+_TURNS = ((0.0, 0.0, 0.0), (1.2, -0.4, 0.3), (-1.5, 0.0, 0.7), (0.6, 1.1, -0.2))  # rpy from link to link, rad
+
+
+def chain(masses: Sequence[float], lengths: Sequence[float], way: float = 0.0) -> RobotModel:
+    """A chain of skew turning joints; link k is a rod of masses[k] and lengths[k], twisted against the last one.
+
+    ``way`` (m) leads from the root to the first joint.
+    """
+    links, joints = ['<link name="link0"/>'], []
+    for k, (mass, length) in enumerate(zip(masses, lengths, strict=True), start=1):
+        across = mass * length**2 / 12
+        links.append(
+            f'<link name="link{k}"><inertial><origin xyz="{length / 2!r} {0.05 * length!r} 0"/><mass value="{mass!r}"/>'
+            f'<inertia ixx="{0.1 * across!r}" ixy="0" ixz="0" iyy="{across!r}" iyz="0" '
+            f'izz="{across!r}"/></inertial></link>'
+        )
+        turn = " ".join(map(repr, _TURNS[k % len(_TURNS)]))
+        joints.append(
+            f'<joint name="joint{k}" type="continuous"><parent link="link{k - 1}"/><child link="link{k}"/>'
+            f'<origin xyz="{way!r} 0 0" rpy="{turn}"/><axis xyz="0 0 1"/></joint>'
+        )
+        way = length
+    return RobotModel.from_urdf(f'<robot name="chain">{"".join(links + joints)}</robot>')
+
+
+def same_axis(dust_inertia: float) -> RobotModel:
+    """Two joints about one axis, between them a link with next to no inertia: a mass matrix that is nearly singular."""
+    rod = '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/>'
+    x = repr(dust_inertia)
+    dust = f'<inertia ixx="{x}" ixy="0" ixz="0" iyy="{x}" iyz="0" izz="{x}"/>'
+    axis = '<axis xyz="0 1 0"/>'
+    return RobotModel.from_urdf(
+        f'<robot name="same_axis"><link name="base"/>'
+        f'<link name="dust"><inertial><mass value="{x}"/>{dust}</inertial></link>'
+        f'<link name="rod"><inertial><origin xyz="0.3 0 0"/><mass value="2"/>{rod}</inertial></link>'
+        f'<joint name="first" type="continuous"><parent link="base"/><child link="dust"/>{axis}</joint>'
+        f'<joint name="second" type="continuous"><parent link="dust"/><child link="rod"/>{axis}</joint></robot>'
+    )
+
+
+def _shipped(robot: str, dynamics: str) -> RobotModel:
+    file = find_resource("config", f"{dynamics}.dynamics.yaml")
+    return RobotModel.from_urdf_file(find_resource("urdf", f"{robot}.urdf"), dynamics=file)
+
+
+_FALLING = [10.0 ** (3 - k) for k in range(7)]  # 1000 kg to 1 g
+
+_MADE: Mapping[str, Callable[[], RobotModel]] = {
+    **{title: partial(_shipped, *names) for title, names in _SHIPPED.items()},
+    "7 even links": lambda: chain([3.0] * 7, [0.4] * 7),
+    "7 even links, 50 m off": lambda: chain([3.0] * 7, [0.4] * 7, 50.0),
+    "30 even links": lambda: chain([3.0] * 30, [0.4] * 30),
+    "light tip, 1e6 : 1": lambda: chain(_FALLING, [0.4] * 7),
+    "heavy tip, 1 : 1e6": lambda: chain(_FALLING[::-1], [0.4] * 7),
+    "km boom, cm wrist": lambda: chain([1e3] * 3 + [0.1] * 3, [1e3] * 3 + [0.01] * 3),
+    "cm base, km boom": lambda: chain([0.1] * 3 + [1e3] * 3, [0.01] * 3 + [1e3] * 3),
+    "km and cm in turn": lambda: chain([10.0] * 6, [1e3, 0.01] * 3),
+    "two joints on one axis": lambda: same_axis(1e-9),
+    "links of 1e-310 kg": lambda: chain([1e-310] * 3, [0.4] * 3),
+}
+ARMS = tuple(_MADE)
+
+
+def load(arm: str) -> RobotModel:
+    """One of ARMS."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on missing friction and odd inertias: meant to be so
+        return _MADE[arm]()
+
+
+def _ordinary(n: int, rng: np.random.Generator) -> Motion:
+    return rng.uniform(-np.pi, np.pi, n), rng.normal(0.0, 2.0, n), rng.normal(0.0, 5.0, n)
+
+
+def _far(n: int, rng: np.random.Generator) -> Motion:
+    _, qd, qdd = _ordinary(n, rng)
+    return rng.uniform(-1e6, 1e6, n), qd, qdd
+
+
+def _fast(n: int, rng: np.random.Generator) -> Motion:
+    q, _, qdd = _ordinary(n, rng)
+    return q, rng.uniform(-1e6, 1e6, n), qdd
+
+
+def _quarters(n: int, rng: np.random.Generator) -> Motion:
+    _, qd, qdd = _ordinary(n, rng)
+    return np.asarray(rng.integers(-8, 9, n) * (np.pi / 2)), qd, qdd
+
+
+def _denormal(n: int, rng: np.random.Generator) -> Motion:
+    q, qd, qdd = rng.uniform(-2e-308, 2e-308, (3, n))
+    return q, qd, qdd
+
+
+MOTIONS: Mapping[str, Callable[[int, np.random.Generator], Motion]] = {
+    "ordinary": _ordinary,
+    "angles to 1e6 rad": _far,
+    "rates to 1e6 rad/s": _fast,
+    "quarter turns": _quarters,
+    "all denormal": _denormal,
+}
+"""Coordinates, rates and accelerations (n,) from the number of joints and a random generator."""

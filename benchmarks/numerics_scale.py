@@ -1,0 +1,195 @@
+"""How large the terms are whose sum is a torque: the measure of its rounding error.
+
+The kernels' formulas with the length of each vector in its place, and every sum of lengths: what a torque would be if
+no two terms had opposite signs. Rounding a rotation or a cross product errs by a few eps of the lengths, not of the
+single components; so an error of k eps times this scale is that of slightly different numbers in the URDF.
+
+FLOOR, the smallest normal number, is in every term: eps times it is the last place of denormal numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.kernels import layout
+from robot_dynamics_ros.kernels.regressor import PARAMETERS
+
+Floats = NDArray[np.float64]
+
+FLOOR = float(np.finfo(np.float64).tiny)
+
+
+class Sizes(NamedTuple):
+    """Lengths of a robot's vectors: of the way to each frame, of first moments and inertias; and its couplings."""
+
+    parents: list[int]
+    slides: list[bool]
+    ways: Floats
+    masses: Floats
+    moments: Floats
+    inertias: Floats
+    carriers: list[int]
+    rotors: Floats
+    couplings: Floats
+    gravity: float
+
+
+def sizes(model: RobotModel) -> Sizes:
+    """Of a model's numbers, payload included."""
+    robot, count = model.packed.robot, len(model.moving_joints)
+    couplings = np.zeros((len(robot.tree), model.n))
+    for row, line in enumerate(robot.tree):
+        for entry in range(line[layout.FIRST], line[layout.AFTER]):
+            couplings[row, robot.coordinates[entry]] += abs(robot.factors[entry])
+    six = robot.bodies[:, layout.INERTIA :]
+    return Sizes(
+        robot.tree[:count, layout.PARENT].tolist(),
+        (robot.tree[:count, layout.KIND] == layout.PRISMATIC).tolist(),
+        _lengths(robot.bodies[:, layout.POSITION : layout.MASS]),
+        robot.bodies[:, layout.MASS],
+        _lengths(robot.bodies[:, layout.MOMENT : layout.INERTIA]),
+        _lengths(six[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]]),
+        robot.tree[count:, layout.PARENT].tolist(),
+        robot.rotors[:, layout.ROTOR_INERTIA],
+        couplings,
+        float(np.linalg.norm(robot.gravity)),
+    )
+
+
+def _lengths(rows: Floats) -> Floats:
+    """Without squares, in which denormal numbers vanish."""
+    return np.asarray(np.hypot.reduce(rows, axis=1))
+
+
+class _Motion(NamedTuple):
+    ways: Floats
+    w: Floats
+    dw: Floats
+    a: Floats
+    rates: Floats
+    accelerations: Floats
+
+
+def _move(of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, gravity: float) -> _Motion:
+    positions, rates, accelerations = (of.couplings @ np.abs(x) for x in (q, qd, qdd))
+    count = len(of.parents)
+    ways = of.ways + np.where(of.slides, positions[:count], 0.0)
+    w, dw, a = np.empty(count), np.empty(count), np.empty(count)
+    for i, parent in enumerate(of.parents):
+        u, du, b = (w[parent], dw[parent], a[parent]) if parent >= 0 else (0.0, 0.0, gravity)
+        b = b + (du + u * u) * ways[i]
+        if of.slides[i]:
+            b = b + accelerations[i] + 2.0 * u * rates[i]
+        else:
+            u, du = u + rates[i], du + accelerations[i] + u * rates[i]
+        w[i], dw[i], a[i] = u + FLOOR, du + FLOOR, b + FLOOR
+    return _Motion(ways, w, dw, a, rates[count:], accelerations[count:])
+
+
+def path(of: Sizes, body: int) -> Iterator[int]:
+    """The bodies from this one to the base."""
+    while body >= 0:
+        yield body
+        body = of.parents[body]
+
+
+def _carry(of: Sizes, ways: Floats, body: int, force: float, moment: float) -> Floats:
+    """Torques (n,) for a load on a body."""
+    on_joints = np.zeros(len(of.couplings))
+    for i in path(of, body):
+        on_joints[i] = (force if of.slides[i] else moment) + FLOOR
+        moment += ways[i] * force
+    return np.asarray(on_joints @ of.couplings)
+
+
+def torque_scale(of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weightless: bool = False) -> Floats:
+    """Of the torque (n,) for a motion."""
+    motion = _move(of, q, qd, qdd, 0.0 if weightless else of.gravity)
+    total = np.full(of.couplings.shape[1], FLOOR)
+    for i in range(len(of.parents)):
+        turning = motion.dw[i] + motion.w[i] ** 2
+        force = of.masses[i] * motion.a[i] + turning * of.moments[i] + FLOOR
+        moment = of.inertias[i] * turning + of.moments[i] * motion.a[i] + FLOOR
+        total += _carry(of, motion.ways, i, force, moment)
+    for k, inertia in enumerate(of.rotors):
+        total += inertia * _spin(of, motion, k)
+    return total
+
+
+def _spin(of: Sizes, motion: _Motion, rotor: int) -> Floats:
+    carrier, row = of.carriers[rotor], of.couplings[len(of.parents) + rotor]
+    spin, spin_up = motion.rates[rotor] + FLOOR, motion.accelerations[rotor] + FLOOR
+    if carrier < 0:
+        return np.asarray(row * spin_up)
+    on_joints = _carry(of, motion.ways, carrier, 0.0, spin_up + spin * motion.w[carrier])
+    return np.asarray(on_joints + row * (spin_up + motion.dw[carrier]))
+
+
+def matrix_scale(of: Sizes, q: ArrayLike) -> Floats:
+    """Of the mass matrix (n, n)."""
+    n = of.couplings.shape[1]
+    return np.array([torque_scale(of, q, np.zeros(n), unit, weightless=True) for unit in np.eye(n)]).T
+
+
+def regressor_scale(of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+    """Of the regressor (n, parameters)."""
+    motion = _move(of, q, qd, qdd, of.gravity)
+    columns = []
+    for i in range(len(of.parents)):
+        turning = float(motion.dw[i] + motion.w[i] ** 2)
+        loads = [(float(motion.a[i]), 0.0)] + 3 * [(turning, float(motion.a[i]))] + 6 * [(0.0, turning)]
+        assert len(loads) == PARAMETERS
+        columns += [_carry(of, motion.ways, i, force, moment) + FLOOR for force, moment in loads]
+    columns += [_spin(of, motion, k) + FLOOR for k in range(len(of.rotors))]
+    return np.array(columns).T
+
+
+def jacobian_scale(model: RobotModel, of: Sizes, q: ArrayLike, link: str) -> Floats:
+    """Of the Jacobian (6, n): the way from the root to the link for turning joints, 1 for angles and sliding ones."""
+    frame = model.packed.frames[link]
+    still = np.zeros(of.couplings.shape[1])
+    ways = _move(of, q, still, still, 0.0).ways
+    reach = float(np.linalg.norm(frame.position) + sum(ways[i] for i in path(of, frame.body)))
+    rows = np.full((6, len(of.couplings)), FLOOR)
+    for i in path(of, frame.body):
+        rows[:3, i] += 1.0 if of.slides[i] else reach
+        rows[3:, i] += 0.0 if of.slides[i] else 1.0
+    return np.asarray(rows @ of.couplings + FLOOR)
+
+
+def acceleration_scale(model: RobotModel, of: Sizes, q: ArrayLike, qd: ArrayLike, link: str) -> Floats:
+    """Of Jdot qd (6,); the recursion that it comes from carries gravity, which is taken away again."""
+    frame = model.packed.frames[link]
+    if frame.body < 0:
+        return np.full(6, FLOOR)
+    motion = _move(of, q, qd, np.zeros(of.couplings.shape[1]), of.gravity)
+    w, dw, a = motion.w[frame.body], motion.dw[frame.body], motion.a[frame.body]
+    linear = a + (dw + w * w) * float(np.linalg.norm(frame.position)) + of.gravity
+    return np.repeat([linear, dw], 3)
+
+
+def potential_scale(of: Sizes, q: ArrayLike) -> float:
+    """Of the potential energy."""
+    still = np.zeros(of.couplings.shape[1])
+    ways = _move(of, q, still, still, 0.0).ways
+    reach = [sum(ways[i] for i in path(of, body)) for body in range(len(of.parents))]
+    return of.gravity * float(of.masses @ reach + of.moments.sum() + len(reach) * FLOOR) + FLOOR
+
+
+def friction_scale(model: RobotModel, of: Sizes, q: ArrayLike, qd: ArrayLike) -> Floats:
+    """Of the friction torque (n,); a ripple's angle is rounded before its sine is taken."""
+    driven = of.couplings[: len(of.parents)]
+    table = np.abs(model.packed.friction)
+    ripple = 1.0 + table[:, layout.RIPPLE_PER_TURN] * (driven @ np.abs(q)) + table[:, layout.RIPPLE_PHASE]
+    joints = (
+        table[:, layout.VISCOUS] * (driven @ np.abs(qd))
+        + table[:, [layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC]].sum(axis=1)
+        + table[:, layout.RIPPLE_AMPLITUDE] * ripple
+        + 2.0 * table[:, layout.SIGMOID_AMPLITUDE]
+    )
+    return np.asarray((joints + FLOOR) @ driven)

@@ -1,0 +1,353 @@
+"""Bags made to do harm: none deletes, fills memory or disk, reads elsewhere, or takes for ever."""
+
+import os
+import sqlite3
+import struct
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from zlib import crc32
+
+import lz4.frame
+import pytest
+from bags.recordings import JOINT_STATE, insert, joint_state, open_database, record, some_messages
+from rosbags.rosbag2 import CompressionMode, StoragePlugin
+
+from robot_dynamics_ros.bags import BagReader, Message, mcap_file, reader, storage
+from robot_dynamics_ros.bags.storage import LARGEST, unpacked, zstd
+from robot_dynamics_ros.errors import BagError, BagWarning
+
+TOPIC = "/joint_states"
+KINDS = {TOPIC: JOINT_STATE}
+#: For what honest files of this size take a hundredth of a second.
+SOON = 20.0
+
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.BagWarning")
+
+
+@contextmanager
+def soon() -> Iterator[None]:
+    start = time.monotonic()
+    yield
+    assert time.monotonic() - start < SOON
+
+
+def read_all(path: Path) -> list[Message]:
+    with BagReader(path) as bag:
+        bag.count()
+        return list(bag.messages())
+
+
+# Packed data
+
+
+def test_packed_data_has_a_limit() -> None:
+    bomb = zstd.compress(bytes(LARGEST + 1))
+    assert len(bomb) < 20_000
+    with pytest.raises(ValueError, match="more than it may"):
+        unpacked(bomb)
+    with pytest.raises(ValueError, match="more than it may"):
+        unpacked(zstd.compress(bytes(60)) + zstd.compress(bytes(60)), 100)
+    assert unpacked(zstd.compress(b"ab") + zstd.compress(b"c"), 3) == b"abc"
+    with pytest.raises(ValueError, match="breaks off"):
+        unpacked(zstd.compress(os.urandom(1000))[:-9])
+
+
+def test_a_message_that_unpacks_to_gigabytes(tmp_path: Path) -> None:
+    bomb = zstd.compress(bytes(LARGEST + 1))
+    bag = record(tmp_path / "bag", [Message(TOPIC, JOINT_STATE, 1, bomb)])
+    with pytest.raises(BagError, match="cannot be unpacked.*more than it may"):
+        read_all(bag)
+
+
+def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is given up when it is larger than a recording could be, and what was written of it is removed."""
+    monkeypatch.setattr(reader, "_SMALL", 1 << 22)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (tmp_path / "tmp").mkdir()
+    bag = tmp_path / "bag.db3.zstd"
+    bag.write_bytes(zstd.compress(b"SQLite format 3\0" + bytes(1 << 24)))
+    assert bag.stat().st_size < 5000
+    with pytest.raises(BagError, match=r"unpacks to more than .* Cure: .*unzstd"):
+        BagReader(bag)
+    assert not [*(tmp_path / "tmp").iterdir()]
+
+
+# MCAP
+
+
+def mcap_record(operation: int, body: bytes) -> bytes:
+    return struct.pack("<BQ", operation, len(body)) + body
+
+
+def mcap_text(text: str) -> bytes:
+    return struct.pack("<I", len(text)) + text.encode()
+
+
+SCHEMA = mcap_record(3, struct.pack("<H", 1) + mcap_text(JOINT_STATE) + mcap_text("ros2msg") + struct.pack("<I", 0))
+CHANNEL = mcap_record(4, struct.pack("<HH", 1, 1) + mcap_text(TOPIC) + mcap_text("cdr") + struct.pack("<I", 0))
+
+
+def chunk(data: bytes, compression: str, packed: bytes, size: int | None = None, first: int = 0) -> bytes:
+    head = struct.pack("<QQQI", first, first, len(data) if size is None else size, crc32(data))
+    return mcap_record(6, head + mcap_text(compression) + struct.pack("<Q", len(packed)) + packed)
+
+
+def mcap(path: Path, chunks: list[bytes], index: list[tuple[int, int]] | None = None) -> Path:
+    """A file of these chunks; ``index`` names chunks and first times of arrival where it is not each once."""
+    head = mcap_file.MAGIC + mcap_record(1, mcap_text("") + mcap_text("test")) + SCHEMA + CHANNEL
+    at, places = len(head), []
+    for part in chunks:
+        places.append((at, len(part)))
+        at += len(part)
+    body = head + b"".join(chunks) + mcap_record(15, struct.pack("<I", 0))
+    index = [(k, 0) for k in range(len(chunks))] if index is None else index
+    summary = SCHEMA + CHANNEL
+    for k, first in index:
+        numbers = struct.pack("<IHQ", 10, 1, 0)
+        summary += mcap_record(8, struct.pack("<QQQQ", first, 1 << 40, *places[k]) + numbers + bytes(32))
+    counts = struct.pack("<QHIIIIqqI", len(index), 1, 1, 0, 0, len(index), 0, 0, 0)
+    summary += mcap_record(11, counts)
+    footer = mcap_record(2, struct.pack("<QQI", len(body), 0, 0))
+    path.write_bytes(body + summary + footer + mcap_file.MAGIC)
+    return path
+
+
+def mcap_messages(count: int, size: int) -> bytes:
+    one = struct.pack("<HIQQ", 1, 0, 1, 1)
+    return mcap_record(5, one + bytes(size)) * count
+
+
+@pytest.mark.parametrize("pack", [zstd.compress, lz4.frame.compress], ids=["zstd", "lz4"])
+@pytest.mark.parametrize("said", [None, 1 << 10, 1 << 62])
+def test_a_chunk_that_unpacks_to_gigabytes(
+    pack: Callable[[bytes], bytes], said: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it says how much it is, less, or more than memory is."""
+    monkeypatch.setattr(mcap_file, "LARGEST", 1 << 22)
+    compression = "zstd" if pack is zstd.compress else "lz4"
+    large, small = mcap_messages(1, 1 << 24), mcap_messages(1, 8)
+    bomb, honest = chunk(large, compression, pack(large), said), chunk(small, compression, pack(small), first=1)
+    file = mcap(tmp_path / "bag.mcap", [bomb, honest])
+    with pytest.warns(BagWarning, match="left out"):
+        assert [len(message.data) for message in read_all(file)] == [8]
+    file.write_bytes(file.read_bytes()[:-8])  # and without the index
+    assert [len(message.data) for message in read_all(file)] == [8]
+
+
+def test_chunks_that_overlap_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them would have to be held at once."""
+    monkeypatch.setattr(storage.Room, "__init__", lambda self: setattr(self, "left", 1 << 24))
+    data = mcap_messages(16, 1 << 16)
+    file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", zstd.compress(data))] * 40)
+    assert file.stat().st_size < 40_000
+    with pytest.raises(BagError, match=r"overlap in time.*Cure: sort it"):
+        read_all(file)
+
+
+def test_room_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks that follow each other may be any number; a reading that is given up holds nothing."""
+    monkeypatch.setattr(storage.Room, "__init__", lambda self: setattr(self, "left", 1 << 22))
+    bag = record(tmp_path / "bag", some_messages(400, size=50_000))
+    with BagReader(bag) as opened:
+        next(iter(opened.messages()))
+        assert len(list(opened.messages())) == 400
+
+
+def test_one_chunk_named_many_times(tmp_path: Path) -> None:
+    """The index is not believed: each chunk is read once."""
+    data = mcap_messages(100, 1000)
+    file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", zstd.compress(data))], [(0, k) for k in range(10_000)])
+    with soon():
+        assert len(read_all(file)) == 100
+
+
+# sqlite3
+
+
+def database(path: Path, count: int = 50, size: int = 1000, journal: str = "DELETE") -> Path:
+    connection = open_database(path, KINDS, journal)
+    state = joint_state(1, position=[0.1, 0.2])
+    messages = [Message(TOPIC, JOINT_STATE, 1000 + k, state + bytes(size)) for k in range(count)]
+    insert(connection, messages)
+    connection.close()
+    return path
+
+
+def hot_journal(bag: Path, named: Path) -> bytes:
+    """A rollback journal that changes nothing and names a super-journal (sqlite.org/fileformat2.html, 3)."""
+    magic, page_size = bytes.fromhex("d9d505f920a163d7"), 4096
+    page = bag.read_bytes()[:page_size]
+    pages = bag.stat().st_size // page_size
+    head = (magic + struct.pack(">IIIII", 1, 1, pages, 512, page_size)).ljust(512, b"\0")
+    checksum = 1 + sum(page[k] for k in range(page_size - 200, 0, -200))
+    body = head + struct.pack(">I", 1) + page + struct.pack(">I", checksum)
+    name = str(named).encode()
+    lock_page = 0x40000000 // page_size + 1
+    end = struct.pack(">I", lock_page) + name + struct.pack(">II", len(name), sum(name)) + magic
+    return body.ljust(-(-len(body) // 512) * 512, b"\0") + end
+
+
+def test_a_journal_that_names_a_file_to_delete(tmp_path: Path) -> None:
+    """sqlite3 itself deletes it; here it stays, and the bag is read."""
+    precious = tmp_path / "precious"
+    (tmp_path / "theirs").mkdir()
+    for folder, mine in (("theirs", False), (".", True)):
+        precious.write_text("mine", encoding="utf-8")
+        bag = database(tmp_path / folder / "bag.db3")
+        Path(f"{bag}-journal").write_bytes(hot_journal(bag, precious))
+        if mine:
+            assert len(read_all(bag)) == 50 and precious.exists()
+            continue
+        connection = sqlite3.connect(bag)
+        connection.execute("SELECT count(*) FROM messages").fetchone()
+        connection.close()
+        assert not precious.exists()  # or this test would show nothing
+
+
+def schema(bag: Path, *changes: str) -> None:
+    """Rewrite the schema as SQL does not let one."""
+    connection = sqlite3.connect(bag, isolation_level=None)
+    connection.execute("PRAGMA writable_schema = ON")
+    for change in changes:
+        connection.execute(change)
+    connection.close()
+
+
+ENDLESS = "WITH RECURSIVE n(k) AS (VALUES(1) UNION ALL SELECT k + 1 FROM n) SELECT"
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        f"CREATE VIEW messages AS {ENDLESS} k AS id, 1 AS topic_id, k AS timestamp, x''00'' AS data FROM n",
+        "CREATE VIEW messages AS SELECT 1 AS id, 1 AS topic_id, 5 AS timestamp, zeroblob(999999999) AS data",
+        "CREATE VIEW messages AS SELECT id AS id, id AS topic_id, id AS timestamp, x''00'' AS data FROM topics",
+    ],
+    ids=["endless", "large", "any"],
+)
+def test_messages_as_a_view(view: str, tmp_path: Path) -> None:
+    bag = database(tmp_path / "bag.db3", count=0)
+    schema(
+        bag,
+        "DELETE FROM sqlite_master WHERE name = 'timestamp_idx'",
+        f"UPDATE sqlite_master SET sql = '{view}', rootpage = 0 WHERE name = 'messages'",
+    )
+    with soon():
+        assert read_all(bag) == []
+
+
+@pytest.mark.parametrize("value", ["zeroblob(900000000)", "f || f"])
+def test_generated_columns(value: str, tmp_path: Path) -> None:
+    """A few bytes a row that stand for many: doubled, and doubled again."""
+    bag = tmp_path / "bag.db3"
+    connection = open_database(bag, KINDS, "DELETE")
+    connection.execute("DROP TABLE messages")
+    doubled = ", ".join(f"{b} AS ({a} || {a})" for a, b in zip("abcde", "bcdef", strict=True))
+    connection.execute(
+        "CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, a BLOB, "
+        f"{doubled}, data BLOB AS ({value}))"
+    )
+    connection.execute("INSERT INTO messages(topic_id, timestamp, a) VALUES (1, 1, x'00')")
+    connection.close()
+    with pytest.raises(BagError, match="without the tables of a bag"):
+        BagReader(bag)
+
+
+def loops(bag: Path, levels: int = 4) -> None:
+    """Let each inner page of the table lead to the next one some hundred times, and the last to one leaf."""
+    connection = sqlite3.connect(bag)
+    (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'messages'").fetchone()
+    connection.close()
+    data = bytearray(bag.read_bytes())
+    leaves = [k + 1 for k in range(len(data) // 4096) if data[4096 * k] == 13 and k + 1 > root]
+    chain = [root, *leaves[: levels - 1], leaves[-1]]
+    for page, child in zip(chain, chain[1:], strict=False):
+        cells = 450
+        begin = 4096 - 5 * cells
+        head = struct.pack(">BHHHBI", 5, 0, cells, begin, 0, child)
+        pointers = b"".join(struct.pack(">H", begin + 5 * k) for k in range(cells))
+        cell = struct.pack(">IB", child, 1)
+        data[4096 * (page - 1) : 4096 * page] = (head + pointers).ljust(begin, b"\0") + cell * cells
+    bag.write_bytes(data)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_tree_that_leads_to_one_page_many_times(indexed: bool, tmp_path: Path) -> None:
+    """Thousands of millions of rows, by the tree; those that are there are read."""
+    bag = database(tmp_path / "bag.db3")
+    loops(bag)
+    if not indexed:
+        schema(bag, "DELETE FROM sqlite_master WHERE name = 'timestamp_idx'")
+    with soon():
+        messages = read_all(bag)
+    assert 0 < len(messages) <= 50
+    assert len({message.received for message in messages}) == len(messages)
+
+
+def test_without_an_index(tmp_path: Path) -> None:
+    bag = database(tmp_path / "bag.db3")
+    before = read_all(bag)
+    connection = sqlite3.connect(bag)
+    connection.execute("DROP INDEX timestamp_idx")
+    connection.close()
+    assert read_all(bag) == before and len(before) == 50
+
+
+def test_rows_that_share_their_bytes(tmp_path: Path) -> None:
+    """Every cell of every page leads to one long row: reading each would take the square of the file's size."""
+    bag = database(tmp_path / "bag.db3", count=300, size=9000)
+    data = bytearray(bag.read_bytes())
+    for page in range(len(data) // 4096):
+        begin = 4096 * page
+        cells = int.from_bytes(data[begin + 3 : begin + 5], "big")
+        if data[begin] == 13 and 0 < cells < 100:
+            place = data[begin + 8 : begin + 10]
+            data[begin + 3 : begin + 5] = struct.pack(">H", 60)
+            data[begin + 8 : begin + 128] = place * 60
+    bag.write_bytes(data[:-4096])  # which has it read page by page
+    with soon():
+        messages = read_all(bag)
+    assert sum(len(message.data) for message in messages) <= 4 * len(data)
+
+
+# Around the file
+
+
+def test_metadata_that_names_files_elsewhere(tmp_path: Path) -> None:
+    """Only the folder's own files are opened."""
+    record(tmp_path / "secret", some_messages(5))
+    bag = record(tmp_path / "bag", some_messages(5))
+    metadata = bag / "metadata.yaml"
+    text = metadata.read_text(encoding="utf-8")
+    for name in ("../secret/secret.mcap", str(tmp_path / "secret" / "secret.mcap"), "..", "/etc/passwd"):
+        metadata.write_text(text.replace("bag.mcap", name), encoding="utf-8")
+        with pytest.raises(BagError):
+            BagReader(bag)
+
+
+def test_a_pipe_in_place_of_a_file(tmp_path: Path) -> None:
+    """Opening it would wait for ever."""
+    bag = record(tmp_path / "bag", some_messages(5))
+    (bag / "bag.mcap").unlink()
+    os.mkfifo(bag / "bag.mcap")
+    with soon(), pytest.raises(BagError, match="is missing"):
+        BagReader(bag)
+
+
+def test_a_profile_of_megabytes() -> None:
+    with soon():
+        assert not storage.is_latched("[" + "{durability: 1}, " * 2_000_000 + "]")
+    assert storage.is_latched("[{durability: 1}]")
+
+
+def test_honest_bags_are_read_as_before(tmp_path: Path) -> None:
+    written = some_messages(300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for k, plugin in enumerate(StoragePlugin):
+            for mode in (CompressionMode.NONE, CompressionMode.FILE, CompressionMode.MESSAGE):
+                assert read_all(record(tmp_path / f"{k}_{mode.name}", written, plugin, mode)) == written
