@@ -11,7 +11,7 @@ from pathlib import Path
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 _PACKAGE = "robot_dynamics_ros"
-_SUFFIXES = {"urdf": ".urdf", "config": ".yaml", "launch": ".launch.py", "rviz": ".rviz"}
+_SUFFIXES = {"urdf": (".urdf",), "config": (".yaml", ".xml"), "launch": (".launch.py",), "rviz": (".rviz",)}
 
 
 @cache
@@ -70,12 +70,12 @@ def find_resource(kind: str, name: str) -> Path:
 def _names(kind: str) -> list[str]:
     if kind not in _SUFFIXES:
         raise RobotDynamicsError(f"no kind of file {kind!r}; the kinds are: {', '.join(_SUFFIXES)}")
-    return sorted(path.name for path in (share_directory() / kind).glob("*" + _SUFFIXES[kind]))
+    return sorted(path.name for path in (share_directory() / kind).glob("*") if path.name.endswith(_SUFFIXES[kind]))
 
 
 def robot_names() -> list[str]:
     """Return the names of the robots that come with this package, sorted."""
-    return [name.removesuffix(_SUFFIXES["urdf"]) for name in _names("urdf")]
+    return [name.removesuffix(".urdf") for name in _names("urdf")]
 
 
 def robot_urdf(name: str) -> Path:
