@@ -6,7 +6,6 @@ is timed, replays must give the same bytes, and the comparison must find the one
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from tqdm import tqdm
 
-from benchmarks.document import around_part, markdown_table, replace_part
+from benchmarks.document import markdown_table, print_report
 from benchmarks.machine import machine
 from benchmarks.robots import Floats
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
@@ -161,18 +160,14 @@ A bag of a million joint states ({MANY * PERIOD * 1e-9 / 60:.0f} minutes at 500 
 """
 
 
+def _measured() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        return report(run(Path(folder)), memory(Path(folder)))
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this Markdown file, too")
-    options = parser.parse_args(arguments)
-    if options.write:
-        around_part(options.write, PART)
-    with tempfile.TemporaryDirectory() as folder:
-        text = report(run(Path(folder)), memory(Path(folder)))
-    print(text)
-    if options.write:
-        replace_part(options.write, PART, text)
+    print_report(_measured, arguments, prog=COMMAND, about=__doc__.splitlines()[0], part=PART)
 
 
 if __name__ == "__main__":

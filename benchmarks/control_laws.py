@@ -6,12 +6,10 @@ Plant and controller run in one process, cycle by cycle, so that the same machin
 
 from __future__ import annotations
 
-import argparse
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +17,7 @@ import yaml
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from benchmarks.document import around_part, markdown_table, replace_part
+from benchmarks.document import markdown_table, print_report
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.reference import quintic_then_sine
@@ -191,15 +189,7 @@ def report() -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this Markdown file, too")
-    options = parser.parse_args(arguments)
-    if options.write:
-        around_part(options.write, PART)  # before the run: it takes a while
-    text = report()
-    print(text)
-    if options.write:
-        replace_part(options.write, PART, text)
+    print_report(report, arguments, prog=COMMAND, about=__doc__.splitlines()[0], part=PART)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable
 from pathlib import Path
+
+
+def print_report(report: Callable[[], str], arguments: list[str] | None, *, prog: str, about: str, part: str) -> None:
+    """Be the command line of a benchmark that has no options of its own: print its report.
+
+    ``--write FILE`` puts it into ``part`` of a Markdown file, too. ``about`` is what --help says.
+    """
+    parser = argparse.ArgumentParser(prog=prog, description=about)
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this Markdown file, too")
+    options = parser.parse_args(arguments)
+    if options.write:
+        around_part(options.write, part)  # before the run: it takes a while
+    text = report()
+    print(text)
+    if options.write:
+        replace_part(options.write, part, text)
 
 
 def around_part(path: Path, part: str) -> tuple[str, str]:

@@ -6,16 +6,14 @@ Plant and controller run in one process, cycle by cycle, so that the same machin
 
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from benchmarks.document import around_part, markdown_table, replace_part
+from benchmarks.document import markdown_table, print_report
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.settings import ControllerSettings
@@ -112,15 +110,7 @@ def report() -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this Markdown file, too")
-    options = parser.parse_args(arguments)
-    if options.write:
-        around_part(options.write, COMMAND)  # before the run: it takes a while
-    text = report()
-    print(text)
-    if options.write:
-        replace_part(options.write, COMMAND, text)
+    print_report(report, arguments, prog=COMMAND, about=__doc__.splitlines()[0], part=COMMAND)
 
 
 if __name__ == "__main__":

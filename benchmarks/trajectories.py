@@ -6,7 +6,6 @@ Before anything is timed, the bytes must say the same as rclpy's message objects
 
 from __future__ import annotations
 
-import argparse
 from array import array
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from tqdm import tqdm
 from trajectory_msgs.msg import JointTrajectory
 
-from benchmarks.document import around_part, markdown_table, replace_part
+from benchmarks.document import markdown_table, print_report
 from benchmarks.machine import machine
 from benchmarks.robots import Floats
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
@@ -175,15 +174,7 @@ Medians of {ROUNDS} rounds in which the steps take turns, on one core, in millis
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this Markdown file, too")
-    options = parser.parse_args(arguments)
-    if options.write:
-        around_part(options.write, PART)
-    text = report(run())
-    print(text)
-    if options.write:
-        replace_part(options.write, PART, text)
+    print_report(lambda: report(run()), arguments, prog=COMMAND, about=__doc__.splitlines()[0], part=PART)
 
 
 if __name__ == "__main__":

@@ -9,24 +9,14 @@ from fuzz.trial import Wrong
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.bags.replay_outputs import BagClocks
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.messages.running_controller import RunningController
 
 Array = NDArray[np.float64]
 
-
-class Clocks:
-    """Both clocks of a node, in ns; somebody else moves them on."""
-
-    def __init__(self) -> None:
-        self.at = 1_700_000_000_000_000_000
-
-    def steady(self) -> float:
-        return self.at * 1e-9
-
-    def now(self) -> int:
-        return self.at
+_BEGIN = 1_700_000_000_000_000_000  # ns
 
 
 class Outputs:
@@ -81,9 +71,10 @@ def check(effort: Array, limits: Array) -> None:
         raise Wrong(f"effort {effort.tolist()} with limits {limits.tolist()}")
 
 
-def running(model: RobotModel, settings: ControllerSettings) -> tuple[RunningController, Clocks, Outputs]:
+def running(model: RobotModel, settings: ControllerSettings) -> tuple[RunningController, BagClocks, Outputs]:
     """Return a controller that answers joint_states, its clocks, and what looks at its commands."""
-    clocks, outputs = Clocks(), Outputs(model.effort_limits)
+    clocks, outputs = BagClocks(), Outputs(model.effort_limits)
+    clocks.at = _BEGIN
     return RunningController(model, settings, clocks, outputs, Silent(), Silent()), clocks, outputs
 
 
