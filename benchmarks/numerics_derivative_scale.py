@@ -1,6 +1,6 @@
 """How large the terms of the derivatives of the torque are, as kernels/derivatives.py takes them.
 
-There all moments, speeds and inertias are about the root frame's origin: the scale grows with the square of the
+There all moments, speeds and inertias are about the first body's origin: the scale grows with the square of the
 distance from it, also for joints far out that carry little. As in numerics_scale, lengths stand for vectors:
 motions are pairs of an angular and a linear part, loads of a moment and a force.
 """
@@ -19,7 +19,7 @@ Pair = tuple[float, float]
 
 
 class _Inertia(NamedTuple):
-    """Mass, first moment and inertia about the root; load; and the two parts of B (see kernels/derivatives.py)."""
+    """Mass, first moment and inertia about that origin; load; and the two parts of B (see kernels/derivatives.py)."""
 
     m: float
     h: float
@@ -34,7 +34,7 @@ class _Inertia(NamedTuple):
 
 
 class _Axis(NamedTuple):
-    """A joint's axis S and its derivatives S' and S''; velocity and acceleration of its body; way from the root."""
+    """A joint's axis S and its derivatives S' and S''; velocity and acceleration of its body; way from that origin."""
 
     s: Pair
     ds: Pair
@@ -77,13 +77,20 @@ def _move(of: Sizes, positions: Floats, rates: Floats, accelerations: Floats) ->
     base = _Axis((0.0, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, of.gravity), 0.0)
     for i, parent in enumerate(of.parents):
         before = axes[parent] if parent >= 0 else base
-        reach = before.reach + of.ways[i] + (positions[i] if of.slides[i] else 0.0)
+        reach = before.reach + _way(of, positions, i)
+        if parent < 0:
+            reach = reach + _way(of, positions, 0) if i else 0.0
         s = (0.0, 1.0) if of.slides[i] else (1.0, reach)
         v = _sum(before.v, _times(rates[i], s), (FLOOR, FLOOR))
         ds = _cross(v, s)
         a = _sum(before.a, _times(accelerations[i], s), _times(rates[i], ds), (FLOOR, FLOOR))
         axes.append(_Axis(s, ds, _sum(_cross(a, s), _cross(v, ds)), v, a, reach))
     return axes
+
+
+def _way(of: Sizes, positions: Floats, i: int) -> float:
+    """From the frame before to the body's, along a slide as well."""
+    return float(of.ways[i] + (positions[i] if of.slides[i] else 0.0))
 
 
 def _load(of: Sizes, i: int, axis: _Axis) -> _Inertia:

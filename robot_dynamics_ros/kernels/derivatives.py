@@ -25,12 +25,13 @@ from robot_dynamics_ros.kernels.layout import (
     KIND,
     MASS,
     PARENT,
+    PLACEMENT,
     REVOLUTE,
     ROTOR_INERTIA,
     SPIN_AXIS,
     Robot,
 )
-from robot_dynamics_ros.kernels.placement import place_bodies, place_in_root
+from robot_dynamics_ros.kernels.placement import origin, place_bodies, place_in_root
 from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.kernels.vectors import cross, rotate
 
@@ -253,6 +254,17 @@ def _gather(robot: Robot, spatial: Floats, dq: Floats, dqd: Floats) -> None:
 
 
 @kernel
+def _start_at_first(robot: Robot, work: Floats) -> None:
+    """Move the root's origin to the first body's, since digits go with the square of the distance from it."""
+    x, y, z = origin(work, 0)
+    for i in range(robot.bodies.shape[0]):
+        if robot.tree[i, PARENT] < 0:
+            work[i, PLACEMENT + 9] -= x
+            work[i, PLACEMENT + 10] -= y
+            work[i, PLACEMENT + 11] -= z
+
+
+@kernel
 def differentiate(
     robot: Robot,
     q: Floats,
@@ -272,6 +284,7 @@ def differentiate(
     expand(robot, qd, work, JOINT_RATE)
     expand(robot, qdd, work, JOINT_ACCELERATION)
     place_bodies(robot, work)
+    _start_at_first(robot, work)
     place_in_root(robot, work, world)
     dq[:] = 0.0
     dqd[:] = 0.0
