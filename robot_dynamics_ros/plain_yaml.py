@@ -12,6 +12,8 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fas
 _DEEPEST = 32
 _MERGE = "tag:yaml.org,2002:merge"
 _REPEATED = 100_000  # values that aliases may stand for
+_INTEGER = "tag:yaml.org,2002:int"
+_LONGEST_INTEGER = 1000  # characters; YAML's base 60, as in 1:30:00, takes the square of them
 
 
 class NotPlainYaml(ValueError):
@@ -37,7 +39,7 @@ class _Loader(_LOADER):  # type: ignore[misc]
 
 
 _Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+0123456789.")
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"), list("-+0123456789.")
 )
 
 
@@ -89,6 +91,8 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
     size = known.get(id(node))
     if size is None:
         known[id(node)] = 0
+        if node.tag == _INTEGER and len(node.value) > _LONGEST_INTEGER:
+            raise NotPlainYaml(f"an integer of {len(node.value)} characters, {_place(node.start_mark)}")
         children = node.value if isinstance(node, yaml.CollectionNode) else []
         if isinstance(node, yaml.MappingNode):
             children = [part for pair in children for part in pair]

@@ -8,6 +8,7 @@ from binascii import crc32
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -18,9 +19,9 @@ from robot_dynamics_ros.bags.storage import (
     LARGEST,
     Channel,
     Message,
+    Profiles,
     Room,
     in_order_of_arrival,
-    is_latched,
     unpacked,
     zstd,
 )
@@ -38,6 +39,8 @@ _COUNTS = struct.Struct("<Q2xII4xI16x")  # messages, channels, attachments, chun
 _TAIL = 20 + _RECORD.size + len(MAGIC)  # the footer and what follows it
 _RUN = 1 << 20  # messages outside of chunks are read in runs of about this many bytes
 _OBJECT = 200  # bytes of a message in memory beside its data
+_FEW, _RECORDS_PER_BYTE = 1000, 8  # of a packed chunk: times differ between messages, and take some bytes of each
+_KEYS = 100  # of a channel's metadata; recorders write four
 _DAMAGE = (struct.error, ValueError, OverflowError, MemoryError, RuntimeError, EOFError, zstd.ZstdError)
 
 
@@ -63,6 +66,7 @@ class McapFile:
         self._room = room
         self._path = path
         self._size = path.stat().st_size
+        self._profiles = Profiles()
         self._schemas: dict[int, str] = {}
         self._counts: Mapping[int, int] = {}
         self._blocks: list[_Block] = []
@@ -128,6 +132,8 @@ class McapFile:
 
     def _contents(self, block: _Block) -> bytes:
         """Return the records of a block; an error of _DAMAGE where they are not what was written."""
+        if block.size > 4 * LARGEST:  # more than Room would hold; a file may have holes, and be much larger than memory
+            raise ValueError(f"it has {block.size * 1e-6:.0f} MB")
         data = self._at(block.at, block.size)
         if not block.is_chunk:
             return data
@@ -144,6 +150,8 @@ class McapFile:
             raise ValueError(f"compressed by {compression}, which is unknown")
         if len(records) != size or (checksum and crc32(records) != checksum):
             raise ValueError("not what was written")
+        if compression:
+            _check_count(records, _FEW + _RECORDS_PER_BYTE * block.size)
         return records
 
     # The summary at the end of a whole file
@@ -154,7 +162,8 @@ class McapFile:
         if len(tail) < _TAIL or not tail.endswith(MAGIC) or _RECORD.unpack_from(tail) != (_FOOTER, 20):
             return False
         (at,) = struct.unpack_from("<Q", tail, _RECORD.size)
-        data = self._at(at, self._size - _TAIL - at) if 0 < at < self._size else b""
+        size = self._size - _TAIL - at
+        data = self._at(at, size) if 0 < at < self._size and size <= LARGEST else b""
         messages, channels, chunks = -1, 0, 0
         try:
             for operation, begin, end in _records(data):
@@ -192,10 +201,12 @@ class McapFile:
             encoding, at = _text(body, at)
             end = at + 4 + int.from_bytes(body[at : at + 4], "little")
             metadata, at = {}, at + 4
-            while at < end:
+            for _ in range(_KEYS):
+                if at >= end:
+                    break
                 key, at = _text(body, at)
                 metadata[key], at = _text(body, at)
-            latched = is_latched(metadata.get("offered_qos_profiles", ""))
+            latched = self._profiles.latched(metadata.get("offered_qos_profiles", ""))
             self.channels[number] = Channel(topic, self._schemas.get(schema, ""), encoding, latched)
 
     # The records of a file without summary
@@ -270,6 +281,12 @@ def _records(data: bytes) -> Iterator[tuple[int, int, int]]:
             raise ValueError("a record is cut off")
         yield operation, at, end
         at = end
+
+
+def _check_count(data: bytes, most: int) -> None:
+    """Raise ValueError where there are more records than ``most``: a few kB can unpack to millions of empty ones."""
+    if len(data) > most * _RECORD.size and sum(1 for _ in islice(_records(data), most + 1)) > most:
+        raise ValueError("more records than its size explains")
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from robot_dynamics_ros.bags.sqlite_pages import SqlitePages
-from robot_dynamics_ros.bags.storage import Channel, Message, is_latched
+from robot_dynamics_ros.bags.storage import Channel, Message, Profiles
 from robot_dynamics_ros.errors import BagWarning
 
 MAGIC = b"SQLite format 3\0"
@@ -98,7 +98,8 @@ class SqliteFile:
         """Yield time of arrival, row id, topic id and data of the messages of these channels, in order of arrival."""
         rows = (
             f"FROM messages WHERE topic_id IN ({','.join(map(str, numbers))}) "
-            "AND typeof(data) = 'blob' AND typeof(timestamp) = 'integer' ORDER BY timestamp, rowid"
+            "AND typeof(topic_id) = 'integer' AND typeof(timestamp) = 'integer' AND typeof(data) = 'blob' "
+            "ORDER BY timestamp, rowid"
         )
         query = f"SELECT timestamp, rowid, topic_id, data {rows}"
         if not any("TEMP B-TREE" in detail for *_, detail in self._execute(f"EXPLAIN QUERY PLAN {query}")):
@@ -115,9 +116,14 @@ class SqliteFile:
             raise ValueError("an sqlite3 file without the tables of a bag")
         latched = "offered_qos_profiles" if "offered_qos_profiles" in columns else "''"
         rows = self._execute(f"SELECT id, name, type, serialization_format, {latched} FROM topics ORDER BY id")
-        channels = {number: Channel(topic, kind, code, is_latched(qos)) for number, topic, kind, code, qos in rows}
+        profiles = Profiles()
+        channels = {
+            number: Channel(topic, kind, code, profiles.latched(qos)) for number, topic, kind, code, qos in rows
+        }
         if not all(isinstance(text, str) for channel in channels.values() for text in channel[:3]):
             raise ValueError("a topic without a name")
+        if not all(isinstance(number, int) for number in channels):  # they become a part of queries
+            raise ValueError("a topic whose id is no integer")
         return channels
 
     def _columns(self, table: str) -> set[str]:

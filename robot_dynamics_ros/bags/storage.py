@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple, Protocol
 
@@ -21,6 +21,7 @@ __all__ = [
     "ZSTD",
     "Channel",
     "Message",
+    "Profiles",
     "Room",
     "Storage",
     "in_order_of_arrival",
@@ -98,6 +99,23 @@ class Room:
     """Memory (bytes) that is left for chunks that overlap in time: they are held together, and few kB can name many."""
 
     left: int = 4 * LARGEST
+
+
+@dataclass
+class Profiles:
+    """What the publishers of a file offered, as far as it may be read: each text once, ``left`` characters in all."""
+
+    left: int = 1 << 18
+    _known: dict[str, bool] = field(default_factory=dict)
+
+    def latched(self, offered_qos: object) -> bool:
+        """Tell as ``is_latched``; what is no text, or too long, offers nothing."""
+        if not isinstance(offered_qos, str):
+            return False
+        if offered_qos not in self._known:
+            self.left -= len(offered_qos)
+            self._known[offered_qos] = self.left >= 0 and is_latched(offered_qos)
+        return self._known[offered_qos]
 
 
 def in_order_of_arrival(parts: Iterable[tuple[int, Callable[[], Iterable[Message]]]]) -> Iterator[Message]:

@@ -7,6 +7,7 @@ Spong (9.96) the parallelogram five-bar.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -161,16 +162,25 @@ def _followed(
 ) -> dict[str, Row]:
     """Resolve rows that name other rows, the nearest first."""
     done = Couplings((), start)
+    missing = {name: {source for source in row.factors if source in rows} for name, row in rows.items()}
+    followers: dict[str, list[str]] = {name: [] for name in rows}
+    for name, sources in missing.items():
+        for source in sources:
+            followers[source].append(name)
+    ready = deque(name for name, sources in missing.items() if not sources)
     pending = dict(rows)
-    while pending:
-        ready = [name for name, row in pending.items() if not any(source in pending for source in row.factors)]
-        if not ready:
-            raise RobotModelError(
-                f"{dynamics.source}: couplings: joints {_circle(pending)} follow each other in a cycle. "
-                "Cure: let one of them follow another joint or a coordinate"
-            )
-        for name in ready:
-            start[name] = done.follow(pending.pop(name), f'{description.source}: joint "{name}"')
+    while ready:
+        name = ready.popleft()
+        start[name] = done.follow(pending.pop(name), f'{description.source}: joint "{name}"')
+        for follower in followers[name]:
+            missing[follower].remove(name)
+            if not missing[follower]:
+                ready.append(follower)
+    if pending:
+        raise RobotModelError(
+            f"{dynamics.source}: couplings: joints {_circle(pending)} follow each other in a cycle. "
+            "Cure: let one of them follow another joint or a coordinate"
+        )
     return start
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.errors import RobotModelError
+from robot_dynamics_ros.model.axes import unit_vector
 from robot_dynamics_ros.model.inertia import Array, Inertial, payload_inertial
 from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_yaml
 
@@ -237,11 +238,7 @@ def _rotor(value: Any, where: str) -> Rotor:
         raise RobotModelError(f"{where} carrier: {carrier!r} is no name. Cure: name a link, or {_NO_CARRIER}")
     axis = None
     if "axis" in table:
-        axis = _numbers(table["axis"], 3, f"{where} axis")
-        length = float(np.linalg.norm(axis))
-        if length < 1e-12:
-            raise RobotModelError(f"{where} axis: {axis.tolist()} is zero. Cure: give its direction in the carrier")
-        axis = axis / length
+        axis = unit_vector(_numbers(table["axis"], 3, f"{where} axis"), f"{where} axis:")
     ratio = _table(table["ratio"], None, f"{where} ratio")
     if not ratio:
         raise RobotModelError(f"{where} ratio: it is empty. Cure: give at least one joint or coordinate: number")
@@ -255,13 +252,15 @@ def _rotor(value: Any, where: str) -> Rotor:
 
 def _coordinates(value: Any, where: str) -> tuple[str, ...]:
     names = _list(value, "names", where)
+    seen: set[str] = set()
     for name in names:
         if not isinstance(name, str) or not name.strip():
             raise RobotModelError(f"{where}: {name!r} is no name. Cure: put it in quotes")
         if name == _OFFSET:
             raise RobotModelError(f'{where}: "{_OFFSET}" is the constant in couplings. Cure: rename it')
-        if names.count(name) > 1:
+        if name in seen:
             raise RobotModelError(f'{where}: "{name}" stands twice. Cure: name each once')
+        seen.add(name)
     return tuple(names)
 
 

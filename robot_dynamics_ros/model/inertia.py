@@ -76,7 +76,9 @@ def check_inertia(inertia: Array) -> str | None:
         return None
     if moments[0] < -1e-6 * scale:
         return f"negative principal moment {moments[0]:.6g}"
-    if moments[2] > (moments[0] + moments[1]) * (1 + 1e-6) + 1e-6 * scale:
+    with np.errstate(over="ignore"):  # nothing exceeds infinity
+        most = (moments[0] + moments[1]) * (1 + 1e-6) + 1e-6 * scale
+    if moments[2] > most:
         return f"principal moment {moments[2]:.6g} exceeds the sum of the others ({moments[0]:.6g} + {moments[1]:.6g})"
     return None
 

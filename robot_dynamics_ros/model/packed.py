@@ -209,15 +209,17 @@ def without_gravity(packed: PackedModel) -> PackedModel:
 def own_mass(robot: Robot) -> Array:
     """More than zero for each body that has mass or inertia."""
     bodies = robot.bodies
-    return bodies[:, MASS] + bodies[:, INERTIA] + bodies[:, INERTIA + 3] + bodies[:, INERTIA + 5]
+    with np.errstate(over="ignore"):  # infinity is more than zero, too
+        return bodies[:, MASS] + bodies[:, INERTIA] + bodies[:, INERTIA + 3] + bodies[:, INERTIA + 5]
 
 
 def carried_mass(robot: Robot) -> Array:
     """More than zero for each body that has mass or inertia, or carries a body that does."""
     carried = own_mass(robot)
-    for i in range(len(carried) - 1, -1, -1):
-        if robot.tree[i, PARENT] >= 0:
-            carried[robot.tree[i, PARENT]] += carried[i]
+    with np.errstate(over="ignore"):
+        for i in range(len(carried) - 1, -1, -1):
+            if robot.tree[i, PARENT] >= 0:
+                carried[robot.tree[i, PARENT]] += carried[i]
     return carried
 
 

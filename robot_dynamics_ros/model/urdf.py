@@ -12,6 +12,7 @@ import numpy as np
 from urdf_parser_py.urdf import URDF
 
 from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
+from robot_dynamics_ros.model.axes import unit_vector
 from robot_dynamics_ros.model.inertia import Array, Inertial, check_inertia, symmetric
 from robot_dynamics_ros.model.urdf_xml import reduce_urdf
 
@@ -154,11 +155,8 @@ def _joint(joint: Any, links: dict[str, Inertial], source: str) -> Joint:
         if link not in links:
             raise RobotModelError(f"{where}: {role} link {link!r} does not exist. Cure: define it or correct the name")
     axis = np.array(joint.axis if joint.axis is not None else (1.0, 0.0, 0.0))
-    length = float(np.linalg.norm(axis))
     if joint.type != "fixed":
-        if length < 1e-12:
-            raise RobotModelError(f"{where}: axis {axis.tolist()} is zero. Cure: give the direction of the axis")
-        axis = axis / length
+        axis = unit_vector(axis, f"{where}: axis")
     lower, upper, effort, velocity = -math.inf, math.inf, math.inf, math.inf
     if joint.limit is not None:
         effort = joint.limit.effort or math.inf

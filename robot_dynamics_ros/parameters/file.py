@@ -61,8 +61,11 @@ def _tables(content: object, prefix: str) -> Iterator[tuple[str, Mapping[str, ob
 
 
 def _pattern(name: str) -> re.Pattern[str]:
-    parts = {"**": r"(/[^/]+)*", "*": "/[^/]+"}
-    return re.compile("".join(parts.get(part, f"/{re.escape(part)}") for part in name.strip("/").split("/")))
+    stars = {"**": r"(/[^/]+)*", "*": "/[^/]+"}
+    parts = name.strip("/").split("/")
+    # Several ** in a row are one; as they stand, hundreds would try for minutes how to share out a name's parts.
+    single = [part for part, before in zip(parts, ["", *parts], strict=False) if (part, before) != ("**", "**")]
+    return re.compile("".join(stars.get(part, f"/{re.escape(part)}") for part in single))
 
 
 def _flat(table: Mapping[Any, object], prefix: str) -> Iterator[tuple[str, object]]:

@@ -7,56 +7,78 @@ each kind of failure; put it into test/fuzz/cases/<target>/ and it is tried agai
 from __future__ import annotations
 
 import argparse
+import gc
 import random
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+from fuzz import memory
+from fuzz.memory import EVERY, GROWTH
+from fuzz.table import rows_in, rows_of, table
 from fuzz.targets import ALL, Target, compile_kernels
-from fuzz.trial import Tally, memory
+from fuzz.trial import Tally
 
+from benchmarks.document import around_part, replace_part
+from benchmarks.machine import machine
 from robot_dynamics_ros.progress import progress
 
-_WARM = 500  # inputs after which memory ought to stay
+COMMAND = "make fuzz FUZZ_ARGS='--full --write docs/reliability.md'"
+PART = "make fuzz"
 
 
 def main() -> int:
     """Return 1 where anything was found."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="for each target (default: %(default)s)")
     parser.add_argument("--inputs", type=int, help="stop a target after so many, however long they take")
+    parser.add_argument("--full", action="store_true", help="as many as docs/reliability.md tells of, of each target")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", nargs="+", choices=sorted(ALL), default=list(ALL))
     parser.add_argument("--output", type=Path, default=Path("fuzz_findings"))
-    arguments = parser.parse_args()
-    print(f"{'target':<16}{'inputs':>10}{'taken':>10}{'refused':>10}{'slowest':>10}{'memory':>10}{'findings':>10}")
-    found = 0
-    for name in arguments.target:
-        tally, growth = fuzz(ALL[name], arguments.seed, arguments.seconds, arguments.inputs)
-        refused = tally.refusals.total()
-        print(
-            f"{name:<16}{tally.tried:>10}{tally.taken:>10}{refused:>10}{tally.slowest:>8.2f} s{growth:>7.1f} MB"
-            f"{len(tally.findings):>10}",
-            flush=True,
-        )
-        found += len(tally.findings)
-        _keep(tally, arguments.output / name.replace(" ", "_"))
-    return int(found > 0)
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the rows into this Markdown file, too")
+    options = parser.parse_args()
+    rows: dict[str, list[str]] = {}
+    if options.write:
+        if not options.full:
+            parser.error("--write takes the whole length. Cure: give --full, too")
+        before, after = around_part(options.write, PART)
+        rows = rows_in(options.write.read_text(encoding="utf-8").removeprefix(before).removesuffix(after))
+    results = []
+    for name in options.target:
+        inputs = ALL[name].full if options.full else options.inputs
+        tally, growth = fuzz(ALL[name], options.seed, options.seconds, inputs)
+        results.append((ALL[name], tally, growth))
+        print(f"{name}: {tally.tried} inputs, {len(tally.findings)} findings", file=sys.stderr)
+        _keep(tally, options.output / name.replace(" ", "_"))
+    head = f"Machine: {machine(('numpy', 'numba'))}. Command: `{COMMAND}`; seed {options.seed}."
+    text = f"{head}\n\n{table(rows | rows_of(results), list(ALL))}"
+    print(text)
+    if options.write:
+        replace_part(options.write, PART, text)
+    return int(any(tally.findings for _, tally, _ in results))
 
 
-def fuzz(target: Target, seed: int, seconds: float, inputs: int | None) -> tuple[Tally, float]:
-    """Try inputs; return what came of them, and by how much (MB) memory has grown since the first few hundred."""
+def fuzz(target: Target, seed: int, seconds: float, inputs: int | None) -> tuple[Tally, float | None]:
+    """Try inputs; return what came of them, and by how much (MB) memory grew, None where too few were tried to tell."""
     compile_kernels()
-    rng, tally, warm = random.Random(f"{seed} {target.name}"), Tally(), 0.0
+    gc.collect()
+    gc.freeze()  # what stays for ever need not be looked through each time
+    rng, tally = random.Random(f"{seed} {target.name}"), Tally()
+    samples = []
     end = time.monotonic() + seconds if inputs is None else float("inf")
     for _ in progress(_until(end, inputs), target.name, inputs or 0):
         tally.show(target.run, target.make(rng))
-        if tally.tried == _WARM:
-            warm = memory()
-    return tally, memory() - warm if warm else 0.0
+        if tally.tried % EVERY == 0:
+            samples.append(memory.held_at_rest())
+    growth = memory.growth(samples)
+    if growth is not None and growth > GROWTH:
+        tally.findings["memory grows"] = b"", f"by {growth:.1f} MB: {samples}"
+    return tally, growth
 
 
-def _until(end: float, inputs: int | None):  # type: ignore[no-untyped-def]
+def _until(end: float, inputs: int | None) -> Iterator[int]:
     tried = 0
     while time.monotonic() < end and (inputs is None or tried < inputs):
         yield tried

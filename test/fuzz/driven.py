@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager
 
 import numpy as np
 from fuzz.trial import Wrong
@@ -16,6 +17,7 @@ from robot_dynamics_ros.messages.running_controller import RunningController
 
 Array = NDArray[np.float64]
 
+_FARTHEST = 1e6  # rad or m; a first state much beyond that is refused, and no command follows
 _BEGIN = 1_700_000_000_000_000_000  # ns
 
 
@@ -67,8 +69,13 @@ class Silent:
 
 def check(effort: Array, limits: Array) -> None:
     """Raise Wrong for an effort that no motor may be given."""
-    if not (np.isfinite(effort).all() and (np.abs(effort) <= limits * (1.0 + 1e-12)).all()):
+    if not (np.isfinite(effort).all() and (np.abs(effort) <= limits).all()):
         raise Wrong(f"effort {effort.tolist()} with limits {limits.tolist()}")
+
+
+def overflow_is_looked_at() -> AbstractContextManager[object]:
+    """In a cycle NumPy may warn of numbers that are too large: the controller looks at what comes of them, as we do."""
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 def running(model: RobotModel, settings: ControllerSettings) -> tuple[RunningController, BagClocks, Outputs]:
@@ -81,19 +88,24 @@ def running(model: RobotModel, settings: ControllerSettings) -> tuple[RunningCon
 def drive(model: RobotModel, settings: ControllerSettings, states: list[tuple[Array, Array]]) -> None:
     """Give a robot's controller measured states (q, qd), 1 ms apart, and look at what it commands."""
     controller = Controller(model, settings)
+    commands = 0
     for k, (q, qd) in enumerate(states):
-        controller.measure(k * 1e-3, k * 1e-3, q, qd)
-        command = controller.update(k * 1e-3, k * 1e-3)
+        with overflow_is_looked_at():
+            controller.measure(k * 1e-3, k * 1e-3, q, qd)
+            command = controller.update(k * 1e-3, k * 1e-3)
         if command is not None:
+            commands += 1
             check(command.effort, model.effort_limits)
-    last = controller.last_effort()
-    if last is not None:
-        check(last, model.effort_limits)
+    with overflow_is_looked_at():
+        last = controller.last_effort()
+    if last is None or commands < len(states):
+        raise Wrong(f"{commands} commands for {len(states)} states")
+    check(last, model.effort_limits)
 
 
 def states_of(model: RobotModel) -> list[tuple[Array, Array]]:
     """At rest in the middle, at the limits, fast, absurd."""
-    low = np.where(np.isfinite(model.position_lower), model.position_lower, -math.pi)
-    high = np.where(np.isfinite(model.position_upper), model.position_upper, math.pi)
+    low = np.where(np.isfinite(model.position_lower), model.position_lower, -math.pi).clip(-_FARTHEST, _FARTHEST)
+    high = np.where(np.isfinite(model.position_upper), model.position_upper, math.pi).clip(-_FARTHEST, _FARTHEST)
     rest, middle = np.zeros(model.n), 0.5 * low + 0.5 * high
     return [(middle, rest), (low, rest + 1.0), (high, rest - 3.0), (middle, rest + 1e150), (rest + 1e300, rest)]

@@ -46,6 +46,8 @@ _LINES = (
     b"? [a, b]\n: c\n",
     b"payload: !!timestamp 2001-12-14\n",
     b"[" * 3000 + b"\n",
+    b"payload: !include @bait@\n",
+    b"%YAML 9.9\n%TAG ! tag:@bait@,2000:\n---\n",
     b"\xff\xfe",
 )
 

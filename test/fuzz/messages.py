@@ -1,28 +1,30 @@
-"""joint_states, trajectories and targets as bytes: well made with absurd contents, and damaged."""
+"""joint_states, trajectories and targets as bytes, payloads and speeds: well made with absurd contents, and damaged."""
 
 from __future__ import annotations
 
 import math
 import random
 import struct
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from fuzz.driven import running
+from fuzz.driven import overflow_is_looked_at, running
 from fuzz.nasty import TEXTS, damaged
 from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
+from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TARGETS, TWIST
+from robot_dynamics_ros.messages.running_controller import RunningController
 
 TYPES: Any = get_typestore(Stores.LATEST)
-STATE, TRAJECTORY = "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"
+STATE, TRAJECTORY, TEXT = "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory", "std_msgs/msg/String"
 _KINDS = {b"s": STATE, b"t": TRAJECTORY}
 _TARGETS = {b"p": POSE, b"w": TWIST, b"a": ACCELERATION}
+_HEAD = struct.Struct("<cII")  # kind, milliseconds since the one before, bytes
+_PAYLOAD = struct.Struct("<10d")  # mass, centre of mass, inertia; the name of the link follows
 _BEGIN = 1_700_000_000
 _MOST = 40  # messages of an input
 
@@ -38,40 +40,71 @@ def made(rng: random.Random, joints: tuple[str, ...]) -> bytes:
         kind, data = _message(rng, joints, at, law)
         if rng.random() < 0.2:
             data = damaged(rng, data)
-        parts.append(kind + struct.pack("<II", pause, len(data)) + data)
+        parts.append(_HEAD.pack(kind, pause, len(data)) + data)
     return law.encode().ljust(32) + b"".join(parts)
 
 
-def play(model: RobotModel, data: bytes) -> None:
-    """Give the messages of an input to a controller."""
-    law, at = data[:32].decode(errors="replace").strip(), 32
+def play(model: RobotModel, data: bytes) -> int:
+    """Give the messages of an input to a controller; return how many there were."""
+    law, at, count = data[:32].decode(errors="replace").strip(), 32, 0
     settings = ControllerSettings(
         law=law if law in LAWS else "computed_torque",
         observer_gain=20.0,
         task_space=TaskSpaceSettings(components=("x", "y")),
     )
-    controller, clocks, outputs = running(model, settings)
-    while at + 9 <= len(data):
-        kind, (pause, length) = data[at : at + 1], struct.unpack_from("<II", data, at + 1)
-        message = data[at + 9 : at + 9 + length]
-        at += 9 + length
+    controller, clocks, _ = running(model, settings)
+    while at + _HEAD.size <= len(data):
+        kind, pause, length = _HEAD.unpack_from(data, at)
+        at += _HEAD.size
         clocks.at += min(pause, 10_000) * 1_000_000
-        controller.watch()
-        if kind in _TARGETS:
-            controller.receive_target(_TARGETS[kind], message)
-        elif kind == b"t":
-            controller.receive_trajectory(message)
-        else:
-            controller.receive_state(message)
+        with overflow_is_looked_at():
+            controller.watch()
+            _give(controller, kind, data[at : at + length])
+        at += length
+        count += 1
+    return count
+
+
+def _give(controller: RunningController, kind: bytes, data: bytes) -> None:
+    """Do with a message what the node does."""
+    if kind in _TARGETS:
+        controller.receive_target(_TARGETS[kind], data)
+    elif kind == b"t":
+        controller.receive_trajectory(data)
+    elif kind in (b"l", b"v"):
+        numbers = [number for (number,) in struct.iter_unpack("<d", data[: len(data) // 8 * 8])]
+        try:
+            if kind == b"v" and numbers:
+                controller.controller.set_speed_scaling(numbers[0])
+            elif len(numbers) >= 10:
+                link = data[_PAYLOAD.size :].decode(errors="replace")
+                controller.controller.set_payload(link, numbers[0], numbers[1:4], numbers[4:10])
+        except RobotDynamicsError:
+            pass  # the node logs it
+    else:
+        controller.receive_state(data)
 
 
 def _message(rng: random.Random, joints: tuple[str, ...], at: int, law: str) -> tuple[bytes, bytes]:
     if rng.random() < (0.4 if LAWS[law].task_space else 0.03):
         kind = rng.choice(list(_TARGETS))
         return kind, bytes(TYPES.serialize_cdr(_target(rng, _TARGETS[kind], at), TARGETS[_TARGETS[kind]]))
+    if rng.random() < 0.04:
+        return b"v", struct.pack("<d", rng.choice((0.0, 0.5, 1.0, 1.0, _number(rng), -1.0, 5e-324)))
+    if rng.random() < 0.04:
+        return b"l", _payload(rng)
     kind = b"t" if rng.random() < 0.25 else b"s"
     content = _trajectory(rng, joints, at) if kind == b"t" else _state(rng, joints, at)
     return kind, bytes(TYPES.serialize_cdr(content, _KINDS[kind]))
+
+
+def _payload(rng: random.Random) -> bytes:
+    scale = 10.0 ** rng.choice((0, 0, 0, -300, -9, 9, 150, 300))
+    numbers = [abs(_number(rng)), *(0.1 * _number(rng) for _ in range(3)), 1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
+    if rng.random() < 0.2:
+        numbers[rng.randrange(10)] = _number(rng)
+    link = rng.choice(("link2", "link1", "tool", "base_link", "", "x"))
+    return _PAYLOAD.pack(*(scale * number for number in numbers)) + link.encode()
 
 
 def _target(rng: random.Random, topic: str, at: int) -> Any:
@@ -147,24 +180,14 @@ def _trajectory(rng: random.Random, joints: tuple[str, ...], at: int) -> Any:
     return types[TRAJECTORY](header, names, points)
 
 
-def bag_files() -> list[tuple[str, bytes]]:
-    """Whole recordings of each kind of storage, written by rosbags: suffix and bytes."""
-    from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
-
-    rng = random.Random(1)
-    found = []
-    for plugin, suffix in ((StoragePlugin.SQLITE3, ".db3"), (StoragePlugin.MCAP, ".mcap")):
-        for compressed in (False, True):
-            with TemporaryDirectory() as folder:
-                bag = Path(folder) / "bag"
-                writer = Writer(bag, version=9, storage_plugin=plugin)
-                if compressed and plugin is StoragePlugin.MCAP:
-                    writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
-                with writer:
-                    kept = writer.add_connection("/joint_states", STATE, typestore=TYPES)
-                    for k in range(200):
-                        names = ("joint1", "joint2")
-                        data = TYPES.serialize_cdr(_state(rng, names, k), STATE)
-                        writer.write(kept, (_BEGIN + k) * 1_000_000, data)
-                found += [(suffix, file.read_bytes()) for file in bag.glob(f"*{suffix}")]
+def recording(count: int) -> list[tuple[str, int, bytes]]:
+    """Messages that a bag may hold: topic, time of arrival (ns) and bytes, of which some make no sense."""
+    rng, joints = random.Random(1), ("joint1", "joint2")
+    description = TYPES.types[TEXT]('<robot name="r"><link name="base"/></robot>')
+    found = [("/robot_description", _BEGIN * 10**9, bytes(TYPES.serialize_cdr(description, TEXT)))]
+    for k in range(count):
+        kind = TRAJECTORY if k % 10 == 9 else STATE
+        content = _trajectory(rng, joints, k) if kind == TRAJECTORY else _state(rng, joints, k)
+        topic = "/joint_trajectory" if kind == TRAJECTORY else "/joint_states"
+        found.append((topic, _BEGIN * 10**9 + k * 10**6, bytes(TYPES.serialize_cdr(content, kind))))
     return found

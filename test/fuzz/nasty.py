@@ -8,8 +8,9 @@ NUMBERS = (
     "0 -0 1 -1 0.5 1e-9 1e-300 5e-324 1e9 1e300 1.7976931348623157e308 1e309 -1e309 nan -nan NaN inf -inf Infinity "
     "1_000 0x10 1e 1e+ . - + 1,5 1.5.5 ١ ½ 1e99999 00001 1d5 true none ${x} $(x) 1;2 9007199254740993 3.14159265"
 ).split()
-TEXTS = ("", " ", "\t", "a" * 5000, "ä", "名", "\u202e", "'", '"', "&", "../../etc/passwd", "/dev/zero", "file:///etc/passwd",
-         "package://x/y.stl", "%s%n", "{}", "[]", "~", "world", "base_link", "None", "0", "\ud7ff")  # fmt: skip
+TEXTS = ("", " ", "\t", "a" * 5000, "ä", "名", "\u202e", "'", '"', "&", "../../etc/passwd", "/dev/zero",
+         "file:///etc/passwd", "package://x/y.stl", "%s%n", "{}", "[]", "~", "world", "base_link", "None", "0",
+         "\ud7ff", "@bait@", "file://@bait@")  # fmt: skip
 
 
 def number(rng: random.Random) -> str:

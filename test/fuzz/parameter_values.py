@@ -20,10 +20,13 @@ def made(rng: random.Random) -> bytes:
 
 def values(data: bytes) -> Values:
     """Return the default of every parameter that is not chosen."""
-    rng = random.Random(data)
-    names = rng.sample(sorted(_KNOWN), rng.choice((1, 1, 2, 5)))
-    given = {name: _value(rng, name) for name in names}
+    given = some(random.Random(data))
     return lambda name: given[name] if name in given else _KNOWN[name].default
+
+
+def some(rng: random.Random) -> dict[str, Any]:
+    """Return a few parameters, with values of any kind."""
+    return {name: _value(rng, name) for name in rng.sample(sorted(_KNOWN), rng.choice((1, 1, 2, 5)))}
 
 
 def _value(rng: random.Random, name: str) -> Any:

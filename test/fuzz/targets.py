@@ -4,33 +4,44 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
+from binascii import crc32
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import yaml
-from fuzz import driven, dynamics_files, messages, parameter_values, urdfs
-from fuzz.nasty import damaged
-from fuzz.trial import Wrong, no_file_is_opened
+from fuzz import bags, driven, dynamics_files, messages, parameter_files, parameter_values, urdfs
+from fuzz.trial import no_file_is_opened
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.bags.joint_series import read_joint_names, read_joint_states
-from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.laws import JOINT_LAWS, LAWS
 from robot_dynamics_ros.control.rehearsal import rehearse
 from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.control.tuning import Tuning
+from robot_dynamics_ros.parameters import controller
 from robot_dynamics_ros.parameters.controller_settings import read_settings
+from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.resources import find_resource, robot_names, robot_urdf
 
 ROOT = Path(__file__).resolve().parents[2]
+_JOINT_LAWS = sorted(JOINT_LAWS)
 _LARGEST = 120_000  # bytes of a public URDF that is worth its time
 
 
 class Target(ABC):
-    """A kind of input."""
+    """A kind of input.
+
+    Attributes
+    ----------
+    name
+        What --target calls it.
+    full
+        How many of them docs/reliability.md tells of.
+    """
 
     name: str
+    full: int
 
     @abstractmethod
     def make(self, rng: random.Random) -> bytes:
@@ -40,15 +51,19 @@ class Target(ABC):
     def run(self, data: bytes) -> None:
         """Give it to the package; raises what the package raises, or Wrong."""
 
+    def counted(self, tried: int) -> str:
+        """Return how many inputs there were, in words."""
+        return f"{tried:,}"
+
 
 class Urdfs(Target):
-    """A URDF becomes a model, which is then controlled; no file is opened."""
+    """A URDF becomes a model, which is then controlled, by any law; no file is opened."""
 
-    name = "urdf"
+    name, full = "urdf", 50_000
 
     @cached_property
     def _originals(self) -> list[bytes]:
-        found = [robot_urdf(name) for name in robot_names()] * 4
+        found = [robot_urdf(name) for name in robot_names()]
         try:
             public = files("example-robot-data") or []
         except PackageNotFoundError:
@@ -57,19 +72,26 @@ class Urdfs(Target):
         texts = [file.read_bytes() for file in found]
         return [text for text in texts if len(text) <= _LARGEST]
 
+    @cached_property
+    def _shares(self) -> list[float]:
+        """How often each is taken: as many as can be tried of small and of large ones in the same time."""
+        return [1.0 / len(text) for text in self._originals]
+
     def make(self, rng: random.Random) -> bytes:
-        return urdfs.mutated(rng, rng.choice(self._originals))
+        (original,) = rng.choices(self._originals, self._shares)
+        return urdfs.mutated(rng, original)
 
     def run(self, data: bytes) -> None:
         with no_file_is_opened():
             model = RobotModel.from_urdf(data)
-        driven.drive(model, ControllerSettings(), driven.states_of(model))
+        law = _JOINT_LAWS[crc32(data) % len(_JOINT_LAWS)]
+        driven.drive(model, ControllerSettings(law=law), driven.states_of(model))
 
 
 class DynamicsFiles(Target):
     """A dynamics file for the Panda."""
 
-    name = "dynamics file"
+    name, full = "dynamics file", 10_000
 
     @cached_property
     def _urdf(self) -> bytes:
@@ -92,9 +114,15 @@ class DynamicsFiles(Target):
 
 
 class Messages(Target):
-    """joint_states and trajectories, as bytes, one after the other, to a controller that runs."""
+    """joint_states, trajectories and whatever else comes by topics, one after the other, to a controller that runs."""
 
-    name = "messages"
+    name, full = "messages", 10_000
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def counted(self, tried: int) -> str:
+        return f"{tried:,} ({self._count:,} messages)"
 
     @cached_property
     def _model(self) -> RobotModel:
@@ -105,13 +133,13 @@ class Messages(Target):
         return messages.made(rng, self._model.joint_names)
 
     def run(self, data: bytes) -> None:
-        messages.play(self._model, data)
+        self._count += messages.play(self._model, data)
 
 
 class Parameters(Target):
     """Values of the controller's parameters; those that are taken are then driven with."""
 
-    name = "parameters"
+    name, full = "parameters", 20_000
 
     @cached_property
     def _model(self) -> RobotModel:
@@ -126,27 +154,41 @@ class Parameters(Target):
         driven.drive(self._model, settings, driven.states_of(self._model))
 
 
-class Bags(Target):
-    """A damaged recording: what is whole is read, or it is refused; the file stays as it is."""
+class ParameterFiles(Target):
+    """A parameter file of the controller, whose values are then driven with."""
 
-    name = "bags"
+    name, full = "parameter file", 5_000
 
     @cached_property
-    def _originals(self) -> list[tuple[str, bytes]]:
-        return messages.bag_files()
+    def _model(self) -> RobotModel:
+        return RobotModel.from_urdf_file(robot_urdf("planar_2r"))
+
+    @cached_property
+    def _originals(self) -> list[object]:
+        kept = (file.read_text(encoding="utf-8") for file in sorted((ROOT / "config").glob("*.yaml")))
+        return [yaml.safe_load(text) for text in kept if "ros__parameters" in text]
 
     def make(self, rng: random.Random) -> bytes:
-        suffix, data = rng.choice(self._originals)
-        return suffix.encode().ljust(8) + damaged(rng, data)
+        return parameter_files.mutated(rng, self._originals)
 
     def run(self, data: bytes) -> None:
         with TemporaryDirectory() as folder:
-            file = Path(folder) / f"bag{data[:8].decode().strip()}"
-            file.write_bytes(data[8:])
-            names = read_joint_names(file, "/joint_states")
-            series = read_joint_states(file, ["/joint_states"], joint_names=names)["/joint_states"]
-            if len(series.stamps) == 0 or file.read_bytes() != data[8:]:
-                raise Wrong("nothing was read, or the file is another")
+            file = Path(folder) / "parameters.yaml"
+            file.write_bytes(data)
+            settings = read_settings(read_parameter_file(file, "/arm/computed_torque_node", controller.ALL))
+        driven.drive(self._model, settings, driven.states_of(self._model))
+
+
+class Bags(Target):
+    """A damaged recording: what is whole is read, or it is refused; its files stay as they are."""
+
+    name, full = "bags", 5_000
+
+    def make(self, rng: random.Random) -> bytes:
+        return bags.mutated(rng)
+
+    def run(self, data: bytes) -> None:
+        bags.read(data)
 
 
 def compile_kernels() -> None:
@@ -159,5 +201,5 @@ def compile_kernels() -> None:
 
 
 ALL: dict[str, Target] = {
-    target.name: target for target in (Urdfs(), DynamicsFiles(), Messages(), Parameters(), Bags())
+    target.name: target for target in (Urdfs(), DynamicsFiles(), Messages(), Parameters(), ParameterFiles(), Bags())
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import resource
 import signal
 import sys
 import time
@@ -16,11 +14,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
+from fuzz import memory
+from fuzz.bait import bait
+
 from robot_dynamics_ros import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.errors import BagWarning
 
 HANG = 2.0
-"""Seconds after which an input counts as one that hangs."""
+"""Seconds of the processor's time, which other programs do not stretch, after which an input is said to hang."""
+
+WAIT = 60.0
+"""Seconds by the clock after which it hangs without computing."""
+
+MOST = 1000.0
+"""MB that one input may take."""
 
 _opened: list[str] | None = None
 
@@ -43,7 +50,7 @@ sys.addaudithook(_note_opened)
 
 @contextmanager
 def no_file_is_opened() -> Iterator[None]:
-    """Raise Wrong where anything in the block opens a file, such as one that a URDF names."""
+    """Raise Wrong where Python opens any file in the block, whether a URDF names it or not."""
     global _opened
     _opened = []
     try:
@@ -67,7 +74,7 @@ class Tally:
     findings
         Kind of failure (exception and place) -> the first input that showed it, and how it failed.
     slowest
-        Seconds that the slowest input took.
+        Seconds of the processor's time that the slowest input took.
     """
 
     tried: int = 0
@@ -79,9 +86,19 @@ class Tally:
     def show(self, run: Callable[[bytes], None], data: bytes) -> str | None:
         """Run an input and take down what came of it; return the kind of failure, or None."""
         self.tried += 1
-        begin = time.perf_counter()
-        failure = self._outcome(run, data)
-        self.slowest = max(self.slowest, time.perf_counter() - begin)
+        begin, held, highest = time.process_time(), memory.held(), memory.highest()
+        failure = self._outcome(run, bait().put_into(data))
+        spent = time.process_time() - begin
+        taken = memory.highest() - held if memory.highest() > highest else 0.0
+        self.slowest = max(self.slowest, spent)
+        if failure is None:
+            if spent > HANG:  # in one call of a C library
+                failure = "it hangs", f"{spent:.1f} s"
+            elif taken > MOST:
+                failure = "it fills the memory", f"{taken:.0f} MB"
+        touched = bait().touched()
+        if touched:
+            failure = "a file that it names is touched", str(touched)
         if failure is None:
             return None
         kind, text = failure
@@ -90,16 +107,18 @@ class Tally:
 
     def _outcome(self, run: Callable[[bytes], None], data: bytes) -> tuple[str, str] | None:
         try:
-            with _alarm(), warnings.catch_warnings():
+            with _alarms() as rung, warnings.catch_warnings():
                 warnings.simplefilter("error")
                 warnings.simplefilter("ignore", RobotModelWarning)
                 warnings.simplefilter("ignore", BagWarning)
                 run(data)
+            if rung:
+                return "it hangs", "something caught what was to end it"
         except RobotDynamicsError as refusal:
             self.refusals[type(refusal).__name__] += 1
             return None if "Cure:" in str(refusal) else ("a refusal without a cure", str(refusal))
         except _Hangs:
-            return "it hangs", f"more than {HANG} s\n{traceback.format_exc()}"
+            return "it hangs", traceback.format_exc()
         except Exception as problem:
             frames = traceback.extract_tb(problem.__traceback__)
             place = frames[-1]
@@ -109,23 +128,21 @@ class Tally:
 
 
 @contextmanager
-def _alarm() -> Iterator[None]:
+def _alarms() -> Iterator[list[int]]:
+    """Raise _Hangs where the block takes too long, and put the alarm's number into what it is given."""
+    rung: list[int] = []
+
     def stop(number: int, frame: FrameType | None) -> None:
+        rung.append(number)
         raise _Hangs
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, HANG)
+    timers = ((signal.SIGPROF, signal.ITIMER_PROF, HANG), (signal.SIGALRM, signal.ITIMER_REAL, WAIT))
+    before = [signal.signal(number, stop) for number, _, _ in timers]
+    for _, timer, seconds in timers:
+        signal.setitimer(timer, seconds)
     try:
-        yield
+        yield rung
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def memory() -> float:
-    """Memory that this process holds now, MB (its peak, where the kernel does not tell)."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+        for (number, timer, _), handler in zip(timers, before, strict=True):
+            signal.setitimer(timer, 0.0)
+            signal.signal(number, handler)

@@ -20,6 +20,9 @@ _HEADS = (
     b'<?xml version="1.0" encoding="rot13"?>',
     b'<!DOCTYPE robot [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>',
     b'<!DOCTYPE robot SYSTEM "file:///etc/passwd">',
+    b'<!DOCTYPE robot SYSTEM "@bait@">',
+    b'<!DOCTYPE robot [<!ENTITY % a SYSTEM "file://@bait@"> %a;]>',
+    b'<?xml-stylesheet href="file://@bait@"?>',
     b"\xef\xbb\xbf",
     b"\xff\xfe",
     b"\0",
@@ -46,7 +49,7 @@ def _change(rng: random.Random, root: Element) -> None:
         known = [e for e in elements if e.tag in _TAGS[:12]]
         element = rng.choice(known) if known else element
     key = rng.choice(list(element.attrib) or list(_ATTRIBUTES))
-    match rng.randrange(14):
+    match rng.randrange(16):
         case 0:
             element.attrib.pop(key, None)
         case 1 | 2 | 3:
@@ -73,6 +76,10 @@ def _change(rng: random.Random, root: Element) -> None:
             _cross(rng, root)
         case 13:
             _nest(rng, element)
+        case 14:
+            _name_files(rng, root)
+        case 15:
+            _lengthen(rng, root)
 
 
 def _cross(rng: random.Random, root: Element) -> None:
@@ -98,3 +105,31 @@ def _nest(rng: random.Random, element: Element) -> None:
         child = ElementTree.SubElement(inner, tag, name=f"n{k}")
         if rng.random() < 0.9:
             inner = child
+
+
+def _name_files(rng: random.Random, root: Element) -> None:
+    """Name a file wherever a URDF may, or XML."""
+    where = rng.choice(("@bait@", "file://@bait@", "package:/@bait@"))
+    for element in root.iter():
+        if "filename" in element.attrib:
+            element.set("filename", where)
+    include = {"href": where, "filename": where, "xmlns:xi": "http://www.w3.org/2001/XInclude"}
+    ElementTree.SubElement(root, rng.choice(("xi:include", "include", "xacro:include", "mesh")), include)
+
+
+def _lengthen(rng: random.Random, root: Element) -> None:
+    """Let many more links follow one, in a row or beside each other."""
+    links = [link for link in root.iter("link") if link.get("name")]
+    if not links:
+        return
+    parent = str(rng.choice(links).get("name"))
+    row, kind = rng.random() < 0.5, rng.choice(_TYPES[:4])
+    for k in range(rng.choice((1, 5, 5, 30, 100))):
+        name = f"more{k}"
+        link = ElementTree.SubElement(root, "link", name=name)
+        link.append(Element("inertial"))
+        ElementTree.SubElement(link[0], "mass", value=number(rng))
+        joint = ElementTree.SubElement(root, "joint", name=f"to_{name}", type=kind)
+        for tag, end in (("parent", parent), ("child", name)):
+            ElementTree.SubElement(joint, tag, link=end)
+        parent = name if row else parent

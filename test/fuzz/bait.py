@@ -1,0 +1,52 @@
+"""A file that inputs name and nothing may touch; the kernel tells who did, C libraries included, by inotify."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+PLACE = "@bait@"
+"""Stands in inputs for the file, whose folder is another in each process."""
+
+_EVENT = struct.Struct("iIII")  # watch, what happened, cookie, length of the name that follows
+_MADE, _ALL = os.O_NONBLOCK | os.O_CLOEXEC, 0xFFF
+
+
+class Bait:
+    """The file, alone in a folder that is watched until the program ends."""
+
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory(prefix="fuzz_")
+        self.file = Path(self._folder.name) / "bait"
+        self.file.write_text("<robot/>", encoding="utf-8")
+        library = ctypes.CDLL(None, use_errno=True)
+        self._watch = library.inotify_init1(_MADE)
+        if self._watch < 0 or library.inotify_add_watch(self._watch, os.fsencode(self._folder.name), _ALL) < 0:
+            raise OSError(ctypes.get_errno(), "inotify is not to be had here, which tells whether files are opened")
+
+    def put_into(self, data: bytes) -> bytes:
+        """Return an input that names the file."""
+        return data.replace(PLACE.encode(), os.fsencode(self.file))
+
+    def touched(self) -> list[str]:
+        """Return the names in the folder that something has opened, changed or removed since the last call."""
+        try:
+            data = os.read(self._watch, 1 << 16)
+        except BlockingIOError:
+            return []
+        names, at = [], 0
+        while at < len(data):
+            _, _, _, length = _EVENT.unpack_from(data, at)
+            at += _EVENT.size + length
+            names.append(os.fsdecode(data[at - length : at].rstrip(b"\0")))
+        return names
+
+
+@cache
+def bait() -> Bait:
+    """Return the bait of this process."""
+    return Bait()
