@@ -64,7 +64,8 @@ def topics(program: str, kind: str) -> dict[str, str]:
 
     Without those whose name or type is a variable, as of a parameter.
     """
-    calls = [call for tree in _sources(program).values() for call in _calls(tree, f"create_{kind}")]
+    functions = ["create_subscription", "create_polled"] if kind == "subscription" else [f"create_{kind}"]
+    calls = [call for tree in _sources(program).values() for call in _calls(tree, *functions)]
     calls = [call for call in calls if isinstance(call.args[1], ast.Constant)]
     own = _node_name(program)
     return {re.sub("^~", own, _text(call.args[1])): ast.unparse(call.args[0]) for call in calls}

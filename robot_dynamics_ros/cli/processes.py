@@ -16,6 +16,7 @@ from types import TracebackType
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 
+_AGAIN = 1.0  # s; behind a shell's & SIGINT is ignored until a node looks out for it: an early one is lost
 _PATIENCE = 10.0
 _DOMAINS = 101  # Linux has ports for so many without changes to its settings
 _HUMBLE = os.environ.get("ROS_DISTRO") == "humble"
@@ -103,10 +104,13 @@ class NodeProcess:
             self.process.send_signal(signal.SIGINT)
 
     def join(self, deadline: float) -> None:
-        """Wait for the end; kill it at ``deadline`` (time.monotonic)."""
-        try:
-            self.process.wait(timeout=max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
+        """Wait for the end of a process that was told to ``stop``; kill it at ``deadline`` (time.monotonic)."""
+        while self.process.poll() is None and time.monotonic() < deadline:
+            try:
+                self.process.wait(timeout=min(_AGAIN, max(0.0, deadline - time.monotonic())))
+            except subprocess.TimeoutExpired:
+                self.stop()
+        if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
         if self.process.stdout is not None:

@@ -19,7 +19,7 @@ from robot_dynamics_ros.control.integral import ErrorIntegral
 from robot_dynamics_ros.control.laws import JointLaw, Motion
 from robot_dynamics_ros.control.limits import EffortLimiter, MotionLimits
 from robot_dynamics_ros.control.motion_plan import MotionPlan
-from robot_dynamics_ros.control.safety import Mode, Safety, Transition
+from robot_dynamics_ros.control.safety import DampingCheck, Mode, Safety, Transition
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
@@ -83,6 +83,7 @@ class Controller:
         self._time = -math.inf
         self._command: Command | None = None
         self._decided_at = -math.inf
+        self._cycled_at = self._cycled_stamp = math.inf
         self.cycles = self.clamped_cycles = self.slowed_cycles = 0
         self._external = ExternalTorque(settings.observer_gain, settings.friction_smoothing_velocity)
         self._motion_limits = self._make_motion_limits(tuning)
@@ -103,6 +104,11 @@ class Controller:
     def mode(self) -> Mode:
         """What is commanded."""
         return self._safety.mode
+
+    @property
+    def needs_state(self) -> bool:
+        """Whether the law goes by the measured state."""
+        return self._tuning.law.needs_state
 
     @property
     def fault(self) -> Fault | None:
@@ -256,10 +262,15 @@ class Controller:
 
     # Cycles
 
-    def measure(self, stamp: float, steady: float, q: Array, qd: Array | None) -> None:
-        """Take in a measured state: ``q``, and ``qd`` or None where it is not measured, (n,), sent at ``stamp``."""
-        if self._feedback.take(stamp, steady, q, qd) and self._command is not None:
+    def measure(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
+        """Take in a measured state: ``q``, and ``qd`` or None where it is not measured, (n,), sent at ``stamp``.
+
+        Returns whether it can be used.
+        """
+        good = self._feedback.take(stamp, steady, q, qd)
+        if good and self._command is not None:
             self._external.observe(self.model, self._feedback, self._limiter.effort)
+        return good
 
     def update(self, time: float, steady: float) -> Command | None:
         """One cycle at ``time``: what to command now, or None while nothing can be commanded yet.
@@ -269,6 +280,7 @@ class Controller:
         """
         dt = 0.0 if self._command is None else time - self._time
         self._time = time
+        self._cycled_at, self._cycled_stamp = steady, self._feedback.stamp
         feedback = self._feedback
         if not feedback.known and self._tuning.law.needs_state:
             return None
@@ -282,20 +294,32 @@ class Controller:
         if self._inertia is None:
             self._begin(time)
         fault = self._failing(steady)
-        self._safety.evaluate(fault or jump or late, time, steady)
+        self._safety.evaluate(fault or jump or late, time, steady, not feedback.usable)
+        self._look_at_damping(time)
         command = self._decide(time, dt, steady)
         self.cycles += command is not None
         return command
 
     def watch(self, steady: float) -> Command | None:
-        """Return what to command where no state has come for too long; None while there is nothing to say."""
+        """Return what to command where no usable state, or no cycle, has come; None while there is nothing to say."""
         if self._command is None or not self._tuning.law.needs_state:
             return None
-        stale = self._feedback.stale(steady)
-        if stale is None:
+        stalled = self._stalled(steady)
+        if stalled is None and not self._feedback.missing(steady):
             return None
-        self._safety.evaluate(stale, self._time, steady)
+        fault = self._feedback.fault(steady) or stalled
+        self._safety.evaluate(fault, self._time, steady, not self._feedback.usable)
         return self._decide(self._time, steady - self._decided_at, steady)
+
+    def _stalled(self, steady: float) -> Fault | None:
+        """A fault where states go on and cycles do not; in a simulation that pauses both stand still."""
+        gap = min(steady - self._cycled_at, self._feedback.stamp - self._cycled_stamp)
+        if gap <= self._feedback.state_timeout:
+            return None
+        return Fault(
+            Cause.CYCLE_RATE,
+            f"no cycle for {gap:.3g} s, while joint_states go on. Cure: see who publishes /clock, and use_sim_time",
+        )
 
     def last_effort(self) -> Array | None:
         """Effort (n,) to leave behind, as ``on_fault`` says; None where nothing has been commanded."""
@@ -306,6 +330,12 @@ class Controller:
         q = self._feedback.state[0] if self._feedback.known else self._plan.q
         effort = np.clip(self.model.gravity_torque(q), -self._tuning.effort_limits, self._tuning.effort_limits)
         return effort if np.isfinite(effort).all() else np.zeros(self._n)
+
+    def _look_at_damping(self, time: float) -> None:
+        if self.mode is Mode.ACTIVE:
+            self._damping.begin()
+        elif self._feedback.usable:
+            self._damping.look(self._feedback.state[1], time)
 
     def _begin(self, time: float) -> None:
         """The first cycle: the arm is to stay where it is."""
@@ -385,13 +415,11 @@ class Controller:
 
     def _fall_back(self, time: float, dt: float) -> Array:
         """The effort while a check fails or a fault waits: the arm's weight and damping, or none."""
-        fault = self.fault
-        assert fault is not None
         self._integral.reset()
         self._hand.hold()
         self._plan.hold(time, self._feedback.state[0] if self._feedback.known else self._plan.q)
         self._plan.advance(time)
-        blind = not self._feedback.known or (self.mode is not Mode.FAULT and fault.cause.blind)
+        blind = not self._feedback.usable
         if blind:
             self._external.forget()
         if self._safety.holds:
@@ -403,8 +431,10 @@ class Controller:
         return self._limiter.zero()
 
     def _hold_effort(self, blind: bool) -> Array:
-        """g(q), and damping as strong as the law's where the velocity is known."""
+        """g(q), and damping as strong as the law's where the velocity is known, unless that drives the arm."""
         q, qd = (self._plan.q, self._plan.qd) if blind else self._feedback.state
+        if self._damping.drives:
+            return self.model.gravity_torque(q)
         if self._tuning.law.gains_are_accelerations:
             return self.model.inverse_dynamics(q, np.zeros(self._n), -self._gains.kd * qd)
         return self.model.gravity_torque(q) - self._gains.kd * qd
@@ -415,6 +445,7 @@ class Controller:
 
     def _make_motion_limits(self, tuning: Tuning) -> MotionLimits:
         model = self._whole_model
+        self._damping = DampingCheck(model.velocity_limits + tuning.velocity_margin)
         limits = MotionLimits(
             model.joint_names,
             model.position_lower,

@@ -25,11 +25,6 @@ class Cause(str, Enum):
     CYCLE_RATE = "cycle_rate"
     TORQUE_NOT_FINITE = "torque_not_finite"
 
-    @property
-    def blind(self) -> bool:
-        """Whether the measured state cannot be used while it lasts."""
-        return self in (Cause.STATE_INVALID, Cause.STATE_STALE)
-
 
 @dataclass(frozen=True)
 class Fault:

@@ -13,7 +13,8 @@ from robot_dynamics_ros.control.velocity_filter import VelocityFilter
 
 Array = NDArray[np.float64]
 
-_LARGEST = 1e9  # rad or m, and a second: beyond this a number is no measurement, and its square still is a number
+LARGEST = 1e9
+"""rad or m, and a second: beyond this a number is no measurement and no goal, and its square still is a number."""
 
 
 class Feedback:
@@ -33,6 +34,9 @@ class Feedback:
         Age (s) beyond which it is stale.
     arrival
         When the last message of these joints came (s, steady time), good or not.
+    usable
+        Whether the last ``fault`` found a state to go by: one that is not stale, and the newest, or new since the one
+        before. A message that cannot be read does not spoil the good one beside it.
     """
 
     def __init__(self, joint_names: Sequence[str], cutoff: float, state_timeout: float) -> None:
@@ -41,7 +45,7 @@ class Feedback:
         self.state: Array = np.zeros((2, len(self._names)))
         self._new = np.zeros_like(self.state)
         self.unfiltered: Array = self._new[1]
-        self.known = False
+        self.known = self.usable = self._fresh = False
         self.stamp = -math.inf
         self.arrival = -math.inf
         self._taken = -math.inf
@@ -79,7 +83,7 @@ class Feedback:
         new = self._new
         new[0] = q
         new[1] = 0.0 if qd is None else qd
-        if not np.abs(new).max() <= _LARGEST:  # nor is NaN
+        if not np.abs(new).max() <= LARGEST:  # nor is NaN
             self._invalid = self._momentary = self._wrong(new)
             return False
         self._invalid = None
@@ -89,7 +93,7 @@ class Feedback:
         elif self.known and (ahead := stamp - self.stamp - (steady - self._taken)) > self.state_timeout:
             self._momentary = clock_leap(ahead)
         self.stamp, self._taken = stamp, steady
-        self.known = True
+        self.known = self._fresh = True
         new[1] = self._filter.update(stamp, q, qd)
         self.unfiltered = new[1] if qd is None else qd
         self.state[:] = new
@@ -115,7 +119,14 @@ class Feedback:
     def fault(self, steady: float) -> Fault | None:
         """Return what is wrong with the state, and forget what was wrong for a moment only."""
         momentary, self._momentary = self._momentary, None
-        return momentary or self._invalid or self.stale(steady)
+        fresh, self._fresh = self._fresh, False
+        stale = self.stale(steady)
+        self.usable = self.known and stale is None and (fresh or self._invalid is None)
+        return momentary or self._invalid or stale
+
+    def missing(self, steady: float) -> bool:
+        """Whether the newest message cannot be used, or is too old."""
+        return self._invalid is not None or self.stale(steady) is not None
 
     def stale(self, steady: float) -> Fault | None:
         """Return a fault where the state is too old."""
@@ -130,7 +141,7 @@ class Feedback:
         )
 
     def _wrong(self, state: Array) -> Fault:
-        row, j = (int(k) for k in np.argwhere(~(np.abs(state) <= _LARGEST))[0])
+        row, j = (int(k) for k in np.argwhere(~(np.abs(state) <= LARGEST))[0])
         what, name, value = ("position", "velocity")[row], self._names[j], float(state[row, j])
         wrong = "is not finite" if not math.isfinite(value) else "cannot be"
         return Fault(

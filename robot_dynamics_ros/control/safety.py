@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from robot_dynamics_ros.control.faults import Fault
+
+Array = NDArray[np.float64]
 
 RECOVERY_TIME = 0.2
 """Seconds for which every check must pass before a fault counts as over."""
@@ -72,18 +77,21 @@ class Safety:
         """Whether the arm is to be held: in hold, and in fault where ``on_fault`` says so."""
         return self.mode is Mode.HOLD or (self.mode is Mode.FAULT and self._fall_back is Mode.HOLD)
 
-    def evaluate(self, fault: Fault | None, time: float, steady: float) -> None:
-        """Take in the outcome of a cycle's checks at controller ``time`` (s) and ``steady`` time (s)."""
+    def evaluate(self, fault: Fault | None, time: float, steady: float, blind: bool = False) -> None:
+        """Take in the outcome of a cycle's checks at controller ``time`` (s) and ``steady`` time (s).
+
+        ``blind``: there is no measured state that could be used.
+        """
         if fault is not None:
-            self._fail(fault, time, steady)
+            self._fail(fault, time, steady, blind)
         elif self.mode in (Mode.HOLD, Mode.ZERO):
             self._pass(time)
         elif self.mode is Mode.FAULT and self._auto:
             self.clear(time)
 
-    def _fail(self, fault: Fault, time: float, steady: float) -> None:
+    def _fail(self, fault: Fault, time: float, steady: float, blind: bool) -> None:
         self._passing_since = None
-        if not fault.cause.blind:
+        if not blind:
             self._blind_since = None
         elif self._blind_since is None:
             self._blind_since = steady
@@ -118,3 +126,38 @@ class Safety:
         self.faults += before is Mode.ACTIVE
         if mode in (Mode.ACTIVE, Mode.FAULT):
             self._passing_since = None
+
+
+class DampingCheck:
+    """Tells damping that drives the arm from damping that stops it: behind a long delay it does the first.
+
+    A joint that is pushed, or falls, goes one way. One that has been too fast both ways since the law was left, and
+    not slow for ``RECOVERY_TIME`` between, swings by what should stop it.
+
+    Attributes
+    ----------
+    drives
+        Whether it has done so, since ``begin``.
+    """
+
+    def __init__(self, limits: Array) -> None:
+        """``limits``: speeds (n,), rad/s or m/s, that are too fast; infinite: none is."""
+        self.limits = limits
+        self.begin()
+
+    def begin(self) -> None:
+        """Damp again: the law is at work, or somebody has cleared the fault."""
+        self.drives = False
+        self._forth = self._back = np.zeros(len(self.limits), dtype=np.bool_)
+        self._too_fast_at = -np.inf
+
+    def look(self, velocity: Array, time: float) -> None:
+        """Take in a measured velocity (n,) at ``time`` (s) of the controller."""
+        forth, back = velocity > self.limits, velocity < -self.limits
+        if not (forth.any() or back.any()):
+            return
+        if not 0.0 <= time - self._too_fast_at < RECOVERY_TIME:
+            self._forth = self._back = np.zeros(len(self.limits), dtype=np.bool_)
+        self._too_fast_at = time
+        self._forth, self._back = self._forth | forth, self._back | back
+        self.drives = self.drives or bool((self._forth & self._back).any())

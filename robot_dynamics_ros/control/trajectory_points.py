@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.control.feedback import LARGEST
 from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
 
 Array = NDArray[np.float64]
@@ -137,6 +138,10 @@ def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool
     if points.velocities is None and points.accelerations is not None:
         raise TrajectoryError("the points have accelerations without velocities; give velocities too")
     tables = [checked_field("positions", points.positions, shape, names)]
+    for i, j in np.argwhere(np.abs(tables[0]) > LARGEST).tolist():
+        raise TrajectoryError(
+            f"point {i} is at {tables[0][i, j]:g} of joint '{names[j]}'; give positions below {LARGEST:g} rad or m"
+        )
     for field, values in (
         ("velocities", points.velocities),
         ("accelerations", points.accelerations),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.control.activation_check import check_activation
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.poses import pose_of
+from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory_effort import trajectory_effort
@@ -93,7 +94,7 @@ class RunningController:
     controller
         What decides.
     state_stamp
-        Stamp of the last joint_states.
+        Stamp of the last joint_states that could be used.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class RunningController:
         self._pending: bytes | None = None
         self._origin: int | None = None
         self._answered: int | None = None
+        self._refused = 0
 
     def check_effort(self, heard: Iterable[bytes]) -> None:
         """Compare what the motors do with what the model says, in joint_states ``heard`` before or the first to come.
@@ -159,22 +161,45 @@ class RunningController:
             self._log.warning(str(problem), throttle_duration_sec=1.0)  # an error when it stays so
             return
         except RobotDynamicsError as problem:
-            at = stamp_of(data) or self.state_stamp
             feedback.reject(steady, str(problem))
-        else:
-            if sample is None:
-                return
-            at = sample.at
-            if self._answers_states and at == self._answered:
-                feedback.hear(steady)
-                self._outputs.repeat()
-                return
-            if self._to_check:
-                self._check_effort(sample)
-            self.controller.measure(self._seconds(at), steady, sample.q, sample.qd)
-        self.state_stamp = at
-        if self._answers_states and self._cycle(at, steady):
+            return self._refuse_state(stamp_of(data) or self.state_stamp, steady)
+        if sample is None:
+            return
+        at = sample.at
+        if self._answers_states and at == self._answered:
+            feedback.hear(steady)
+            self._outputs.repeat()
+            return
+        if self._to_check:
+            self._check_effort(sample)
+        origin = self._origin
+        if not self.controller.measure(self._seconds(at), steady, sample.q, sample.qd):
+            self._origin = origin
+            return self._refuse_state(at, steady)
+        self.state_stamp = self._refused = at
+        if self._answers_states and self._cycle(at, steady, at):
             self._answered = at
+
+    def _refuse_state(self, at: int, steady: float) -> None:
+        """Answer a message of stamp ``at`` (ns) that cannot be used: one for each new stamp, as with those that can.
+
+        It tells no time. The first one ends the law's work; the others get what has been decided already, since cycles
+        for many bad messages would keep the node from the good ones. ``watch`` looks after the arm meanwhile.
+        """
+        controller = self.controller
+        if not self._answers_states:
+            return
+        if not controller.needs_state:
+            self.state_stamp = at
+            self._cycle(at, steady, at)
+        elif controller.command is None:
+            self._report.waiting(controller)
+        elif controller.mode is Mode.ACTIVE:
+            self._refused = at
+            self._cycle(self.state_stamp, steady, at)
+        elif at > self._refused:
+            self._refused = at
+            self._outputs.command(controller.command, at)
 
     def receive_trajectory(self, data: bytes) -> bool:
         """Follow a trajectory, now or as soon as the time is known; return whether it is followed now."""
@@ -241,7 +266,7 @@ class RunningController:
 
     def tick(self) -> None:
         """One cycle of an update rate."""
-        self._cycle(self._clocks.now(), self._clocks.steady())
+        self._cycle(self._clocks.now(), self._clocks.steady(), self.state_stamp)
 
     def watch(self) -> None:
         """Do what a cycle would do where no message comes to start one."""
@@ -250,13 +275,13 @@ class RunningController:
             self._outputs.unasked(command)
             self._report.transitions(self.controller, self.state_stamp)
 
-    def _cycle(self, at: int, steady: float) -> bool:
-        """Give a command where there is one; return whether there is."""
+    def _cycle(self, at: int, steady: float, answered: int) -> bool:
+        """Give a command where there is one, as an answer to a stamp (ns); return whether there is."""
         command = self.controller.update(self._seconds(at), steady)
         if command is None:
             self._report.waiting(self.controller)
         else:
-            self._outputs.command(command, self.state_stamp)
+            self._outputs.command(command, answered)
             self._say(command)
         if self._pending is not None:
             data, self._pending = self._pending, None

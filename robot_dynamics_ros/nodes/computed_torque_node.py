@@ -31,10 +31,13 @@ from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TWIST
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes import real_time
+from robot_dynamics_ros.nodes.bounded_log import BoundedLog
 from robot_dynamics_ros.nodes.control_interfaces import ABSENT, INSTALLED, ControlInterfaces
 from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs
 from robot_dynamics_ros.nodes.controller_report import ControllerReport
+from robot_dynamics_ros.nodes.deafness import why_deaf
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
+from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
 from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
 from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
 from robot_dynamics_ros.parameters import controller as parameters
@@ -61,7 +64,7 @@ class _NodeClocks:
         return int(self._node.get_clock().now().nanoseconds)
 
 
-class ComputedTorqueNode(Program, LifecycleNode):
+class ComputedTorqueNode(Program, PolledInputs, LifecycleNode):
     """A lifecycle node; with ``autostart`` it configures and activates itself as soon as it knows its robot.
 
     With ``update_rate`` 0 it answers each joint_states message and its time is their stamp; otherwise a
@@ -70,6 +73,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def __init__(self) -> None:
         super().__init__("computed_torque_node")
+        self._log = BoundedLog(self.get_logger())
         declare(self, *parameters.ALL)
         self._robot: RobotModel | None = None
         self._running: RunningController | None = None
@@ -77,7 +81,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         if not INSTALLED:
             self.get_logger().info(ABSENT)
         self.add_on_set_parameters_callback(self._check_parameters)
-        await_description(self, self._receive_description)
+        self._descriptions = await_description(self, self._receive_description)
         self._start_when_possible()
 
     # Configuring
@@ -140,6 +144,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         self._settings = settings
         self._heard: deque[bytes] = deque(maxlen=8)
         self._speed = 1.0
+        self._hears = False
         try:
             self._connect(robot)
         except (RuntimeError, ValueError) as problem:
@@ -152,6 +157,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         overridable = QoSOverridingOptions.with_default_policies()
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         reliable = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
+        targets = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)  # they may come ahead of their time
         self._outputs = ControllerOutputs(self, robot.joint_names)
         self._report = ControllerReport(self, robot.name)
         self._interfaces = ControlInterfaces(self, robot.joint_names, present_values(self))
@@ -164,13 +170,11 @@ class ComputedTorqueNode(Program, LifecycleNode):
                 qos_overriding_options=overridable,
                 raw=True,
             ),
-            self.create_subscription(
-                JointTrajectory, "~/joint_trajectory", self._receive_trajectory, reliable, raw=True
-            ),
-            self.create_subscription(Float64, "~/speed_scaling_factor", self._receive_speed, reliable),
-            self.create_subscription(InertiaStamped, "~/payload", self._receive_payload, reliable),
+            self.create_polled(JointTrajectory, "~/joint_trajectory", self._receive_trajectory, reliable),
+            self.create_polled(Float64, "~/speed_scaling_factor", self._receive_speed, reliable, raw=False),
+            self.create_polled(InertiaStamped, "~/payload", self._receive_payload, reliable, raw=False),
             *(
-                self.create_subscription(kind, f"~/{name}", partial(self._receive_target, name), reliable, raw=True)
+                self.create_polled(kind, f"~/{name}", partial(self._receive_target, name), targets)
                 for name, kind in ((POSE, PoseStamped), (TWIST, TwistStamped), (ACCELERATION, AccelStamped))
             ),
         ]
@@ -185,6 +189,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         ]
         if self._settings.update_rate > 0.0:
             self._alarms.append(self.create_timer(1.0 / self._settings.update_rate, self._tick))
+        self.poll_from_now(self._descriptions)
 
     def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
         """All of the changes or none: what the controller takes while it runs, it takes here."""
@@ -212,7 +217,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
     def _activate(self) -> None:
         assert self._robot is not None
         running = RunningController(
-            self._robot, self._settings, _NodeClocks(self), self._outputs, self._report, self.get_logger()
+            self._robot, self._settings, _NodeClocks(self), self._outputs, self._report, self._log
         )
         if self._checks_effort:
             running.check_effort(self._heard)
@@ -222,6 +227,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         self._report.begin()
         self._interfaces.begin(running)
         self._running = running
+        self._active_since = time.monotonic()
         self.get_logger().info(f"active: law {self._settings.law}, joints {', '.join(self._robot.joint_names)}")
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -233,6 +239,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Disconnect and forget the robot; configure reads the parameters again."""
+        self.wait_from_now(self._descriptions)
         for subscription in self._inputs:
             self.destroy_subscription(subscription)
         for service in self._triggers:
@@ -274,6 +281,8 @@ class ComputedTorqueNode(Program, LifecycleNode):
     # What comes in while it is configured
 
     def _receive_state(self, data: bytes) -> None:
+        self._hears = True
+        self.poll()
         if self._running is None:
             self._heard.append(data)
             return
@@ -286,13 +295,13 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def _receive_trajectory(self, data: bytes) -> None:
         if self._running is None:
-            self.get_logger().warning("trajectory ignored: the node is not active")
+            self._log.warning("trajectory ignored: the node is not active")
         elif self._running.receive_trajectory(data):
             self._interfaces.abort("replaced by a trajectory on ~/joint_trajectory")
 
     def _receive_target(self, topic: str, data: bytes) -> None:
         if self._running is None:
-            self.get_logger().warning(f"~/{topic} ignored: the node is not active", throttle_duration_sec=1.0)
+            self._log.warning(f"~/{topic} ignored: the node is not active", throttle_duration_sec=1.0)
         else:
             self._running.receive_target(topic, data)
 
@@ -301,7 +310,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         try:
             self._speed = checked_speed(message.data)
         except RobotDynamicsError as problem:
-            self.get_logger().error(f"~/speed_scaling_factor refused: {problem}", throttle_duration_sec=1.0)
+            self._log.error(f"~/speed_scaling_factor refused: {problem}", throttle_duration_sec=1.0)
             return
         if self._running is not None:
             self._running.controller.set_speed_scaling(self._speed)
@@ -316,9 +325,9 @@ class ComputedTorqueNode(Program, LifecycleNode):
             if self._running is not None:
                 self._running.controller.set_payload(*payload)
         except RobotDynamicsError as problem:
-            self.get_logger().error(f"~/payload refused: {problem}")
+            self._log.error(f"~/payload refused: {problem}")
             return
-        self.get_logger().info(f"payload of {i.m:g} kg on {link}")
+        self._log.info(f"payload of {i.m:g} kg on {link}")
 
     def _cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success = self._running is not None
@@ -339,11 +348,13 @@ class ComputedTorqueNode(Program, LifecycleNode):
         return response
 
     def _tick(self) -> None:
+        self.poll()
         if self._running is not None:
             self._running.tick()
             self._interfaces.check()
 
     def _watch(self) -> None:
+        self.poll()
         if self._running is not None:
             self._running.watch()
             self._interfaces.check()
@@ -352,8 +363,14 @@ class ComputedTorqueNode(Program, LifecycleNode):
         if self._running is None:
             self._report.inactive()
         else:
+            self._look_for_deafness(self._running)
             self._report.regularly(self._running.controller, self._running.state_stamp)
             real_time.collect()
+
+    def _look_for_deafness(self, running: RunningController) -> None:
+        if not self._hears and (why := why_deaf(self, "joint_states", time.monotonic() - self._active_since)):
+            running.controller.feedback.miss(why)
+            self._log.error(why, throttle_duration_sec=10.0)
 
     def _warn(self, warning: str | None) -> None:
         if warning is not None:

@@ -11,6 +11,7 @@ from rclpy.qos import QoSProfile
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.safety import Transition
 from robot_dynamics_ros.control.status import OK, WARN, Status, StatusReport, in_words
+from robot_dynamics_ros.nodes.bounded_log import BoundedLog
 from robot_dynamics_ros.nodes.diagnostics import diagnostics_message
 
 _INACTIVE = Status(OK, "inactive", {"mode": "inactive"})
@@ -22,6 +23,7 @@ class ControllerReport:
     def __init__(self, node: LifecycleNode, robot: str) -> None:
         self._node = node
         self._robot = robot
+        self._logger = BoundedLog(node.get_logger())
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", QoSProfile(depth=10))
         self.begin()
 
@@ -37,9 +39,7 @@ class ControllerReport:
 
     def waiting(self, controller: Controller) -> None:
         """Say that nothing is commanded yet, and why."""
-        self._node.get_logger().warning(
-            f"nothing is commanded yet: {controller.feedback.trouble}", throttle_duration_sec=5.0
-        )
+        self._logger.warning(f"nothing is commanded yet: {controller.feedback.trouble}", throttle_duration_sec=5.0)
 
     def regularly(self, controller: Controller, stamp: int) -> None:
         """Publish the state of things; ``stamp`` (ns) is that of the last joint_states."""
@@ -57,14 +57,12 @@ class ControllerReport:
     def _log(self, transition: Transition) -> None:
         service = f"{self._node.get_fully_qualified_name()}/clear_fault"
         level, text = in_words(transition, f"`ros2 service call {service} std_srvs/srv/Trigger`, or fault_reset: auto")
-        logger = self._node.get_logger()
-        # A line for each: rclpy wants one severity at one place.
         if level == OK:
-            logger.info(text)
+            self._logger.info(text)
         elif level == WARN:
-            logger.warning(text)
+            self._logger.warning(text)
         else:
-            logger.error(text)
+            self._logger.error(text)
 
     def _publish(self, controller: Controller, stamp: int, transition: Transition | None) -> None:
         stamp_age = (self._node.get_clock().now().nanoseconds - stamp) * 1e-9

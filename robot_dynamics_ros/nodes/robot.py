@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
 from robot_dynamics_ros.errors import RobotModelWarning
@@ -18,10 +20,10 @@ from robot_dynamics_ros.nodes.spinning import compile_interruptibly
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS
 
 
-def await_description(node: Node, receive: Callable[[str], None]) -> None:
+def await_description(node: Node, receive: Callable[[str], None]) -> Subscription[Any]:
     """Call ``receive`` with each URDF that the topic robot_description brings."""
     latched = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    node.create_subscription(String, "robot_description", lambda message: receive(message.data), latched)
+    return node.create_subscription(String, "robot_description", lambda message: receive(message.data), latched)
 
 
 def load_robot(

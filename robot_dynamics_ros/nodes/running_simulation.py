@@ -7,12 +7,13 @@ import time
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]
-from rclpy.node import Node
 from rclpy.timer import Timer
 from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.nodes import real_time
+from robot_dynamics_ros.nodes.bounded_log import BoundedLog
+from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
 from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
 from robot_dynamics_ros.nodes.simulation_outputs import SimulationOutputs
 from robot_dynamics_ros.nodes.simulation_pace import Pace
@@ -35,7 +36,7 @@ class RunningSimulation:
 
     def __init__(
         self,
-        node: Node,
+        node: PolledInputs,
         arm: SimulatedArm,
         settings: SimulationSettings,
         *,
@@ -45,7 +46,7 @@ class RunningSimulation:
     ) -> None:
         """``lockstep``: what answers are waited for, None for none; ``paused``: how it starts."""
         self._node = node
-        self._logger = node.get_logger()
+        self._logger = BoundedLog(node.get_logger())
         self._arm = arm
         self._settings = settings
         self._lockstep = lockstep
@@ -163,6 +164,7 @@ class RunningSimulation:
         self._timer = self._node.create_timer(self._pace.tick + 0.5e-9, self._tick, clock=self._steady)
 
     def _tick(self) -> None:
+        self._node.poll()
         now = time.monotonic()
         self._go(now)
         if now - self._published >= self._repeat:
@@ -188,6 +190,7 @@ class RunningSimulation:
         return self._lockstep is not None and self._lockstep.waiting
 
     def _advance(self) -> None:
+        self._node.poll()
         self._arm.advance()
         if self._arm.failure:
             return

@@ -18,6 +18,7 @@ from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes import real_time
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
+from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
 from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
 from robot_dynamics_ros.nodes.running_simulation import RunningSimulation
 from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
@@ -32,7 +33,7 @@ from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 _RUNNING = "it is read when the simulation starts, and it runs. Cure: start the node again with another value"
 
 
-class SimulationNode(Program, Node):
+class SimulationNode(Program, PolledInputs, Node):
     """Paces itself on a steady clock and publishes the state of the arm ``publish_rate`` times a simulated second.
 
     It begins as soon as it knows its robot; what it does then is in RunningSimulation.
@@ -44,7 +45,7 @@ class SimulationNode(Program, Node):
         self._model: RobotModel | None = None
         self._running: RunningSimulation | None = None
         self.add_on_set_parameters_callback(self._check_parameters)
-        await_description(self, self._receive_description)
+        self._descriptions = await_description(self, self._receive_description)
         if self.get_parameter("robot_description").value == "":
             self.get_logger().info("waiting for the topic robot_description")
         else:
@@ -82,7 +83,8 @@ class SimulationNode(Program, Node):
             self.create_subscription(Float64MultiArray, "effort_commands", running.receive_command, reliable)
         else:
             self.create_subscription(JointState, lockstep.topic, running.receive_answer, pushes, raw=True)
-        self.create_subscription(WrenchStamped, "external_wrench", running.receive_wrench, pushes)
+        self.create_polled(WrenchStamped, "external_wrench", running.receive_wrench, pushes, raw=False)
+        self.poll_from_now(self._descriptions)
         self.create_service(SetBool, "~/pause", self._pause)
         self.create_service(Trigger, "~/reset", self._reset)
         self.create_service(Trigger, "~/step", self._step)

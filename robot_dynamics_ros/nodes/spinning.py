@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from traceback import walk_tb
 from types import FrameType
 from typing import cast
 
@@ -90,6 +91,11 @@ def _send_the_rest(node: Program, executor: Executor) -> None:
         executor.spin_once(timeout_sec=0.01)
 
 
+def _is_of_clock(problem: ValueError) -> bool:
+    """Whether it is rclpy's answer to a time on /clock that is none: before 1970."""
+    return any(frame.f_globals.get("__name__") == "rclpy.time_source" for frame, _ in walk_tb(problem.__traceback__))
+
+
 def run(make_node: Callable[[], Program], argv: Sequence[str] | None = None) -> int:
     """Run one node until it is done, SIGINT, SIGTERM or a shutdown of the context; returns the exit code.
 
@@ -109,6 +115,12 @@ def run(make_node: Callable[[], Program], argv: Sequence[str] | None = None) -> 
             except rclpy_implementation.RCLError as problem:
                 # Jazzy: a life cycle transition that does not exist from here, asked for by whoever
                 cast(Node, node).get_logger().error(f"{problem}. Cure: see `ros2 lifecycle list`")
+            except ValueError as problem:
+                if not _is_of_clock(problem):
+                    raise
+                cast(Node, node).get_logger().error(
+                    f"/clock: {problem}. Cure: see who publishes it", throttle_duration_sec=1.0
+                )
         if node.problem is not None:
             raise node.problem
     except (Interrupted, ExternalShutdownException):

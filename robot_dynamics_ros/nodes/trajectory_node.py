@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics_ros.control.feedback import LARGEST
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
@@ -42,9 +41,10 @@ class TrajectoryNode(Program, Node):
         declare(self, *ALL)
         self._values = present_values(self)
         self._listeners = set(LISTENERS.read(self._values))
-        self._message: JointTrajectory | None = None
+        self._file: JointTrajectory | None = None
         self._delay = START_DELAY.read(self._values)
         self._now: int | None = None
+        self._state: JointState | None = None
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", reliable)
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -52,16 +52,25 @@ class TrajectoryNode(Program, Node):
         self.create_timer(0.1, self._publish_when_heard)
 
     def _receive_state(self, message: JointState) -> None:
-        self._now = nanoseconds(message.header.stamp)
-        self._make(lambda: self._trajectory(message))
-
-    def _make(self, trajectory: Callable[[], JointTrajectory | None]) -> None:
-        if self._message is not None or self.done:
+        if not _is_whole(message):
+            self.get_logger().error(
+                f"joint_states: a message of {len(message.name)} names and {len(message.position)} positions, or with "
+                "positions that cannot be, is ignored. Cure: check its publisher",
+                throttle_duration_sec=5.0,
+            )
             return
+        self._now = nanoseconds(message.header.stamp)
+        self._state = message
+
+    def _make(self) -> JointTrajectory | None:
+        """The trajectory from where the arm is now; None where that is not known yet."""
         try:
-            self._message = trajectory()
+            if self._file is None:
+                self._file = self._read_file()
+            return self._file or (None if self._state is None else self._trajectory(self._state))
         except RobotDynamicsError as problem:
             self.get_logger().error(f"no trajectory: {problem}", throttle_duration_sec=5.0)
+            return None
 
     def _read_file(self) -> JointTrajectory | None:
         return trajectory_message(trajectory_of_file(self._values)) if KIND.read(self._values) == FROM_FILE else None
@@ -80,9 +89,11 @@ class TrajectoryNode(Program, Node):
         return trajectory_message(trajectory_from(self._values, names, start))
 
     def _publish_when_heard(self) -> None:
-        self._make(self._read_file)
-        if self._message is None or (self._delay > 0.0 and self._now is None):
-            from_file = self._message is None and self._values(KIND.name) == FROM_FILE
+        if self.done:
+            return
+        message = self._make()
+        if message is None or (self._delay > 0.0 and self._now is None):
+            from_file = message is None and self._values(KIND.name) == FROM_FILE
             source = FILE.name if from_file else "joint_states"
             self.get_logger().info(f"waiting for {source}", throttle_duration_sec=5.0)
         elif missing := self._missing_listeners():
@@ -90,13 +101,13 @@ class TrajectoryNode(Program, Node):
                 f"waiting for {', '.join(sorted(missing))} to listen to {self._publisher.topic_name}",
                 throttle_duration_sec=5.0,
             )
-        elif not self.done:
+        else:
             if self._now is not None and self._delay > 0.0:
-                self._message.header.stamp = stamp(self._now + round(self._delay * 1e9))
-            self._publisher.publish(self._message)
+                message.header.stamp = stamp(self._now + round(self._delay * 1e9))
+            self._publisher.publish(message)
             if not self._publisher.wait_for_all_acked(Duration(seconds=1.0)):  # signals wait meanwhile
                 self.get_logger().warning("not every subscriber confirmed the trajectory within a second")
-            self.get_logger().info(f"published a trajectory of {len(self._message.points)} points")
+            self.get_logger().info(f"published a trajectory of {len(message.points)} points")
             self.done = True
 
     def _missing_listeners(self) -> set[str]:
@@ -105,6 +116,11 @@ class TrajectoryNode(Program, Node):
         if self._publisher.get_subscription_count() < len(self._listeners):
             return self._listeners  # in the graph already, but not connected
         return self._listeners - {endpoint.node_name for endpoint in endpoints}
+
+
+def _is_whole(state: JointState) -> bool:
+    """Whether it has a position for each name, and none that no joint can have."""
+    return len(state.position) == len(state.name) and all(abs(q) <= LARGEST for q in state.position)
 
 
 def main() -> None:

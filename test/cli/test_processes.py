@@ -1,9 +1,12 @@
-"""Programs of this machine that ask for a ROS domain get different ones, for as long as they run."""
+"""Programs of this machine that ask for a ROS domain get different ones, for as long as they run; nodes are ended."""
 
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
-from robot_dynamics_ros.cli.processes import private_domain, private_graph
+from robot_dynamics_ros.cli.processes import NodeProcess, private_domain, private_graph
 
 _ASK = """
 from robot_dynamics_ros.cli.processes import private_domain
@@ -24,3 +27,16 @@ def test_a_domain_is_given_back() -> None:
         pass
     with private_graph() as graph:
         assert int(graph["ROS_DOMAIN_ID"]) <= one
+
+
+def test_a_signal_that_comes_too_early_is_sent_again(tmp_path: Path) -> None:
+    """Behind a shell's & SIGINT is ignored, and a node begins to look out for it only when Python has loaded it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with private_graph() as environment:
+            node = NodeProcess("trajectory_node", tmp_path / "log", environment, [])
+            node.stop()
+            node.join(time.monotonic() + 60.0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert node.process.returncode == 0, node.tail()

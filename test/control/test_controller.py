@@ -131,6 +131,7 @@ def test_a_refused_trajectory_changes_nothing(model: RobotModel) -> None:
         command(each, 0.2)
     for points, start in (
         (move((np.nan, 0.0)), None),
+        (move((1e300, 0.0)), None),
         (TrajectoryPoints(("joint1", "elbow"), np.array([1.0]), np.zeros((1, 2))), None),
         (move((0.0, 0.0)), -5.0),
     ):
@@ -623,3 +624,31 @@ def test_gains_do_not_change_their_unit_in_silence(model: RobotModel) -> None:
 def test_settings_that_cannot_be(settings: dict[str, Any], message: str, model: RobotModel) -> None:
     with pytest.raises(RobotDynamicsError, match=message):
         Controller(model, ControllerSettings(**settings))
+
+
+def test_without_cycles_it_holds_while_states_go_on(model: RobotModel) -> None:
+    """As with use_sim_time where /clock stands still: the last effort would stay for ever."""
+    controller = Controller(model, ControllerSettings(update_rate=250.0, safety=SafetySettings(fault_reset="auto")))
+    command(controller, 0.0)
+    decided = []
+    for k in range(1, 500):
+        controller.measure(0.002 * k, 0.002 * k, Q, REST)
+        decided.append(controller.watch(0.002 * k))
+    late = next(k for k, found in enumerate(decided) if found is not None)
+    assert 0.002 * late > 0.9 * controller.settings.safety.state_timeout
+    assert all(found is not None and found.mode is Mode.HOLD for found in decided[late:])
+    assert_close(decided[-1].effort, tsai.gravity(P, Q), 1e-12)
+    assert controller.fault is not None and "Cure: see who publishes /clock" in controller.fault.message
+    for k in range(60):
+        controller.measure(1.0 + 0.004 * k, 1.0 + 0.004 * k, Q, REST)
+        last = controller.update(0.004 * (k + 1), 1.0 + 0.004 * k)
+    assert last is not None and last.mode is Mode.ACTIVE
+
+
+def test_a_simulation_that_pauses_is_no_fault(model: RobotModel) -> None:
+    """Its clock stands still, and it sends the same state again and again."""
+    controller = Controller(model, ControllerSettings(update_rate=250.0))
+    command(controller, 0.0)
+    for k in range(1, 500):
+        controller.measure(0.0, 0.002 * k, Q, REST)
+        assert controller.watch(0.002 * k) is None

@@ -1,11 +1,12 @@
 """Each transition of the safety state machine, and that there are no others."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from robot_dynamics_ros.control.faults import Cause, Fault
-from robot_dynamics_ros.control.safety import RECOVERY_TIME, Mode, Safety
+from robot_dynamics_ros.control.safety import RECOVERY_TIME, DampingCheck, Mode, Safety
 
 LIMIT = Fault(Cause.POSITION_LIMIT, "too far", "joint1", 2.0)
 STALE = Fault(Cause.STATE_STALE, "too old", value=0.3)
@@ -36,9 +37,9 @@ def test_without_feedback_it_holds_for_a_while_only(fault: Fault) -> None:
     """Told by steady time: the controller's own stands still."""
     safety = machine()
     for steady in (10.0, 10.2, 10.49):
-        safety.evaluate(fault, 1.0, steady)
+        safety.evaluate(fault, 1.0, steady, blind=True)
         assert safety.mode is Mode.HOLD
-    safety.evaluate(fault, 1.0, 10.5)
+    safety.evaluate(fault, 1.0, 10.5, blind=True)
     assert safety.mode is Mode.ZERO and not safety.holds
     assert [t.after for t in safety.transitions] == [Mode.HOLD, Mode.ZERO]
 
@@ -70,13 +71,21 @@ def test_it_is_over_when_every_check_has_passed_for_a_while(reset: str, after: M
 
 def test_what_had_to_be_dropped_is_held_again_when_feedback_is_back() -> None:
     safety = machine()
-    safety.evaluate(STALE, 1.0, 10.0)
-    safety.evaluate(STALE, 1.0, 11.0)
+    safety.evaluate(STALE, 1.0, 10.0, blind=True)
+    safety.evaluate(STALE, 1.0, 11.0, blind=True)
     assert safety.mode is Mode.ZERO
     safety.evaluate(None, 3.0, 12.0)
     assert safety.mode is Mode.HOLD
-    safety.evaluate(STALE, 3.0, 12.1)  # blind anew: it counts from here
+    safety.evaluate(STALE, 3.0, 12.1, blind=True)  # blind anew: it counts from here
     assert safety.mode is Mode.HOLD
+
+
+def test_a_good_state_beside_bad_messages_is_held_by_for_ever() -> None:
+    """The fault lasts, but the arm is seen: no reason to let go."""
+    safety = machine()
+    for second in range(100):
+        safety.evaluate(NAN, float(second), float(second), blind=second % 2 == 0)
+        assert safety.mode is Mode.HOLD
 
 
 def test_a_fault_waits_to_be_cleared() -> None:
@@ -149,7 +158,7 @@ def test_any_history(on_fault: str, reset: str, history: list[tuple[Fault | None
     time, modes = 0.0, [safety.mode]
     for fault, dt in history:
         time += dt
-        safety.evaluate(fault, time, time)
+        safety.evaluate(fault, time, time, blind=fault in (STALE, NAN))
         assert not (fault is not None and safety.mode in (Mode.ACTIVE, Mode.FAULT))
         modes.append(safety.mode)
     steps = [(t.before.value, t.after.value) for t in safety.transitions]
@@ -161,3 +170,40 @@ def test_any_history(on_fault: str, reset: str, history: list[tuple[Fault | None
         assert Mode.FAULT not in modes
     if on_fault == "zero":
         assert Mode.HOLD not in modes
+
+
+# Damping that drives
+
+
+SWING = np.array([[0.0, 2.5], [0.0, 0.1], [0.0, -2.5]])  # rad/s, limits 2
+
+
+@pytest.mark.parametrize(("period", "drives"), [(0.05, True), (1.5 * RECOVERY_TIME, False)])
+def test_a_joint_that_is_too_fast_both_ways_is_driven(period: float, drives: bool) -> None:
+    check = DampingCheck(np.array([2.0, 2.0]))
+    found = []
+    for k, velocity in enumerate(SWING):
+        check.look(velocity, k * period)
+        found.append(check.drives)
+    assert found == [False, False, drives]
+    check.look(SWING[1], 100.0)
+    assert check.drives == drives, "until the law is at work again"
+    check.begin()
+    assert not check.drives
+
+
+def test_a_joint_that_is_pushed_is_not_driven() -> None:
+    """Too fast one way, for long, with dips; and another joint the other way."""
+    check = DampingCheck(np.array([2.0, np.inf, 2.0]))
+    for k in range(1000):
+        check.look(np.array([5.0 * (k % 3), 90.0 * (-1) ** k, -3.0]), 0.01 * k)
+    assert not check.drives
+
+
+def test_time_that_goes_back_begins_anew() -> None:
+    check = DampingCheck(np.array([2.0, 2.0]))
+    for velocity, time in zip(SWING, (100.0, 100.1, 0.0), strict=True):
+        check.look(velocity, time)
+    assert not check.drives
+    check.look(SWING[0], 0.1)
+    assert check.drives

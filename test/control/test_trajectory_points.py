@@ -54,13 +54,18 @@ def with_one(value, i, j, m=2):
         (plain(u=with_one(-np.inf, 1, 0)), "point 1 has -inf in effort of joint 'shoulder'"),
         (plain(a=np.zeros((2, N))), "accelerations without velocities"),
         (plain(v=with_one(0.1, 1, 1)), "last point's velocity of joint 'elbow' is 0.1, not zero"),
-        (plain(q=with_one(1e308, 1, 1) * [1, -1, 1] + with_one(1e308, 0, 1)), "too close in time"),
+        (plain(q=with_one(-1e300, 1, 2)), r"point 1 is at -1e\+300 of joint 'wrist'; give positions below 1e\+09"),
+        (plain(times=(1e-200, 2e-200), q=with_one(1.0, 1, 1), v=np.zeros((2, N))), "too close in time"),
     ],
 )
 def test_bad_points_are_refused_with_the_reason(points, message):
     with pytest.raises(TrajectoryError, match=message) as caught:
         accept(points)
     assert "\n" not in str(caught.value)
+
+
+def test_the_largest_position_that_counts():
+    accept(plain(q=with_one(-1e9, 1, 1)))
 
 
 @pytest.mark.parametrize(
@@ -78,6 +83,7 @@ def test_bad_starts_are_refused(state, start, message):
 
 def test_last_velocity_may_be_as_small_as_jtc_allows():
     accept(plain(v=with_one(1e-7, 1, 1)))  # float32 epsilon is 1.19e-7
+    accept(plain(v=with_one(-float(np.finfo(np.float32).eps), 1, 1)))
     with pytest.raises(TrajectoryError):
         accept(plain(v=with_one(1.3e-7, 1, 1)))
 
@@ -88,6 +94,8 @@ def test_rows_of_a_message_become_points():
     np.testing.assert_array_equal(points.positions, [[1.0, 2.0], [3.0, 4.0]])
     assert points.velocities is None and points.accelerations is None
     np.testing.assert_array_equal(points.effort, [[5.0, 6.0], [7.0, 8.0]])
+    one = TrajectoryPoints.from_rows(["a"], [0.0, 1.0, 2.0], [[1], [2], [3]])
+    np.testing.assert_array_equal(one.positions, [[1.0], [2.0], [3.0]])
 
 
 @pytest.mark.parametrize(
@@ -104,6 +112,7 @@ def test_ragged_rows_are_refused(fields, message):
 
 def test_message_without_positions_is_refused():
     points = TrajectoryPoints.from_rows(NAMES, [1.0], [[]], [[0.0] * N])
+    assert points.positions.shape == (0, N)
     with pytest.raises(TrajectoryError, match="positions"):
         accept(points)
     with pytest.raises(TrajectoryError, match="no points"):

@@ -27,6 +27,7 @@ _KINDS = {
     "create_publisher": "out",
     "create_lifecycle_publisher": "out",
     "create_subscription": "in",
+    "create_polled": "in",
     "create_service": "service",
     "ActionServer": "action",
 }

@@ -1,0 +1,66 @@
+"""Topics whose messages are fetched where there is time for them, a few at once.
+
+An executor makes an event of each message and handles them one by one, in the order in which they come: those of a
+flood stand before the joints' state. What is fetched here waits in the middleware, which keeps the newest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
+
+_MOST_AT_ONCE = 10  # of one topic
+
+
+class PolledInputs(Node):
+    """A node some of whose topics are polled: before each cycle, and now and then where no cycle comes."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._polled: list[Subscription[Any]] = []
+        super().__init__(*arguments, **options)
+
+    @property
+    def subscriptions(self) -> Iterator[Subscription[Any]]:
+        """What an executor waits for."""
+        return (subscription for subscription in super().subscriptions if subscription not in self._polled)
+
+    def create_polled(
+        self, kind: Any, topic: str, receive: Callable[[Any], None], qos: QoSProfile, raw: bool = True
+    ) -> Subscription[Any]:
+        """Subscribe to a topic that is polled; arguments as for ``create_subscription``."""
+        subscription = self.create_subscription(kind, topic, receive, qos, raw=raw)
+        self.poll_from_now(subscription)
+        return subscription
+
+    def poll_from_now(self, subscription: Subscription[Any]) -> None:
+        """Take a subscription from the executor."""
+        self._polled.append(subscription)
+        if self.executor is not None:
+            self.executor.wake()
+
+    def wait_from_now(self, subscription: Subscription[Any]) -> None:
+        """Give a subscription back to the executor."""
+        self._polled.remove(subscription)
+        if self.executor is not None:
+            self.executor.wake()
+
+    def destroy_subscription(self, subscription: Subscription[Any]) -> bool:
+        """Take it out of the graph; whether it was there."""
+        if subscription in self._polled:
+            self._polled.remove(subscription)
+        return bool(super().destroy_subscription(subscription))
+
+    def poll(self) -> None:
+        """Let callbacks have the messages that wait, the oldest ones first and a few of each topic at most."""
+        for subscription in self._polled:
+            take: Any = subscription.handle.take_message
+            receive: Any = subscription.callback
+            for _ in range(_MOST_AT_ONCE):
+                taken = take(subscription.msg_type, subscription.raw)
+                if taken is None:  # as nearly always, after 0.3 us
+                    break
+                receive(taken[0])

@@ -1,0 +1,165 @@
+"""What joint_states that cannot be used do to a controller that answers them: without ROS, with time by hand."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import assert_close
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.controller import Command, Controller
+from robot_dynamics_ros.control.faults import Cause
+from robot_dynamics_ros.control.safety import RECOVERY_TIME, Mode
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.messages.running_controller import RunningController
+
+NAMES = ("joint1", "joint2")
+Q, QD, NONE = np.array([0.3, -0.8]), np.array([0.2, -0.1]), np.empty(0)
+SECOND, STEP = 1_000_000_000, 2_000_000  # ns
+BEGIN = 1_700_000_000 * SECOND
+KD = 20.0  # of computed_torque, by default
+
+JUNK = {
+    "noise": lambda write: b"\x00\x01\x00\x00" + bytes(range(200, 255)),
+    "cut": lambda write: write(BEGIN + 50 * SECOND, Q, QD, NONE)[:90],
+    "nan": lambda write: write(BEGIN + 3600 * SECOND, Q * np.nan, QD, NONE),
+    "nan, stamp 0": lambda write: write(0, Q, QD * np.inf, NONE),
+    "too many": lambda write: serialize_message(JointState(name=NAMES, position=[0.0, 0.0, 0.0])),
+}
+
+
+class World:
+    """Clocks, outputs, report and log of a controller, and the messages for it."""
+
+    trajectory_is_wanted = False
+
+    def __init__(self, model: RobotModel, safety: SafetySettings) -> None:
+        self.time = 100.0
+        self.commands: list[tuple[Command, int | None]] = []
+        self.waits = 0
+        self.running = RunningController(model, ControllerSettings(safety=safety), self, self, self, self)
+        self.write = JointStateWriter(NAMES).write
+        self.stamp = BEGIN
+
+    def good(self, q: Any = Q, qd: Any = QD) -> Command:
+        """A state comes, a period after the one before; what answers it."""
+        self.stamp += STEP
+        self.time += STEP / SECOND
+        before = len(self.commands)
+        self.running.receive_state(self.write(self.stamp, q, qd, NONE))
+        ((command, answered),) = self.commands[before:]
+        assert answered == self.stamp
+        return command
+
+    def bad(self, kind: str, times: int = 1) -> list[Command]:
+        before = len(self.commands)
+        for _ in range(times):
+            self.running.receive_state(JUNK[kind](self.write))
+        return [command for command, _ in self.commands[before:]]
+
+    def watch(self, seconds: float) -> None:
+        end = self.time + seconds
+        while self.time < end:
+            self.time += 0.02
+            self.running.watch()
+
+    def steady(self) -> float:
+        return self.time
+
+    def now(self) -> int:
+        return self.stamp
+
+    def command(self, command: Command, answered: int) -> None:
+        self.commands.append((command._replace(effort=command.effort.copy()), answered))
+
+    def repeat(self) -> None:
+        raise AssertionError("no stamp comes twice")
+
+    def unasked(self, command: Command) -> None:
+        self.commands.append((command._replace(effort=command.effort.copy()), None))
+
+    def transitions(self, controller: Controller, stamp: int) -> None:
+        controller.take_transitions()
+
+    def waiting(self, controller: Controller) -> None:
+        self.waits += 1
+
+    def info(self, message: str) -> None: ...
+
+    def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None: ...
+
+    def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None: ...
+
+
+@pytest.fixture
+def make(load_robot: Callable[..., RobotModel]) -> Callable[..., World]:
+    model = load_robot("planar_2r", "planar_2r_tsai")
+    return lambda **safety: World(model, SafetySettings(**safety))
+
+
+def damped(world: World, q: Any = Q, qd: Any = QD) -> Any:
+    model = world.running.controller.model
+    return model.inverse_dynamics(q, np.zeros(2), -KD * np.asarray(qd))
+
+
+@pytest.mark.parametrize("kind", JUNK)
+def test_one_of_them_ends_the_laws_work_at_once(kind: str, make: Callable[..., World]) -> None:
+    world = make()
+    controller = world.running.controller
+    world.good()
+    (answer,) = world.bad(kind)
+    assert answer.mode is Mode.HOLD and controller.fault is not None
+    assert controller.fault.cause is Cause.STATE_INVALID
+    assert_close(answer.effort, controller.model.gravity_torque(Q), 1e-9)
+    held = world.good(Q + 0.1)
+    assert held.mode is Mode.HOLD
+    assert_close(held.effort, damped(world, Q + 0.1), 1e-9)
+
+
+def test_among_many_of_them_the_arm_is_held_by_the_good_states(make: Callable[..., World]) -> None:
+    """No clock that jumps, no blindness, no cycle for each: the arm is damped for as long as it lasts."""
+    world = make(fault_reset="auto", stale_hold_time=0.1)
+    controller = world.running.controller
+    world.good()
+    for k in range(1000):
+        for kind in JUNK:
+            answers = world.bad(kind, 3)
+            assert len(answers) <= 1, "none for a stamp that is old, or comes again"
+            assert answers or kind != "nan", "its stamp is new"
+        held = world.good(Q + 0.001 * k)
+        assert held.mode is Mode.HOLD
+        assert_close(held.effort, damped(world, Q + 0.001 * k), 1e-9)
+    assert controller.fault is not None and controller.fault.cause is Cause.STATE_INVALID
+    assert controller.fault_count == 1
+    for _ in range(round((RECOVERY_TIME + 0.01) * SECOND / STEP)):
+        last = world.good()
+    assert last.mode is Mode.ACTIVE
+
+
+def test_with_nothing_else_it_lets_go(make: Callable[..., World]) -> None:
+    """As without states: the watch does it, by the steady clock."""
+    world = make(stale_hold_time=0.5)
+    world.good()
+    for _ in range(20):
+        world.bad("nan", 10)
+        world.watch(0.02)
+    assert world.commands[-1][0].mode is Mode.HOLD
+    assert_close(world.commands[-1][0].effort, world.running.controller.model.gravity_torque(Q), 1e-9)
+    for _ in range(10):
+        world.bad("cut", 10)
+        world.watch(0.02)
+    assert world.commands[-1][0].mode is Mode.ZERO and not world.commands[-1][0].effort.any()
+    assert world.good().mode is Mode.HOLD
+
+
+def test_before_the_first_good_one_nothing_is_commanded(make: Callable[..., World]) -> None:
+    world = make()
+    for kind in JUNK:
+        assert world.bad(kind) == []
+    assert world.waits == len(JUNK)
+    assert world.good().mode is Mode.HOLD
+    assert world.running.controller.time == 0.0, "time counts from the first state that could be used"

@@ -1,0 +1,71 @@
+"""Topics that are polled: the executor never hears of them, and no more is taken at once than there is time for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import rclpy
+from integration.ros import RELIABLE
+from rclpy.qos import QoSProfile
+from std_msgs.msg import Float64
+
+from robot_dynamics_ros.cli.processes import private_domain
+from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
+
+
+class World:
+    """Such a node, its executor, and a publisher that is connected to it."""
+
+    def __init__(self, context: Any) -> None:
+        self.node = PolledInputs("polled", context=context)
+        self.got: list[float] = []
+        self.subscription = self.node.create_subscription(Float64, "x", lambda m: self.got.append(m.data), 100)
+        self.publisher = self.node.create_publisher(Float64, "x", RELIABLE)
+        self.executor = rclpy.executors.SingleThreadedExecutor(context=context)
+        self.executor.add_node(self.node)
+        while self.publisher.get_subscription_count() == 0:
+            self.spin()
+
+    def spin(self, rounds: int = 20) -> None:
+        for _ in range(rounds):
+            self.executor.spin_once(timeout_sec=0.01)
+
+    def send(self, *numbers: float) -> None:
+        for number in numbers:
+            self.publisher.publish(Float64(data=float(number)))
+        self.spin()
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with private_domain() as domain:
+        context = rclpy.Context()
+        context.init(domain_id=domain)
+        world = World(context)
+        yield world
+        world.executor.shutdown()
+        world.node.destroy_node()
+        context.try_shutdown()
+
+
+def test_it_is_the_nodes_turn(world: World) -> None:
+    world.send(1)
+    assert world.got == [1.0], "as usual"
+    world.node.poll_from_now(world.subscription)
+    world.send(*range(2, 27))
+    assert world.got == [1.0]
+    for most in (11.0, 21.0, 26.0, 26.0):
+        world.node.poll()
+        assert world.got == [float(k) for k in range(1, int(most) + 1)], "in order, ten at once"
+    world.node.wait_from_now(world.subscription)
+    world.send(27)
+    assert world.got[-1] == 27.0
+
+
+def test_it_can_be_destroyed(world: World) -> None:
+    polled = world.node.create_polled(Float64, "y", world.got.append, QoSProfile(depth=1))
+    world.node.poll()
+    assert world.node.destroy_subscription(polled)
+    world.node.poll()
+    world.send(1)
+    assert world.got == [1.0]
