@@ -33,7 +33,7 @@ RECOVERY = 30.0  # s, after which the arm is given up
 def run(fault: Fault) -> Outcome:
     """Let one fault happen; RobotDynamicsError where the arm does not follow its trajectory before."""
     with TemporaryDirectory() as folder:
-        rig = Rig(Path(folder), network=fault.network)
+        rig = Rig(Path(folder), network=fault.network, controller=fault.controller, plant=fault.plant)
         with rig:
             rig.begin()
             note = fault.breaking(rig)

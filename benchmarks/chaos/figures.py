@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.chaos.record import Joints, efforts, joints
-from benchmarks.chaos.rig import RATE, Rig
+from benchmarks.chaos.rig import COMMAND_TIMEOUT, RATE, Rig
 from benchmarks.robots import Floats
 from robot_dynamics_ros import RobotModel
 
 NEAR = 1e-6  # Nm: an effort is the one that was expected
 ANSWERED_STATES = 5  # the last so many states that a command may answer
+BRAKES = "silent: the motors' watchdog brakes"
 
 
 class Figures(NamedTuple):
@@ -22,7 +24,8 @@ class Figures(NamedTuple):
     Attributes
     ----------
     modes
-        Modes and causes that the controller went through, in order, from the fault on; or that it was not there.
+        Modes and causes that the controller went through, in order, from the fault on; BRAKES where commands were
+        missing for longer than the motors wait.
     safe
         From the last command of the law to the first torque that is not the law's: it carries the arm, is zero, or the
         brakes are on.
@@ -58,13 +61,13 @@ def figures(rig: Rig) -> Figures:
     model, names = rig.model, rig.model.joint_names
     states, commands = joints(rig.states, names), joints(rig.commands, names)
     effort, effort_times = efforts(rig.efforts, model.n), np.array(rig.efforts.times)
-    modes = _modes(rig, begin) or (("gone: the plant's watchdog acts",) if "dead" in rig.marks else ())
+    modes = ((BRAKES,) if is_silent(states.times, effort_times, begin, end) else ()) + _modes(rig, begin)
     return Figures(
         modes=modes,
         safe=_safe(model, states, effort, effort_times, begin) if modes else math.nan,
         off=_off(states, commands, begin, until),
         fastest=_largest(states.velocity[_within(states.times, begin, until)]),
-        gap=_gap(effort_times, begin, end),
+        gap=float(np.diff(_with_ends(effort_times, begin, end)).max()),
         recovered=_recovered(rig, end, active),
         answered=_answered(states.times, effort_times, begin, end),
         wrong=_wrong(model, effort),
@@ -125,9 +128,14 @@ def _off(states: Joints, commands: Joints, begin: float, until: float) -> float:
     return _largest(states.position[which] - commands.position[np.maximum(last, 0)])
 
 
-def _gap(times: Floats, begin: float, end: float) -> float:
-    inside = times[(times >= begin) & (times <= end)]
-    return float(np.diff(np.concatenate([[begin], inside, [end]])).max())
+def _with_ends(times: Floats, begin: float, end: float) -> Floats:
+    return np.concatenate([[begin], times[(times >= begin) & (times <= end)], [end]])
+
+
+def is_silent(states: Floats, commands: Floats, begin: float, end: float) -> bool:
+    """Whether motors that were alive, as their states tell, had no command for longer than they wait."""
+    times = _with_ends(commands, begin, end)
+    return any(_within(states, a + COMMAND_TIMEOUT, b).size > 0 for a, b in itertools.pairwise(times))
 
 
 def _recovered(rig: Rig, end: float, active: float) -> float:

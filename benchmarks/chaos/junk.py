@@ -13,6 +13,7 @@ from typing import Any
 
 from geometry_msgs.msg import AccelStamped, InertiaStamped, PoseStamped, TwistStamped, WrenchStamped
 from rclpy.serialization import serialize_message
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -100,6 +101,13 @@ def _wrench(chance: random.Random, names: Sequence[str]) -> WrenchStamped:
     return message
 
 
+def _time(chance: random.Random, names: Sequence[str]) -> Clock:
+    """A time before 1970, or what a sender makes of one."""
+    message = Clock()
+    message.clock.sec, message.clock.nanosec = -chance.randrange(1, 2**31), chance.randrange(2**32)
+    return message
+
+
 def _text(chance: random.Random, names: Sequence[str]) -> String:
     return String(
         data=chance.choice((*TEXTS, "<robot name='x'/>", "<robot><link", "<!DOCTYPE a [<!ENTITY b 'c'>]><a/>"))
@@ -107,6 +115,7 @@ def _text(chance: random.Random, names: Sequence[str]) -> String:
 
 
 _ABSURD: dict[Any, Callable[[random.Random, Sequence[str]], Any]] = {
+    Clock: _time,
     JointState: _states,
     JointTrajectory: _trajectory,
     Float64: _speed,

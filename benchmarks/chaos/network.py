@@ -1,6 +1,6 @@
 """A bad network between plant and controller, as a process of its own.
 
-Hands joint_states and effort_commands on as bytes. What it does to them can be changed while it runs, by its
+Hands joint_states, effort_commands and /clock on as bytes. What it does to them can be changed while it runs, by its
 parameters: see ``SETTINGS``.
 """
 
@@ -18,6 +18,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -30,10 +31,13 @@ SETTINGS = {
     "dropped": 0.0,  # share of the messages
     "doubled": 0.0,  # share that comes again KEPT_BACK later
     "reordered": 0.0,  # share that comes KEPT_BACK late, behind those that follow
-    "clock_offset": 0.0,  # s added to the stamps of joint_states
+    "stamp_offset": 0.0,  # s added to the stamps of joint_states
+    "clock_offset": 0.0,  # s added to the times of /clock
+    "clock_stopped": 0.0,  # not 0: /clock stands still
 }
 KEPT_BACK = 0.01  # s: five periods of 500 Hz
-FROM_PLANT, FROM_CONTROLLER = "plant/joint_states", "controller/effort_commands"
+STARTED = 100.0  # s: what /clock tells when the plant starts, so that it can jump back
+FROM_PLANT, FROM_CONTROLLER, PLANT_CLOCK = "plant/joint_states", "controller/effort_commands", "plant/clock"
 
 _STAMP = struct.Struct("<iI")
 _HEADER = 4
@@ -58,7 +62,7 @@ class Line:
 
 
 def shifted(data: bytes, seconds: float) -> bytes:
-    """A little-endian message that begins with a header, its stamp moved by so many seconds."""
+    """A little-endian message that begins with a time, as one with a header does, moved by so many seconds."""
     sec, nanosec = _STAMP.unpack_from(data, _HEADER)
     at = sec * 1_000_000_000 + nanosec + round(seconds * 1e9)
     return data[:_HEADER] + _STAMP.pack(*divmod(at, 1_000_000_000)) + data[_HEADER + _STAMP.size :]
@@ -79,15 +83,26 @@ class NetworkNode(Program, Node):
         self._sender = threading.Thread(target=self._send, daemon=True)
         self._connect(JointState, FROM_PLANT, "joint_states", 1)
         self._connect(Float64MultiArray, FROM_CONTROLLER, "effort_commands", 2)
+        self._connect_clock()
         self._sender.start()
+
+    def _connect_clock(self) -> None:
+        """Hand /clock on, which comes at once, changed, or not at all."""
+        publisher = self.create_publisher(Clock, "/clock", QoSProfile(depth=1))
+
+        def receive(data: bytes) -> None:
+            if not self._settings["clock_stopped"]:
+                publisher.publish(shifted(data, STARTED + self._settings["clock_offset"]))
+
+        self.create_subscription(Clock, PLANT_CLOCK, receive, QoSProfile(depth=1), raw=True)
 
     def _connect(self, kind: Any, source: str, target: str, seed: int) -> None:
         publisher, line = self.create_publisher(kind, target, QoSProfile(depth=10)), Line(seed)
 
         def receive(data: bytes) -> None:
             now, settings = time.monotonic(), self._settings
-            if kind is JointState and settings["clock_offset"]:
-                data = shifted(data, settings["clock_offset"])
+            if kind is JointState and settings["stamp_offset"]:
+                data = shifted(data, settings["stamp_offset"])
             arrivals = line.arrivals(now, settings)
             if arrivals == [now]:
                 publisher.publish(data)

@@ -23,8 +23,9 @@ class Process(NodeProcess):
         environment: Mapping[str, str],
         parameters: Mapping[str, object],
         remaps: Sequence[str] = (),
+        around: Sequence[str] = (),
     ) -> None:
-        """``remaps``: ROS arguments such as ``joint_states:=plant/joint_states``."""
+        """``remaps``: ROS arguments such as ``joint_states:=plant/joint_states``; ``around``: what runs it."""
         self.name = module.rpartition(".")[2]
         number = len(list(folder.glob(f"{self.name}*.log")))
         self.log = folder / f"{self.name}{number or ''}.log"
@@ -33,7 +34,7 @@ class Process(NodeProcess):
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
         arguments = [word for remap in remaps for word in ("-r", remap)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", module, "--ros-args", *arguments, "--params-file", str(file)],
+            [*around, sys.executable, "-m", module, "--ros-args", *arguments, "--params-file", str(file)],
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=self._log_file,

@@ -15,6 +15,7 @@ import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.srv import SetParameters
+from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
@@ -22,7 +23,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-from benchmarks.chaos.network import FROM_CONTROLLER, FROM_PLANT
+from benchmarks.chaos.network import FROM_CONTROLLER, FROM_PLANT, PLANT_CLOCK
 from benchmarks.chaos.processes import Process
 from benchmarks.chaos.record import Heard, Report
 from benchmarks.robots import Floats
@@ -35,12 +36,14 @@ from robot_dynamics_ros.nodes.messages import trajectory_message
 from robot_dynamics_ros.nodes.spinning import make_executor
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_urdf
 
-CONTROLLER, PLANT, RECORDER, NETWORK = "controller", "plant", "recorder", "network"
+CONTROLLER, PLANT, RECORDER, NETWORK, TRAJECTORY = "controller", "plant", "recorder", "network", "trajectory"
+TRAJECTORY_TOPIC = "computed_torque_node/joint_trajectory"
 NODES = "robot_dynamics_ros.nodes."
 ROBOT = "panda"
 RATE = 500.0  # states a second, and commands: each state is answered
 STATE_TIMEOUT, COMMAND_TIMEOUT = 0.1, 0.1  # s: the controller's patience, and the motors'
 AMPLITUDE, SWING = 0.1, 4.0  # rad, s
+SWUNG = 1.0  # s, until it is fast
 PATIENCE = 120.0  # s; a loaded machine compiles in the first start
 
 SAFETY: Mapping[str, object] = {
@@ -112,9 +115,7 @@ class Rig:
             self.node = rclpy.create_node("chaos")
             self._executor = make_executor()
             self._executor.add_node(self.node)
-            self._trajectories = self.node.create_publisher(
-                JointTrajectory, "computed_torque_node/joint_trajectory", QoSProfile(depth=5)
-            )
+            self._trajectories = self.node.create_publisher(JointTrajectory, TRAJECTORY_TOPIC, QoSProfile(depth=5))
         except BaseException:
             self._leave()
             raise
@@ -128,6 +129,7 @@ class Rig:
         for name in (PLANT, CONTROLLER):
             self.restart(name)
         self.await_following("the start")
+        self.watch(SWUNG)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
@@ -167,9 +169,16 @@ class Rig:
 
     # Processes
 
-    def start(self, name: str, module: str, parameters: Mapping[str, object], remaps: tuple[str, ...] = ()) -> Process:
-        """Start a process under a name."""
-        process = Process(module, self.folder, self.environment, parameters, remaps)
+    def start(
+        self,
+        name: str,
+        module: str,
+        parameters: Mapping[str, object],
+        remaps: tuple[str, ...] = (),
+        around: tuple[str, ...] = (),
+    ) -> Process:
+        """Start a process under a name; arguments as ``Process``."""
+        process = Process(module, self.folder, self.environment, parameters, remaps, around)
         self.processes[name] = process
         self._group.add(process)
         return process
@@ -177,7 +186,7 @@ class Rig:
     def restart(self, name: str) -> None:
         """Start plant or controller, the first time or again."""
         if name == PLANT:
-            remaps = (f"joint_states:={FROM_PLANT}",) if self._has_network else ()
+            remaps = (f"joint_states:={FROM_PLANT}", f"/clock:={PLANT_CLOCK}") if self._has_network else ()
             self.start(PLANT, NODES + "simulation_node", self._parameters[PLANT], remaps)
         else:
             remaps = (f"effort_commands:={FROM_CONTROLLER}",) if self._has_network else ()
@@ -222,8 +231,16 @@ class Rig:
         fresh = len(self.efforts) > 0 and time.monotonic() - self.efforts.times[-1] < 0.5
         return fresh and bool(self.reports) and self.reports[-1].mode == "active"
 
-    def swing(self, start: Floats) -> None:
-        """Send the swing: every joint forth and back, from ``start`` (n,), rad."""
+    @property
+    def position(self) -> Floats:
+        """Where the joints were last, (n,), rad."""
+        sample = self._reader.read(self.states.messages[-1])
+        assert sample is not None
+        return sample.q
+
+    def swing(self) -> None:
+        """Send the swing: every joint forth and back, from where it is."""
+        start = self.position
         w, times = 2.0 * math.pi / SWING, np.linspace(0.0, 10.0 * SWING, 201)[1:]
         q = start + AMPLITUDE * (1.0 - np.cos(w * times))[:, None]
         velocity = AMPLITUDE * w * np.sin(w * times)
@@ -240,21 +257,30 @@ class Rig:
         log = self.processes[CONTROLLER].log
         begin = log.stat().st_size
         while "following a trajectory" not in log.read_bytes()[begin:].decode(errors="replace"):
-            sample = self._reader.read(self.states.messages[-1])
-            assert sample is not None
-            self.swing(sample.q)
+            self.swing()
             self.watch(0.5)
         self.mark("following")
-        self.watch(1.0)
 
     def set_network(self, **settings: float) -> None:
         """Change what the network does to messages, see network.SETTINGS."""
-        request = SetParameters.Request()
-        request.parameters = [
-            Parameter(name, value=float(value)).to_parameter_msg() for name, value in settings.items()
-        ]
-        client = self.node.create_client(SetParameters, "network/set_parameters")
-        self.wait(client.service_is_ready, "the network")
+        self.set_parameters("network", {name: float(value) for name, value in settings.items()})
+
+    def set_parameters(self, node: str, values: Mapping[str, object]) -> None:
+        """Change parameters of a node."""
+        changes = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        self.call(SetParameters, f"{node}/set_parameters", SetParameters.Request(parameters=changes))
+
+    def call(self, kind: Any, service: str, request: Any) -> Any:
+        """Call a service and return its answer."""
+        client = self.node.create_client(kind, service)
+        self.wait(client.service_is_ready, service)
         future = client.call_async(request)
-        self.wait(future.done, "the network to answer")
+        self.wait(future.done, f"the answer of {service}")
         self.node.destroy_client(client)
+        return future.result()
+
+    def latecomer(self, name: str) -> Node:
+        """Another node, which listens from now on."""
+        node = rclpy.create_node(name)
+        self._executor.add_node(node)
+        return node
