@@ -15,6 +15,8 @@ WORKERS ?= auto
 BENCH_ARGS ?=
 CHAOS_ARGS ?=
 SOAK_ARGS ?=
+MUTATION_ARGS ?=
+COVERAGE_ARGS ?=
 UV ?= uv
 
 # What a sourced ROS installation or an activated environment leaves behind would mix its libraries with .venv's.
@@ -110,21 +112,46 @@ laws: $(RUN) ## compare how well the control laws track, and what spoils it (hal
 
 # These two by CHAOS_ARGS='--write docs/reliability.md' and SOAK_ARGS, likewise.
 .PHONY: chaos
-chaos: $(TEST) ## break plant, controller, recorder and their network, and measure what the arm does (6 minutes)
+chaos: $(TEST) ## break plant, controller, recorder and their network, and measure what the arm does (8 minutes)
 	@$(BIN)/python -m benchmarks.chaos $(CHAOS_ARGS)
 
 .PHONY: soak
 soak: $(TEST) ## an hour of 1 kHz in lockstep, ten minutes by the clock: what drifts (half an hour on a quiet machine)
 	@$(BIN)/python -m benchmarks.soak $(SOAK_ARGS)
 
-FUZZ_ARGS ?= --seconds 120
+# By FUZZ_ARGS='--full --write docs/reliability.md' at full length, into that file.
+FUZZ_ARGS ?= --seconds 100
 .PHONY: fuzz
 fuzz: $(TEST) ## try broken URDFs, dynamics files, messages, parameters and bags for ten minutes
 	@PYTHONPATH=.:test $(BIN)/python -m fuzz $(FUZZ_ARGS)
 
+# Goes on where it was stopped. By MUTATION_ARGS='--write docs/reliability.md' into that file.
+.PHONY: mutation
+mutation: $(TEST) ## change kernels, control and the friction step, one thing at a time: does a test fail? (an hour or more)
+	@PYTHONPATH=.:test $(BIN)/python -m mutation $(MUTATION_ARGS)
+
+INTERPRETED := test/kernels test/model test/codegen test/oracles test/test_textbook.py
 .PHONY: test-interpreted
 test-interpreted: $(TEST) ## the tests of the dynamics with the kernels as plain Python, fewer random cases
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest test/kernels test/model test/codegen test/oracles test/test_textbook.py $(PYTEST_ARGS)
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(INTERPRETED) $(PYTEST_ARGS)
+
+# What machine code runs is not seen: so the kernels run once more as plain Python. Of the simulation's tests, those
+# that do not simulate for long.
+LONG := breakaway convergence coupled coupled_stick_slip free_motion limits mirror neighbours pinocchio plant plants \
+	random_runs simulate spring stick_slip sticking stopping
+SIMULATED := $(filter-out $(LONG:%=test/simulation/test_%.py),$(wildcard test/simulation/test_*.py))
+# `$(BIN)/python -m coverage report --skip-covered --show-missing` then lists what did not run.
+COVER := $(BIN)/python -m coverage
+COVERED := .coverage_data
+.PHONY: coverage
+coverage: $(TEST) ## the lines and branches that the tests run, and whether they are enough (a quarter of an hour)
+	@rm -rf $(COVERED)
+	@mkdir $(COVERED)
+	@$(COVER) run -m pytest $(PARALLEL) --timeout 1800
+	@NUMBA_DISABLE_JIT=1 $(COVER) run -m pytest $(PARALLEL) --timeout 1800 $(INTERPRETED) $(SIMULATED)
+	@$(COVER) combine --quiet
+	@$(COVER) json --quiet -o $(COVERED)/report.json
+	@$(BIN)/python -m benchmarks.coverage_table $(COVERED)/report.json $(COVERAGE_ARGS)
 
 .PHONY: lint
 lint: $(TEST) ## style, types and package.xml
@@ -145,7 +172,7 @@ docs: $(TEST) ## the pages of docs/ as HTML, in docs/_build/html
 
 .PHONY: clean
 clean: ## remove everything that make, pip and colcon made here, .venv included
-	rm -rf $(VENV) demo_output docs/_build build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo_output docs/_build build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage_data
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Later locks take over the versions of earlier ones, so that the tests run with what the demo runs with.

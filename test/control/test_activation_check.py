@@ -3,8 +3,10 @@
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import arms
 import numpy as np
 import pytest
 from comparing import assert_close
@@ -323,3 +325,52 @@ def test_the_simulated_arm_that_friction_helps_to_hold(panda: RobotModel) -> Non
     assert check_activation(panda, plant.position, plant.effort) == ()
     with pytest.raises(RobotDynamicsError, match=SIGN):
         check_activation(panda, plant.position, -plant.effort)
+
+
+@pytest.mark.parametrize(("gravity", "judged"), [(2.0, False), (3.0, True)])
+def test_a_joint_is_judged_where_it_carries_twice_its_friction(gravity: float, judged: bool) -> None:
+    """1 Nm of friction: what the motor holds of 2 Nm may have either sign."""
+    given = ("a",), np.array([-gravity]), np.array([gravity]), np.ones(1), np.zeros(1)
+    if judged:
+        with pytest.raises(RobotDynamicsError, match="wrong sign"):
+            check_effort(*given)
+    else:
+        assert check_effort(*given) == ()
+
+
+@pytest.mark.parametrize("speed", [1e-9, -1e-9, 0.1, -0.1])
+def test_holding_friction_is_the_largest_at_creeping_and_a_tenth_both_ways(speed: float) -> None:
+    """Of a stand-in whose friction is 3 Nm at one speed, opposing it, and 1 Nm at the others."""
+
+    class Peak:
+        n = 1
+
+        def friction_torque(self, q: Array, qd: Array) -> Array:
+            return np.sign(qd) * np.where(qd == speed, 3.0, 1.0)
+
+    assert holding_friction(Peak(), np.zeros(1)).tolist() == [3.0]  # type: ignore[arg-type]
+
+
+def test_the_tip_is_the_link_that_most_joints_move() -> None:
+    """Not a camera on the first link, though it comes last: 1 kg at the tool of an arm stretched out along x."""
+    arm = arms.planar_2r(0.5, 0.4, arms.Link("", 1.0), arms.Link("", 1.0))
+    camera = arms.Joint("mount", "fixed", "link1", "camera", xyz=(0.2, 0.1, 0.0))
+    arm = replace(arm, links=(*arm.links, arms.Link("camera")), joints=(*arm.joints, camera))
+    model = RobotModel.from_urdf(arm.urdf, gravity=[0.0, -9.81, 0.0])
+    assert_close(tip_load(model, np.zeros(2)), [9.81 * 0.9, 9.81 * 0.4], 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("measured", "gravity", "load"),
+    [
+        ([225.0, 35.5], [100.0, 20.0], [10.0, 2.0]),  # about 11 kg, by each joint's own tolerance
+        ([176.0, 224.0], [100.0, 100.0], [7.6, 12.4]),  # 10 kg to the number
+    ],
+)
+def test_about_twice_gravity_may_be_a_payload(measured: Any, gravity: Any, load: Any) -> None:
+    """The mass at the tip that fits best is no error; without one it is gravity counted twice."""
+    given = ("a", "b"), np.array(measured), np.array(gravity), np.zeros(2)
+    (warning,) = check_effort(*given, np.array(load))
+    assert "payload" in warning
+    with pytest.raises(RobotDynamicsError, match="about twice"):
+        check_effort(*given, np.zeros(2))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.interpolate import BPoly
 from scipy.linalg import null_space
 
 from robot_dynamics_ros.control.fourier import fourier, fourier_wave
@@ -60,6 +61,24 @@ def test_moves_there_then_follows_whole_periods() -> None:
         np.testing.assert_allclose(points.accelerations[k], 0.0, atol=1e-9)
 
 
+def test_the_move_there_is_a_quintic_between_two_states_of_rest() -> None:
+    """SciPy's, from `start` to the series' value at time 0."""
+    points = fourier(**SERIES)  # type: ignore[arg-type]
+    w = 2 * np.pi * 0.25
+    first = np.array([0.1, 0.2]) - (COSINE / (w * np.arange(1, 4))).sum(axis=1)
+    rest = np.zeros(2)
+    quintic = BPoly.from_derivatives([0.0, 1.5], np.array([[[0.5, -1.0], rest, rest], [first, rest, rest]]))
+    moving = points.times <= 1.5
+    for k, found in enumerate((points.positions, points.velocities, points.accelerations)):
+        assert found is not None
+        np.testing.assert_allclose(found[moving], quintic(points.times[moving], k), rtol=0, atol=1e-12)
+
+
+def test_a_joint_may_stand_still() -> None:
+    points = fourier(**{**SERIES, "sine": SINE * [[1.0], [0.0]], "cosine": COSINE * [[1.0], [0.0]]})  # type: ignore[arg-type]
+    np.testing.assert_array_equal(points.positions[points.times > 1.5, 1], 0.2)
+
+
 def test_coefficients_may_stand_in_one_row() -> None:
     flat = fourier(**{**SERIES, "sine": SINE.ravel().tolist(), "cosine": COSINE.ravel().tolist()})  # type: ignore[arg-type]
     np.testing.assert_array_equal(flat.positions, fourier(**SERIES).positions)  # type: ignore[arg-type]
@@ -84,6 +103,9 @@ def test_any_series_that_rests_at_its_start_can_be_followed(harmonics: int, freq
         (dict(cycles=0), "cycles is 0; give a whole number"),
         (dict(sine=[]), r"sine has shape \(0,\)"),
         (dict(sine=[0.1, 0.2, 0.3]), "as many numbers for each of 2 joints"),
+        (dict(sine=SINE.T), "as many numbers for each of 2 joints"),
+        (dict(sine=SINE[:, np.newaxis]), "as many numbers for each of 2 joints"),
+        (dict(sine=1e-6 * (SINE + 0.1)), "joint 'a' does not start at rest"),
         (dict(sine=SINE[:, :2], cosine=COSINE), "2 coefficients a joint and cosine 3"),
         (dict(sine=SINE + 0.1), "joint 'a' does not start at rest, it has velocity; make its sine .* sum to zero"),
         (

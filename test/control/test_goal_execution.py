@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from oracles import tsai_planar_2r as tsai
 
-from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.goal_execution import Deadline, Ending, GoalExecution, Outcome, Progress
 from robot_dynamics_ros.control.goal_tolerances import Code, Constraints, Tolerances
@@ -257,12 +257,52 @@ def test_an_open_loop_law_succeeds_by_time(model: RobotModel) -> None:
     assert client.errors[0] is None
 
 
+def test_an_open_loop_law_tells_errors_while_states_come(model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings(law="feedforward", update_rate=100.0))
+    execution, client = GoalExecution(controller, 1000.0), Client()
+    points = TrajectoryPoints(NAMES, np.array([0.0, 1.0]), np.array([Q, THERE]), np.zeros((2, 2)))
+    execution.start(client, controller.follow(points, None, 0.0), Tolerances.default(FREE, NAMES))
+    for k in range(30):
+        if k < 10:
+            controller.measure(k * STEP, k * STEP, Q, np.zeros(2))
+        controller.update(k * STEP, k * STEP)
+        execution.check(k * STEP)
+    assert client.errors[5] is not None and client.errors[-1] is None
+
+
 @pytest.mark.parametrize(("rate", "step", "expected"), [(50.0, 0.001, 50), (50.0, 0.02, 50), (50.0, 1 / 60, 50)])
 def test_deadlines_keep_their_rate(rate: float, step: float, expected: int) -> None:
     deadline = Deadline(rate)
     times = np.arange(0.0, 10.0, step)
     times += 1e-4 * np.sin(np.arange(len(times)))  # nobody keeps time exactly
     assert abs(sum(map(deadline.due, times)) / 10 - expected) <= 1
+
+
+def test_a_deadline_is_met_a_tenth_of_a_period_early_and_waits_for_less_than_two() -> None:
+    deadline = Deadline(4.0)
+    assert deadline.due(10.0) and not deadline.due(10.21) and deadline.due(10.24)
+    assert not deadline.due(10.1), "0.4 s ahead: a clock set back a little"
+    assert deadline.due(9.9), "0.6 s ahead: it has jumped"
+
+
+def test_a_law_that_follows_nothing_takes_no_goal(model: RobotModel) -> None:
+    Arm(model).execution.check_law()
+    with pytest.raises(RobotDynamicsError, match="the law gravity_compensation follows no trajectory"):
+        Arm(model, ControllerSettings(law="gravity_compensation")).execution.check_law()
+
+
+def test_nothing_is_canceled_where_no_goal_runs(arm: Arm) -> None:
+    drops = arm.controller.dropped_trajectories
+    arm.execution.cancel()
+    assert arm.controller.dropped_trajectories == drops
+
+
+def test_progress_tells_both_errors(arm: Arm) -> None:
+    client = arm.send()
+    arm.off[:], arm.off_d[:] = (0.02, 0.0), (0.0, -0.03)
+    arm.cycles(lambda: len(client.errors) > 2)
+    np.testing.assert_allclose(client.errors[-1][0], arm.off, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(client.errors[-1][1], arm.off_d, rtol=0, atol=0.02)  # measured a cycle ago
 
 
 def test_a_deadline_survives_a_clock_that_jumps() -> None:

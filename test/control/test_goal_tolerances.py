@@ -34,9 +34,10 @@ def test_by_default_only_the_velocity_at_the_end_matters() -> None:
     tolerances.hpp: "a tolerance value of zero means that no tolerance will be applied"; a goal_time of 0 waits for
     ever.
     """
-    assert np.isinf(NONE.path).all() and np.isinf(NONE.goal[0]).all()
-    assert NONE.goal[1].tolist() == [0.01] * 3
-    assert NONE.goal_time == INF
+    found = Tolerances.default(Constraints(), NAMES)
+    assert found.path.tolist() == [[INF] * 3] * 2
+    assert found.goal.tolist() == [[INF] * 3, [0.01] * 3]
+    assert found.goal_time == INF
 
 
 def test_parameters_are_one_number_a_joint_or_one_for_all() -> None:
@@ -60,6 +61,30 @@ def resolved(default: float, asked: float) -> float | None:
     if abs(asked - -1.0) < float(np.finfo(np.float32).eps):
         return 0.0
     return None if asked < 0.0 else default
+
+
+@pytest.mark.parametrize("side", ["path", "goal"])
+def test_each_number_is_asked_for_alone(side: str) -> None:
+    """0 leaves the parameter's, -1 takes it away; for the position, the velocity and the time."""
+    default = Tolerances(np.full((2, 3), [[0.3], [0.7]]), np.full((2, 3), [[0.3], [0.7]]), 1.5)
+    for asked, expected in (
+        (JointTolerance("elbow", 0.0, 0.0), [0.3, 0.7]),
+        (JointTolerance("elbow", 0.1, 0.0), [0.1, 0.7]),
+        (JointTolerance("elbow", 0.0, 0.2), [0.3, 0.2]),
+        (JointTolerance("elbow", -1.0, 0.0), [INF, 0.7]),
+        (JointTolerance("elbow", 0.0, -1.0 + 1e-8), [0.3, INF]),
+    ):
+        arguments: Any = {"path": [], "goal": [], side: [asked]}
+        table = getattr(default.asked(NAMES, goal_time=0.0, **arguments), side)
+        assert table.tolist() == [[0.3, expected[0], 0.3], [0.7, expected[1], 0.7]]
+    assert [default.asked(NAMES, [], [], t).goal_time for t in (0.0, 2.0, -1.0)] == [1.5, 2.0, INF]
+
+
+def test_how_near_to_minus_one_is_minus_one() -> None:
+    """tolerances.hpp, is_erase_value: nearer than the epsilon of float."""
+    assert NONE.asked(NAMES, [], [], -1.0 + 2.0**-24).goal_time == INF
+    with pytest.raises(TrajectoryError, match="goal_time_tolerance is -1"):
+        NONE.asked(NAMES, [], [], -1.0 + 2.0**-23)
 
 
 values = st.sampled_from([0.0, -1.0, 0.2, 1e-9, -0.5, -2.0, -1.0 + 1e-8]) | st.floats(-3.0, 3.0)

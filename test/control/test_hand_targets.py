@@ -145,6 +145,43 @@ def test_there_is_an_end_to_what_waits(targets: HandTargets) -> None:
     assert targets.at(502.0).twist.any() and not targets.at(503.0).twist.any()
 
 
+def test_without_a_timeout_it_stands_where_it_is_to_be() -> None:
+    targets = HandTargets()
+    targets.follow(pose(0.5), 1, 1.0, 1.0)
+    targets.feed_forward("twist", TWIST, 1, 1.0)
+    assert position(targets, 1.25) == 0.5 and not targets.at(1.25).twist.any()
+
+
+def test_up_to_the_timeout_and_no_longer(targets: HandTargets) -> None:
+    """It goes on, takes a late velocity, and a velocity without stamp waits for its pose."""
+    targets.timeout = 0.125
+    targets.feed_forward("twist", TWIST, 0, 0.875)
+    targets.follow(pose(), 0, 1.0, 1.0)
+    assert np.array_equal(targets.at(1.125).twist, TWIST) and not targets.at(1.25).twist.any()
+    targets.feed_forward("acceleration", ACCELERATION, 0, 1.125)
+    assert np.array_equal(targets.at(1.125).acceleration, ACCELERATION)
+
+
+def test_targets_for_the_same_time_do_not_wait_beside_each_other(targets: HandTargets) -> None:
+    for k in range(200):
+        targets.follow(pose(0.01 * k), k + 1, 1.0, 0.0)
+    assert position(targets, 1.0) == 1.99
+
+
+@pytest.mark.parametrize(("count", "kept"), [(200, True), (201, False)])
+def test_the_newest_200_velocities_wait_for_their_poses(count: int, kept: bool, targets: HandTargets) -> None:
+    for k in range(count):
+        targets.feed_forward("twist", TWIST, k + 1, 0.0)
+    targets.follow(pose(), 1, 0.0, 0.0)
+    assert targets.at(0.0).twist.any() == kept
+
+
+def test_the_largest_numbers_that_are_a_target(targets: HandTargets) -> None:
+    targets.follow(pose(-1e9), 1, 0.0, 0.0)
+    targets.feed_forward("twist", np.full(6, 1e9), 1, 0.0)
+    assert position(targets, 0.0) == -1e9
+
+
 BAD = st.sampled_from([np.nan, np.inf, -np.inf, 1e200, -1.1e9])
 
 

@@ -33,6 +33,7 @@ def test_it_sums_error_times_time() -> None:
     [
         (5.1, 1.0, False),  # beyond the limit, and further
         (-5.1, -1.0, False),
+        (5.1, 0.01, False),  # however small the error
         (5.1, -1.0, True),  # beyond it, but coming back
         (-5.1, 1.0, True),
         (5.0, 1.0, True),  # at the limit nothing is cut
@@ -79,7 +80,7 @@ def test_a_clamped_joint_does_not_run_past_its_goal() -> None:
 
 
 def test_a_new_gain_keeps_the_torque() -> None:
-    integral = ErrorIntegral(3)
-    integral.value[:] = [1.0, -2.0, 3.0]
-    integral.keep_torque(np.array([4.0, 0.0, 2.0]), np.array([8.0, 5.0, 0.0]))
-    np.testing.assert_array_equal(integral.value, [0.5, 0.0, 0.0])
+    integral = ErrorIntegral(4)
+    integral.value[:] = [1.0, -2.0, 3.0, -4.0]
+    integral.keep_torque(np.array([4.0, 0.0, 2.0, 0.25]), np.array([8.0, 5.0, 0.0, 0.5]))
+    np.testing.assert_array_equal(integral.value, [0.5, 0.0, 0.0, -2.0])

@@ -49,6 +49,11 @@ def test_straight_lines_of_jtc():
     np.testing.assert_array_equal(sampled(trajectory, 30.0)[0], 3.0)
 
 
+def test_one_knot_alone():
+    knots = Knots(np.array([0.0, 1.0, 2.0]), column(1, 2, 3), column(4, 5, 6), column(7, 8, 9), column(-1, -2, -3))
+    assert [x.ravel().tolist() for x in knots.at(1)] == [[1.0], [2.0], [5.0], [8.0], [-2.0]]
+
+
 def test_effort_is_linear_and_the_blocks_outside_are_free():
     knots = Knots(np.array([0.0, 4.0]), column(0, 1), column(0, 0), column(0, 0), column(1, 3))
     for degree in (1, 3, 5):

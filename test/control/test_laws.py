@@ -13,7 +13,7 @@ from oracles import craig_planar_2r, craig_rp, tsai_planar_2r, tsai_scara
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.gains import Gains
-from robot_dynamics_ros.control.laws import JOINT_LAWS, Motion
+from robot_dynamics_ros.control.laws import JOINT_LAWS, LAWS, Motion
 from robot_dynamics_ros.simulation import Plant
 
 IN_PLANE, DOWN = [0.0, -9.81, 0.0], [0.0, 0.0, -9.81]
@@ -106,6 +106,25 @@ CLOSED_FORMS: dict[str, Callable[[Book, Gains, Motion, Any, Any, Any], Any]] = {
 
 def test_every_law_has_a_closed_form_here() -> None:
     assert set(JOINT_LAWS) == set(CLOSED_FORMS)
+
+
+def test_what_each_law_needs() -> None:
+    """State, accelerations as gains, friction, joints that follow, integral, task space: docs/control.md."""
+    fields = ("needs_state", "gains_are_accelerations", "compensates_friction", "follows", "integrates", "task_space")
+    said = {}
+    for name, law in LAWS.items():
+        letters = zip("safrit", fields, strict=True)
+        said[name] = "".join(letter if getattr(law, field) else "." for letter, field in letters)
+    assert said == {
+        "feedforward": ".afr..",
+        "computed_torque": "safri.",
+        "pd_feedforward": "s.fr..",
+        "pd_plus": "s.fr..",
+        "pd_gravity": "s..r..",
+        "pd": "s..r..",
+        "gravity_compensation": "sa....",
+        "task_space_computed_torque": "saf..t",
+    }
 
 
 @pytest.mark.parametrize("name", CLOSED_FORMS)

@@ -37,6 +37,22 @@ def test_the_command_rises_over_the_ramp_and_starts_anew_from_zero() -> None:
     np.testing.assert_allclose(soft.limit(wanted, 0.5), 0.25 * wanted, rtol=0, atol=1e-15)
 
 
+def test_a_short_ramp_is_kept_and_ends_at_the_full_command() -> None:
+    soft = limiter(ramp_time=0.5)
+    wanted = np.array([8.0, -4.0])
+    np.testing.assert_allclose(soft.limit(wanted, 0.125), 0.25 * wanted, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(soft.limit(wanted, 10.0), wanted)
+
+
+def test_what_was_cut_is_told_of_the_last_command_alone() -> None:
+    both = limiter(rates=[1.0, 1.0])
+    assert not both.clamped and not both.slowed
+    both.limit(np.array([50.0, 0.0]), 0.1)
+    assert both.clamped and both.slowed
+    both.zero()
+    assert not both.clamped and not both.slowed
+
+
 def test_the_rate_is_kept_from_zero_on() -> None:
     slow = limiter(rates=[10.0, np.inf])
     wanted = np.array([6.0, -4.0])
@@ -131,3 +147,27 @@ def test_back_inside_but_no_further_out() -> None:
         assert limits.check(state((q, 0.0))) is None
     assert limits.check(state((2.11, 0.0))) is not None  # and has been inside
     assert limits.accept(np.array([0.0, 0.0])) == ()
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_on_the_edge_is_inside(side: float) -> None:
+    """Of the limits for what is accepted, of the margins for what is checked."""
+    limits = MotionLimits(
+        NAMES, np.full(2, -2.0), np.full(2, 2.0), np.full(2, 3.0), np.full(2, 0.25), np.full(2, 0.5)
+    )  # fmt: skip
+    assert limits.accept(np.array([2.0 * side, 0.0])) == ()
+    assert limits.check(state((2.25 * side, 0.0), (3.5 * side, 0.0))) is None
+    fault = limits.check(state((2.25 * side, 2.5 * side)))
+    assert fault is not None and (fault.joint, fault.value) == ("b", 2.5 * side)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_the_way_back_inside_is_one_way_on_both_sides(side: float) -> None:
+    """Also for the only joint of an arm, and in steps that are smaller than the margin."""
+    one = np.ones(1)
+    limits = MotionLimits(("a",), -2.0 * one, 2.0 * one, 9.0 * one, 0.1 * one, one)
+    assert limits.accept(2.5 * side * one) == ("a",)
+    for q in (2.5, 2.4, 2.3, 2.38):
+        assert limits.check(state([q * side], [0.0])) is None
+    fault = limits.check(state([2.46 * side], [0.0]))
+    assert fault is not None and "limit 2" in fault.message.replace("-", "")

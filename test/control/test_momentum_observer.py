@@ -191,12 +191,12 @@ def test_at_rest_the_estimate_takes_in_what_friction_holds() -> None:
     assert_close(_settled(model, tsai.gravity(P, Q) + [1.0, 0.0]), [-1.0, 0.0], 1e-12)
 
 
-@pytest.mark.parametrize(("smoothing", "fraction"), [(0.01, 0.4), (0.0, 1.0)])
-def test_friction_fades_in_below_the_smoothing_velocity(smoothing: float, fraction: float) -> None:
+@pytest.mark.parametrize(("smoothing", "fraction"), [((), 0.4), ((0.02,), 0.2), ((0.0,), 1.0)])
+def test_friction_fades_in_below_the_smoothing_velocity(smoothing: tuple[float, ...], fraction: float) -> None:
     """Joint 1 creeps at 0.004 rad/s, a plane arm without gravity: u - F is all that acts, with F known in part."""
     arm = arms.tsai_planar_2r(P).with_joint("joint1", extra='<dynamics friction="2"/>')
     model = RobotModel.from_urdf(arm.urdf, gravity=[0.0, 0.0, 0.0])
-    observer = MomentumObserver(20.0, smoothing)
+    observer = MomentumObserver(20.0, *smoothing)  # by default 0.01 rad/s
     creep, effort = np.array([0.004, 0.0]), np.array([2.0, 0.0])
     got = [observer.update(model, 0.01 * k, Q + 0.01 * k * creep, creep, effort) for k in range(200)][-1]
     assert_close(got, [2.0 * fraction - 2.0, 0.0], 1e-3)
@@ -257,6 +257,15 @@ def test_what_is_not_finite_is_refused_and_forgotten(model: RobotModel) -> None:
         np.testing.assert_array_equal(disturbed.update(model, *sample), plain.update(model, *sample))
         with pytest.raises(RobotDynamicsError, match='joint "joint2": .* nan.*Cure'):
             disturbed.update(model, sample[0] + 1e-4, sample[1], sample[2], bad)
+
+
+@pytest.mark.parametrize("gain", [0.5, np.array([0.5]), np.array([0.5, 2.0])])
+def test_any_positive_gain_will_do(gain: Any, model: RobotModel) -> None:
+    """One number, or one for each joint: - u (1 - exp(- K t)) of an arm that rests under a constant effort."""
+    observer, effort = MomentumObserver(gain), np.array([3.0, -2.0])
+    for t in (0.0, 0.5):
+        found = observer.update(model, t, Q, REST, tsai.gravity(P, Q) + effort)
+    assert_close(found, -effort * (1.0 - np.exp(-gain * 0.5)), 1e-12)
 
 
 @pytest.mark.parametrize("gain", [0.0, -1.0, math.nan, math.inf, np.array([10.0, 0.0]), np.ones((2, 2))])

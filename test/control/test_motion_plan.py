@@ -50,7 +50,7 @@ def test_one_trajectory_is_sampled_as_it_is(kind):
 
 def test_an_empty_plan_begins_at_rest_at_the_first_point():
     plan = MotionPlan(NAMES)
-    assert plan.empty and not plan.advance(1.0)
+    assert plan.empty and not plan.advance(10.0)  # the clock may still be set back
     points = goal([0.5, 1.0], [[3.0, 1.0, 2.0], [3.5, 1.5, 2.5]], names=("wrist", "shoulder", "elbow"))
     follow(plan, points, now=2.0)
     assert not plan.empty
@@ -71,6 +71,18 @@ def test_an_empty_plan_refuses_what_leaves_a_joint_unknown():
     with pytest.raises(TrajectoryError, match="where joint 'elbow' is, is not known; name all joints"):
         follow(plan, goal([1.0], [[1.0, 1.0]], names=("wrist", "shoulder")))
     assert plan.empty
+
+
+def test_it_counts_how_often_everything_was_dropped():
+    plan = MotionPlan(NAMES)
+    assert plan.drops == 0
+    plan.hold(1.0, np.zeros(N))
+    assert plan.drops == 1
+    plan.cancel(1.0, None)
+    assert plan.drops == 2
+    follow(plan, random_points(1, 3), now=1.0)
+    plan.advance(1.5)
+    assert plan.drops == 2
 
 
 def test_hold_drops_everything_and_survives_a_clock_that_jumps_back():
@@ -152,16 +164,34 @@ def test_replacement_goes_on_in_the_desired_state(seed, kind, part):
 def test_measured_state_is_the_start_where_the_rules_say_so():
     rules = TrajectoryRules(interpolate_from_desired_state=False)
     q, qd = np.array([0.1, -0.1, 0.2]), np.array([1.0, 0.5, -0.5])
-    for speed in (1.0, 0.5):
+    for speed in (1.0, 0.5, 0.125):
         plan = MotionPlan(NAMES)
         plan.set_speed(speed)
         plan.hold(0.0, np.zeros(N))
+        follow(plan, random_points(3, 3, "cubic"), now=1.0, rules=rules, measured=(q, qd))
+        same(desired(plan, 1.0)[:2], (q, qd), 1e-12)
+        plan = MotionPlan(NAMES)
+        plan.set_speed(speed)
         follow(plan, random_points(3, 3, "cubic"), now=1.0, rules=rules, measured=(q, qd))
         same(desired(plan, 1.0)[:2], (q, qd), 1e-12)
     # From a start that is still to come on, nobody has measured anything yet.
     plan = resting()
     follow(plan, random_points(3, 3, "cubic"), 2.0, 1.0, rules, (q, qd))
     same(desired(plan, 2.0)[:2], np.zeros((2, N)), 1e-12)
+
+
+def test_an_empty_plan_takes_a_trajectory_that_ends_moving_where_the_rules_allow_it():
+    plan = MotionPlan(NAMES)
+    follow(plan, goal([0.0, 1.0], [[1.0] * N, [2.0] * N], [[1.0] * N, [1.0] * N]))
+    same(desired(plan, 0.5)[:2], (np.full(N, 1.5), np.ones(N)), 1e-12)
+
+
+def test_a_trajectory_goes_on_from_a_set_point_of_the_same_cycle():
+    plan = resting()
+    follow(plan, goal([0.0], [[2.0] * N]))
+    follow(plan, goal([1.0], [[3.0] * N]))
+    same(desired(plan, 0.0)[:1], (np.full(N, 2.0),))
+    same(desired(plan, 1.0)[:1], (np.full(N, 3.0),))
 
 
 def test_refused_points_change_nothing():
@@ -182,6 +212,8 @@ def test_refused_points_change_nothing():
             follow(plan, points, start, 0.2)
     with pytest.raises(TrajectoryError, match="allow_partial_joints_goal"):
         follow(plan, goal([1.0], [[0.0]], names=("elbow",)), 0.2, rules=TrajectoryRules())
+    with pytest.raises(TrajectoryError, match="allow_nonzero_velocity_at_trajectory_end"):
+        follow(plan, goal([1.0], np.zeros((1, N)), np.ones((1, N))), 0.2, rules=TrajectoryRules())
     for t in np.arange(0.2, 3.0, 0.01):
         same(desired(plan, t), desired(twin, t))
 

@@ -69,6 +69,16 @@ def test_half_speed_takes_twice_the_time():
         assert running == active
 
 
+def test_trajectory_time_falls_behind_the_clock():
+    plan = MotionPlan(NAMES)
+    assert plan.trajectory_time == -np.inf
+    plan.set_speed(0.5)
+    plan.hold(3.0, np.zeros(N))
+    assert plan.trajectory_time == 3.0
+    plan.advance(5.0)
+    assert plan.trajectory_time == 4.0
+
+
 def test_speed_0_stands_still_and_goals_wait_without_a_jump():
     plan = resting()
     follow(plan, random_points(1, 4))
@@ -123,6 +133,9 @@ def test_speed_is_changed_at_its_rate_while_the_arm_rests_too():
     plan.hold(0.5, np.zeros(N))
     plan.advance(0.6)
     assert plan.speed == 0.5
+    plan.set_speed(1.0)
+    plan.hold(0.7, np.zeros(N))
+    assert plan.speed == 1.0, "what rests has nothing to slow down"
 
 
 @pytest.mark.parametrize("factor", [np.nan, -0.1, 1.5])
@@ -197,6 +210,20 @@ def test_stop_keeps_its_bound_while_the_speed_changes(seed, target, late, a):
     assert plan.speed == pytest.approx(1.0 - target, abs=1e-12)
 
 
+def test_another_speed_waits_for_the_end_of_a_stop():
+    plan = moving()
+    until = 0.8 + np.abs(plan.qd).max()
+    plan.cancel(0.8, np.ones(N))
+    plan.set_speed(0.5)
+    for t in np.linspace(0.8, until - 1e-6, 5):
+        assert plan.advance(t) and plan.speed == 1.0
+    assert not plan.advance(until + 1e-6) and plan.speed == 1.0
+    plan.advance(until + 0.2)
+    assert 0.5 < plan.speed < 1.0
+    plan.advance(until + 0.3)
+    assert plan.speed == 0.5
+
+
 def test_goal_during_a_stop_goes_on_from_it():
     plan = moving()
     plan.cancel(0.8, np.full(N, 1.0))
@@ -217,7 +244,7 @@ def test_goal_during_a_stop_goes_on_from_it():
 def test_cancel_of_nothing_does_nothing():
     plan = MotionPlan(NAMES)
     plan.cancel(1.0, np.ones(N))
-    assert plan.empty
+    assert plan.empty and plan.drops == 0
     plan = resting((1.0, 2.0, 3.0))
     plan.cancel(1.0, np.ones(N))
     assert not plan.advance(1.0)

@@ -120,6 +120,13 @@ def test_too_many_that_wait_are_refused():
     same(desired(plan, 99.0)[:1], ([-1.0] * N,))
 
 
+def test_those_for_the_same_time_do_not_wait_beside_each_other():
+    plan = resting()
+    for i in range(200):
+        follow(plan, goal([0.5], [[float(i)] * N]), 1.0, 0.0)
+    same(desired(plan, 1.5)[:1], ([199.0] * N,))
+
+
 # The past
 
 

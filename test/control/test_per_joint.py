@@ -37,3 +37,5 @@ def test_a_limit_of_zero_would_stop_everything() -> None:
         per_joint_limit("x", [1.0, 0.0], NAMES)
     with pytest.raises(RobotDynamicsError, match="numbers from 0 to 1"):
         per_joint("x", [1.5], NAMES, most=1.0)
+    with pytest.raises(RobotDynamicsError, match="numbers from 0 to inf"):
+        per_joint_limit("x", [-1.0], NAMES)

@@ -32,6 +32,14 @@ def test_rotation_vector(seed: int, angle: float) -> None:
     assert error < 1e-9 * max(angle, 1e-7)
 
 
+@pytest.mark.parametrize("axis", [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, -2, 3], [-3, 1, 0.5]])
+@pytest.mark.parametrize("angle", [3.0, -3.0])
+def test_rotation_vector_of_nearly_half_a_turn(axis: Any, angle: float) -> None:
+    """Its sense is still that of the turn, about whichever axis."""
+    vector = angle * np.array(axis) / np.linalg.norm(axis)
+    assert_close(rotation_vector(Rotation.from_rotvec(vector).as_matrix()), vector, 1e-13)
+
+
 @given(seed=st.integers(0, 2**31 - 1))
 def test_pose_of_a_quaternion(seed: int) -> None:
     """q and -q are the same rotation, by the axis of its vector part."""
@@ -51,7 +59,10 @@ def test_pose_of_a_quaternion(seed: int) -> None:
         ([0, 0, 0], [0, 0, 0, 0], "length 0"),
         ([0, 0, 0], [0, 0, 0, 2], "length 2"),
         ([0, 0, 0], [0, 0, np.nan, 1], "length nan"),
+        ([0, 0, 0], [0, 0, 0, 1.0011], "length 1.0011"),
+        ([0, 0, 0], [0, 0, 1], "quaternion"),
         ([0, np.inf, 0], [0, 0, 0, 1], "position"),
+        ([0, 0], [0, 0, 0, 1], "position"),
     ],
 )
 def test_no_pose(position: Any, quaternion: Any, message: str) -> None:
@@ -59,9 +70,20 @@ def test_no_pose(position: Any, quaternion: Any, message: str) -> None:
         pose_of(position, quaternion)
 
 
+def test_a_quaternion_that_is_a_bit_too_long_is_the_same_rotation() -> None:
+    assert_close(
+        pose_of([0, 0, 0], [0.0, 0.6 * 1.0009, 0.0, 0.8 * 1.0009]), pose_of([0, 0, 0], [0, 0.6, 0, 0.8]), 1e-15
+    )
+
+
+def test_a_twelfth_of_a_turn() -> None:
+    cosine = np.sqrt(0.75)
+    assert_close(rotation_vector([[1, 0, 0], [0, cosine, -0.5], [0, 0.5, cosine]]), [np.pi / 6, 0.0, 0.0], 1e-15)
+
+
 def test_pose_error_is_where_to_go_from_here() -> None:
     pose, wanted = np.eye(4), np.eye(4)
     pose[:3, :3] = rotated([0.0, 0.0, 1.2])
     wanted[:3, :3] = rotated([0.0, 0.3, 0.0]) @ pose[:3, :3]
-    wanted[:3, 3] = 0.1, 0.0, -0.2
+    pose[:3, 3], wanted[:3, 3] = (1.0, 2.0, 3.0), (1.1, 2.0, 2.8)
     assert_close(pose_error(wanted, pose), [0.1, 0.0, -0.2, 0.0, 0.3, 0.0], 1e-15)

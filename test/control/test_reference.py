@@ -71,6 +71,9 @@ def test_demo_moves_then_swings_then_rests():
     for t in (0.0, 2.0, 10.0):
         np.testing.assert_allclose(points.velocities[at[t]], 0.0, atol=1e-12)
         np.testing.assert_allclose(points.accelerations[at[t]], 0.0, atol=1e-12)
+    # Half of it in the middle of a fade, a quarter of the sine's 8 s.
+    half = np.array([0.5, -0.5]) + 0.5 * np.array([0.4, 0.2]) * np.sin(2 * np.pi * np.array([0.5, 0.8]) * 1.0)
+    np.testing.assert_allclose(points.positions[at[3.0]], half, atol=1e-13)
     # Full amplitude between the fades of 2 s: joint a at 2.5 periods of 2 s after the move.
     full = (points.times >= 4.0) & (points.times <= 8.0)
     expected = np.array([0.5, -0.5]) + np.array([0.4, 0.2]) * np.sin(
@@ -116,6 +119,13 @@ def test_reference_can_be_followed_between_its_points():
         np.testing.assert_allclose(out[0], fine.positions[i], atol=1e-9)
         np.testing.assert_allclose(out[1], fine.velocities[i], atol=1e-6)
         np.testing.assert_allclose(out[2], fine.accelerations[i], atol=1e-3)
+
+
+def test_the_fades_may_meet_in_the_middle_of_a_short_sine():
+    points = quintic_then_sine(**{**DEMO, "total_time": 2.5}, rate=1000.0, fade_time=0.25)
+    assert_derivatives(points)
+    middle = np.array(DEMO["center"]) + np.array(DEMO["amplitude"]) * np.sin(2 * np.pi * np.array([0.5, 0.8]) * 0.25)
+    np.testing.assert_allclose(points.positions[2250], middle, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,11 @@ def test_it_is_the_cartesian_form(robot: str, load_robot: Callable[..., RobotMod
     command = desired.acceleration + g.kd * (desired.twist - form.jacobian @ qd)
     command += g.kp * pose_error(desired.pose, model.link_pose(q, link))
     force = form.mass @ command + form.velocity_terms + form.gravity
-    free = model.inverse_dynamics(q, qd, g.posture_kp * (READY[robot] - q) - g.posture_kd * qd)
+    posture = Motion(READY[robot], *rng.normal(size=(2, model.n)))
+    wanted = posture.qdd + g.posture_kp * (posture.q - q) + g.posture_kd * (posture.qd - qd)
+    free = model.inverse_dynamics(q, qd, wanted)
     expected = form.jacobian.T @ (force - form.inverse.T @ free) + free
-    torque = task_space_computed_torque(model, g, link, desired, q, qd, posture=stay(READY[robot])).torque
+    torque = task_space_computed_torque(model, g, link, desired, q, qd, posture=posture).torque
     assert_close(torque, expected, 1e-9, scale=1e3)
 
 
@@ -74,6 +76,24 @@ def test_a_part_of_the_motion(
     assert np.array_equal(task_space_computed_torque(model, g, link, desired, q, qd, rows).torque, torque)
     with pytest.raises(RobotDynamicsError, match="6 components.*Cure"):
         task_space_computed_torque(model, g, link, desired, q, qd)
+
+
+@pytest.mark.parametrize("slower", [0.5, 1.5, 4.0])
+def test_a_far_target_is_approached_as_fast_as_hand_and_joints_may(
+    slower: float, load_robot: Callable[..., RobotModel]
+) -> None:
+    """From rest Kd xd, where xd = Kp/Kd e is shortened, not turned: to 0.2 m/s and 0.3 rad/s, then for the joints."""
+    model, q, still = load_robot("ur5e"), READY["ur5e"], np.zeros(6)
+    pose = model.link_pose(q, "tool0")
+    goal = pose.copy()
+    goal[:3, 3] += 0.3, -0.4, 0.0
+    goal[:3, :3] = rotated([0.6, 0.0, 0.8]) @ pose[:3, :3]
+    j, approach = model.jacobian(q, "tool0"), np.array([0.12, -0.16, 0.0, 0.18, 0.0, 0.24])
+    fastest = np.abs(np.linalg.solve(j, approach)).max()
+    g = gains(6, linear_velocity=0.2, angular_velocity=0.3, joint_velocities=np.full(6, fastest / slower))
+    torque = task_space_computed_torque(model, g, "tool0", TaskMotion.at_rest(goal), q, still).torque
+    expected = g.kd * approach / max(slower, 1.0)
+    assert_close(j @ model.forward_dynamics(q, still, torque), expected, 1e-9, scale=10.0)
 
 
 @pytest.mark.parametrize("robot", ["panda", "ur5e"])
@@ -146,6 +166,11 @@ def test_a_robot_that_carries_its_own_weight(load_robot: Callable[..., RobotMode
         for m in (model, model.without_gravity())
     )
     assert_close(full - light, model.gravity_torque(q), 1e-11, 100.0)
+
+
+def test_a_motion_at_rest() -> None:
+    rest = TaskMotion.at_rest(np.eye(4))
+    assert rest.twist.tolist() == rest.acceleration.tolist() == [0.0] * 6
 
 
 def test_wrong_arguments(load_robot: Callable[..., RobotModel]) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trajectories import KINDS, NAMES, REST, N, build, moving_state, random_points, sampled
 
-from robot_dynamics_ros.control.trajectory import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 
 
@@ -39,11 +39,43 @@ def test_state_time_moves_the_begin_of_the_first_segment(offset):
     assert before[4]
 
 
+@pytest.mark.parametrize("kind", ["spline", "cubic", "quintic"])
+@pytest.mark.parametrize("offset", [-0.2, 0.1])
+def test_motion_goes_on_with_the_velocity_of_the_state_whenever_that_is(kind, offset):
+    state = moving_state(1)
+    trajectory = build(random_points(2, 3, kind), 5.0, state, kind, state_time=5.0 + offset)
+    np.testing.assert_allclose(sampled(trajectory, 5.0 + offset + 1e-9)[1], state[1], rtol=0, atol=1e-6)
+
+
+def test_a_streamed_position_is_held_without_the_velocity_of_the_state():
+    point = TrajectoryPoints(NAMES, [0.0], np.ones((1, N)))
+    q, qd, qdd, _, _ = sampled(build(point, 3.0, moving_state(0), "spline"), 3.0)
+    assert (q == 1.0).all() and not qd.any() and not qdd.any()
+
+
+def test_positions_are_joined_by_a_spline_unless_told_otherwise():
+    points, state = random_points(3, 4, "spline"), moving_state(4)
+    plain = Trajectory.from_points(points, NAMES, 0.0, state)
+    for x, y in zip(sampled(plain, 0.6)[:4], sampled(build(points, 0.0, state, "spline"), 0.6)[:4], strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_first_point_at_time_zero_is_taken_at_once(kind):
-    points = random_points(8, 4, kind, first=0.0)
+def test_a_trajectory_that_ends_now_keeps_its_points(kind):
+    points = random_points(7, 3, kind, first=0.0, effort=True)
+    trajectory = build(points, 1.0, moving_state(2), kind, state_time=1.0 + float(points.times[-1]))
+    trajectory.check_not_over(trajectory.end_time)
+    q, _, _, effort = trajectory.at_points()
+    np.testing.assert_array_equal(q, points.positions)
+    np.testing.assert_array_equal(effort, points.effort)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("m", "first"), [(2, 0.0), (4, 0.0), (4, 0.25)])
+def test_a_first_point_at_the_time_of_the_state_is_taken_at_once(kind, m, first):
+    points = random_points(8, m, kind, first=first)
     state = moving_state(9)
-    q, qd, *_ = sampled(build(points, 1.0, state, kind), 1.0)
+    q, qd, *_ = sampled(build(points, 1.0, state, kind, state_time=1.0 + first), 1.0 + first)
     np.testing.assert_array_equal(q, points.positions[0])
     if kind == "spline":
         np.testing.assert_allclose(qd, state[1], rtol=1e-13)

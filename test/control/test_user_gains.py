@@ -49,6 +49,13 @@ def test_an_integral_gain_below_what_is_stable(kp: Any, kd: Any) -> None:
         user_gains(kp=kp, kd=kd, ki=plain.kp * plain.kd * [0.999, 1.0])
 
 
+def test_a_small_integral_gain_is_judged_as_any_other() -> None:
+    """One for all joints; 0.3 against kp kd = 0.25."""
+    assert_close(user_gains(kp=[0.5], kd=[0.5], ki=[0.2]).at(INERTIA).ki, [0.2, 0.2], 0.0)
+    with pytest.raises(RobotDynamicsError, match="makes the error grow"):
+        user_gains(kp=[0.5], kd=[0.5], ki=[0.3])
+
+
 def test_without_integral_any_gains_may_be_zero() -> None:
     gains = user_gains(kp=[0.0], kd=[0.0], ki=[0.0]).at(INERTIA)
     assert_close([gains.kp, gains.kd, gains.ki], np.zeros((3, 2)), 0.0)

@@ -19,10 +19,10 @@ def _times(intervals: list[float]) -> list[float]:
     return np.concatenate([[0.0], np.cumsum(intervals)]).tolist()
 
 
-@given(INTERVALS)
-def test_step_response(intervals: list[float]) -> None:
+@pytest.mark.parametrize("cutoff", [0.5, 10.0])
+@given(intervals=INTERVALS)
+def test_step_response(cutoff: float, intervals: list[float]) -> None:
     """1 - exp(-2 pi fc t), at any samples: the filter is exact for an input that is held."""
-    cutoff = 10.0
     velocity_filter = VelocityFilter(2, cutoff)
     for t in _times(intervals):
         step = 1.0 if t > 0.0 else 0.0
@@ -59,6 +59,7 @@ def test_off(cutoff: float) -> None:
     velocity_filter = VelocityFilter(1, cutoff)
     for t, v in ((0.0, 1.0), (0.002, -0.1), (0.0021, 0.3)):
         np.testing.assert_array_equal(velocity_filter.update(t, NOWHERE, np.array([v])), [v])
+        assert velocity_filter.started
 
 
 @given(INTERVALS)

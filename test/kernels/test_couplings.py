@@ -16,6 +16,8 @@ from oracles import spong_five_bar, spong_remotely_driven_elbow
 from robots_with_drives import Robot, load, robots, size, state, wrenches
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.kernels import layout
+from robot_dynamics_ros.kernels.couplings import add_column, add_element, add_symmetric, clear, expand, mirror, project
 
 
 @given(robot=robots())
@@ -150,3 +152,34 @@ def _agrees(model: RobotModel, book: Any, p: Any, q: arms.Array, qd: arms.Array,
     rise = model.potential_energy(q) - model.potential_energy([0.0, 0.0])
     expected = book.potential_energy(p, q) - book.potential_energy(p, np.zeros(2))
     assert rise == pytest.approx(expected, abs=1e-13 * scale)
+
+
+def test_products_with_the_coupling_matrix() -> None:
+    """G v, G^T v, and G^T E G for each E of one element, or of one and its mirror image."""
+    g = np.array([[2.0, 0.0], [-0.5, 3.0], [1.5, -0.25]])
+    entries = [np.flatnonzero(row) for row in g]
+    ends = np.cumsum([len(columns) for columns in entries])
+    tree = np.array([[-1, 0, end - len(columns), end] for end, columns in zip(ends, entries, strict=True)])
+    robot = layout.Robot(tree, np.concatenate(entries), g[g != 0.0], np.empty((0, 22)), np.empty((0, 4)), np.zeros(3))
+    work, vector = np.arange(12.0).reshape(3, 4), np.array([0.3, -0.7])
+    expand(robot, vector, work, 2)
+    assert_close(work[:, 2], g @ vector, 1e-15)
+    project(robot, work, 1, vector)
+    assert_close(vector, g.T @ [1.0, 5.0, 9.0], 1e-15)
+    clear(work, 3)
+    assert_close(work[:, [0, 1, 3]], [[0, 1, 0], [4, 5, 0], [8, 9, 0]], 0.0)
+    for row in range(3):
+        column = np.zeros(2)
+        add_column(robot, row, 0.6, column)
+        assert_close(column, 0.6 * g[row], 1e-15)
+        for other in range(3):
+            e = np.zeros((3, 3))
+            e[row, other] = 0.7
+            matrix = np.zeros((2, 2))
+            add_element(robot, row, other, 0.7, matrix)
+            assert_close(matrix, g.T @ e @ g, 1e-15)
+            e[other, row] = 0.7
+            matrix = np.zeros((2, 2))
+            add_symmetric(robot, row, other, 0.7, matrix)
+            mirror(matrix)
+            assert_close(matrix, g.T @ e @ g, 1e-15)

@@ -115,3 +115,20 @@ def test_derivatives_without_motion(robot: Robot) -> None:
     assert_close(dqd, np.zeros((model.n, model.n)), 0.0)
     scale = stride(robot, model.joint_names) * float(np.abs(model.gravity_torque(q)).max() + 1.0)
     assert_close(dq, dq.T, 1e-11, scale)
+
+
+def test_an_arm_far_from_its_root_keeps_its_digits() -> None:
+    """Where the arm stands changes nothing, though lever arms of 1000 km would cost twelve digits."""
+    arm = arms.random_arm(
+        np.random.default_rng(4), [0, 1, 2, 0, 4], ["revolute", "continuous", "prismatic", "revolute", "revolute"]
+    )
+    moved = arm
+    for joint in arm.joints:
+        if joint.parent == arm.links[0].name:
+            moved = moved.with_joint(joint.name, xyz=np.asarray(joint.xyz) + [1e6, -2e6, 3e6])
+    near, far = RobotModel.from_urdf(arm.urdf), RobotModel.from_urdf(moved.urdf)
+    q, qd, qdd = (x[0] for x in arms.states(5, near.n, 1))
+    for got, expected in zip(
+        far.inverse_dynamics_derivatives(q, qd, qdd), near.inverse_dynamics_derivatives(q, qd, qdd), strict=True
+    ):
+        assert_close(got, expected, 1e-8)

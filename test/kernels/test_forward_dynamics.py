@@ -14,6 +14,8 @@ from pinocchio_peer import Peer
 from robots_with_drives import Robot, robots, size, state, wrenches
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.kernels.entries import make_work
+from robot_dynamics_ros.kernels.forward_dynamics import solve_held_motion, solve_motion
 
 
 @pytest.mark.parametrize("name", ["panda", "ur5e", "puma560"])
@@ -91,3 +93,42 @@ def test_inverse_and_forward_dynamics_undo_each_other(robot: Robot, loaded: bool
     assert_close(found, qdd, 1e-12 * max(1.0, gain * scale))
     again = model.inverse_dynamics(q, qd, found, loads)
     assert_close(again, tau, 1e-12, scale + float(np.max(np.abs(m) @ np.abs(found))))
+
+
+@given(robot=robots(), held=st.integers(0, 255))
+def test_held_joints(robot: Robot, held: int) -> None:
+    """A qdd + h = force + reaction: held joints do not accelerate, and only they have a reaction."""
+    model = robot.model()
+    n, kernels = model.n, model.packed.robot
+    q, qd, force = state(robot, n)
+    stiffness = np.linspace(0.5, 2.0, n)
+    moves = np.array([float(not held >> k & 1) for k in range(n)])
+    motion, none = np.empty((2 + n, n)), np.empty((0, 6))
+    failed = solve_held_motion(
+        kernels, q, qd, force, stiffness, moves, none, make_work(kernels), np.empty((n, n)), motion
+    )
+    assert failed == -1
+    matrix, bias = model.mass_matrix(q) + np.diag(stiffness), model.bias_torque(q, qd)
+    free = moves == 1.0
+    acceleration = np.zeros(n)
+    acceleration[free] = np.linalg.solve(matrix[np.ix_(free, free)], (force - bias)[free])
+    gain = float(np.abs(np.linalg.inv(matrix)).sum(axis=1).max())
+    scale = float(np.abs(bias).max()) + size(model, q, qd, acceleration)
+    assert_close(motion[0], acceleration, 1e-12 * max(1.0, gain * scale))
+    reaction = np.where(free, 0.0, matrix @ acceleration + bias - force)
+    assert_close(motion[1], reaction, 1e-12 * max(1.0, float(np.linalg.cond(matrix))), scale)
+    assert not motion[0][~free].any() and not motion[1][free].any()
+    assert_close(motion[2:], matrix, 1e-14)
+
+
+def test_what_cannot_be_solved_is_told() -> None:
+    """Without inertia there is no acceleration; -1 says that there is one."""
+    arm = arms.planar_2r(1.0, 1.0, arms.Link("", 1.0, (0.5, 0.0, 0.0)), arms.Link("", 1.0, (0.5, 0.0, 0.0)))
+    robot = RobotModel.from_urdf(arm.urdf).packed.robot
+    ones, none, matrix, qdd, motion = np.ones(2), np.empty((0, 6)), np.empty((2, 2)), np.empty(2), np.empty((4, 2))
+    assert solve_motion(robot, ones, ones, ones, none, make_work(robot), matrix, qdd) == -1
+    for singular in (0, 1):
+        stiffness = np.zeros(2)
+        stiffness[singular] = -100.0
+        work = make_work(robot)
+        assert solve_held_motion(robot, ones, ones, ones, stiffness, ones, none, work, matrix, motion) == singular

@@ -101,6 +101,13 @@ def test_printed_jacobian() -> None:
     np.testing.assert_allclose(model.jacobian(q, "tool")[:2], metr4202_statics.PRINTED_JACOBIAN, atol=5e-4)
 
 
+def test_a_point_of_the_first_body_goes_round() -> None:
+    """Its acceleration is -w^2 r."""
+    arm = arms.planar_2r(1.0, 0.5, arms.Link("", 1.0), arms.Link("", 1.0))
+    model = RobotModel.from_urdf(arm.urdf, joints=["joint1"], locked={"joint2": 0.0})
+    assert_close(model.jacobian_dot_qd([0.0], [2.0], "tool"), [-(2.0**2) * 1.5, 0, 0, 0, 0, 0], 1e-15)
+
+
 @pytest.mark.parametrize("call", ["link_pose", "jacobian", "jacobian_dot_qd"])
 def test_unknown_link(call: str) -> None:
     model = RobotModel.from_urdf(arms.random_arm(np.random.default_rng(0), [0], ["revolute"]).urdf)

@@ -225,3 +225,27 @@ def test_rotor_driven_by_several_joints() -> None:
     r = np.array(list(ratio.values()))
     assert_close(with_rotor.mass_matrix(q) - without.mass_matrix(q), 2e-4 * np.outer(r, r), 1e-13)
     assert_close(with_rotor.bias_torque(q, qd), without.bias_torque(q, qd), 1e-13, 100.0)
+
+
+def test_rotors_add_up() -> None:
+    """Everything is linear in their inertias: what three rotors at unlike ratios change is what each changes alone."""
+    arm = arms.random_arm(np.random.default_rng(6), [0, 1, 2], ["revolute"] * 3)
+    rng = np.random.default_rng(7)
+    rotors: list[dict[str, Any]] = [
+        {
+            "carrier": arm.links[1 + k].name,
+            "axis": rng.uniform(-1, 1, 3).tolist(),
+            "inertia": 0.01 * (k + 1),
+            "ratio": {arm.joints[2 - k].name: 5.0 * (k - 3)},
+        }
+        for k in range(3)
+    ]
+    q, qd, qdd = (x[0] for x in arms.states(8, 3, 1))
+
+    def dynamics(*chosen: dict[str, Any]) -> Array:
+        model = load(arm, {"rotors": list(chosen)})
+        derivatives = model.inverse_dynamics_derivatives(q, qd, qdd)
+        return np.vstack([model.inverse_dynamics(q, qd, qdd), model.mass_matrix(q), *derivatives])
+
+    bare = dynamics()
+    assert_close(dynamics(*rotors) - bare, sum(dynamics(rotor) - bare for rotor in rotors), 1e-12)

@@ -1,5 +1,7 @@
 """The friction problem along combinations of coordinates, against its optimality conditions in NumPy and SciPy."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -32,13 +34,23 @@ class Problem:
         self.free = rng.standard_normal(n)
 
     def solved(self, pattern: NDArray[np.int64], carried: Array) -> tuple[Array, Array, float]:
+        v, impulse, error, _ = self.counted(pattern, carried)
+        return v, impulse, error
+
+    def counted(self, pattern: NDArray[np.int64], carried: Array) -> tuple[Array, Array, float, int]:
+        """Velocity, impulses, residual and the linear systems solved."""
         lines = np.full((len(self.e), ss.LINE_SIZE), np.nan)
         lines[:, ss.GRIP_FORWARD], lines[:, ss.GRIP_BACKWARD] = self.forward, self.backward
         lines[:, ss.LOWER], lines[:, ss.UPPER] = self.lower, self.upper
         v = np.empty(len(self.free))
         free = self.free + np.linalg.solve(self.a, carried)
-        _, error = coupled.solve_coupled(self.a, self.e, lines, pattern, free, carried, v)
-        return v, lines[:, ss.IMPULSE].copy(), error
+        solves, error = coupled.solve_coupled(self.a, self.e, lines, pattern, free, carried, v)
+        assert lines[:, ss.VELOCITY] == pytest.approx(self.e @ v, abs=1e-14)
+        return v, lines[:, ss.IMPULSE].copy(), error, solves
+
+    def objective(self, v: Array) -> float:
+        d, z = v - self.free, self.e @ v
+        return float(d @ self.a @ d / 2 + self.forward @ np.maximum(z, 0) + self.backward @ np.maximum(-z, 0))
 
     def violation(self, v: Array) -> float:
         """How far A (v - free) is from any E^T lambda with each lambda in its range; relative."""
@@ -75,7 +87,7 @@ def test_ten_thousand_problems_with_lines_that_depend_on_each_other_are_all_solv
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 4))
         p = Problem(rng, n, n + int(rng.integers(0, 5)), whole=True)
-        worst = max(worst, p.solved(rng.integers(0, 5, len(p.e)), np.zeros(n))[2])
+        worst = np.maximum(worst, p.solved(rng.integers(0, 5, len(p.e)), np.zeros(n))[2])  # NaN stays
     assert worst < 1e-9
 
 
@@ -103,3 +115,46 @@ def test_a_stuck_combination_keeps_both_coordinates_together() -> None:
     assert v[0] == v[1] == pytest.approx(2.0, abs=1e-14)
     assert impulse == pytest.approx([1.0])
     assert error == pytest.approx(0.0, abs=1e-15)
+
+
+def brute_force(p: Problem) -> Array:
+    """The best feasible point over all patterns of fixed and sliding lines: the solution is among them."""
+    n, count = len(p.free), len(p.e)
+    best, least = np.zeros(n), p.objective(np.zeros(n))
+    for pattern in itertools.product(range(5), repeat=count):
+        ends = np.select([[s == 0 for s in pattern], [s == 4 for s in pattern]], [p.lower, p.upper], 0.0)
+        pull = np.select([[s == 1 for s in pattern], [s == 3 for s in pattern]], [p.backward, -p.forward], 0.0)
+        held = np.array([s not in (1, 3) for s in pattern])
+        if not np.isfinite(ends).all():
+            continue
+        e = p.e[held]
+        system = np.block([[p.a, -e.T], [e, np.zeros((len(e), len(e)))]])
+        v = np.linalg.lstsq(system, np.concatenate([p.a @ p.free + p.e.T @ pull, ends[held]]), rcond=1e-12)[0][:n]
+        z, room = p.e @ v, 1e-10
+        if np.all((p.lower - room <= z) & (z <= p.upper + room)) and p.objective(v) < least:
+            best, least = v, p.objective(v)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_finds_the_best_of_all_patterns(seed: int) -> None:
+    """From a random pattern; and the pattern that it tells is that of the solution."""
+    rng = np.random.default_rng(seed)
+    n, count = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    p = Problem(rng, n, count, whole=True)
+    pattern = rng.integers(0, 5, count)
+    v, impulse, error = p.solved(pattern, np.zeros(n))
+    assert np.abs(v - brute_force(p)).max() < 1e-8
+    assert error < 1e-9
+    z, room = p.e @ v, 1e-9
+    ends = {ss.WALL_LOWER: p.lower, ss.STUCK: np.zeros(count), ss.WALL_UPPER: p.upper}
+    for k, segment in enumerate(pattern):
+        if segment in ends:
+            assert z[k] == pytest.approx(ends[segment][k], abs=room)
+        elif p.forward[k] + p.backward[k] > 0.0:
+            assert z[k] > -room if segment == ss.FORWARD else z[k] < room
+            assert impulse[k] == (-p.forward[k] if segment == ss.FORWARD else p.backward[k])
+    again, same, _, solves = p.counted(pattern, np.zeros(n))
+    assert solves == 1, "the solution's own pattern leads there at once"
+    assert again == pytest.approx(v, abs=1e-12)
+    assert same == pytest.approx(impulse, abs=1e-12)

@@ -1,0 +1,54 @@
+"""Where numbers stand: no two in one place, none left over, and all of them come back."""
+
+import numpy as np
+import pytest
+
+from robot_dynamics_ros.kernels import layout
+from robot_dynamics_ros.kernels.layout import Robot, coordinate_count, pack, unpack
+
+#: Columns with how many numbers each holds, and the width of the table.
+TABLES = {
+    "tree": ("PARENT KIND FIRST AFTER", {}, layout.TREE_SIZE),
+    "bodies": (
+        "ROTATION POSITION MASS MOMENT INERTIA",
+        {"ROTATION": 9, "POSITION": 3, "MOMENT": 3, "INERTIA": 6},
+        layout.BODY_SIZE,
+    ),
+    "rotors": ("SPIN_AXIS ROTOR_INERTIA", {"SPIN_AXIS": 3}, layout.ROTOR_SIZE),
+    "work": (
+        "JOINT_POSITION JOINT_RATE JOINT_ACCELERATION JOINT_TORQUE PLACEMENT MOTION LOAD COMPOSITE",
+        {"PLACEMENT": 12, "MOTION": 9, "LOAD": 6, "COMPOSITE": 10},
+        layout.WORK_SIZE,
+    ),
+    "friction": (
+        "VISCOUS COULOMB COULOMB_NEGATIVE STATIC STRIBECK_VELOCITY RIPPLE_AMPLITUDE RIPPLE_PER_TURN RIPPLE_PHASE "
+        "SIGMOID_AMPLITUDE SIGMOID_SLOPE SIGMOID_SHIFT",
+        {},
+        layout.FRICTION_SIZE,
+    ),
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_columns_fill_their_table(table: str) -> None:
+    names, widths, size = TABLES[table]
+    starts = {name: getattr(layout, name) for name in names.split()}
+    taken = [start + k for name, start in starts.items() for k in range(widths.get(name, 1))]
+    assert sorted(taken) == list(range(size))
+
+
+def test_unpack_gives_back_what_was_packed() -> None:
+    assert len({layout.REVOLUTE, layout.PRISMATIC, layout.ROTOR}) == 3
+    rng = np.random.default_rng(1)
+    robot = Robot(
+        rng.integers(0, 9, (5, layout.TREE_SIZE)),
+        rng.integers(0, 9, 7),
+        rng.random(7),
+        rng.random((3, layout.BODY_SIZE)),
+        rng.random((2, layout.ROTOR_SIZE)),
+        rng.random(3),
+    )
+    structure, numbers = pack(robot, 4)
+    assert coordinate_count(structure) == 4
+    for got, expected in zip(unpack(structure, numbers), robot, strict=True):
+        np.testing.assert_array_equal(got, expected)

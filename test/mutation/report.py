@@ -1,0 +1,85 @@
+"""What became of the mutants, as a table and as lists."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from mutation.areas import AREAS, Area
+from mutation.mutants import Mutant, Mutants
+
+from benchmarks.document import markdown_table
+
+HEAD = ["file", "mutants", "killed", "of them by time", "explained", "unexplained"]
+ALIVE = ("survived", "untested")
+
+
+class Results:
+    """What became of the mutants of one area, kept in a file."""
+
+    def __init__(self, area: Area, folder: Path) -> None:
+        self.area, self.path = area, folder / f"{area.name}.json"
+        self.files = {name: Mutants(path, name) for name, path in area.files().items()}
+        kept = json.loads(self.path.read_text()) if self.path.exists() else {}
+        self._sources = {
+            name: hashlib.sha256(found.path.read_bytes()).hexdigest() for name, found in self.files.items()
+        }
+        self.outcomes: dict[str, dict[str, str]] = {}
+        for name, source in self._sources.items():
+            same = kept.get(name, {}).get("source") == source
+            self.outcomes[name] = kept[name]["outcomes"] if same else {}
+        lines = dict(area.explanations())
+        self.explained = {m.key for m in self.mutants() if m.key in lines or f"{_place(m)}: *" in lines}
+        self.idle = [line for line in lines if not self._explains(line)]
+
+    def mutants(self) -> list[Mutant]:
+        """All of them."""
+        return [mutant for mutants in self.files.values() for mutant in mutants.all]
+
+    def outcome(self, mutant: Mutant) -> str | None:
+        """killed, timeout, survived, untested, or None for not tried yet."""
+        return self.outcomes[mutant.file].get(mutant.key)
+
+    def add(self, mutant: Mutant, outcome: str) -> None:
+        """Remember one."""
+        self.outcomes[mutant.file][mutant.key] = outcome
+
+    def save(self) -> None:
+        """Write them to the file."""
+        kept = {name: {"source": self._sources[name], "outcomes": found} for name, found in self.outcomes.items()}
+        self.path.write_text(json.dumps(kept, indent=1))
+
+    def unexplained(self) -> list[Mutant]:
+        """Those that no test has seen, without a reason."""
+        return [m for m in self.mutants() if self.outcome(m) in ALIVE and m.key not in self.explained]
+
+    def row(self, names: list[str], title: str) -> list[str]:
+        """A line of the table, for these files together."""
+        mutants = [mutant for mutant in self.mutants() if mutant.file in names]
+        tried = [mutant for mutant in mutants if self.outcome(mutant)]
+        alive = [mutant for mutant in tried if self.outcome(mutant) in ALIVE]
+        explained = [mutant for mutant in alive if mutant.key in self.explained]
+        late = sum(self.outcome(mutant) == "timeout" for mutant in tried)
+        total = str(len(mutants)) if len(tried) == len(mutants) else f"{len(tried)} of {len(mutants)}"
+        counts = [len(tried) - len(alive), late, len(explained), len(alive) - len(explained)]
+        return [title, total, *(str(count) for count in counts)]
+
+    def _explains(self, line: str) -> bool:
+        alive = [m for m in self.mutants() if self.outcome(m) in (*ALIVE, None)]
+        return any(line in (mutant.key, f"{_place(mutant)}: *") for mutant in alive)
+
+
+def report(folder: Path) -> str:
+    """The table of all areas that have been tried."""
+    rows = [HEAD]
+    for area in AREAS.values():
+        results = Results(area, folder)
+        if any(results.outcomes.values()):
+            rows += [results.row([name], name) for name in results.files if results.files[name].all]
+            rows.append(results.row(list(results.files), f"**{area.name}**"))
+    return markdown_table(rows)
+
+
+def _place(mutant: Mutant) -> str:
+    return mutant.key.split(": ")[0]

@@ -1,0 +1,155 @@
+"""Lines as equations, against NumPy's rank, null space and linear systems."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.linalg import null_space
+
+from robot_dynamics_ros.simulation import elimination
+from robot_dynamics_ros.simulation import stick_slip as ss
+
+Array = NDArray[np.float64]
+SEEDS = range(12)
+
+
+def _lines(rng: np.random.Generator, n: int, count: int) -> Array:
+    """Factors -1, 0 and 1, so that lines depend on each other; one without any."""
+    e = rng.choice([-1.0, 0.0, 1.0, 2.0], (count, n))
+    e[rng.integers(count)] = 0.0
+    return e
+
+
+def _independent(e: Array, chosen: NDArray[np.bool_]) -> list[int]:
+    """The chosen lines that do not depend on chosen ones before them."""
+    found: list[int] = []
+    for k in np.flatnonzero(chosen):
+        if np.linalg.matrix_rank(e[[*found, k]]) > len(found):
+            found.append(int(k))
+    return found
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-20, 1e20])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_equations_are_those_of_the_independent_lines(seed: int, scale: float) -> None:
+    """Solved for the pivots, with NumPy's rank; in any unit."""
+    rng = np.random.default_rng(seed)
+    n, count = int(rng.integers(1, 5)), int(rng.integers(2, 8))
+    e, chosen = scale * _lines(rng, n, count), rng.random(count) < 0.8
+    targets = rng.standard_normal(count)
+    found = elimination.eliminate(e, chosen, targets)
+    members, pivots = found.members[: found.rank], found.pivots[: found.rank]
+    assert members.tolist() == _independent(e / scale, chosen)
+    assert np.array_equal(found.table[: found.rank][:, pivots], np.eye(found.rank)), "to the bit"
+    mixture = found.mixture[: found.rank, : found.rank]
+    assert np.abs(mixture @ e[members] - found.table[: found.rank]).max(initial=0.0) < 1e-12
+    expected = mixture @ targets[members]
+    assert np.abs(found.targets[: found.rank] - expected).max(initial=0.0) <= 1e-12 * np.abs(expected).max(initial=0.0)
+
+
+@pytest.mark.parametrize("nearness", [1e-9, 1e-13])
+def test_lines_count_as_the_same_where_they_differ_by_rounding(nearness: float) -> None:
+    e = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + nearness, 0.0]])
+    assert elimination.eliminate(e, np.ones(2, bool), np.zeros(2)).rank == (2 if nearness > 1e-11 else 1)
+
+
+def test_the_largest_factor_is_the_pivot() -> None:
+    """With the small one, 1e-14, rounding would spoil the second equation."""
+    e = np.array([[1e-14, 1.0, 0.3], [1.0, 1.0, 0.7], [0.2, 1.0, -0.5]])
+    solution = np.array([0.1, 0.2, 0.3])
+    v = np.zeros(3)
+    equations = elimination.eliminate(e, np.ones(3, bool), e @ solution)
+    elimination.respect(equations, v)
+    assert equations.pivots[0] == 1
+    assert v == pytest.approx(solution, rel=1e-13)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_vector_that_respects_them_changes_only_in_its_pivots(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, count = int(rng.integers(1, 5)), int(rng.integers(2, 8))
+    e = _lines(rng, n, count)
+    targets, v = e @ rng.standard_normal(n), rng.standard_normal(n)
+    before, equations = v.copy(), elimination.eliminate(e, np.ones(count, bool), targets)
+    elimination.respect(equations, v)
+    assert e @ v == pytest.approx(targets, abs=1e-13)
+    others = np.setdiff1d(np.arange(n), equations.pivots[: equations.rank])
+    assert np.array_equal(v[others], before[others])
+
+
+def _matrix(rng: np.random.Generator, n: int) -> Array:
+    half = rng.standard_normal((n, n))
+    return np.asarray(half @ half.T + 0.1 * np.eye(n))
+
+
+def _constrained(matrix: Array, e: Array, force: Array) -> Array:
+    """The x that minimises 1/2 x^T A x - force^T x where E x = 0: in SciPy's basis of that space."""
+    z = null_space(e) if len(e) else np.eye(len(force))
+    return np.asarray(z @ np.linalg.solve(z.T @ matrix @ z, z.T @ force))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_acceleration_within_the_equations_is_the_least(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, count = int(rng.integers(1, 6)), int(rng.integers(2, 6))
+    e, matrix, force = _lines(rng, n, count), _matrix(rng, n), rng.standard_normal(n)
+    chosen, x = rng.random(count) < 0.6, np.full(n, np.nan)
+    equations = elimination.eliminate(e, chosen, rng.standard_normal(count))
+    assert elimination.accelerate_within(equations, matrix, force, x) == -1
+    assert x == pytest.approx(_constrained(matrix, e[chosen], force), rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_the_coordinate_without_mass_is_named(bad: int) -> None:
+    matrix = np.diag(np.where(np.arange(3) == bad, -1.0, 1.0))
+    for held in (None, 0, 1, 2):
+        e = np.zeros((1, 3))
+        e[0, held or 0] = held is not None
+        equations = elimination.eliminate(e, np.ones(1, bool), np.zeros(1))
+        found = elimination.accelerate_within(equations, matrix, np.ones(3), np.empty(3))
+        assert found == (-1 if held == bad else bad), "one that is held needs no mass"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_lines_at_rest_stay_there_and_their_reaction_is_along_them(seed: int) -> None:
+    """A a - load, and a combination of the lines at rest only: no work is done in any motion that they allow."""
+    rng = np.random.default_rng(seed)
+    n, count = int(rng.integers(1, 6)), int(rng.integers(2, 6))
+    e, matrix, load = _lines(rng, n, count), _matrix(rng, n), rng.standard_normal(n)
+    lines = np.full((count, ss.LINE_SIZE), np.nan)
+    lines[:, ss.RESTS] = rng.random(count) < 0.5
+    motion = np.vstack([np.full(n, np.nan), load, matrix])
+    assert elimination.hold_at_rest(matrix, e, lines, motion) == -1
+    resting = e[lines[:, ss.RESTS] > 0.0]
+    acceleration, reaction = motion[:2]
+    assert acceleration == pytest.approx(_constrained(matrix, resting, load), rel=1e-10, abs=1e-12)
+    assert reaction == pytest.approx(matrix @ acceleration - load, rel=1e-10, abs=1e-12)
+    allowed: Any = null_space(resting) if len(resting) else np.eye(n)
+    assert np.abs(allowed.T @ reaction).max(initial=0.0) < 1e-11
+    assert np.array_equal(motion[2:], matrix)
+
+
+def test_the_last_of_many_lines_rests() -> None:
+    directions, lines = np.vstack([np.eye(2)] * 10), np.zeros((20, ss.LINE_SIZE))
+    lines[19, ss.RESTS] = 1.0
+    motion = np.vstack([np.zeros(2), [3.0, 5.0], np.eye(2)])
+    assert elimination.hold_at_rest(np.eye(2), directions, lines, motion) == -1
+    assert motion[:2].tolist() == [[3.0, 0.0], [0.0, -5.0]]
+
+
+def test_a_missing_mass_is_told_from_rest_as_well() -> None:
+    lines = np.zeros((1, ss.LINE_SIZE))
+    motion = np.vstack([np.zeros(2), np.ones(2), np.diag([1.0, 0.0])])
+    assert elimination.hold_at_rest(motion[2:], np.array([[1.0, 0.0]]), lines, motion) == 1
+
+
+def test_pinned_lines_end_where_they_are_told_and_others_stay() -> None:
+    """x + y = 1.5 pinned, x - y and z not; then y as well."""
+    e = np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, 1.0]])
+    position = np.array([0.5, 0.7, 0.3])
+    elimination.pin(e, np.array([1.5, np.nan, np.nan]), position)
+    assert position[0] + position[1] == 1.5
+    assert position[2] == 0.3
+    elimination.pin(e, np.array([1.5, 0.25, -2.0]), position)
+    assert position.tolist() == [0.875, 0.625, -2.0]
