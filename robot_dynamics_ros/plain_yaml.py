@@ -72,6 +72,10 @@ def load_documents(data: bytes | str) -> list[Any]:
     except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as problem:
         # ValueError: e.g. an impossible date. TypeError: a list as a key.
         raise NotPlainYaml(" ".join(str(problem).split())) from None
+    except (AttributeError, LookupError):  # so PyYAML fails at !!bool maybe
+        raise NotPlainYaml(
+            "a value that is not of the type which its tag names. Leave out the tag, as in !!bool"
+        ) from None
 
 
 def _check_depth(events: Iterable[yaml.Event]) -> None:

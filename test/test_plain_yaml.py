@@ -35,6 +35,9 @@ def test_data() -> None:
         (b"\xff\xfe\x00\xd8\x00\xd8", "."),
         (b"a: [1", "."),
         (b"*a", "undefined alias"),
+        (b"!!bool maybe", "not of the type which its tag names"),
+        (b"!!timestamp soon", "not of the type which its tag names"),
+        (b"!!int ''", "not of the type which its tag names"),
     ],
 )
 def test_refused(text: bytes, reason: str) -> None:

@@ -328,8 +328,10 @@ class Controller:
         if self.mode is Mode.ZERO or self.settings.safety.on_fault == "zero":
             return np.zeros(self._n)
         q = self._feedback.state[0] if self._feedback.known else self._plan.q
-        effort = np.clip(self.model.gravity_torque(q), -self._tuning.effort_limits, self._tuning.effort_limits)
-        return effort if np.isfinite(effort).all() else np.zeros(self._n)
+        effort = self.model.gravity_torque(q)
+        if not np.isfinite(effort).all():
+            return np.zeros(self._n)
+        return np.clip(effort, -self._tuning.effort_limits, self._tuning.effort_limits)
 
     def _look_at_damping(self, time: float) -> None:
         if self.mode is Mode.ACTIVE:
@@ -418,7 +420,6 @@ class Controller:
         self._integral.reset()
         self._hand.hold()
         self._plan.hold(time, self._feedback.state[0] if self._feedback.known else self._plan.q)
-        self._plan.advance(time)
         blind = not self._feedback.usable
         if blind:
             self._external.forget()
@@ -466,7 +467,7 @@ def _margins(settings: ControllerSettings) -> tuple[list[float], list[float]]:
 def _not_finite(joint: str, value: float) -> Fault:
     return Fault(
         Cause.TORQUE_NOT_FINITE,
-        f'joint "{joint}": the torque comes out as {value}. Cure: check the desired motion for huge numbers',
+        f'joint "{joint}": the torque comes out as {value}. Cure: check the desired motion and the payload for huge numbers',
         joint,
         value,
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _PERIOD = 1.0  # s
-_MOST_LINES = 20  # in that time, from one place in the code: what a person may have sent, and no flood
+_MOST_LINES = 100  # in that time, from one place in the code: what a person may have sent, and no flood
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class _Place:
 
 
 class BoundedLog:
-    """Writes to a logger of rclpy, at most 20 lines a second from one place in the code.
+    """Writes to a logger of rclpy, at most 100 lines a second from one place in the code.
 
     A line that others were left out before says how many.
     """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ def _of_node(path: Path, node: str) -> dict[str, object]:
     tables = dict(_tables(content, ""))
     if not tables:
         raise RobotDynamicsError(f'{path}: it has no "{_MARK}". Cure: give a parameter file, as config/panda.yaml')
-    matching = [name for name in tables if _pattern(name).fullmatch(node)]
+    matching = [name for name in tables if _matches(_parts(name), _parts(node))]
     if not matching:
         raise RobotDynamicsError(
             f"{path}: nothing in it is for {node}, only for {', '.join(tables)}. Cure: write /** for any node"
@@ -60,12 +60,18 @@ def _tables(content: object, prefix: str) -> Iterator[tuple[str, Mapping[str, ob
             yield from _tables(value, f"{prefix}/{str(key).strip('/')}")
 
 
-def _pattern(name: str) -> re.Pattern[str]:
-    stars = {"**": r"(/[^/]+)*", "*": "/[^/]+"}
-    parts = name.strip("/").split("/")
-    # Several ** in a row are one; as they stand, hundreds would try for minutes how to share out a name's parts.
-    single = [part for part, before in zip(parts, ["", *parts], strict=False) if (part, before) != ("**", "**")]
-    return re.compile("".join(stars.get(part, f"/{re.escape(part)}") for part in single))
+def _parts(name: str) -> list[str]:
+    return name.strip("/").split("/")
+
+
+def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether the parts of a node's name are those of a pattern, in which * is one of any name, ** any number."""
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        after = list(dropwhile("**".__eq__, pattern))
+        return any(_matches(after, parts[taken:]) for taken in range(len(parts) + 1))
+    return bool(parts) and pattern[0] in ("*", parts[0]) and _matches(pattern[1:], parts[1:])
 
 
 def _flat(table: Mapping[Any, object], prefix: str) -> Iterator[tuple[str, object]]:

@@ -365,6 +365,7 @@ def test_the_tip_is_the_link_that_most_joints_move() -> None:
     [
         ([225.0, 35.5], [100.0, 20.0], [10.0, 2.0]),  # about 11 kg, by each joint's own tolerance
         ([176.0, 224.0], [100.0, 100.0], [7.6, 12.4]),  # 10 kg to the number
+        ([17.6, 22.4], [10.0, 10.0], [15.2, 24.8]),  # half a kilogram
     ],
 )
 def test_about_twice_gravity_may_be_a_payload(measured: Any, gravity: Any, load: Any) -> None:
@@ -374,3 +375,49 @@ def test_about_twice_gravity_may_be_a_payload(measured: Any, gravity: Any, load:
     assert "payload" in warning
     with pytest.raises(RobotDynamicsError, match="about twice"):
         check_effort(*given, np.zeros(2))
+
+
+def _verdict(measured: Any, gravity: Any, friction: Any = 0.0, load: Any = 0.0) -> str:
+    """Of joints that share friction and load where one number is given."""
+    numbers = (np.array(measured), np.array(gravity), *(np.zeros(len(gravity)) + x for x in (friction, load)))
+    try:
+        return "warned" if check_effort(_names(len(gravity)), *numbers) else ""
+    except RobotDynamicsError:
+        return "refused"
+
+
+# 100 Nm have a tolerance of 2 + 12 Nm, which 46 Nm of friction make 60.
+@pytest.mark.parametrize(
+    ("given", "verdict", "beyond"),
+    [
+        (([114.0], [100.0]), "", "warned"),  # right within 1
+        (([12.0], [100.0]), "", "warned"),  # about zero: a tenth of the largest, and 2 Nm
+        (([226.0], [100.0]), "refused", "warned"),  # twice, within 1
+        (([-50.0, 100.0], [100.0, 100.0], [46.0, 0.0]), "refused", "warned"),  # a wrong sign: missed by 2.5
+    ],
+)
+def test_numbers_at_a_threshold(given: Any, verdict: str, beyond: str) -> None:
+    """To the bit, as the module says them; a thousandth on, they are beyond."""
+    assert _verdict(*given) == verdict
+    measured = np.array(given[0])
+    measured[0] += 1e-3
+    assert _verdict(measured, *given[1:]) == beyond
+
+
+def test_a_payload_that_fits_within_the_tolerance_is_a_payload() -> None:
+    """200 kg, which the first joint shows to the number, and 14 Nm beside at the second."""
+    given = [-100.0, 114.0], [100.0, 100.0], 0.0
+    assert _verdict(*given) == "refused"
+    assert _verdict(*given, [-1.0, 0.0]) == "warned"
+
+
+def test_friction_of_half_the_gravity_hides_it() -> None:
+    """Less friction, and the sign is told."""
+    assert _verdict([-100.0], [100.0], 48.0) == ""
+    assert _verdict([-100.0], [100.0], 47.9) == "refused"
+
+
+@pytest.mark.parametrize(("gravity", "verdict"), [(0.019, ""), (0.021, "refused")])
+def test_the_least_gravity_that_is_judged(gravity: float, verdict: str) -> None:
+    """Twice 0.01 Nm: below that it may be rounding."""
+    assert _verdict([-gravity], [gravity]) == verdict

@@ -285,6 +285,21 @@ def test_a_deadline_is_met_a_tenth_of_a_period_early_and_waits_for_less_than_two
     assert deadline.due(9.9), "0.6 s ahead: it has jumped"
 
 
+@pytest.mark.parametrize(
+    ("times", "due"),
+    [
+        ((9.0,), [True]),  # a tenth of a period early
+        ((-10.0,), [True]),  # two periods ahead: the clock has jumped
+        ((20.0, 25.0, 29.5), [True, False, True]),  # a period late: the next one counts from now
+    ],
+)
+def test_deadlines_at_their_edges(times: tuple[float, ...], due: list[bool]) -> None:
+    """Every 10 s, from 0 on."""
+    deadline = Deadline(0.1)
+    assert deadline.due(0.0)
+    assert [deadline.due(time) for time in times] == due
+
+
 def test_a_law_that_follows_nothing_takes_no_goal(model: RobotModel) -> None:
     Arm(model).execution.check_law()
     with pytest.raises(RobotDynamicsError, match="the law gravity_compensation follows no trajectory"):

@@ -28,6 +28,11 @@ def test_the_codes_are_those_of_the_action() -> None:
     }
 
 
+def test_of_accelerations_a_goal_asks_nothing_unless_it_says_so() -> None:
+    """0, as in a message: as the parameters say."""
+    assert JointTolerance("elbow", position=0.1, velocity=0.2).acceleration == 0.0
+
+
 def test_by_default_only_the_velocity_at_the_end_matters() -> None:
     """ros2_controllers 6.9.0, joint_trajectory_controller_parameters.yaml: 0.01, goal_time 0, no tolerances.
 

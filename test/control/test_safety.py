@@ -110,6 +110,44 @@ def test_a_check_that_fails_again_leaves_fault() -> None:
     assert safety.faults == 1  # it had not been active in between
 
 
+def test_the_first_fault_of_a_cause_is_the_one_that_is_told() -> None:
+    """How far it went later does not matter; what began it does, until the arm has been active again."""
+    safety = machine(reset="auto")
+    further = Fault(Cause.POSITION_LIMIT, "still too far", "joint1", 2.1)
+    safety.evaluate(LIMIT, 1.0, 1.0)
+    safety.evaluate(further, 1.1, 1.1)
+    assert safety.fault is LIMIT and len(safety.transitions) == 1
+    for time in (1.2, 1.5):
+        safety.evaluate(None, time, time)
+    safety.evaluate(further, 2.0, 2.0)
+    assert safety.mode is Mode.HOLD and safety.fault is further
+
+
+def test_where_even_holding_is_impossible_nothing_is_commanded() -> None:
+    safety = machine()
+    safety.evaluate(LIMIT, 1.0, 1.0)
+    for time in (1.1, 1.4):
+        safety.evaluate(None, time, time)
+    assert safety.mode is Mode.FAULT and safety.holds
+    safety.force_zero(NAN, 1.5)
+    assert safety.mode is Mode.ZERO and not safety.holds and safety.fault is NAN
+    assert (safety.transitions[-1].time, safety.transitions[-1].after) == (1.5, Mode.ZERO)
+    safety.evaluate(None, 1.6, 1.6)
+    assert safety.mode is Mode.HOLD, "what passes has to pass for a while, once more"
+    safety.evaluate(None, 1.61 + RECOVERY_TIME, 2.0)
+    assert safety.mode is Mode.FAULT
+
+
+def test_the_while_is_over_at_its_very_end() -> None:
+    safety = machine(reset="auto")
+    safety.evaluate(LIMIT, 0.0, 0.0)
+    safety.evaluate(None, 0.0, 0.0)
+    safety.evaluate(None, np.nextafter(RECOVERY_TIME, 0.0), 0.2)
+    assert safety.mode is Mode.HOLD
+    safety.evaluate(None, RECOVERY_TIME, 0.2)
+    assert safety.mode is Mode.ACTIVE
+
+
 def test_a_new_cause_is_told() -> None:
     safety = machine()
     safety.evaluate(LIMIT, 1.0, 1.0)
@@ -178,18 +216,41 @@ def test_any_history(on_fault: str, reset: str, history: list[tuple[Fault | None
 SWING = np.array([[0.0, 2.5], [0.0, 0.1], [0.0, -2.5]])  # rad/s, limits 2
 
 
-@pytest.mark.parametrize(("period", "drives"), [(0.05, True), (1.5 * RECOVERY_TIME, False)])
-def test_a_joint_that_is_too_fast_both_ways_is_driven(period: float, drives: bool) -> None:
+@pytest.mark.parametrize("start", [0.0, 1000.0])
+@pytest.mark.parametrize(("period", "drives"), [(0.0, True), (0.05, True), (1.5 * RECOVERY_TIME, False)])
+def test_a_joint_that_is_too_fast_both_ways_is_driven(period: float, drives: bool, start: float) -> None:
     check = DampingCheck(np.array([2.0, 2.0]))
     found = []
     for k, velocity in enumerate(SWING):
-        check.look(velocity, k * period)
+        check.look(velocity, start + k * period)
         found.append(check.drives)
     assert found == [False, False, drives]
-    check.look(SWING[1], 100.0)
+    check.look(SWING[1], start + 100.0)
     assert check.drives == drives, "until the law is at work again"
     check.begin()
     assert not check.drives
+
+
+def test_a_joint_that_has_been_slow_for_a_while_between_is_not_driven() -> None:
+    """However often that is looked at, and from exactly that while on."""
+    check = DampingCheck(np.array([2.0, 2.0]))
+    for k, velocity in enumerate((SWING[0], *[SWING[1]] * 20, SWING[2])):
+        check.look(velocity, 0.1 * k)
+    assert not check.drives
+    check.begin()
+    for velocity, time in zip(SWING[::2], (0.0, RECOVERY_TIME), strict=True):
+        check.look(velocity, time)
+    assert not check.drives
+
+
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_the_limit_itself_is_not_too_fast(way: float) -> None:
+    check = DampingCheck(np.array([2.0, 2.0]))
+    for k, velocity in enumerate((2.0, -2.5, 2.0)):
+        check.look(np.array([0.0, way * velocity]), 0.05 * k)
+    assert not check.drives
+    check.look(np.array([0.0, way * 2.1]), 0.15)
+    assert check.drives
 
 
 def test_a_joint_that_is_pushed_is_not_driven() -> None:

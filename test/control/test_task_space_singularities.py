@@ -86,3 +86,17 @@ def test_six_joints_out_of_reach(load_robot: Callable[..., RobotModel]) -> None:
     assert torques[-1].damped and torques[-1].smallest_singular_value < 1e-3
     assert np.abs([found.torque for found in torques]).max() < 400.0
     assert np.abs(plant.velocity).max() < 0.02
+
+
+def test_damping_begins_below_the_threshold(load_robot: Callable[..., RobotModel]) -> None:
+    """Not at it; and just below the torque is the same, to a rounding."""
+    model, link = load_robot("ur5e"), HANDS["ur5e"]
+    q, still = READY["ur5e"], np.zeros(model.n)
+    desired = random_motion(np.random.default_rng(4), model.link_pose(q, link))
+    least = task_space_computed_torque(model, gains(model.n), link, desired, q, still).smallest_singular_value
+    at, below = (
+        task_space_computed_torque(model, replace(gains(model.n), singular_value=value), link, desired, q, still)
+        for value in (least, float(np.nextafter(least, 1.0)))
+    )
+    assert (at.damped, below.damped) == (False, True)
+    assert_close(at.torque, below.torque, 1e-9, scale=1e3)

@@ -73,7 +73,7 @@ def _worse(rng: random.Random, name: str, data: bytes) -> bytes:
 def _yaml(data: bytes) -> object:
     try:
         return yaml.safe_load(data)
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError, RecursionError):
         return {}
 
 
