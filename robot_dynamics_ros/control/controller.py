@@ -467,7 +467,7 @@ def _margins(settings: ControllerSettings) -> tuple[list[float], list[float]]:
 def _not_finite(joint: str, value: float) -> Fault:
     return Fault(
         Cause.TORQUE_NOT_FINITE,
-        f'joint "{joint}": the torque comes out as {value}. Cure: check the desired motion and the payload for huge numbers',
+        f'joint "{joint}": the torque comes out as {value}. Cure: check desired motion and payload for huge numbers',
         joint,
         value,
     )
