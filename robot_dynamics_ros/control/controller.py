@@ -83,7 +83,7 @@ class Controller:
         self._time = -math.inf
         self._command: Command | None = None
         self._decided_at = -math.inf
-        self._cycled_at = self._cycled_stamp = math.inf
+        self._cycled_at = self._cycled_stamp = -math.inf
         self.cycles = self.clamped_cycles = self.slowed_cycles = 0
         self._external = ExternalTorque(settings.observer_gain, settings.friction_smoothing_velocity)
         self._motion_limits = self._make_motion_limits(tuning)
@@ -279,6 +279,7 @@ class Controller:
         a fault that drops the trajectory.
         """
         dt = 0.0 if self._command is None else time - self._time
+        passed = steady - self._cycled_at
         self._time = time
         self._cycled_at, self._cycled_stamp = steady, self._feedback.stamp
         feedback = self._feedback
@@ -288,8 +289,8 @@ class Controller:
         if dt < 0.0:
             jump, dt = clock_jump(-dt), 0.0
             self._rate.restart()
-        elif dt > steady - self._decided_at + self._feedback.state_timeout:
-            jump = clock_leap(dt - steady + self._decided_at)
+        elif dt > passed + self._feedback.state_timeout:
+            jump = clock_leap(dt - passed)
         late = self._rate.cycle(time, self.settings.safety.minimum_rate_ratio)
         if self._inertia is None:
             self._begin(time)

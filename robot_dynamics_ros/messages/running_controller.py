@@ -154,6 +154,8 @@ class RunningController:
         Raises RobotDynamicsError as ``check_effort``, where that has waited for them.
         """
         steady, feedback = self._clocks.steady(), self.controller.feedback
+        if feedback.stale(steady) is not None:
+            self.watch()  # its timer stands still with the process, as after SIGSTOP: then a state may come first
         try:
             sample = self._reader.read(data)
         except JointsMissing as problem:

@@ -163,3 +163,19 @@ def test_before_the_first_good_one_nothing_is_commanded(make: Callable[..., Worl
     assert world.waits == len(JUNK)
     assert world.good().mode is Mode.HOLD
     assert world.running.controller.time == 0.0, "time counts from the first state that could be used"
+
+
+def test_a_process_that_stood_still_has_been_without_states(make: Callable[..., World]) -> None:
+    """As after SIGSTOP and SIGCONT: states may come before the timer that looks after their age."""
+    world = make()
+    controller = world.running.controller
+    world.good()
+    world.time += 2.0
+    world.stamp += 2 * SECOND
+    world.running.receive_state(world.write(world.stamp, Q, QD, NONE))
+    assert [(command.mode, answered) for command, answered in world.commands[1:]] == [
+        (Mode.HOLD, None),
+        (Mode.HOLD, world.stamp),
+    ]
+    assert controller.fault is not None and controller.fault.cause is Cause.STATE_STALE
+    assert controller.dropped_trajectories > 0
