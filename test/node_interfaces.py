@@ -10,6 +10,7 @@ from typing import Any
 from robot_dynamics_ros.parameters.kinds import Parameter
 
 PACKAGE = "robot_dynamics_ros"
+SUBSCRIBING = ("create_subscription", "create_polled")
 NODES = Path(__file__).resolve().parent.parent / PACKAGE / "nodes"
 
 
@@ -64,7 +65,7 @@ def topics(program: str, kind: str) -> dict[str, str]:
 
     Without those whose name or type is a variable, as of a parameter.
     """
-    functions = ["create_subscription", "create_polled"] if kind == "subscription" else [f"create_{kind}"]
+    functions = SUBSCRIBING if kind == "subscription" else (f"create_{kind}",)
     calls = [call for tree in _sources(program).values() for call in _calls(tree, *functions)]
     calls = [call for call in calls if isinstance(call.args[1], ast.Constant)]
     own = _node_name(program)

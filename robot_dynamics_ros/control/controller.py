@@ -86,7 +86,7 @@ class Controller:
         self._cycled_at = self._cycled_stamp = -math.inf
         self.cycles = self.clamped_cycles = self.slowed_cycles = 0
         self._external = ExternalTorque(settings.observer_gain, settings.friction_smoothing_velocity)
-        self._motion_limits = self._make_motion_limits(tuning)
+        self._set_motion_limits(tuning)
 
     # What is known of it
 
@@ -179,7 +179,7 @@ class Controller:
         self._feedback.state_timeout = safety.state_timeout
         self._safety.set(safety.on_fault, safety.fault_reset, safety.stale_hold_time)
         if _margins(before) != _margins(settings):
-            self._motion_limits = self._make_motion_limits(tuning)
+            self._set_motion_limits(tuning)
         if (before.observer_gain, before.friction_smoothing_velocity) != (
             settings.observer_gain,
             settings.friction_smoothing_velocity,
@@ -445,10 +445,10 @@ class Controller:
         assert self.fault is not None
         return f"{self.mode.value} ({self.fault.message}). Cure: end the cause, then call ~/clear_fault"
 
-    def _make_motion_limits(self, tuning: Tuning) -> MotionLimits:
+    def _set_motion_limits(self, tuning: Tuning) -> None:
         model = self._whole_model
         self._damping = DampingCheck(model.velocity_limits + tuning.velocity_margin)
-        limits = MotionLimits(
+        self._motion_limits = MotionLimits(
             model.joint_names,
             model.position_lower,
             model.position_upper,
@@ -457,8 +457,7 @@ class Controller:
             tuning.velocity_margin,
         )
         if self._feedback.known:
-            limits.accept(self._feedback.state[0])
-        return limits
+            self._motion_limits.accept(self._feedback.state[0])
 
 
 def _margins(settings: ControllerSettings) -> tuple[list[float], list[float]]:

@@ -118,17 +118,22 @@ def test_transitions_in_words() -> None:
     ("value", "text"),
     [
         ("words", "words"),
+        ("", ""),
         (None, ""),
         (True, "true"),
         (np.False_, "false"),
         (7, "7"),
         (np.int64(-7), "-7"),
+        (0.1, "0.1"),
+        (1.0, "1"),
         (0.1 + 0.2, "0.3"),
         (np.float64(1 / 3), "0.333333"),
+        (math.inf, "inf"),
         (math.nan, "nan"),
         ((), ""),
         ([1.5, np.float64(2.0)], "1.5, 2"),
         (np.array([0.5, -1.0]), "0.5, -1"),
+        (1234567, "1234567"),
     ],
 )
 def test_values_as_a_person_writes_them(value: Any, text: str) -> None:

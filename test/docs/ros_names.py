@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from node_interfaces import SUBSCRIBING
+
 from robot_dynamics_ros.messages.hand_target import TARGETS
 from robot_dynamics_ros.parameters import controller, simulation, trajectory
 from robot_dynamics_ros.parameters.kinds import Parameter
@@ -26,8 +28,7 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
 _KINDS = {
     "create_publisher": "out",
     "create_lifecycle_publisher": "out",
-    "create_subscription": "in",
-    "create_polled": "in",
+    **dict.fromkeys(SUBSCRIBING, "in"),
     "create_service": "service",
     "ActionServer": "action",
 }

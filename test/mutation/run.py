@@ -18,12 +18,11 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-import coverage
 import hypothesis
 import pytest
 from mutation.forks import TIMED_OUT, Job, forked
 from mutation.mutants import Mutant, Mutants
-from mutation.selection import PASSED, Selection, is_own
+from mutation.selection import PASSED, Selection, is_own, lines_run, tracer_of
 
 FAILED = 1
 _CHECK = 1.0  # s of tests without a mutant
@@ -36,8 +35,8 @@ class Session:
     """A pytest plugin that does something else instead of running the tests that were collected."""
 
     def __init__(self, instead: Callable[[Session], None], sources: list[Path]) -> None:
-        self.instead, self.sources = instead, sources
-        self.tracer = coverage.Coverage(data_file=None, include=[str(path) for path in sources], config_file=False)
+        self.instead = instead
+        self.tracer = tracer_of(sources)
         self.items: dict[str, pytest.Item] = {}
         self.limits: dict[str, float] = {}  # s of processor time for a test
         self.session: Any = None
@@ -73,8 +72,7 @@ class Session:
 
     def imported(self, files: dict[str, Path]) -> dict[str, set[int]]:
         """Lines that ran before the tests."""
-        data = self.tracer.get_data()
-        return {file: set(data.lines(str(path)) or ()) for file, path in files.items()}
+        return {file: set(lines) for file, lines in lines_run(self.tracer, files).items()}
 
     def run(self, *names: str) -> int:
         """Run tests, up to the first one that fails; one that takes too long ends the process."""

@@ -85,16 +85,24 @@ class Selection:
         return " ".join([_digest(test), *(self._digests.get(file, "") for file in sorted(lines))])
 
     def _traced(self, name: str, run: Callable[[str], int], place: Path) -> int:
-        tracer = coverage.Coverage(
-            data_file=None, include=[str(path) for path in self.files.values()], config_file=False
-        )
+        tracer = tracer_of(self.files.values())
         tracer.start()
         code = run(name)
         tracer.stop()
-        data = tracer.get_data()
-        lines = {file: data.lines(str(path)) or [] for file, path in self.files.items()}
+        lines = lines_run(tracer, self.files)
         place.write_text(json.dumps({file: found for file, found in lines.items() if found}))
         return code
+
+
+def tracer_of(sources: Iterable[Path]) -> coverage.Coverage:
+    """What notes which lines of some files run, and keeps no file."""
+    return coverage.Coverage(data_file=None, include=[str(path) for path in sources], config_file=False)
+
+
+def lines_run(tracer: coverage.Coverage, files: dict[str, Path]) -> dict[str, list[int]]:
+    """The lines of each file that have run."""
+    data = tracer.get_data()
+    return {file: data.lines(str(path)) or [] for file, path in files.items()}
 
 
 def is_own(test: str, file: str) -> bool:

@@ -1,15 +1,9 @@
 """Messages for /diagnostics."""
 
-import math
-from typing import Any
-
-import numpy as np
-import pytest
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.serialization import deserialize_message, serialize_message
 
-from robot_dynamics_ros.control.status import plain
 from robot_dynamics_ros.nodes.diagnostics import ERROR, OK, STALE, WARN, diagnostics_message
 
 
@@ -31,29 +25,3 @@ def test_message_arrives_as_it_was_sent() -> None:
         "panda",
     )
     assert [(pair.key, pair.value) for pair in status.values] == [("law", "pd"), ("cycles", "5"), ("joints", "a, b")]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("words", "words"),
-        ("", ""),
-        (None, ""),
-        (True, "true"),
-        (np.False_, "false"),
-        (7, "7"),
-        (np.int64(-7), "-7"),
-        (0.1, "0.1"),
-        (1.0, "1"),
-        (0.1 + 0.2, "0.3"),
-        (np.float64(1 / 3), "0.333333"),
-        (math.inf, "inf"),
-        (math.nan, "nan"),
-        ((), ""),
-        ([1.5, np.float64(2.0)], "1.5, 2"),
-        (np.array([0.5, -1.0]), "0.5, -1"),
-        (1234567, "1234567"),
-    ],
-)
-def test_plain(value: Any, text: str) -> None:
-    assert plain(value) == text
