@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from array import array
 
-from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -18,7 +17,7 @@ from robot_dynamics_ros.nodes.spinning import Program, run
 JOINTS = 7
 
 
-class EchoNode(Program, Node):
+class EchoNode(Program):
     """Answers each joint_states with constant numbers, in messages that are made once."""
 
     def __init__(self) -> None:

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
@@ -68,7 +67,7 @@ def shifted(data: bytes, seconds: float) -> bytes:
     return data[:_HEADER] + _STAMP.pack(*divmod(at, 1_000_000_000)) + data[_HEADER + _STAMP.size :]
 
 
-class NetworkNode(Program, Node):
+class NetworkNode(Program):
     """Takes what plant and controller publish, and gives it to the other one later, twice, or not at all."""
 
     def __init__(self) -> None:

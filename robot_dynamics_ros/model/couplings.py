@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -62,14 +62,14 @@ def resolve(
     Raises RobotModelError for names that are not there, joints that follow themselves, dependent joints
     in ``joints``, what is neither in ``joints`` nor locked, and coordinates that move nothing.
     """
-    movable = [joint.name for joint in description.joints if joint.kind in MOVABLE]
+    movable = dict.fromkeys(joint.name for joint in description.joints if joint.kind in MOVABLE)
     for name in dynamics.coordinates:
         if name in movable:
             raise RobotModelError(
                 f'{dynamics.source}: coordinates: "{name}" is a joint of {description.source}. '
                 "Cure: choose another name; joints without a row in couplings are coordinates already"
             )
-    known = [*movable, *dynamics.coordinates]
+    known = movable | dict.fromkeys(dynamics.coordinates)
     for name in (*dynamics.joints, *dynamics.couplings):
         if name not in movable:
             raise RobotModelError(_no_joint(description, dynamics.source, name, movable))
@@ -101,12 +101,12 @@ def _uses(dynamics: DynamicsFile) -> list[tuple[str, list[str]]]:
     return rows + [(f"rotors[{k}] ratio", list(rotor.ratio)) for k, rotor in enumerate(dynamics.rotors)]
 
 
-def _no_joint(description: Description, where: str, name: str, known: Sequence[str]) -> str:
+def _no_joint(description: Description, where: str, name: str, known: Iterable[str]) -> str:
     return f'{where}: {description.source} has no movable joint "{name}". Cure: use one of {", ".join(known)}'
 
 
 def _checked_locked(
-    description: Description, known: Sequence[str], locked: Mapping[str, Any] | None
+    description: Description, known: Collection[str], locked: Mapping[str, Any] | None
 ) -> dict[str, float]:
     if not isinstance(locked, Mapping | None):
         raise RobotModelError(f"locked: {locked!r} gives no positions. Cure: give a mapping from joint to position")
@@ -126,7 +126,7 @@ def _checked_locked(
 def _in_order(
     description: Description,
     joints: Sequence[str],
-    known: Sequence[str],
+    known: Collection[str],
     rows: Mapping[str, Row],
     positions: Mapping[str, float],
     free: Sequence[str],
@@ -143,12 +143,13 @@ def _in_order(
                 f'joints: joint "{name}" is not independent: it follows {followed}. '
                 f"Cure: leave it out; the independent names are {', '.join(free)}"
             )
-    if len(set(names)) < len(names):
+    chosen = set(names)
+    if len(chosen) < len(names):
         raise RobotModelError(f"joints: {list(names)} names a joint twice. Cure: name each once")
     both = [name for name in names if name in positions]
     if both:
         raise RobotModelError(f"joints: {both} are locked as well. Cure: name each joint in one of the two")
-    loose = [name for name in free if name not in names]
+    loose = [name for name in free if name not in chosen]
     if loose:
         raise RobotModelError(
             f"joints: {loose} of {description.source} are neither controlled nor locked. "
@@ -194,7 +195,7 @@ def _circle(pending: Mapping[str, Row]) -> list[str]:
 
 
 def _refuse_idle(dynamics: DynamicsFile, couplings: Couplings) -> None:
-    joints = [joint for joint in couplings.rows if joint not in dynamics.coordinates]
+    joints = couplings.rows.keys() - set(dynamics.coordinates)
     moved = {name for joint in joints for name in couplings.rows[joint].factors}
     for k, rotor in enumerate(dynamics.rotors):
         moved.update(couplings.follow(Row(rotor.ratio), f"{dynamics.source}: rotors[{k}]").factors)

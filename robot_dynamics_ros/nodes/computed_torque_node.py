@@ -37,7 +37,6 @@ from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs
 from robot_dynamics_ros.nodes.controller_report import ControllerReport
 from robot_dynamics_ros.nodes.deafness import why_deaf
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
-from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
 from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
 from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
 from robot_dynamics_ros.parameters import controller as parameters
@@ -64,7 +63,7 @@ class _NodeClocks:
         return int(self._node.get_clock().now().nanoseconds)
 
 
-class ComputedTorqueNode(Program, PolledInputs, LifecycleNode):
+class ComputedTorqueNode(Program, LifecycleNode):
     """A lifecycle node; with ``autostart`` it configures and activates itself as soon as it knows its robot.
 
     With ``update_rate`` 0 it answers each joint_states message and its time is their stamp; otherwise a

@@ -8,7 +8,6 @@ import warnings
 from typing import Any
 
 from rclpy.duration import Duration
-from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dynamics_ros.bags import BagReader
@@ -31,7 +30,7 @@ _SETTLED = 1.0
 _CONFIRMED = 5.0  # Fast DDS asks its readers every 3 s
 
 
-class PlayerNode(Program, Node):
+class PlayerNode(Program):
     """Waits until whoever listens is connected and nobody new has come for a second, plays, and is done.
 
     Topics that were latched are so again. The clock is a steady one; what is late is sent at once.

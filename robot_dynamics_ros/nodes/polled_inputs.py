@@ -6,7 +6,7 @@ flood stand before the joints' state. What is fetched here waits in the middlewa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rclpy.node import Node
@@ -57,10 +57,16 @@ class PolledInputs(Node):
     def poll(self) -> None:
         """Let callbacks have the messages that wait, the oldest ones first and a few of each topic at most."""
         for subscription in self._polled:
-            take: Any = subscription.handle.take_message
             receive: Any = subscription.callback
-            for _ in range(_MOST_AT_ONCE):
-                taken = take(subscription.msg_type, subscription.raw)
-                if taken is None:  # as nearly always, after 0.3 us
-                    break
-                receive(taken[0])
+            for message, _ in waiting(subscription, _MOST_AT_ONCE):
+                receive(message)
+
+
+def waiting(subscription: Subscription[Any], most: int) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+    """Take the messages that wait, the oldest ones first, with what the middleware tells of each."""
+    take: Any = subscription.handle.take_message
+    for _ in range(most):
+        taken = take(subscription.msg_type, subscription.raw)
+        if taken is None:  # as nearly always, after 0.3 us
+            return
+        yield taken

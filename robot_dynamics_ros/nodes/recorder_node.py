@@ -6,16 +6,19 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
-from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.nodes.message_classes import message_class
 from robot_dynamics_ros.nodes.parameters import declare, present_values
+from robot_dynamics_ros.nodes.polled_inputs import waiting
 from robot_dynamics_ros.nodes.spinning import Program, run
 from robot_dynamics_ros.parameters.kinds import Names, Parameter, Text
 
@@ -32,8 +35,11 @@ REPORT = Text(
 
 ALL: tuple[Parameter[Any], ...] = (OUTPUT, TOPICS, REPORT)
 
+_DEPTH = 1000  # messages of a topic that wait
+_FETCH_PERIOD = 0.005  # s
 
-class RecorderNode(Program, Node):
+
+class RecorderNode(Program):
     """Subscribes to each topic as soon as it is there and writes what comes, with the time of arrival.
 
     Five times a second it prints the number of messages of each topic, as the parameter report says. What is older
@@ -50,6 +56,7 @@ class RecorderNode(Program, Node):
         if not self._output or not self._topics:
             raise BagError("recorder: nothing to do. Cure: set the parameters output and topics")
         self._counts = dict.fromkeys(self._topics, 0)
+        self._sources: dict[str, Subscription[Any]] = {}
         self._json = REPORT.read(values) == "json"
         self._begin = 0.0
         self.create_timer(0.2, self._look)
@@ -77,26 +84,34 @@ class RecorderNode(Program, Node):
             self.fail(problem)
             return
         for topic, kind in classes.items():
-            self.create_subscription(kind, topic, self._writer_of(topic), self._qos(topic), raw=True)
+            self._sources[topic] = self.create_polled(kind, topic, lambda data: None, self._qos(topic))
+        self.create_timer(_FETCH_PERIOD, self._fetch)
         self._begin = time.monotonic()
         self.get_logger().info(f"recording {', '.join(kinds)}; Ctrl-C ends it")
 
     def _qos(self, topic: str) -> QoSProfile:
         """Reliable and latched where every publisher is, so that all of them match; deep, to lose nothing."""
         offers = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
-        qos = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+        qos = QoSProfile(depth=_DEPTH, reliability=ReliabilityPolicy.RELIABLE)
         if any(offer.reliability == ReliabilityPolicy.BEST_EFFORT for offer in offers):
             qos.reliability = ReliabilityPolicy.BEST_EFFORT
         if offers and all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers):
             qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
         return qos
 
-    def _writer_of(self, topic: str) -> Callable[[Any], None]:
-        def write(message: bytes) -> None:
-            self._save(lambda writer: writer.write(topic, time.time_ns(), message))
-            self._counts[topic] += 1
+    def _fetch(self) -> None:
+        """Take what waits, in the order in which it came: each topic has its turn, however much there is of others."""
+        came: list[tuple[int, str, bytes]] = []
+        for topic, source in self._sources.items():
+            for data, info in waiting(source, _DEPTH):
+                came.append((info["received_timestamp"] or time.time_ns(), topic, data))  # 0: not told
+        came.sort(key=itemgetter(0))
+        self._save(partial(self._write, came))
 
-        return write
+    def _write(self, messages: list[tuple[int, str, bytes]], writer: BagWriter) -> None:
+        for at, topic, data in messages:
+            writer.write(topic, at, data)
+            self._counts[topic] += 1
 
     def _save(self, work: Callable[[BagWriter], None]) -> None:
         """Do something to the bag; where that cannot be, end with the reason."""
@@ -109,6 +124,7 @@ class RecorderNode(Program, Node):
 
     def close(self) -> None:
         """Finish the bag, and say what it holds."""
+        self._fetch()
         self._save(BagWriter.close)
         if self._writer is None and self.problem is None:
             self.get_logger().warning(f"nothing recorded: {', '.join(self._topics)} were never all there")

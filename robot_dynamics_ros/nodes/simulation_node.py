@@ -6,7 +6,6 @@ from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
@@ -18,7 +17,6 @@ from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes import real_time
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
-from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
 from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
 from robot_dynamics_ros.nodes.running_simulation import RunningSimulation
 from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
@@ -33,7 +31,7 @@ from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 _RUNNING = "it is read when the simulation starts, and it runs. Cure: start the node again with another value"
 
 
-class SimulationNode(Program, PolledInputs, Node):
+class SimulationNode(Program):
     """Paces itself on a steady clock and publishes the state of the arm ``publish_rate`` times a simulated second.
 
     It begins as soon as it knows its robot; what it does then is in RunningSimulation.
@@ -80,7 +78,7 @@ class SimulationNode(Program, PolledInputs, Node):
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         pushes = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
         if lockstep is None:
-            self.create_subscription(Float64MultiArray, "effort_commands", running.receive_command, reliable)
+            self.create_polled(Float64MultiArray, "effort_commands", running.receive_command, reliable, raw=False)
         else:
             self.create_subscription(JointState, lockstep.topic, running.receive_answer, pushes, raw=True)
         self.create_polled(WrenchStamped, "external_wrench", running.receive_wrench, pushes, raw=False)

@@ -6,29 +6,43 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from traceback import walk_tb
 from types import FrameType
-from typing import cast
+from typing import Any
 
 import rclpy
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
-from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.subscription import Subscription
+from rclpy.time_source import CLOCK_TOPIC
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import run_interruptibly
+from robot_dynamics_ros.nodes.clock_input import ClockInput
+from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
 
 
 class Interrupted(BaseException):
     """A signal came before the node was spinning, or while it compiled; nobody else may catch it."""
 
 
-class Program:
-    """What every node here is besides a rclpy Node: it may come to an end, and has last words."""
+class Program(PolledInputs):
+    """What every node here is: it may come to an end, has last words, and bears whatever comes on /clock."""
 
     done = False
     problem: RobotDynamicsError | None = None
+
+    def create_subscription(
+        self, msg_type: Any, topic: str, callback: Callable[..., Any], *arguments: Any, **options: Any
+    ) -> Subscription[Any]:
+        """As in rclpy, which subscribes to /clock by this, too."""
+        if topic != CLOCK_TOPIC:
+            return super().create_subscription(msg_type, topic, callback, *arguments, **options)
+        clock = ClockInput(self, callback)
+        clock.subscription = super().create_subscription(
+            msg_type, topic, clock.receive, *arguments, **{**options, "raw": True}
+        )
+        return clock.subscription
 
     def fail(self, problem: RobotDynamicsError) -> None:
         """End with this error and exit code 1; an exception in a callback would end in a traceback."""
@@ -91,11 +105,6 @@ def _send_the_rest(node: Program, executor: Executor) -> None:
         executor.spin_once(timeout_sec=0.01)
 
 
-def _is_of_clock(problem: ValueError) -> bool:
-    """Whether it is rclpy's answer to a time on /clock that is none: before 1970."""
-    return any(frame.f_globals.get("__name__") == "rclpy.time_source" for frame, _ in walk_tb(problem.__traceback__))
-
-
 def run(make_node: Callable[[], Program], argv: Sequence[str] | None = None) -> int:
     """Run one node until it is done, SIGINT, SIGTERM or a shutdown of the context; returns the exit code.
 
@@ -107,20 +116,14 @@ def run(make_node: Callable[[], Program], argv: Sequence[str] | None = None) -> 
         rclpy.init(args=sys.argv if argv is None else list(argv), signal_handler_options=SignalHandlerOptions.NO)
         node = make_node()
         executor = make_executor()
-        executor.add_node(cast(Node, node))
+        executor.add_node(node)
         _SIGNALS.leave = False
         while rclpy.ok() and not _SIGNALS.stop and not node.done:
             try:
                 executor.spin_once(timeout_sec=0.1)
             except rclpy_implementation.RCLError as problem:
                 # Jazzy: a life cycle transition that does not exist from here, asked for by whoever
-                cast(Node, node).get_logger().error(f"{problem}. Cure: see `ros2 lifecycle list`")
-            except ValueError as problem:
-                if not _is_of_clock(problem):
-                    raise
-                cast(Node, node).get_logger().error(
-                    f"/clock: {problem}. Cure: see who publishes it", throttle_duration_sec=1.0
-                )
+                node.get_logger().error(f"{problem}. Cure: see `ros2 lifecycle list`")
         if node.problem is not None:
             raise node.problem
     except (Interrupted, ExternalShutdownException):

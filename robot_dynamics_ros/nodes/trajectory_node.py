@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rclpy.duration import Duration
-from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
@@ -28,7 +27,7 @@ from robot_dynamics_ros.parameters.trajectory import (
 )
 
 
-class TrajectoryNode(Program, Node):
+class TrajectoryNode(Program):
     """Waits for joint_states and for whoever listens, publishes on ``joint_trajectory``, and is done.
 
     The trajectory's stamp is 0, so that it starts when it arrives, or that of the newest joint_states and
@@ -48,7 +47,7 @@ class TrajectoryNode(Program, Node):
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", reliable)
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-        self.create_subscription(JointState, "joint_states", self._receive_state, best_effort)
+        self.create_polled(JointState, "joint_states", self._receive_state, best_effort, raw=False)
         self.create_timer(0.1, self._publish_when_heard)
 
     def _receive_state(self, message: JointState) -> None:
@@ -91,6 +90,7 @@ class TrajectoryNode(Program, Node):
     def _publish_when_heard(self) -> None:
         if self.done:
             return
+        self.poll()
         message = self._make()
         if message is None or (self._delay > 0.0 and self._now is None):
             from_file = message is None and self._values(KIND.name) == FROM_FILE

@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
@@ -35,7 +34,7 @@ PORT = WholeNumber("port", 8080, "Port to serve the page on, or the next free on
 ALL: tuple[Parameter[Any], ...] = (URDF, DYNAMICS_FILE, GRAVITY, JOINT_STATES, COMMAND_STATES, HOST, PORT)
 
 
-class ViewNode(Program, Node):
+class ViewNode(Program):
     """Serves a page with the arm, and shows 25 times a second what came last; grey where nothing has for a second."""
 
     def __init__(self) -> None:
@@ -52,12 +51,16 @@ class ViewNode(Program, Node):
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         states, commands = JOINT_STATES.read(values), COMMAND_STATES.read(values)
         self._states, self._commands = (JointStateReader(model.joint_names, topic) for topic in (states, commands))
-        self.create_subscription(JointState, states, self._receive_state, best_effort, raw=True)
-        self.create_subscription(JointState, commands, self._receive_command, best_effort, raw=True)
-        self.create_timer(PERIOD, lambda: self._update(PERIOD))
+        self.create_polled(JointState, states, self._receive_state, best_effort)
+        self.create_polled(JointState, commands, self._receive_command, best_effort)
+        self.create_timer(PERIOD, self._show)
         for note in self._viewer.notes:
             self.get_logger().warning(note)
         self.get_logger().info(f"{self._viewer.url} shows {self.resolve_topic_name(states)}; Ctrl-C ends it")
+
+    def _show(self) -> None:
+        self.poll()
+        self._update(PERIOD)
 
     def _receive_state(self, data: bytes) -> None:
         try:

@@ -30,6 +30,7 @@ _FOLLOWING = "".join(
 LONG = {
     "digits that are no number": ("dynamics file", f"gravity: [0, 0, {'1' * 40_000}x]"),
     "an integer of base 60": ("dynamics file", f"gravity: [0, 0, 1{':1' * 200_000}]"),
+    "coordinates": ("dynamics file", f"coordinates: [{', '.join(f'c{k}' for k in range(60_000))}]"),
     "joints that follow each other": ("urdf", f'<robot name="r"><link name="l0"/>{_FOLLOWING}</robot>'),
 }
 

@@ -1,11 +1,12 @@
 """A bag played over real DDS and recorded again is the same bag."""
 
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
 from bags.recordings import FLOAT, JOINT_STATE, START, TEXT, insert, joint_state, open_database, text
-from integration.ros import LATCHED, Graph
+from integration.ros import LATCHED, RELIABLE, Graph
 from std_msgs.msg import String
 
 from robot_dynamics_ros.bags import BagReader, Message
@@ -72,3 +73,26 @@ def test_the_same_bag(tmp_path: Path) -> None:
     # A busy machine delays some.
     delay = (arrival - arrival[0]) - (due - due[0])
     assert np.median(np.abs(delay)) < 0.1
+
+
+def test_the_order_of_arrival(tmp_path: Path) -> None:
+    """Of topics that take turns, however many messages the recorder takes at once."""
+    topics = ["/b", "/a", "/c"]
+    with Graph(tmp_path) as graph:
+        publishers = [graph.publisher(String, topic, RELIABLE) for topic in topics]
+        recorder = graph.start("recorder_node", {"output": str(tmp_path / "bag"), "topics": sorted(topics)})
+        for publisher in publishers:
+            graph.wait(publisher.get_subscription_count, "the recorder")
+        begin = time.time_ns()
+        for k in range(300):
+            publishers[k % 3].publish(String(data=str(k)))
+            time.sleep(0.001)
+        end = time.time_ns()
+        graph.wait(lambda: '"/c": 100' in recorder.log.read_text(), "the messages")
+    with BagReader(tmp_path / "bag") as reader:
+        bag = list(reader.messages())
+    assert [message.topic for message in bag] == topics * 100
+    arrival = np.array([message.received for message in bag])
+    # A busy machine delays some; one that tells when messages are fetched has them in groups.
+    assert begin <= arrival[0] and (np.diff(arrival) >= 0).all() and arrival[-1] < end + 10**10
+    assert len(set(arrival)) == 300

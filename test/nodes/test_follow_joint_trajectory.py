@@ -5,8 +5,7 @@ With the true ones, which few machines have: test/integration/test_follow_joint_
 
 import importlib
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -125,7 +124,9 @@ class Nothing:
     """Clocks, outputs, report and log of a controller whose commands go nowhere."""
 
     trajectory_is_wanted = False
-    steady = staticmethod(time.monotonic)
+
+    def __init__(self, steady: Callable[[], float]) -> None:
+        self.steady = steady
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments, **named: 0
@@ -137,14 +138,15 @@ class Node:
     def __init__(self, glue: Any) -> None:
         p = tsai.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
         robot = RobotModel.from_urdf(arms.tsai_planar_2r(p).urdf, gravity=[0.0, -p.g, 0.0])
-        nothing: Any = Nothing()
+        self.now = 1_700_000_000_000_000_000
+        nothing: Any = Nothing(lambda: 1e-9 * self.now)
         self.running = RunningController(robot, ControllerSettings(), nothing, nothing, nothing, nothing)
         self.goals = glue.TrajectoryGoals(
             SimpleNamespace(get_logger=lambda: nothing), NAMES, Tolerances.default(Constraints(), NAMES)
         )
         self.server: Any = self.goals._server
         self.goals.begin(self.running, 20.0)
-        self.off, self.now = np.zeros(2), 1_700_000_000_000_000_000
+        self.off = np.zeros(2)
         self._writer = JointStateWriter(NAMES)
         self.cycle()
 

@@ -1,0 +1,111 @@
+"""What comes on /clock: times go to the node's clock, what is none does not, and a flood is shut out for a while."""
+
+import struct
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import rclpy
+from rclpy.parameter import Parameter
+from rosgraph_msgs.msg import Clock
+
+from robot_dynamics_ros.cli.processes import private_domain
+from robot_dynamics_ros.nodes import clock_input
+from robot_dynamics_ros.nodes.spinning import Program
+
+LITTLE, BIG = b"\x00\x01\x00\x00", b"\x00\x00\x00\x00"
+
+
+def serialized(sec: int, nanosec: int = 0) -> bytes:
+    return LITTLE + struct.pack("<iI", sec, nanosec)
+
+
+class World:
+    """A node with simulated time, its executor, and a publisher that is connected to it."""
+
+    def __init__(self, context: Any) -> None:
+        self.node = Program("listener", context=context, parameter_overrides=[Parameter("use_sim_time", value=True)])
+        (self.clock,) = (s for s in self.node.subscriptions if s.topic_name == "/clock")
+        self.publisher = self.node.create_publisher(Clock, "/clock", 10)
+        self.executor = rclpy.executors.SingleThreadedExecutor(context=context)
+        self.executor.add_node(self.node)
+        while self.publisher.get_subscription_count() == 0:
+            self.executor.spin_once(timeout_sec=0.01)
+
+    @property
+    def now(self) -> int:
+        return int(self.node.get_clock().now().nanoseconds)
+
+    @property
+    def hears(self) -> bool:
+        return self.clock in list(self.node.subscriptions)
+
+    def receive(self, *messages: bytes) -> None:
+        callback: Any = self.clock.callback
+        for message in messages:
+            callback(message)
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with private_domain() as domain:
+        context = rclpy.Context()
+        context.init(domain_id=domain)
+        world = World(context)
+        yield world
+        world.executor.shutdown()
+        world.node.destroy_node()
+        context.try_shutdown()
+
+
+def test_times_come_over_the_wire(world: World) -> None:
+    end = time.monotonic() + 30.0
+    message = Clock()
+    message.clock.sec, message.clock.nanosec = 7, 250_000_000
+    while world.now == 0 and time.monotonic() < end:
+        world.publisher.publish(message)
+        world.executor.spin_once(timeout_sec=0.01)
+    assert world.now == 7_250_000_000
+
+
+def test_both_byte_orders(world: World) -> None:
+    world.receive(BIG + struct.pack(">iI", 3, 4))
+    assert world.now == 3_000_000_004
+    world.receive(serialized(2**31 - 1, 999_999_999))
+    assert world.now == (2**31 - 1) * 10**9 + 999_999_999
+
+
+@pytest.mark.parametrize("junk", [serialized(-1), serialized(-(2**31), 5), b"", b"\x00", LITTLE, serialized(5)[:11]])
+def test_what_is_no_time_is_left_out(junk: bytes, world: World, capfd: pytest.CaptureFixture[str]) -> None:
+    world.receive(serialized(5), junk)
+    assert world.now == 5_000_000_000 and world.hears
+    assert "is ignored. Cure: see who publishes it" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("message", "most"), [(serialized(5), 1000), (serialized(-5), 100)])
+def test_a_flood(message: bytes, most: int, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(clock_input.time, "monotonic", lambda: now)
+    world.receive(*[message] * most, message)
+    assert world.hears, "nobody knows in how much time"
+    now += 0.09
+    world.receive(*[message] * most)
+    assert world.hears
+    world.receive(message)
+    assert not world.hears
+    world.receive(serialized(9))
+    assert world.now in (0, 5_000_000_000), "what was on its way"
+    monkeypatch.undo()
+    end = time.monotonic() + 30.0
+    while not world.hears and time.monotonic() < end:
+        world.executor.spin_once(timeout_sec=0.1)
+    world.receive(serialized(10))
+    assert world.now == 10_000_000_000
+
+
+def test_many_messages_are_no_flood_yet(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter(range(10**9))
+    monkeypatch.setattr(clock_input.time, "monotonic", lambda: 0.11 * next(ticks))
+    world.receive(*[serialized(5)] * 20_000)
+    assert world.hears
