@@ -84,7 +84,7 @@ class Soak:
             while True:
                 if self._simulated - self._swung > SWINGING:
                     self._swung = self._simulated
-                    self._rig.swing()
+                    self._rig.swing(self._rig.ready)
                 self._rig.watch(1.0)
                 self.samples.append(self._sample())
                 share = done(self.samples[-1])

@@ -51,7 +51,7 @@ def reset_by_hand(rig: Rig) -> str:
     stand_still(PLANT, rig)
     since = rig.mark("fault")
     begin = rig.processes[CONTROLLER].log.stat().st_size
-    rig.swing()
+    rig.swing(rig.position)
     rig.watch(LASTS)
     refused = b"trajectory refused" in rig.processes[CONTROLLER].log.read_bytes()[begin:]
     until = rig.mark("end")

@@ -238,9 +238,8 @@ class Rig:
         assert sample is not None
         return sample.q
 
-    def swing(self) -> None:
-        """Send the swing: every joint forth and back, from where it is."""
-        start = self.position
+    def swing(self, start: Floats) -> None:
+        """Send the swing: every joint forth and back, from where the arm is (n,)."""
         w, times = 2.0 * math.pi / SWING, np.linspace(0.0, 10.0 * SWING, 201)[1:]
         q = start + AMPLITUDE * (1.0 - np.cos(w * times))[:, None]
         velocity = AMPLITUDE * w * np.sin(w * times)
@@ -257,7 +256,7 @@ class Rig:
         log = self.processes[CONTROLLER].log
         begin = log.stat().st_size
         while "following a trajectory" not in log.read_bytes()[begin:].decode(errors="replace"):
-            self.swing()
+            self.swing(self.position)
             self.watch(0.5)
         self.mark("following")
 
