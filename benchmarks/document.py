@@ -44,6 +44,19 @@ def replace_part(path: Path, part: str, text: str) -> None:
     path.write_text(f"{before}\n\n{text.strip()}\n\n{after}", encoding="utf-8")
 
 
+def rows_of_part(path: Path, part: str) -> dict[str, list[str]]:
+    """Rows of the table in ``part`` of a Markdown file, below its head, by their first cells; errors as above."""
+    before, after = around_part(path, part)
+    return rows_in(path.read_text(encoding="utf-8").removeprefix(before).removesuffix(after))
+
+
+def rows_in(text: str) -> dict[str, list[str]]:
+    """Rows of the only Markdown table in a text, below its head, by their first cells."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    return {row[0]: row for row in rows}
+
+
 def markdown_table(rows: list[list[str]]) -> str:
     """Rows of cells as a Markdown table; the first row is its head."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from fuzz import memory
 from fuzz.memory import EVERY, GROWTH
-from fuzz.table import rows_in, rows_of, table
+from fuzz.table import rows_of, table
 from fuzz.targets import ALL, Target, compile_kernels
 from fuzz.trial import Tally
 
-from benchmarks.document import around_part, replace_part
+from benchmarks.document import replace_part, rows_of_part
 from benchmarks.machine import machine
 from robot_dynamics_ros.progress import progress
 
@@ -43,8 +43,7 @@ def main() -> int:
     if options.write:
         if not options.full:
             parser.error("--write takes the whole length. Cure: give --full, too")
-        before, after = around_part(options.write, PART)
-        rows = rows_in(options.write.read_text(encoding="utf-8").removeprefix(before).removesuffix(after))
+        rows = rows_of_part(options.write, PART)
     results = []
     for name in options.target:
         inputs = ALL[name].full if options.full else options.inputs

@@ -32,13 +32,6 @@ def _row(target: Target, tally: Tally, growth: float | None) -> list[str]:
     ]
 
 
-def rows_in(text: str) -> dict[str, list[str]]:
-    """Return the rows of a table that was written before."""
-    lines = [line for line in text.splitlines() if line.startswith("| ")][2:]
-    rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
-    return {row[0]: row for row in rows if len(row) == len(_HEAD)}
-
-
 def table(rows: dict[str, list[str]], order: Sequence[str]) -> str:
     """Return rows below their head."""
     return markdown_table([_HEAD, *(rows[name] for name in order if name in rows)])

@@ -13,10 +13,11 @@ import pytest
 from fuzz import __main__ as command
 from fuzz import bags, memory, trial
 from fuzz.__main__ import fuzz
-from fuzz.table import rows_in, rows_of, table
+from fuzz.table import rows_of, table
 from fuzz.targets import ALL, Messages, Target
 from fuzz.trial import Tally, Wrong, no_file_is_opened
 
+from benchmarks.document import rows_in
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.controller import Controller
 

@@ -1,7 +1,8 @@
 """Mutation testing: change one thing in a file, and see whether a test fails; `make mutation` does so.
 
-What is found is kept in --folder, so that a run goes on where it ended; a changed file is tried again. Mutants that no
-test can see are explained in mutation/explained/<area>.txt. What is neither killed nor explained is listed.
+What is found is kept in --folder, so that a run goes on where it ended; a changed file is tried again. --write leaves
+the rows of files that were not tried as they are. Mutants that no test can see are explained in
+mutation/explained/<area>.txt. What is neither killed nor explained is listed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from mutation.run import Session, Trial
 from mutation.selection import Selection
 from tqdm import tqdm
 
-from benchmarks.document import around_part, replace_part
+from benchmarks.document import replace_part, rows_of_part
 
 PART = "make mutation"
 
@@ -41,8 +42,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if unknown := set(arguments.areas) - set(AREAS):
         parser.error(f"{', '.join(sorted(unknown))}: no such area. Cure: one of {', '.join(AREAS)}")
-    if arguments.write:
-        around_part(arguments.write, PART)
+    written = rows_of_part(arguments.write, PART) if arguments.write else {}
     os.nice(19)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     left = 0
@@ -54,7 +54,7 @@ def main() -> int:
             print(f"{mutant.name} ({results.outcome(mutant)})\n  {mutant.key}")
         for line in results.idle:
             print(f"explained, but killed or not there: {line}")
-    text = report(arguments.folder)
+    text = report(arguments.folder, written)
     print(text)
     if arguments.write:
         replace_part(arguments.write, PART, text)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from mutation.areas import AREAS, Area
 from mutation.mutants import Mutant, Mutants
@@ -54,31 +56,46 @@ class Results:
         """Those that no test has seen, without a reason."""
         return [m for m in self.mutants() if self.outcome(m) in ALIVE and m.key not in self.explained]
 
-    def row(self, names: list[str], title: str) -> list[str]:
-        """A line of the table, for these files together."""
-        mutants = [mutant for mutant in self.mutants() if mutant.file in names]
+    def row(self, name: str) -> list[str]:
+        """A line of the table, for one file."""
+        mutants = self.files[name].all
         tried = [mutant for mutant in mutants if self.outcome(mutant)]
         alive = [mutant for mutant in tried if self.outcome(mutant) in ALIVE]
         explained = [mutant for mutant in alive if mutant.key in self.explained]
         late = sum(self.outcome(mutant) == "timeout" for mutant in tried)
         total = str(len(mutants)) if len(tried) == len(mutants) else f"{len(tried)} of {len(mutants)}"
         counts = [len(tried) - len(alive), late, len(explained), len(alive) - len(explained)]
-        return [title, total, *(str(count) for count in counts)]
+        return [name, total, *(str(count) for count in counts)]
 
     def _explains(self, line: str) -> bool:
         alive = [m for m in self.mutants() if self.outcome(m) in (*ALIVE, None)]
         return any(line in (mutant.key, f"{_place(mutant)}: *") for mutant in alive)
 
 
-def report(folder: Path) -> str:
-    """The table of all areas that have been tried."""
+def report(folder: Path, written: Mapping[str, list[str]] = MappingProxyType({})) -> str:
+    """The table of all areas that have been tried; ``written`` has rows from before, for files that were not."""
     rows = [HEAD]
     for area in AREAS.values():
         results = Results(area, folder)
-        if any(results.outcomes.values()):
-            rows += [results.row([name], name) for name in results.files if results.files[name].all]
-            rows.append(results.row(list(results.files), f"**{area.name}**"))
+        if any(results.outcomes.values()) or not written.keys().isdisjoint(results.files):
+            own = [_row_or(written, results, name) for name in results.files if results.files[name].all]
+            rows += [*own, _sum(own, f"**{area.name}**")]
     return markdown_table(rows)
+
+
+def _row_or(written: Mapping[str, list[str]], results: Results, name: str) -> list[str]:
+    """The row of a file that has been tried, else the one that was written where it has as many mutants."""
+    before = written.get(name, HEAD)
+    untried = not results.outcomes[name] and before[1] == str(len(results.files[name].all))
+    return before if untried else results.row(name)
+
+
+def _sum(rows: Sequence[list[str]], title: str) -> list[str]:
+    """A line for files together."""
+    # Of a file that was tried in part the second cell is "3 of 8".
+    tried, all_of_them = (sum(int(row[1].split(" of ")[k]) for row in rows) for k in (0, -1))
+    total = str(tried) if tried == all_of_them else f"{tried} of {all_of_them}"
+    return [title, total, *(str(sum(int(row[k]) for row in rows)) for k in range(2, len(HEAD)))]
 
 
 def _place(mutant: Mutant) -> str:

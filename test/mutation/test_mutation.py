@@ -90,6 +90,21 @@ def test_what_weak_tests_miss_survives_until_it_is_tested(tmp_path: Path) -> Non
     assert second.stdout.splitlines()[-1].split() == "| **tiny** | 8 | 7 | 0 | 1 | 0 |".split()
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [("8 | 5 | 1 | 1 | 2", "8 | 5 | 1 | 1 | 2"), ("9 | 9 | 0 | 0 | 0", "0 of 8 | 0 | 0 | 0 | 0")]
+)
+def test_rows_of_files_that_are_not_tried_stay(before: str, after: str, tmp_path: Path) -> None:
+    (tmp_path / "tiny.py").write_text(SOURCE)
+    (tmp_path / "test_tiny.py").write_text(TESTS)
+    (tmp_path / "tiny.txt").write_text("")
+    table = f"| file | mutants | a | b | c | d |\n| - | - | - | - | - | - |\n| tiny.py | {before} |"
+    document = tmp_path / "document.md"
+    document.write_text(f"<!-- begin: make mutation -->\n{table}\n<!-- end: make mutation -->\n")
+    run = mutation(tmp_path, "--files", "another.py", "--write", str(document))
+    rows = [" ".join(line.split()) for line in document.read_text().splitlines()]
+    assert f"| tiny.py | {after} |" in rows and f"| **tiny** | {after} |" in rows, run.stderr
+
+
 def survivors(run: "subprocess.CompletedProcess[str]") -> list[str]:
     return [line.strip() for line in run.stdout.splitlines() if line.startswith("  ")]
 
