@@ -12,8 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from rclpy.clock import Clock as NodeClock
-from rclpy.clock import ClockType  # type: ignore[attr-defined]
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 from rosgraph_msgs.msg import Clock
@@ -36,7 +34,6 @@ class ClockInput:
         self._node = node
         self._receive = receive
         self._log = BoundedLog(node.get_logger())
-        self._steady = NodeClock(clock_type=ClockType.STEADY_TIME)
         self._begin, self._count = -math.inf, 0
         self._pause: Timer | None = None
         self.subscription: Subscription[Any] | None = None
@@ -70,7 +67,7 @@ class ClockInput:
             "Cure: see who publishes it"
         )
         self._node.poll_from_now(self.subscription)
-        self._pause = self._node.create_timer(_PAUSE, self._end_pause, clock=self._steady)
+        self._pause = self._node.create_steady_timer(_PAUSE, self._end_pause)
 
     def _end_pause(self) -> None:
         assert self._pause is not None and self.subscription is not None

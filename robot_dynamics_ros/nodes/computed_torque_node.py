@@ -11,7 +11,6 @@ from typing import Any
 
 from geometry_msgs.msg import AccelStamped, InertiaStamped, PoseStamped, TwistStamped
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -181,10 +180,9 @@ class ComputedTorqueNode(Program, LifecycleNode):
             self.create_service(Trigger, "~/cancel", self._cancel),
             self.create_service(Trigger, "~/clear_fault", self._clear_fault),
         ]
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._alarms = [
-            self.create_timer(_WATCH_PERIOD, self._watch, clock=steady),
-            self.create_timer(_REPORT_PERIOD, self._tell, clock=steady),
+            self.create_steady_timer(_WATCH_PERIOD, self._watch),
+            self.create_steady_timer(_REPORT_PERIOD, self._tell),
         ]
         if self._settings.update_rate > 0.0:
             self._alarms.append(self.create_timer(1.0 / self._settings.update_rate, self._tick))

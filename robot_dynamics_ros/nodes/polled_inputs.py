@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
+from rclpy.timer import Timer
 
 _MOST_AT_ONCE = 10  # of one topic
 
@@ -35,6 +37,10 @@ class PolledInputs(Node):
         subscription = self.create_subscription(kind, topic, receive, qos, raw=raw)
         self.poll_from_now(subscription)
         return subscription
+
+    def create_steady_timer(self, period: float, callback: Callable[[], None]) -> Timer:
+        """A timer (s) that goes on where simulated time stands still, or never begins."""
+        return self.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def poll_from_now(self, subscription: Subscription[Any]) -> None:
         """Take a subscription from the executor."""

@@ -59,8 +59,8 @@ class RecorderNode(Program):
         self._sources: dict[str, Subscription[Any]] = {}
         self._json = REPORT.read(values) == "json"
         self._begin = 0.0
-        self.create_timer(0.2, self._look)
-        self.create_timer(1.0, lambda: self._save(BagWriter.flush))
+        self.create_steady_timer(0.2, self._look)
+        self.create_steady_timer(1.0, lambda: self._save(BagWriter.flush))
 
     def _look(self) -> None:
         if self._writer is None:
@@ -85,7 +85,7 @@ class RecorderNode(Program):
             return
         for topic, kind in classes.items():
             self._sources[topic] = self.create_polled(kind, topic, lambda data: None, self._qos(topic))
-        self.create_timer(_FETCH_PERIOD, self._fetch)
+        self.create_steady_timer(_FETCH_PERIOD, self._fetch)
         self._begin = time.monotonic()
         self.get_logger().info(f"recording {', '.join(kinds)}; Ctrl-C ends it")
 

@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]
 from rclpy.timer import Timer
 from std_msgs.msg import Float64MultiArray
 
@@ -57,7 +56,6 @@ class RunningSimulation:
         self._counts = Counts()
         self._told = Mode.BRAKED
         self._paused = paused
-        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._period = round(settings.period * 1e9)
         # ROS takes a time of zero for none. Where runs are to be the same, so must their stamps.
         self._stamp = self._period if publish_clock or lockstep is not None else time.time_ns()
@@ -66,7 +64,7 @@ class RunningSimulation:
         self._published = self._asked = 0.0
         self._set_pace()
         self._publish()
-        node.create_timer(1.0, self._tell, clock=self._steady)
+        node.create_steady_timer(1.0, self._tell)
 
     # Messages
 
@@ -161,7 +159,7 @@ class RunningSimulation:
         if self._timer is not None:
             self._node.destroy_timer(self._timer)
         # rclpy cuts off fractions of a nanosecond.
-        self._timer = self._node.create_timer(self._pace.tick + 0.5e-9, self._tick, clock=self._steady)
+        self._timer = self._node.create_steady_timer(self._pace.tick + 0.5e-9, self._tick)
 
     def _tick(self) -> None:
         self._node.poll()

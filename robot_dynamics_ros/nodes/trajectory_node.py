@@ -48,7 +48,7 @@ class TrajectoryNode(Program):
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", reliable)
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         self.create_polled(JointState, "joint_states", self._receive_state, best_effort, raw=False)
-        self.create_timer(0.1, self._publish_when_heard)
+        self.create_steady_timer(0.1, self._publish_when_heard)
 
     def _receive_state(self, message: JointState) -> None:
         if not _is_whole(message):

@@ -53,7 +53,7 @@ class ViewNode(Program):
         self._states, self._commands = (JointStateReader(model.joint_names, topic) for topic in (states, commands))
         self.create_polled(JointState, states, self._receive_state, best_effort)
         self.create_polled(JointState, commands, self._receive_command, best_effort)
-        self.create_timer(PERIOD, self._show)
+        self.create_steady_timer(PERIOD, self._show)
         for note in self._viewer.notes:
             self.get_logger().warning(note)
         self.get_logger().info(f"{self._viewer.url} shows {self.resolve_topic_name(states)}; Ctrl-C ends it")

@@ -96,3 +96,13 @@ def test_the_order_of_arrival(tmp_path: Path) -> None:
     # A busy machine delays some; one that tells when messages are fetched has them in groups.
     assert begin <= arrival[0] and (np.diff(arrival) >= 0).all() and arrival[-1] < end + 10**10
     assert len(set(arrival)) == 300
+
+
+def test_recording_where_simulated_time_never_begins(tmp_path: Path) -> None:
+    with Graph(tmp_path) as graph:
+        publisher = graph.publisher(String, "/x", RELIABLE)
+        values = {"output": str(tmp_path / "bag"), "topics": ["/x"], "use_sim_time": True}
+        recorder = graph.start("recorder_node", values)
+        graph.wait(publisher.get_subscription_count, "the recorder")
+        publisher.publish(String(data="heard"))
+        graph.wait(lambda: '"/x": 1' in recorder.log.read_text(), "the message")
