@@ -49,8 +49,9 @@ class PolledInputs(Node):
             self.executor.wake()
 
     def wait_from_now(self, subscription: Subscription[Any]) -> None:
-        """Give a subscription back to the executor."""
-        self._polled.remove(subscription)
+        """Give a subscription back to the executor, unless it is destroyed."""
+        if subscription in self._polled:
+            self._polled.remove(subscription)
         if self.executor is not None:
             self.executor.wake()
 

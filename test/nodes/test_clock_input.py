@@ -104,6 +104,17 @@ def test_a_flood(message: bytes, most: int, world: World, monkeypatch: pytest.Mo
     assert world.now == 10_000_000_000
 
 
+def test_simulated_time_is_switched_off_in_a_flood(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(clock_input, "_PAUSE", 0.05)
+        world.receive(*[serialized(-5)] * 300)
+        assert not world.hears
+        world.node.set_parameters([Parameter("use_sim_time", value=False)])
+        for _ in range(20):
+            world.executor.spin_once(timeout_sec=0.01)
+        assert not world.hears and not world.node.get_clock().ros_time_is_active
+
+
 def test_many_messages_are_no_flood_yet(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter(range(10**9))
     monkeypatch.setattr(clock_input.time, "monotonic", lambda: 0.11 * next(ticks))
