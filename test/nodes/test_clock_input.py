@@ -10,7 +10,6 @@ import rclpy
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 
-from robot_dynamics_ros.cli.processes import private_domain
 from robot_dynamics_ros.nodes import clock_input
 from robot_dynamics_ros.nodes.spinning import Program
 
@@ -24,7 +23,7 @@ def serialized(sec: int, nanosec: int = 0) -> bytes:
 class World:
     """A node with simulated time, its executor, and a publisher that is connected to it."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: rclpy.Context) -> None:
         self.node = Program("listener", context=context, parameter_overrides=[Parameter("use_sim_time", value=True)])
         (self.clock,) = (s for s in self.node.subscriptions if s.topic_name == "/clock")
         self.publisher = self.node.create_publisher(Clock, "/clock", 10)
@@ -48,15 +47,11 @@ class World:
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    with private_domain() as domain:
-        context = rclpy.Context()
-        context.init(domain_id=domain)
-        world = World(context)
-        yield world
-        world.executor.shutdown()
-        world.node.destroy_node()
-        context.try_shutdown()
+def world(context: rclpy.Context) -> Iterator[World]:
+    world = World(context)
+    yield world
+    world.executor.shutdown()
+    world.node.destroy_node()
 
 
 def test_times_come_over_the_wire(world: World) -> None:

@@ -9,14 +9,13 @@ from integration.ros import RELIABLE
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64
 
-from robot_dynamics_ros.cli.processes import private_domain
 from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
 
 
 class World:
     """Such a node, its executor, and a publisher that is connected to it."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: rclpy.Context) -> None:
         self.node = PolledInputs("polled", context=context)
         self.got: list[float] = []
         self.subscription = self.node.create_subscription(Float64, "x", lambda m: self.got.append(m.data), 100)
@@ -37,15 +36,11 @@ class World:
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    with private_domain() as domain:
-        context = rclpy.Context()
-        context.init(domain_id=domain)
-        world = World(context)
-        yield world
-        world.executor.shutdown()
-        world.node.destroy_node()
-        context.try_shutdown()
+def world(context: rclpy.Context) -> Iterator[World]:
+    world = World(context)
+    yield world
+    world.executor.shutdown()
+    world.node.destroy_node()
 
 
 def test_it_is_the_nodes_turn(world: World) -> None:
