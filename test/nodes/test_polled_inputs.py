@@ -1,7 +1,6 @@
 """Topics that are polled: the executor never hears of them, and no more is taken at once than there is time for."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import rclpy
