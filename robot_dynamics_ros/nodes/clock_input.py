@@ -63,8 +63,8 @@ class ClockInput:
             return
         rate = _MOST / _WINDOW
         self._log.error(
-            f"/clock: over {rate:g} messages a second, or {rate / _JUNK:g} of no times: ignored for {_PAUSE:g} s. "
-            "Cure: see who publishes it"
+            f"/clock: a flood of over {rate:g} messages a second, or of {rate / _JUNK:g} that are no times, is ignored "
+            f"for {_PAUSE:g} s. Cure: see who publishes it"
         )
         self._node.poll_from_now(self.subscription)
         self._pause = self._node.create_steady_timer(_PAUSE, self._end_pause)
