@@ -59,8 +59,7 @@ class ClockInput:
         return self._begin - begin < _WINDOW
 
     def _begin_pause(self) -> None:
-        if self.subscription is None:
-            return
+        assert self.subscription is not None
         rate = _MOST / _WINDOW
         self._log.error(
             f"/clock: a flood of over {rate:g} messages a second, or of {rate / _JUNK:g} that are no times, is ignored "
