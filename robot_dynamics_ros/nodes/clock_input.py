@@ -16,6 +16,7 @@ from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 from rosgraph_msgs.msg import Clock
 
+from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER
 from robot_dynamics_ros.nodes.bounded_log import BoundedLog
 from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
 
@@ -23,7 +24,6 @@ _WINDOW = 0.1  # s
 _MOST = 1000  # messages in that time: ten times what fast simulations publish
 _JUNK = 10  # as many messages one counts that is no time
 _PAUSE = 1.0  # s
-_LITTLE_ENDIAN, _BIG_ENDIAN = struct.Struct("<iI"), struct.Struct(">iI")
 
 
 class ClockInput:
@@ -77,8 +77,8 @@ class ClockInput:
 
 def _read_time(data: bytes) -> tuple[int, int]:
     """Return seconds and nanoseconds of a serialized time; -1 s where there is none."""
-    try:
-        sec, nanosec = (_LITTLE_ENDIAN if data[1] & 1 else _BIG_ENDIAN).unpack_from(data, 4)
-    except (struct.error, IndexError):
+    order = BYTE_ORDERS.get(data[:2])
+    if order is None or len(data) < HEADER + 8:
         return -1, 0
+    sec, nanosec = struct.unpack_from(order + "iI", data, HEADER)
     return sec, nanosec

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from mutation.areas import AREAS, Area
 from mutation.mutants import Mutant, Mutants
@@ -72,7 +71,7 @@ class Results:
         return any(line in (mutant.key, f"{_place(mutant)}: *") for mutant in alive)
 
 
-def report(folder: Path, written: Mapping[str, list[str]] = MappingProxyType({})) -> str:
+def report(folder: Path, written: Mapping[str, list[str]]) -> str:
     """The table of all areas that have been tried; ``written`` has rows from before, for files that were not."""
     rows = [HEAD]
     for area in AREAS.values():
