@@ -29,7 +29,8 @@ Array = NDArray[np.float64]
 _CONDITION_POINTS = 10  # samples in each period of the highest harmonic, where the regressor is looked at
 _LIMIT_POINTS = 80  # where limits are
 _STEP = 1e-6  # of the numerical gradient
-_PENALTY = 10.0  # decades of the condition number for an effort twice its limit
+_PENALTY = 10.0  # decades of the condition number for one effort twice its bound
+_LEAST_SHARE = 0.5  # of the effort limits: a bound that has to be lower finds no motion
 _ITERATIONS = 40
 _NUMBERS = 4_000_000  # of regressors at once
 
@@ -75,9 +76,10 @@ def find_excitation(
     """Return the best motion found, and the condition number of the first random one, which fills the limits too.
 
     Every motion that is tried keeps position, velocity and acceleration within ``limits`` by its construction: each
-    joint's series is scaled and placed between them. Efforts, of inverse dynamics and friction, may exceed theirs on
-    the way, at a price. The condition number is minimised from ``restarts`` random motions by a quasi-Newton method
-    (L-BFGS-B), so that the same seed gives the same motion. ``period`` is in s, ``harmonics`` L is 2 or more.
+    joint's series is scaled and placed between them. Efforts, of inverse dynamics and friction, are held by a quadratic
+    penalty beyond a bound, which is lowered until the whole motion keeps the limits. The condition number is minimised
+    from ``restarts`` random motions by a quasi-Newton method (L-BFGS-B), so that the same seed gives the same motion.
+    ``period`` is in s, ``harmonics`` L is 2 or more.
 
     Raises RobotDynamicsError, with the cure, where the arguments do not fit or no motion keeps the efforts.
     """
@@ -93,7 +95,7 @@ def find_excitation(
     first = search.excitation(starts[0])
     steps = progress(range(restarts * _ITERATIONS), "looking for an exciting trajectory")
     found = [search.minimise(start, lambda x: next(steps, None)) for start in starts]
-    kept = [excitation for excitation in found if limits.keeps_effort(model, *excitation.samples(search.limit_count))]
+    kept = [excitation for excitation in found if excitation is not None]
     if not kept:
         raise RobotDynamicsError(
             "no motion was found that keeps the effort limits. Cure: a smaller margin, a longer duration, "
@@ -166,38 +168,51 @@ class _Search:
         condition = 10.0 ** float(self._conditions(x[np.newaxis])[0][0])
         return Excitation(self._model.joint_names, center, sine, cosine, self._frequency, condition)
 
-    def _conditions(self, x: Array) -> tuple[Array, Array]:
-        """Return log10 of the condition number, and the largest effort over its limit, less 1, of each x (k, size)."""
+    def _conditions(self, x: Array, share: float = 1.0) -> tuple[Array, Array]:
+        """Return log10 of the condition number (k,), and the penalty (k,) on efforts, of each x (k, size).
+
+        Each sample and joint adds the square of the part by which its effort exceeds ``share`` of its limit.
+        """
         center, coefficients = self._parameters(x)
         q, qd, qdd = (np.swapaxes(coefficients @ wave.T, -1, -2) for wave in self._samples)
         q = q + center[:, np.newaxis]
         regressor = self._model.regressor(q, qd, qdd)
         tau = regressor @ self._model.inertial_parameters + self._model.friction_torque(q, qd)
-        over = (np.abs(tau) / self._limits.effort).max(axis=(1, 2)) - 1.0
+        over = np.maximum(np.abs(tau) / (share * self._limits.effort) - 1.0, 0.0)
         columns = regressor[..., self._base].reshape(len(x), -1, len(self._base))
         columns = columns / np.linalg.norm(columns, axis=1, keepdims=True)
         eigenvalues = np.linalg.eigvalsh(np.swapaxes(columns, 1, 2) @ columns)
         tiny = np.finfo(np.float64).eps
-        return 0.5 * np.log10(eigenvalues[:, -1] / np.maximum(eigenvalues[:, 0], tiny)), over
+        return 0.5 * np.log10(eigenvalues[:, -1] / np.maximum(eigenvalues[:, 0], tiny)), (over**2).sum(axis=(1, 2))
 
-    def _costs(self, x: Array) -> Array:
+    def _costs(self, x: Array, share: float) -> Array:
         numbers = self._count * self._model.n * len(self._model.inertial_parameters)  # of a regressor
         parts = np.array_split(x, math.ceil(len(x) * numbers / _NUMBERS))
-        conditions, over = np.hstack([self._conditions(part) for part in parts])
-        costs: Array = conditions + _PENALTY * np.maximum(over, 0.0) ** 2
+        conditions, penalties = np.hstack([self._conditions(part, share) for part in parts])
+        costs: Array = conditions + _PENALTY * penalties
         return costs
 
-    def minimise(self, start: Array, step: Callable[[Array], object]) -> Excitation:
-        """Return the best motion that is found from ``start`` (size,); ``step`` is called after each iteration."""
+    def minimise(self, start: Array, step: Callable[[Array], object]) -> Excitation | None:
+        """Return the best motion that is found from ``start`` (size,), or None where it exceeds the effort limits.
 
-        def cost(x: Array) -> tuple[float, Array]:
+        ``step`` is called after each iteration.
+        """
+
+        def cost(x: Array, share: float) -> tuple[float, Array]:
             # All neighbours at once: one call of the regressor for the whole gradient.
-            costs = self._costs(x + np.concatenate([np.zeros((1, self.size)), _STEP * np.eye(self.size)]))
+            costs = self._costs(x + np.concatenate([np.zeros((1, self.size)), _STEP * np.eye(self.size)]), share)
             return float(costs[0]), (costs[1:] - costs[0]) / _STEP
 
         search: Any = scipy.optimize.minimize  # its types know no function that returns its gradient too
-        found = search(cost, start, jac=True, method="L-BFGS-B", options={"maxiter": _ITERATIONS}, callback=step)
-        return self.excitation(found.x)
+        x, share, options = start, 1.0, {"maxiter": _ITERATIONS}
+        while share > _LEAST_SHARE:
+            x = search(cost, x, (share,), jac=True, method="L-BFGS-B", options=options, callback=step).x
+            excitation = self.excitation(x)
+            excess = self._limits.effort_ratio(self._model, *excitation.samples(self.limit_count))
+            if excess <= 1.0:
+                return excitation
+            share *= 0.99 / excess
+        return None
 
 
 def _sigmoid(x: Array) -> Array:

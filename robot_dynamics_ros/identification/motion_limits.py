@@ -61,10 +61,10 @@ class MotionLimits:
             max((1.875 * far / self.velocity).max(), np.sqrt(10.0 / np.sqrt(3.0) * far / self.acceleration).max())
         )
 
-    def keeps_effort(self, model: RobotModel, q: Array, qd: Array, qdd: Array) -> bool:
-        """Return whether inverse dynamics and friction stay within the effort limits along a motion (m, n)."""
+    def effort_ratio(self, model: RobotModel, q: Array, qd: Array, qdd: Array) -> float:
+        """Return the largest effort, of inverse dynamics and friction, over its limit along a motion (m, n)."""
         tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
-        return bool((np.abs(tau) <= self.effort).all())
+        return float((np.abs(tau) / self.effort).max())
 
 
 def _each(name: str, value: ArrayLike, n: int) -> Array:
