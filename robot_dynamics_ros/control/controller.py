@@ -328,6 +328,10 @@ class Controller:
             return None
         if self.mode is Mode.ZERO or self.settings.safety.on_fault == "zero":
             return np.zeros(self._n)
+        return self._gravity_effort()
+
+    def _gravity_effort(self) -> Array:
+        """Return the gravity torque (n,) at the last known position, within the limits; zeros where not finite."""
         q = self._feedback.state[0] if self._feedback.known else self._plan.q
         effort = self.model.gravity_torque(q)
         if not np.isfinite(effort).all():
@@ -374,7 +378,7 @@ class Controller:
             wanted = self._law_effort()
             bad = first_not_finite(self.model.joint_names, wanted)
             if bad is None:
-                effort = limiter.limit(wanted, dt)
+                effort = self._limited(wanted, dt)
                 if limiter.clamped:
                     self.clamped_cycles += 1
                     saturated = limiter.over(self.model.joint_names, wanted)
@@ -428,9 +432,14 @@ class Controller:
             wanted = self._hold_effort(blind)
             bad = first_not_finite(self.model.joint_names, wanted)
             if bad is None:
-                return self._limiter.limit(wanted, dt)
+                return self._limited(wanted, dt)
             self._safety.force_zero(_not_finite(*bad), time)
         return self._limiter.zero()
+
+    def _limited(self, wanted: Array, dt: float) -> Array:
+        if self._limiter.starting:
+            self._limiter.start_from(self._gravity_effort())
+        return self._limiter.limit(wanted, dt)
 
     def _hold_effort(self, blind: bool) -> Array:
         """g(q), and damping as strong as the law's where the velocity is known, unless that drives the arm."""

@@ -13,14 +13,18 @@ Array = NDArray[np.float64]
 
 
 class EffortLimiter:
-    """Soft start, effort limits and rate limit, one after the other; starts from zero effort.
+    """Soft start, effort limits and rate limit, one after the other.
+
+    The soft start begins at the gravity torque, so that an arm whose brakes open does not fall; so does the rate limit
+    at the first command. After ``zero`` the rate limit starts from the zero that was commanded: no step exceeds it.
 
     Attributes
     ----------
     limits
         Largest effort (n,), Nm or N, infinite where there is none.
     ramp_time
-        Seconds in which the command rises from zero to its full size, whenever it starts from zero.
+        Seconds in which what is commanded beyond the gravity torque rises to its full size, at the start and after
+        ``zero``.
     effort
         The effort (n,) given out last.
     clamped, slowed
@@ -30,6 +34,8 @@ class EffortLimiter:
     def __init__(self, limits: Array, rates: Array, ramp_time: float) -> None:
         self.effort: Array = np.zeros(len(limits))
         self.clamped = self.slowed = False
+        self._gravity = self.effort
+        self._first = True
         self._share = 0.0
         self.set(limits, rates, ramp_time)
 
@@ -42,11 +48,23 @@ class EffortLimiter:
         # Zero seconds times an infinite rate would be no number.
         self._rates, self._free = np.where(rated, rates, 0.0), np.where(rated, 0.0, np.inf)
 
+    @property
+    def starting(self) -> bool:
+        """True until the soft start is over: until then each command needs a ``start_from``."""
+        return self._share < 1.0
+
+    def start_from(self, gravity: Array) -> None:
+        """Take the gravity torque (n,), finite and within the limits, from which the soft start rises."""
+        if self._first:
+            self.effort, self._first = gravity, False
+        self._gravity = gravity
+
     def limit(self, wanted: Array, dt: float) -> Array:
         """Return what may be commanded of ``wanted`` (n,), finite, ``dt`` seconds after the last command."""
         if self._share < 1.0:
             self._share = 1.0 if self.ramp_time <= 0.0 else min(1.0, self._share + dt / self.ramp_time)
-            wanted = wanted * self._share
+            if self._share < 1.0:
+                wanted = (1.0 - self._share) * self._gravity + self._share * wanted
         effort = np.minimum(np.maximum(wanted, self._lower), self.limits)
         self.clamped = effort.tobytes() != wanted.tobytes()  # three times as quick as to compare the numbers
         self.slowed = False
@@ -62,7 +80,7 @@ class EffortLimiter:
     def zero(self) -> Array:
         """Return zero effort (n,), at once; what comes next starts softly again."""
         self.effort = np.zeros(len(self.limits))
-        self.clamped = self.slowed = False
+        self.clamped = self.slowed = self._first = False
         self._share = 0.0
         return self.effort
 

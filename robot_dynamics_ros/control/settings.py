@@ -100,7 +100,7 @@ class ControllerSettings:
     torque_rate_limit
         Largest change of the command (Nm/s or N/s); empty: none.
     ramp_time
-        Seconds in which the command rises from zero to its full size.
+        Seconds in which what is commanded beyond the gravity torque rises to its full size.
     observer_gain
         Bandwidth (1/s) of the external torque's observer; 0: none.
     task_space

@@ -195,7 +195,13 @@ EFFORT_LIMIT_SCALE = Numbers(
 TORQUE_RATE_LIMIT = Numbers(
     "torque_rate_limit", [], "Largest change of a commanded effort (Nm/s or N/s); empty: no limit", POSITIVE, when="run"
 )
-RAMP_TIME = Number("ramp_time", 0.0, "Seconds from zero to the full command after activation", NOT_NEGATIVE, when="run")
+RAMP_TIME = Number(
+    "ramp_time",
+    0.0,
+    "Seconds from the gravity torque to the full command after activation",
+    NOT_NEGATIVE,
+    when="run",
+)
 
 # Safety
 

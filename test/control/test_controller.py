@@ -17,6 +17,7 @@ from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
+from robot_dynamics_ros.simulation import simulate
 
 P = tsai.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
 ARM = arms.tsai_planar_2r(P)
@@ -215,18 +216,41 @@ def test_what_the_user_leaves_of_the_limits() -> None:
 
 
 def test_the_rate_of_the_torque_is_limited(model: RobotModel) -> None:
-    controller = Controller(model, ControllerSettings(law="pd", kp=[100.0], kd=[0.0], torque_rate_limit=[20.0]))
+    settings = ControllerSettings(
+        law="pd", kp=[100.0], kd=[0.0], torque_rate_limit=[20.0], robot_compensates_gravity=True
+    )
+    controller = Controller(model, settings)
     command(controller, 0.0)
     efforts = [command(controller, time, Q + [-1.0, 0.05]).effort.copy() for time in (0.1, 0.3, 0.4)]
     assert_close(np.array(efforts), [[2.0, -2.0], [6.0, -5.0], [8.0, -5.0]], 1e-12)
     assert controller.slowed_cycles == 2 + 1  # joint1 in all three
 
 
-def test_a_soft_start(model: RobotModel) -> None:
-    controller = Controller(model, ControllerSettings(law="gravity_compensation", ramp_time=2.0))
-    weight = tsai.gravity(P, Q)
+def test_a_soft_start_carries_the_arm_from_the_first_command_on(model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings(law="pd_gravity", kp=[100.0], kd=[0.0], ramp_time=2.0))
+    command(controller, 0.0)
+    weight = tsai.gravity(P, Q + 0.1)
     for time, share in ((0.0, 0.0), (0.5, 0.25), (1.0, 0.5), (2.0, 1.0), (3.0, 1.0)):
-        assert_close(command(controller, time).effort, share * weight, 1e-12)
+        assert_close(command(controller, time, Q + 0.1).effort, weight - share * 10.0, 1e-12)
+
+
+@pytest.mark.parametrize("law", ["computed_torque", "feedforward"])
+@pytest.mark.parametrize("soft", [{"ramp_time": 2.0}, {"torque_rate_limit": [20.0]}])
+def test_an_arm_whose_brakes_open_at_the_first_command_does_not_fall(soft: Any, law: str, model: RobotModel) -> None:
+    controller = Controller(model, ControllerSettings(law=law, **soft))
+    run = simulate(model, lambda t, q, qd: command(controller, t, q, qd).effort, 0.5, initial_positions=Q)
+    assert np.abs(run.velocity).max() < 1e-6
+
+
+def test_after_zero_the_rate_limit_starts_from_zero(model: RobotModel) -> None:
+    safety = SafetySettings(on_fault="zero", fault_reset="auto")
+    controller = Controller(model, ControllerSettings(torque_rate_limit=[20.0], safety=safety))
+    command(controller, 0.0)
+    assert_close(command(controller, 0.1, [np.nan, 0.0]).effort, REST, 0.0)
+    for time in (0.2, 0.3, 0.45):
+        risen = command(controller, time)
+    assert risen.mode is Mode.ACTIVE
+    assert_close(np.abs(risen.effort), [3.0, 3.0], 1e-12)
 
 
 # Gravity that the robot makes up for itself

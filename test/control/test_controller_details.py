@@ -22,6 +22,7 @@ MODEL = RobotModel.from_urdf(ARM.urdf, gravity=[0.0, -P.g, 0.0])
 Q, REST = np.array([0.3, -0.8]), np.zeros(2)
 NAN = [np.nan, 0.0]
 WEIGHT = tsai.gravity(P, Q)
+SOFT = ControllerSettings(law="pd_gravity", kp=[0.0], kd=[10.0], ramp_time=2.0)
 HAND: dict[str, Any] = {
     "law": "task_space_computed_torque",
     "task_space": TaskSpaceSettings(components=("x", "y")),
@@ -146,13 +147,13 @@ def test_nothing_is_missed_before_the_first_cycle() -> None:
 
 def test_a_clock_that_goes_back_while_states_go_on() -> None:
     """The fault says by how much, and the soft start does not count that time."""
-    controller = Controller(MODEL, ControllerSettings(law="gravity_compensation", ramp_time=2.0))
+    controller = Controller(MODEL, SOFT)
     command(controller, 5.0)
-    assert_close(command(controller, 5.5).effort, 0.25 * WEIGHT, 1e-12)
-    held = command(controller, 1.0, steady=5.6)
+    assert_close(command(controller, 5.5, qd=[1.0, 1.0]).effort, WEIGHT - 2.5, 1e-12)
+    held = command(controller, 1.0, qd=[1.0, 1.0], steady=5.6)
     assert controller.fault is not None
     assert (controller.fault.cause, controller.fault.value) == (Cause.CLOCK_JUMPED_BACK, 4.5)
-    assert_close(held.effort, 0.25 * WEIGHT, 1e-12)
+    assert_close(held.effort, WEIGHT - 2.5, 1e-12)
 
 
 def test_the_rate_is_counted_anew_when_the_clock_goes_back() -> None:
@@ -171,11 +172,12 @@ def test_a_leap_ahead_by_more_than_the_state_timeout(leap: float, mode: Mode) ->
 
 
 def test_the_soft_start_goes_on_where_no_cycle_comes() -> None:
-    controller = Controller(MODEL, ControllerSettings(law="gravity_compensation", ramp_time=2.0))
+    controller = Controller(MODEL, SOFT)
     command(controller, 100.0)
+    controller.measure(100.25, 100.25, Q, np.ones(2))
     held = controller.watch(100.25)
     assert held is not None and held.mode is Mode.HOLD
-    assert_close(held.effort, 0.125 * WEIGHT, 1e-12)
+    assert_close(held.effort, WEIGHT - 1.25, 1e-12)
 
 
 @pytest.mark.parametrize(("stamp", "steady"), [(100.5, 100.01), (100.01, 100.5)])
