@@ -49,6 +49,9 @@ class Feedback:
         self.stamp = -math.inf
         self.arrival = -math.inf
         self._taken = -math.inf
+        # Delay (s) of the last state beyond the smallest of about the last second, and no longer, as simulated time may
+        # be slower than real time. Stamps that only catch up with it are no jump of a clock.
+        self._lag = 0.0
         self._invalid: Fault | None = None
         self._momentary: Fault | None = None
         self._absent = ""
@@ -90,8 +93,14 @@ class Feedback:
         if stamp < self.stamp:
             self._momentary = clock_jump(self.stamp - stamp)
             self._filter.reset()
-        elif self.known and (ahead := stamp - self.stamp - (steady - self._taken)) > self.state_timeout:
-            self._momentary = clock_leap(ahead)
+            self._lag = 0.0
+        elif self.known:
+            passed = steady - self._taken
+            ahead = stamp - self.stamp - passed
+            if ahead > self.state_timeout:
+                late = ahead - self._lag <= self.state_timeout
+                self._momentary = self._caught_up(ahead) if late else clock_leap(ahead)
+            self._lag = max(0.0, self._lag * max(0.0, 1.0 - passed) - ahead)
         self.stamp, self._taken = stamp, steady
         self.known = self._fresh = True
         new[1] = self._filter.update(stamp, q, qd)
@@ -138,6 +147,14 @@ class Feedback:
             Cause.STATE_STALE,
             f"joint_states are {age:.3f} s old, over state_timeout {self.state_timeout:g} s. {reason}",
             value=age,
+        )
+
+    def _caught_up(self, seconds: float) -> Fault:
+        return Fault(
+            Cause.STATE_STALE,
+            f"joint_states were delivered late: their stamps caught up by {seconds:.3f} s at once, over state_timeout "
+            f"{self.state_timeout:g} s. Cure: see what delays them, the network or the load of a machine",
+            value=seconds,
         )
 
     def _wrong(self, state: Array) -> Fault:

@@ -158,6 +158,27 @@ def test_a_time_that_went_ahead_of_the_steady_clock(ahead: float, told: bool) ->
     assert one.fault(9.0) is None
 
 
+@pytest.mark.parametrize("stall", [0.2, 2.0])
+def test_states_that_catch_up_after_late_ones_were_delivered_late(stall: float) -> None:
+    """Their stamps are right, and so no clock has jumped; one that has jumps beyond what was late."""
+    one = feedback()
+    one.take(10.0, 5.0, Q, QD)
+    one.take(10.001, 5.0 + stall, Q, QD)
+    assert one.fault(5.0 + stall) is None
+    one.take(10.1 + stall, 5.001 + stall, Q, QD)
+    assert found(one, 5.001 + stall).cause is Cause.STATE_STALE
+    one.take(10.6 + stall, 5.1 + stall, Q, QD)
+    assert found(one, 5.1 + stall).cause is Cause.CLOCK_JUMPED_AHEAD
+
+
+def test_a_clock_that_jumps_while_a_simulation_is_slower_than_real_time() -> None:
+    one = feedback()
+    for k in range(1000):
+        one.take(0.01 * k, 0.04 * k, Q, QD)
+    one.take(20.0, 40.0, Q, QD)
+    assert found(one, 40.0).cause is Cause.CLOCK_JUMPED_AHEAD
+
+
 def test_how_old_it_may_be() -> None:
     one = known()
     assert one.age(1.25) == 0.25 and one.fault(1.25) is None
