@@ -173,8 +173,8 @@ def clock_jump(seconds: float) -> Fault:
     """Return the fault of a time that went back by so much."""
     return Fault(
         Cause.CLOCK_JUMPED_BACK,
-        f"time jumped back by {seconds:.6g} s: the trajectory is dropped. Cure: none needed for a simulation's reset "
-        "or a bag that loops; else look for a second publisher on joint_states",
+        f"time jumped back by {seconds:.6g} s: the trajectory is dropped. Cure: after a simulation's reset, or where "
+        "a bag loops, call ~/clear_fault, or set fault_reset to auto; else look for a second publisher on joint_states",
         value=seconds,
     )
 
