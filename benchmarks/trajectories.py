@@ -6,7 +6,6 @@ Before anything is timed, the bytes must say the same as rclpy's message objects
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +24,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.reference import point_to_point
 from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
 from robot_dynamics_ros.control.trajectory_effort import trajectory_effort
-from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_effort
+from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_points
 from robot_dynamics_ros.nodes.messages import trajectory_message, trajectory_points
 
 COMMAND = "python -m benchmarks.trajectories"
@@ -39,9 +38,10 @@ BLOCK, BLOCK_POINTS = 20, 1000  # calls in a turn: so many, less where they woul
 CYCLE = 2e-3  # seconds, at 500 Hz
 CYCLE_POINTS = 200
 SMOOTHING = 0.01
+PERIOD = 0.02  # seconds: the default of trajectory_effort_period, and longer than between the points
 
 RCLPY_READ, RCLPY_WRITE = "rclpy: read", "rclpy: write"
-READ, FROM_POINTS, EFFORT, WRITE = "read_trajectory", "Trajectory.from_points", "trajectory_effort", "with_effort"
+READ, FROM_POINTS, EFFORT, WRITE = "read_trajectory", "Trajectory.from_points", "trajectory_effort", "with_points"
 TOGETHER = "these four"
 STEPS = (RCLPY_READ, RCLPY_WRITE, READ, FROM_POINTS, EFFORT, WRITE, TOGETHER)
 
@@ -59,14 +59,14 @@ class Controller(NamedTuple):
         """Interpolate the points from where the robot is."""
         return Trajectory.from_points(points, self.model.joint_names, 0.0, (self.start, None, None))
 
-    def effort(self, trajectory: Trajectory, points: TrajectoryPoints) -> Floats:
-        """Effort at the points, friction included."""
-        return trajectory_effort(self.model, trajectory, points.joint_names, SMOOTHING)
+    def filled(self, trajectory: Trajectory, points: TrajectoryPoints) -> TrajectoryPoints:
+        """The points with effort, friction included."""
+        return trajectory_effort(self.model, trajectory, points.joint_names, PERIOD, SMOOTHING)
 
     def take_in(self, data: bytes) -> bytes:
         """All of it: from bytes to bytes."""
         _, points = read_trajectory(data)
-        return with_effort(data, self.effort(self.follow(points), points))
+        return with_points(data, self.filled(self.follow(points), points))
 
 
 def load() -> Controller:
@@ -92,11 +92,9 @@ def read_by_rclpy(data: bytes) -> TrajectoryPoints:
     return trajectory_points(deserialize_message(data, JointTrajectory))
 
 
-def write_by_rclpy(made: JointTrajectory, effort: Floats) -> bytes:
-    """Effort into message objects, and these into bytes."""
-    for point, row in zip(made.points, effort, strict=True):
-        point.effort = array("d", row.tobytes())
-    return bytes(serialize_message(made))
+def write_by_rclpy(points: TrajectoryPoints) -> bytes:
+    """From arrays to message objects to bytes."""
+    return bytes(serialize_message(trajectory_message(points)))
 
 
 def steps(controller: Controller, count: int, last: str) -> dict[str, Timed]:
@@ -108,12 +106,12 @@ def steps(controller: Controller, count: int, last: str) -> dict[str, Timed]:
     data = bytes(serialize_message(made))
     _, points = read_trajectory(data)
     trajectory = controller.follow(points)
-    effort = controller.effort(trajectory, points)
+    filled = controller.filled(trajectory, points)
     expected = read_by_rclpy(data)
     same = all(
         np.array_equal(getattr(points, field), getattr(expected, field)) for field in ("times", *GIVEN, "effort")
     )
-    by_rclpy = deserialize_message(write_by_rclpy(deserialize_message(data, JointTrajectory), effort), JointTrajectory)
+    by_rclpy = deserialize_message(write_by_rclpy(filled), JointTrajectory)
     if not same or deserialize_message(controller.take_in(data), JointTrajectory) != by_rclpy:
         raise SystemExit(
             f"{count} points up to {last}: our bytes say something else than rclpy's objects; nothing is timed. "
@@ -121,11 +119,11 @@ def steps(controller: Controller, count: int, last: str) -> dict[str, Timed]:
         )
     return {
         RCLPY_READ: Timed(read_by_rclpy, [(data,)]),
-        RCLPY_WRITE: Timed(write_by_rclpy, [(made, effort)]),
+        RCLPY_WRITE: Timed(write_by_rclpy, [(filled,)]),
         READ: Timed(read_trajectory, [(data,)]),
         FROM_POINTS: Timed(controller.follow, [(points,)]),
-        EFFORT: Timed(controller.effort, [(trajectory, points)]),
-        WRITE: Timed(with_effort, [(data, effort)]),
+        EFFORT: Timed(controller.filled, [(trajectory, points)]),
+        WRITE: Timed(with_points, [(data, filled)]),
         TOGETHER: Timed(controller.take_in, [(data,)]),
     }
 

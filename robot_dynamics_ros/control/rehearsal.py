@@ -27,4 +27,6 @@ def rehearse(model: RobotModel, settings: ControllerSettings) -> None:
         controller.measure(0.1 * step, 0.1 * step, still, still)
         controller.update(0.1 * step, 0.1 * step)
     if LAWS[settings.law].follows and controller.mode is Mode.ACTIVE:
-        trajectory_effort(model, controller.follow(points, None, 0.2), points.joint_names)
+        trajectory_effort(
+            model, controller.follow(points, None, 0.2), points.joint_names, settings.trajectory_effort_period
+        )

@@ -91,6 +91,8 @@ class ControllerSettings:
         Cycles a second that a timer asks for; 0: a cycle for each measured state.
     trajectories
         Which trajectories are taken, and how they are joined.
+    trajectory_effort_period
+        Longest time (s) between the points of a trajectory that is passed on with effort.
     decelerate_on_cancel, max_deceleration_on_cancel
         Whether a cancelled motion slows down by at most so much (rad/s^2 or m/s^2), or stops at once.
     velocity_filter_cutoff
@@ -120,6 +122,7 @@ class ControllerSettings:
     robot_compensates_gravity: bool = False
     update_rate: float = 0.0
     trajectories: TrajectoryRules = field(default_factory=TrajectoryRules)
+    trajectory_effort_period: float = 0.02
     decelerate_on_cancel: bool = True
     max_deceleration_on_cancel: Sequence[float] = (2.0,)
     velocity_filter_cutoff: float = 0.0

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.interpolation import Knots, segments, spline_velocities
 from robot_dynamics_ros.control.trajectory_points import (
@@ -83,6 +84,11 @@ class Trajectory:
     def duration(self) -> float:
         """Seconds from the start to the last point."""
         return self._duration
+
+    @property
+    def degree(self) -> int:
+        """Degree of the polynomials: 1 by positions alone, 3 by velocities, 5 by accelerations too."""
+        return int(self._coefficients.shape[1]) - 1
 
     @classmethod
     def from_points(
@@ -162,23 +168,34 @@ class Trajectory:
         i = bisect_left(self._knots, t - self._start)
         return self._start + self._knots[i - 1] if i else -math.inf
 
-    def at_points(self) -> tuple[Array, Array, Array, Array]:
-        """Return position, velocity, acceleration and effort at the m points, each (m, n).
+    def resampled(self, period: float) -> tuple[Array, Array]:
+        """Return the points still to come, with as many between them that none are further apart than `period` (s).
 
-        The acceleration at a point is that with which its segment begins; at the last one that with which
-        the last segment ends.
+        Times (m,) are seconds after the start; the motion (m, 4, n) is position, velocity, acceleration and
+        effort. The segment between two points is divided into equal parts. Where two segments meet, the acceleration
+        is that with which the later one begins; at the last point it is that with which the last one ends.
         """
-        rows = self._coefficients[1:, -1].copy()
-        if len(self._knots) > 1:
-            h = self._knots[-1] - self._knots[-2]
-            end = np.zeros_like(rows[-1])
-            for row in self._coefficients[-2]:
-                end = end * h + row
-            rows[-1, 1:3] = end[1:3]
-        if self._joined is not None:
-            rows = np.delete(rows, self._joined, axis=0)
-        q, qd, qdd, effort = (np.ascontiguousarray(rows[:, i]) for i in range(4))
-        return q, qd, qdd, effort
+        first = self._joined or 0
+        knots = np.array(self._knots[first:])
+        lengths = np.diff(knots)
+        parts = np.maximum(1, np.ceil(lengths / period - 1e-9)).astype(int)
+        segment = np.repeat(np.arange(len(parts)), parts)
+        part = np.arange(len(segment)) - (np.cumsum(parts) - parts)[segment]
+        since = part * (lengths / parts)[segment]
+        times = np.append(knots[segment] + since, knots[-1])
+        motion = np.concatenate((self._evaluated(first + 1 + segment, since), self._coefficients[-1:, -1]))
+        if len(lengths):
+            motion[-1, 1:3] = self._evaluated(np.array([-2]), lengths[-1:])[0, 1:3]
+        to_come = times >= 0.0
+        to_come[0] &= self._joined is None  # else it is where the robot was
+        return times[to_come], motion[to_come]
+
+    def _evaluated(self, blocks: NDArray[np.int64], since: Array) -> Array:
+        """Return the motion (m, 4, n) of blocks (m,), each at its own time (m,) since it began."""
+        out: Array = self._coefficients[blocks, 0]
+        for row in range(1, self.degree + 1):
+            out = out * since[:, None, None] + self._coefficients[blocks, row]
+        return out
 
     def sample(self, t: float, q_out: Array, qd_out: Array, qdd_out: Array, effort_out: Array) -> bool:
         """Write the desired state at time t (s) into four arrays (n,); True while t lies before the end.

@@ -60,6 +60,7 @@ class Tuning:
         for name, value, most in (
             ("friction_smoothing_velocity", settings.friction_smoothing_velocity, np.finfo(float).max),
             ("velocity_filter_cutoff", settings.velocity_filter_cutoff, np.finfo(float).max),
+            ("trajectory_effort_period", settings.trajectory_effort_period, np.finfo(float).max),
             ("ramp_time", settings.ramp_time, np.finfo(float).max),
             ("observer.gain", settings.observer_gain, np.finfo(float).max),
             ("state_timeout", safety.state_timeout, np.inf),

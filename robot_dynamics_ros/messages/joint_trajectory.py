@@ -44,23 +44,16 @@ def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, Tr
     return table.stamp, TrajectoryPoints(names, times, table.column("positions"), *fields)
 
 
-def with_effort(data: bytes, effort: Array) -> bytes:
-    """Return a serialized JointTrajectory with ``effort`` (m, k) in its m points, and else unchanged.
+def with_points(data: bytes, points: TrajectoryPoints) -> bytes:
+    """Return a serialized JointTrajectory with these points in place of its own, and else unchanged.
 
-    Columns are in the order of the message's k joint names, in Nm or N. Raises TrajectoryError as
-    `read_trajectory`, and for an effort of another shape.
+    Columns are in the order of the message's joint names, times up to 2^31 s. Raises TrajectoryError as
+    `read_trajectory`.
     """
     table = _Table.read(data)
-    first, rest = table.blocks
-    shape = 1 + len(rest), len(table.joint_names)
-    if effort.shape != shape:
-        raise TrajectoryError(
-            f"the effort has shape {effort.shape}, but {shape[0]} points of {shape[1]} joints need {shape}; "
-            "give one value for each joint in every point"
-        )
-    start = table.start + HEADER
-    filled = table.filled(table.start, first, effort[:1])
-    return data[:start] + filled + table.filled(table.start + len(filled), rest, effort[1:])
+    head = data[: table.start + HEADER - 4] + struct.pack(table.order + "I", len(points.times))
+    first = table.serialized(table.start, points, slice(1))
+    return head + first + table.serialized(table.start + len(first), points, slice(1, None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,15 +123,18 @@ class _Table:
         """One part of all points, copied."""
         return np.concatenate([block[name] for block in self.blocks], dtype=np.float64)
 
-    def filled(self, start: int, block: Records, effort: Array) -> bytes:
-        """Return points that begin at ``start``: those of a block, with this effort; what pads them is zero."""
+    def serialized(self, start: int, points: TrajectoryPoints, which: slice) -> bytes:
+        """Return some of the points, which begin at ``start``; what pads them is zero."""
+        tables = (points.positions, points.velocities, points.accelerations, points.effort)
+        given = {field: table for field, table in zip(_FIELDS, tables, strict=True) if table is not None}
+        nanoseconds = np.rint(points.times[which] * 1e9).astype(np.int64)
         joints = len(self.joint_names)
-        points: Records = np.zeros(len(block), _layout(self.order, start, joints, {*self.fields, "effort"}))
-        for name in block.dtype.names or ():
-            points[name] = block[name]
-        points[_length("effort")] = joints
-        points["effort"] = effort
-        return points.tobytes()
+        records: Records = np.zeros(len(nanoseconds), _layout(self.order, start, joints, given))
+        for field, table in given.items():
+            records[_length(field)] = joints
+            records[field] = table[which]
+        records["sec"], records["nanosec"] = np.divmod(nanoseconds, 1_000_000_000)
+        return records.tobytes()
 
 
 class _Reader(CdrReader):

@@ -19,7 +19,7 @@ from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.hand_target import POSE, TWIST, read_target
 from robot_dynamics_ros.messages.joint_state import JointsMissing, JointStateReader, Sample, stamp_of
-from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_effort
+from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_points
 from robot_dynamics_ros.messages.renaming import Renaming, unchanged
 from robot_dynamics_ros.model import RobotModel
 
@@ -319,8 +319,10 @@ class RunningController:
         settings = self.controller.settings
         smoothing = settings.friction_smoothing_velocity if settings.friction_compensation else None
         try:
-            effort = trajectory_effort(self.controller.model, trajectory, points.joint_names, smoothing)
-            self._outputs.trajectory(with_effort(data, effort))
+            filled = trajectory_effort(
+                self.controller.model, trajectory, points.joint_names, settings.trajectory_effort_period, smoothing
+            )
+            self._outputs.trajectory(with_points(data, filled))
         except RobotDynamicsError as problem:
             self._log.error(f"~/joint_trajectory_with_effort: {problem}")
 

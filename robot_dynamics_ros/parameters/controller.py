@@ -162,6 +162,13 @@ POSITIONS_UPSAMPLING = Flag(
 ALLOW_NONZERO_VELOCITY_AT_END = Flag(
     "allow_nonzero_velocity_at_trajectory_end", False, "Take trajectories whose last point still moves", when="run"
 )
+TRAJECTORY_EFFORT_PERIOD = Number(
+    "trajectory_effort_period",
+    0.02,
+    "Longest time (s) between the points of ~/joint_trajectory_with_effort, of which at most 1000 are added",
+    POSITIVE,
+    when="run",
+)
 DECELERATE_ON_CANCEL = Flag(
     "constraints.decelerate_on_cancel",
     True,
@@ -297,6 +304,7 @@ ALL: tuple[Parameter[Any], ...] = (
     INTERPOLATE_FROM_DESIRED_STATE,
     POSITIONS_UPSAMPLING,
     ALLOW_NONZERO_VELOCITY_AT_END,
+    TRAJECTORY_EFFORT_PERIOD,
     DECELERATE_ON_CANCEL,
     MAX_DECELERATION_ON_CANCEL,
     *GOAL,

@@ -27,6 +27,7 @@ def read_settings(values: Values) -> ControllerSettings:
             positions_upsampling=p.POSITIONS_UPSAMPLING.read(values),
             allow_nonzero_velocity_at_trajectory_end=p.ALLOW_NONZERO_VELOCITY_AT_END.read(values),
         ),
+        trajectory_effort_period=p.TRAJECTORY_EFFORT_PERIOD.read(values),
         decelerate_on_cancel=p.DECELERATE_ON_CANCEL.read(values),
         max_deceleration_on_cancel=p.MAX_DECELERATION_ON_CANCEL.read(values),
         velocity_filter_cutoff=p.VELOCITY_FILTER_CUTOFF.read(values),

@@ -1,5 +1,6 @@
 """The benchmark of trajectories: what it compares before it times, and what it prints."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def test_every_step_runs(controller: Controller) -> None:
 def test_nothing_is_timed_where_the_bytes_say_something_else(
     wrong: str, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, write = trajectories.read_trajectory, trajectories.with_effort
+    read, write = trajectories.read_trajectory, trajectories.with_points
 
     def misread(data: bytes) -> Any:
         stamp, points = read(data)
@@ -53,7 +54,9 @@ def test_nothing_is_timed_where_the_bytes_say_something_else(
     if wrong == "read":
         monkeypatch.setattr(trajectories, "read_trajectory", misread)
     else:
-        monkeypatch.setattr(trajectories, "with_effort", lambda data, effort: write(data, effort + 1e-9))
+        monkeypatch.setattr(
+            trajectories, "with_points", lambda data, points: write(data, replace(points, effort=points.effort + 1e-9))
+        )
     with pytest.raises(SystemExit, match="3 points up to velocities: .* nothing is timed. Cure: "):
         steps(controller, 3, "velocities")
 

@@ -15,9 +15,9 @@ def test_defaults_of_the_controller() -> None:
     assert found == {
         "law": "computed_torque", "natural_frequency": (10.0,), "damping_ratio": (1.0,), "kp": (), "kd": (), "ki": (),
         "friction_compensation": True, "friction_smoothing_velocity": 0.01, "robot_compensates_gravity": False,
-        "update_rate": 0.0, "decelerate_on_cancel": True, "max_deceleration_on_cancel": (2.0,),
-        "velocity_filter_cutoff": 0.0, "effort_limit_scale": (1.0,), "torque_rate_limit": (), "ramp_time": 0.0,
-        "observer_gain": 0.0,
+        "update_rate": 0.0, "trajectory_effort_period": 0.02, "decelerate_on_cancel": True,
+        "max_deceleration_on_cancel": (2.0,), "velocity_filter_cutoff": 0.0, "effort_limit_scale": (1.0,),
+        "torque_rate_limit": (), "ramp_time": 0.0, "observer_gain": 0.0,
     }  # fmt: skip
 
 

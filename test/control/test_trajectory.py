@@ -162,20 +162,22 @@ def test_times_keep_their_meaning_at_the_epoch_of_system_time():
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 10**6), m=st.integers(1, 6), first=st.sampled_from([0.0, 0.3]))
 @settings(max_examples=20, deadline=None)
-def test_state_at_the_points_is_what_sampling_gives(kind, seed, m, first):
+def test_points_and_more_between_them_are_what_sampling_gives(kind, seed, m, first):
     points, state = random_points(seed, m, kind, first=first, effort=True), moving_state(seed + 1)
     trajectory = build(points, 0.0, state, kind)
-    table = trajectory.at_points()
-    assert [x.shape for x in table] == [(m, N)] * 4
-    np.testing.assert_array_equal(table[0], points.positions)
-    np.testing.assert_array_equal(table[3], points.effort)
-    for i, t in enumerate(points.times):
-        inside = np.nextafter(t, 0.0) if i == m - 1 and t > 0.0 else t
-        for x, other in zip(table, sampled(trajectory, inside)[:4], strict=True):
-            np.testing.assert_allclose(x[i], other, rtol=1e-9, atol=1e-9)
+    times, motion = trajectory.resampled(np.inf)
+    np.testing.assert_array_equal(times, points.times)
+    np.testing.assert_array_equal(motion[:, 0], points.positions)
+    np.testing.assert_array_equal(motion[:, 3], points.effort)
     if kind == "quintic":
-        np.testing.assert_allclose(table[1], points.velocities, rtol=0, atol=1e-10)
-        np.testing.assert_allclose(table[2], points.accelerations, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(motion[:, 1], points.velocities, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(motion[:, 2], points.accelerations, rtol=0, atol=1e-8)
+    times, motion = trajectory.resampled(0.03)
+    assert set(points.times) <= set(times) and times[-1] == points.times[-1]
+    assert (np.diff(times, prepend=0.0) < 0.03 + 1e-9).all() and (np.diff(times) > 0.005).all()
+    for t, rows in zip(times, motion, strict=True):
+        inside = np.nextafter(t, 0.0) if t == points.times[-1] and t > 0.0 else t
+        np.testing.assert_allclose(rows, sampled(trajectory, inside)[:4], rtol=1e-9, atol=1e-9)
 
 
 def test_sampling_into_rows_is_the_same():

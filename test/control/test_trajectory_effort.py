@@ -14,6 +14,7 @@ from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
 from robot_dynamics_ros.control.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.errors import TrajectoryError
+from robot_dynamics_ros.simulation import simulate
 
 P = tsai.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
 NAMES = ("joint1", "joint2")
@@ -57,16 +58,19 @@ def _closed_form(points: TrajectoryPoints) -> Any:
     return tau
 
 
+def _effort(model: RobotModel, trajectory: Trajectory, names: Any, *friction_smoothing_velocity: float) -> Any:
+    """At the points themselves."""
+    return trajectory_effort(model, trajectory, names, np.inf, *friction_smoothing_velocity).effort
+
+
 def test_closed_form(model: RobotModel) -> None:
     points = _points()
-    assert_close(trajectory_effort(model, _trajectory(points), points.joint_names), _closed_form(points), 1e-12)
+    assert_close(_effort(model, _trajectory(points), points.joint_names), _closed_form(points), 1e-12)
 
 
 def test_given_effort_is_added(model: RobotModel) -> None:
     points = _points(effort=True)
-    assert_close(
-        trajectory_effort(model, _trajectory(points), points.joint_names), _closed_form(points) + points.effort, 1e-12
-    )
+    assert_close(_effort(model, _trajectory(points), points.joint_names), _closed_form(points) + points.effort, 1e-12)
 
 
 def test_friction_is_added_where_asked(rough: RobotModel) -> None:
@@ -74,18 +78,16 @@ def test_friction_is_added_where_asked(rough: RobotModel) -> None:
     points = _points()
     friction = COULOMB * np.sign(points.velocities) + VISCOUS * points.velocities
     assert np.abs(points.velocities[:-1]).min() > 0.01
-    plain = trajectory_effort(rough, _trajectory(points), points.joint_names)
+    plain = _effort(rough, _trajectory(points), points.joint_names)
     assert_close(plain, _closed_form(points), 1e-12)
-    assert_close(
-        trajectory_effort(rough, _trajectory(points), points.joint_names, 0.01), _closed_form(points) + friction, 1e-12
-    )
+    assert_close(_effort(rough, _trajectory(points), points.joint_names, 0.01), _closed_form(points) + friction, 1e-12)
 
 
 def test_joints_in_the_points_order(model: RobotModel) -> None:
     points = _points(effort=True)
     fields = (points.positions, points.velocities, points.accelerations, points.effort)
     swapped = TrajectoryPoints(NAMES[::-1], points.times, *(x[:, ::-1].copy() for x in fields))
-    effort = trajectory_effort(model, _trajectory(swapped), swapped.joint_names)
+    effort = _effort(model, _trajectory(swapped), swapped.joint_names)
     assert_close(effort[:, ::-1], _closed_form(points) + points.effort, 1e-12)
 
 
@@ -96,14 +98,14 @@ def test_only_the_joints_that_are_named(model: RobotModel) -> None:
     whole = TrajectoryPoints(
         NAMES, points.times, np.hstack((np.full_like(q2, START[0]), q2)), *(np.hstack((0 * x, x)) for x in (v2, a2))
     )
-    effort = trajectory_effort(model, _trajectory(points, allow_partial_joints=True), points.joint_names)
+    effort = _effort(model, _trajectory(points, allow_partial_joints=True), points.joint_names)
     assert_close(effort, _closed_form(whole)[:, 1:], 1e-12)
 
 
 def test_a_streamed_set_point_keeps_its_motion(model: RobotModel) -> None:
     q, qd, qdd, u = np.random.default_rng(5).normal(size=(4, 1, 2))
     points = TrajectoryPoints(NAMES, np.zeros(1), q, qd, qdd, u)
-    effort = trajectory_effort(model, _trajectory(points, allow_nonzero_velocity_at_end=True), points.joint_names)
+    effort = _effort(model, _trajectory(points, allow_nonzero_velocity_at_end=True), points.joint_names)
     assert_close(effort[0], tsai.torque(P, q[0], qd[0], qdd[0]) + u[0], 1e-12)
 
 
@@ -116,26 +118,55 @@ def test_it_is_what_the_controller_commands_there(rough: RobotModel, present: in
     points = TrajectoryPoints(NAMES, given.times, given.positions, *fields, *[None] * (3 - present), given.effort)
     controller = Controller(rough, ControllerSettings(law="feedforward", friction_smoothing_velocity=0.05))
     trajectory = controller.follow(points, start, 0.0)
-    effort = trajectory_effort(rough, trajectory, points.joint_names, 0.05)
+    made = trajectory_effort(rough, trajectory, points.joint_names, 0.02, 0.05)
+    assert made.effort is not None and made.times[-1] == points.times[-1]
+    assert set(points.times[start + points.times > 0.0]) <= set(made.times)
     controller.update(0.0, 0.0)
-    compared = 0
-    for time, expected in zip(start + points.times, effort, strict=True):
-        if time > 0.0:
-            # At its very time a point's segment begins, or in floating point, the one before ends.
-            command = controller.update(time + 1e-9, time)
-            assert command is not None
-            assert_close(command.effort, expected, 1e-5)
-            compared += 1
-    assert compared == (8 if start == 0.0 else 7)
+    for time, expected in zip(start + made.times, made.effort, strict=True):
+        # At its very time a point's segment begins, or in floating point, the one before ends.
+        command = controller.update(time + 1e-9, time)
+        assert command is not None
+        assert_close(command.effort, expected, 1e-5)
+
+
+@pytest.mark.parametrize("present", [1, 3], ids=["positions", "accelerations"])
+def test_a_sparse_trajectory_tracks_ten_times_better_with_its_effort(rough: RobotModel, present: int) -> None:
+    """Under joint_trajectory_controller, which interpolates effort in a straight line and adds it to its PID's."""
+    still = [np.zeros((1, 2))] * (present - 1)
+    sparse = TrajectoryPoints(NAMES, np.array([2.0]), START[None] + 1.0, *still)
+    trajectory = _trajectory(sparse)
+    weight = rough.gravity_torque(START)
+
+    def error(points: TrajectoryPoints) -> float:
+        followed = Trajectory.from_points(points, NAMES, 0.0, (START, None, None), start_effort=weight)
+        row, errors = np.empty((4, 2)), []
+
+        def command(t: float, q: Any, qd: Any) -> Any:
+            followed.sample_rows(t, row)
+            errors.append(np.abs(row[0] - q).max())
+            return 600.0 * (row[0] - q) + 30.0 * (row[1] - qd) + row[3]
+
+        simulate(rough, command, 2.5, initial_positions=START)
+        return float(max(errors))
+
+    filled = trajectory_effort(rough, trajectory, NAMES, 0.02, 0.01)
+    ends = trajectory_effort(rough, trajectory, NAMES, np.inf, 0.01)
+    assert error(filled) < 0.1 * error(ends)
+
+
+def test_long_trajectories_get_no_more_than_1000_points_more(model: RobotModel) -> None:
+    points = TrajectoryPoints(NAMES, np.array([1.0, 200.0]), np.ones((2, 2)))
+    made = trajectory_effort(model, _trajectory(points), NAMES, 0.02)
+    assert 990 <= len(made.times) <= 1002
 
 
 def test_what_overflows_is_refused(model: RobotModel) -> None:
     points = _points()
     points.velocities[2, 1] = 1e200
-    with pytest.raises(TrajectoryError, match="effort of joint 'joint1' at point 2 comes out as (nan|-?inf)"):
-        trajectory_effort(model, _trajectory(points), points.joint_names)
+    with pytest.raises(TrajectoryError, match="effort of joint 'joint1' at 1.1 s comes out as (nan|-?inf)"):
+        _effort(model, _trajectory(points), points.joint_names)
 
 
 def test_unknown_joint(model: RobotModel) -> None:
     with pytest.raises(TrajectoryError, match="joint 'hand' is not controlled here"):
-        trajectory_effort(model, _trajectory(_points()), ("joint1", "hand"))
+        _effort(model, _trajectory(_points()), ("joint1", "hand"))

@@ -46,6 +46,7 @@ def nested(**changes: Any) -> ControllerSettings:
 SETTINGS = [
     ("friction_smoothing_velocity", "friction_smoothing_velocity", LARGEST),
     ("velocity_filter_cutoff", "velocity_filter_cutoff", LARGEST),
+    ("trajectory_effort_period", "trajectory_effort_period", LARGEST),
     ("ramp_time", "ramp_time", LARGEST),
     ("observer_gain", "observer.gain", LARGEST),
     ("state_timeout", "state_timeout", math.inf),

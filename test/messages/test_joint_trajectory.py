@@ -1,4 +1,4 @@
-"""JointTrajectory bytes: read and filled in as rclpy would, whatever they hold."""
+"""JointTrajectory bytes: read and written as rclpy would, whatever they hold."""
 
 import struct
 import time
@@ -17,8 +17,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
-from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_effort
-from robot_dynamics_ros.nodes.messages import nanoseconds, trajectory_points
+from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_points
+from robot_dynamics_ros.nodes.messages import nanoseconds, trajectory_message, trajectory_points
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")
 NAMES = ["a", "bc", "ellbogenöl"]
@@ -143,22 +143,29 @@ def test_reads_what_rclpy_reads(made: JointTrajectory) -> None:
         assert_read_as_rclpy_does(data)
 
 
-@given(regular_messages(), st.integers(0, 2**32 - 1))
-def test_fills_in_what_a_message_object_would_get(made: JointTrajectory, seed: int) -> None:
+def points_of(names: Any, m: int, present: Any, seed: int = 0) -> TrajectoryPoints:
+    """Points of any numbers with these fields, beside positions."""
+    rng = np.random.default_rng(seed)
+    times, tables = np.cumsum(rng.uniform(0.1, 1e6, m)), rng.normal(size=(4, m, len(names)))
+    rest = [table if field in present else None for field, table in zip(FIELDS[1:], tables[1:], strict=True)]
+    return TrajectoryPoints(tuple(names), times, tables[0], *rest)
+
+
+@given(regular_messages(), st.integers(1, 5), st.sets(st.sampled_from(FIELDS)), st.integers(0, 2**32 - 1))
+def test_writes_points_as_rclpy_would(made: JointTrajectory, m: int, present: Any, seed: int) -> None:
     for point in made.points:
         point.positions = [0.5] * len(made.joint_names)
-    written = encodings(made)
-    effort = np.random.default_rng(seed).normal(size=(len(made.points), len(made.joint_names)))
-    for point, row in zip(made.points, effort, strict=True):
-        point.effort = row.tolist()
-    for data in written:
-        if effort.size:
-            filled = with_effort(data, effort)
+    points = points_of(made.joint_names, m, present, seed)
+    expected = trajectory_message(points)
+    expected.header = made.header
+    for data in encodings(made):
+        if made.joint_names and made.points:
+            filled = with_points(data, points)
             assert type(filled) is bytes  # publishers take nothing else
-            assert deserialize_message(filled, JointTrajectory) == made
+            assert deserialize_message(filled, JointTrajectory) == expected
         else:
             with pytest.raises(TrajectoryError, match="names no joints|has no points"):
-                with_effort(data, effort)
+                with_points(data, points)
 
 
 @pytest.mark.parametrize("present", [FIELDS[:1], FIELDS[:2], FIELDS[:3], FIELDS, ("positions", "effort")])
@@ -167,12 +174,11 @@ def test_fills_in_what_a_message_object_would_get(made: JointTrajectory, seed: i
 def test_every_layout(present: tuple[str, ...], names: list[str], frame: str) -> None:
     for m in (1, 2, 3, 50):
         made = message(m, *present, names=names, frame=frame)
-        effort = np.arange(float(m * len(names))).reshape(m, -1)
         for data in encodings(made):
             assert_read_as_rclpy_does(data)
-            filled = with_effort(data, effort)
-            np.testing.assert_array_equal(read_trajectory(filled)[1].effort, effort)
-            assert len(filled) <= len(encode(made)) + m * (8 * len(names) + 8)  # rclpy's extra bytes are dropped
+            points = read_trajectory(data)[1]
+            assert_same(read_trajectory(with_points(data, points))[1], points)
+            assert len(with_points(data, points)) == len(encode(made))  # rclpy's extra bytes are dropped
 
 
 def test_what_was_read_outlives_the_bytes() -> None:
@@ -207,7 +213,7 @@ def test_irregular_points_are_named(
     made = message(m, "positions", "velocities")
     setattr(made.points[point], field, values)
     data = encode(made, endian)
-    for function in (read_trajectory, lambda data: with_effort(data, np.zeros((m, 3)))):
+    for function in (read_trajectory, lambda data: with_points(data, points_of(NAMES, m, ()))):
         with pytest.raises(TrajectoryError, match=reason):
             function(data)
 
@@ -221,13 +227,6 @@ def test_empty_messages(made: JointTrajectory, reason: str) -> None:
         read_trajectory(encode(made))
 
 
-@pytest.mark.parametrize("shape", [(2, 3), (4, 3), (3, 2), (3,), (3, 3, 1), ()])
-@pytest.mark.parametrize("endian", ["<", ">"])
-def test_effort_must_fit(shape: tuple[int, ...], endian: str) -> None:
-    with pytest.raises(TrajectoryError, match="3 points of 3 joints need"):
-        with_effort(encode(message(3, "positions"), endian), np.zeros(shape))
-
-
 # Bytes that are no message
 
 
@@ -237,7 +236,7 @@ def test_every_truncation_is_refused(endian: str, m: int) -> None:
     """rclpy takes some of these for whole messages, with zeros for what is missing."""
     data = encode(message(m, "positions", "velocities"), endian)
     for end in range(len(data)):
-        for function in (read_trajectory, lambda data: with_effort(data, np.zeros((m, 3)))):
+        for function in (read_trajectory, lambda data: with_points(data, points_of(NAMES, m, ()))):
             with pytest.raises(
                 TrajectoryError, match=f"ends too early, after {end} bytes" if end > 1 else "begins with"
             ):
@@ -327,19 +326,19 @@ def test_raw_messages_over_dds(executor_class: Any) -> None:
         node.create_subscription(JointTrajectory, "~/filled", typed.append, LATCHED)
         made = message(20, "positions", "velocities")
         sender.publish(made)
-        effort = np.arange(60.0).reshape(20, 3)
+        points = points_of(NAMES, 20, FIELDS)
         deadline = time.monotonic() + 60.0
         filled = None
         while not typed:
             assert time.monotonic() < deadline
             executor.spin_once(timeout_sec=0.02)
             if raw and filled is None:
-                filled = with_effort(raw[0], effort)
+                filled = with_points(raw[0], points)
                 filler.publish(filled)
         assert_same(read_trajectory(raw[0])[1], trajectory_points(made))
-        for point, row in zip(made.points, effort, strict=True):
-            point.effort = row.tolist()
-        assert typed == [made]
+        expected = trajectory_message(points)
+        expected.header = made.header
+        assert typed == [expected]
     finally:
         executor.shutdown()
         node.destroy_node()
