@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 _HERE = re.compile(r"<<\s*(['\"]?)(\w+)\1")
 _ASSIGNED = re.compile(r"^\w+=")
+_SHARE = "$(ros2 pkg prefix --share robot_dynamics_ros)/"  # what is installed there lies in the source folder, too
 _JOINED = ("&&", ";", "|", "&")
 
 
@@ -20,7 +21,7 @@ class Command(NamedTuple):
 
 def commands(text: str) -> Iterator[Command]:
     """Yield the commands of a block, one after the other."""
-    lines = iter(text.splitlines())
+    lines = iter(text.replace(_SHARE, "").splitlines())
     for line in lines:
         while not _is_whole(line):
             line = (line[:-1] + " " if line.endswith("\\") else line + "\n") + next(lines)
