@@ -15,12 +15,14 @@ _SUITE = "robot_dynamics.compare"
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(outcome: Comparison | BagError, path: str | Path, seconds: float = 0.0) -> None:
+def write_junit(
+    outcome: Comparison | BagError, path: str | Path, seconds: float = 0.0, *, overwrite: bool = False
+) -> None:
     """Write the outcome of `compare_bags`, or why there is none; ``seconds`` is how long it took.
 
     Topics that differ are failures, with the table of what differs; a BagError is one test case with an error.
     The elements and attributes are those that Jenkins' and Ant's schemas both take. Raises BagError where the file
-    cannot be written.
+    cannot be written, or exists and ``overwrite`` is False.
     """
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(suites, "testsuite")
@@ -53,7 +55,8 @@ def write_junit(outcome: Comparison | BagError, path: str | Path, seconds: float
     )
     ElementTree.indent(suites)
     try:
-        ElementTree.ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
+        with Path(path).open("wb" if overwrite else "xb") as file:
+            ElementTree.ElementTree(suites).write(file, encoding="utf-8", xml_declaration=True)
     except OSError as problem:
         raise BagError(f"{path}: {problem.strerror}. Cure: name another file") from None
 

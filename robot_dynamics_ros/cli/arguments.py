@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from robot_dynamics_ros.bags import JointSeries, read_description, read_joint_states
 from robot_dynamics_ros.bags.message_types import JOINT_STATE
@@ -16,7 +18,7 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.parameters.controller import GRAVITY
 from robot_dynamics_ros.parameters.kinds import Values
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS
-from robot_dynamics_ros.resources import robot_names
+from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
 
 _USUAL = "joint_states"
 
@@ -85,12 +87,54 @@ def _add_robot_files(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_new(output: Path) -> None:
-    """Raise RobotDynamicsError where a file is there, or cannot be made: nothing is written over, least of all bags."""
-    if output.exists():
-        raise RobotDynamicsError(f"{output}: it exists. Cure: name another file with --output")
-    if not output.absolute().parent.is_dir():
-        raise RobotDynamicsError(f"{output}: its folder does not exist. Cure: make it, or name another file")
+def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) -> None:
+    """Add an option that names a file or a bag to write, and --overwrite; see ``check_output``."""
+    parser.add_argument(*flags, type=Path, **keywords)
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace an existing output: never an input, and of folders only an MCAP bag with no other files in it",
+    )
+
+
+def check_output(arguments: argparse.Namespace, output: Path, *, bag: bool = False) -> None:
+    """Raise RobotDynamicsError where an output is an input or in a bag that is one, or exists without --overwrite.
+
+    ``bag``: the output is the folder of a bag. To be called before any work is done.
+    """
+    place, another = output.resolve(), f"name another {'folder' if bag else 'file'}"
+    for source in _inputs(arguments):
+        if place == source or source in place.parents or place in source.parents:
+            raise RobotDynamicsError(f"{output}: the input {source} would be overwritten. Cure: {another}")
+    if not output.exists():
+        if not bag and not place.parent.is_dir():
+            raise RobotDynamicsError(f"{output}: its folder does not exist. Cure: make it, or {another}")
+    elif not arguments.overwrite:
+        raise RobotDynamicsError(f"{output}: it exists. Cure: {another}, or add --overwrite")
+    elif not (_is_plain_bag(output) if bag else output.is_file()):
+        kind = "bag without other files" if bag else "file"
+        raise RobotDynamicsError(f"{output}: it is no {kind}, and is not overwritten. Cure: {another}")
+
+
+def remove_bag(arguments: argparse.Namespace) -> None:
+    """Remove the bag that ``check_output`` has found at --output, if --overwrite is given."""
+    if arguments.overwrite:
+        shutil.rmtree(arguments.output, ignore_errors=True)
+
+
+def _inputs(arguments: argparse.Namespace) -> Iterator[Path]:
+    """Yield the bags and files that a command reads."""
+    for name in ("a", "b", "bag", "bags", "robot", "dynamics"):
+        given = getattr(arguments, name, None)
+        for source in given if isinstance(given, list) else [given]:
+            files = (robot_urdf(source), robot_dynamics_file(source)) if source in robot_names() else (source,)
+            yield from (Path(file).resolve() for file in files if file is not None)
+
+
+def _is_plain_bag(folder: Path) -> bool:
+    if folder.is_symlink() or not (folder / "metadata.yaml").is_file():
+        return False
+    return all(file.name == "metadata.yaml" or file.suffix == ".mcap" for file in folder.iterdir())
 
 
 def renaming(arguments: argparse.Namespace) -> Mapping[str, str]:

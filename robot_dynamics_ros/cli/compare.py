@@ -10,8 +10,8 @@ from typing import Any
 
 from robot_dynamics_ros.bags.comparison import compare_bags
 from robot_dynamics_ros.bags.junit import write_junit
-from robot_dynamics_ros.cli.arguments import add_rename, renaming
-from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.cli.arguments import add_output, add_rename, check_output, renaming
+from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 
 MATCH, DIFFERENT, IMPOSSIBLE = 0, 1, 2
 """Exit codes."""
@@ -38,13 +38,19 @@ def add_parser(commands: Any) -> None:
         "counted",
     )
     add_rename(parser)
-    parser.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML: a test case for each topic")
+    add_output(parser, "--junit", metavar="FILE", help="write JUnit XML: a test case for each topic")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare the bags, print what differs, and return the exit code."""
     begin = time.monotonic()
+    try:
+        if arguments.junit is not None:
+            check_output(arguments, arguments.junit)
+    except RobotDynamicsError as problem:
+        print(f"robot_dynamics: {problem}", file=sys.stderr)
+        return IMPOSSIBLE
     try:
         found = compare_bags(
             arguments.a,
@@ -56,10 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.common,
         )
         if arguments.junit is not None:
-            write_junit(found, arguments.junit, time.monotonic() - begin)
+            write_junit(found, arguments.junit, time.monotonic() - begin, overwrite=arguments.overwrite)
     except BagError as problem:
         print(f"robot_dynamics: {problem}", file=sys.stderr)
-        _write_error(problem, arguments.junit, time.monotonic() - begin)
+        _write_error(problem, arguments, time.monotonic() - begin)
         return IMPOSSIBLE
     except KeyboardInterrupt:  # not to be taken for a match
         print("interrupted: nothing is known of the bags", file=sys.stderr)
@@ -68,10 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
     return MATCH if found.matches else DIFFERENT
 
 
-def _write_error(problem: BagError, path: Path | None, seconds: float) -> None:
+def _write_error(problem: BagError, arguments: argparse.Namespace, seconds: float) -> None:
     """Let CI show why there is no comparison, where a file can be written at all."""
-    if path is not None:
+    if arguments.junit is not None:
         try:
-            write_junit(problem, path, seconds)
+            write_junit(problem, arguments.junit, seconds, overwrite=arguments.overwrite)
         except BagError as another:
             print(f"robot_dynamics: {another}", file=sys.stderr)

@@ -30,6 +30,7 @@ _STATES = "/joint_states"
 _COMMANDS = "/computed_torque_node/command_states"
 _TRAJECTORY = "/computed_torque_node/joint_trajectory"
 _EFFORTS = "/effort_commands"
+_OUTPUT = Path("demo_output")
 _PARAMETERS = "parameters.yaml"
 _START_UP = 120.0
 _STEP_SIZE = 0.001
@@ -56,7 +57,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--dynamics", type=Path, help="dynamics file (default: the robot's own)")
     parser.add_argument("--rate", type=float, default=500.0, help="command cycles per second (default: %(default)g)")
     parser.add_argument("--duration", type=float, default=10.0, help="seconds of motion (default: %(default)g)")
-    parser.add_argument("--output", type=Path, default=Path("demo_output"), help="folder (default: %(default)s)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=_OUTPUT,
+        help="new folder (default: %(default)s, where the runs of an earlier demo are replaced)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -77,8 +83,10 @@ def run(arguments: argparse.Namespace) -> None:
         raise RobotDynamicsError(f"--duration {arguments.duration:g} is too short. Cure: give at least 4 seconds")
     if not 10.0 <= arguments.rate <= 10_000.0:
         raise RobotDynamicsError(f"--rate {arguments.rate:g} is out of range. Cure: give 10 to 10000 cycles per second")
-    _compile(model)
     output: Path = arguments.output
+    if output.exists() and output != _OUTPUT:
+        raise RobotDynamicsError(f"{output}: it exists. Cure: name another folder with --output")
+    _compile(model)
     settings = _settings(arguments, urdf, dynamics)
     print(
         f"{arguments.robot}: {model.n} joints, {arguments.rate:g} Hz, {arguments.duration:g} s of motion "
@@ -128,10 +136,10 @@ def _settings(arguments: argparse.Namespace, urdf: Path, dynamics: Path | None) 
 
 
 def _fresh_folder(folder: Path) -> Path:
-    """Make the folder of a run; what an earlier demo left there goes, anything else stays."""
-    if (folder / _PARAMETERS).exists():
-        shutil.rmtree(folder)
+    """Make the folder of a run, in place of that of an earlier demo."""
     try:
+        if folder.exists():
+            shutil.rmtree(folder)
         folder.mkdir(parents=True)
     except OSError as problem:
         raise RobotDynamicsError(f"{folder}: {problem.strerror}. Cure: name another folder with --output") from None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from robot_dynamics_ros.cli.arguments import add_robot, check_new, named_robot
+from robot_dynamics_ros.cli.arguments import add_output, add_robot, check_output, named_robot
 from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.excitation import Excitation, find_excitation
@@ -48,7 +48,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--restarts", type=int, default=3, help="random motions to start from (default: %(default)d)")
     parser.add_argument("--seed", type=int, default=0, help="of these random motions (default: %(default)d)")
-    parser.add_argument("-o", "--output", type=Path, default=Path("excitation.yaml"), help="default: %(default)s")
+    add_output(parser, "-o", "--output", default=Path("excitation.yaml"), help="default: %(default)s")
     parser.set_defaults(run=run)
 
 
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise RobotDynamicsError("which robot? Cure: --robot with a shipped robot's name or a URDF file")
     if arguments.cycles < 1 or arguments.seed < 0:
         raise RobotDynamicsError("--cycles is 1 or more, --seed 0 or more. Cure: give such numbers")
-    check_new(arguments.output)
+    check_output(arguments, arguments.output)
     model = named_robot(arguments).part(arguments.joints, note="locked at 0", gravity=arguments.gravity)
     limits = MotionLimits.of(model, arguments.margin, arguments.acceleration)
     with compilation_announced("excite"):

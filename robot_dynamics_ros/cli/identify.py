@@ -15,8 +15,9 @@ import numpy as np
 
 from robot_dynamics_ros.cli.arguments import (
     add_joint_states,
+    add_output,
     add_robot,
-    check_new,
+    check_output,
     load_robot,
     read_series,
     recorded_robot,
@@ -48,7 +49,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("bags", type=Path, nargs="+", metavar="BAG", help="a bag's folder, or a .mcap or .db3 file")
     add_joint_states(parser)
     add_robot(parser)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the new dynamics file")
+    add_output(parser, "-o", "--output", required=True, metavar="FILE", help="the new dynamics file")
     parser.add_argument(
         "--holdout",
         type=float,
@@ -82,7 +83,8 @@ def run(arguments: argparse.Namespace) -> None:
     # The file is made of what the bags say, and what it says is what is tested.
     prior = _prior_document(arguments)
     report = _report(arguments, identification, motions[0].smoothing)
-    write_dynamics_file(arguments.output, dynamics_document(identification, prior), _comments(identification, report))
+    document, comments = dynamics_document(identification, prior), _comments(identification, report)
+    write_dynamics_file(arguments.output, document, comments, overwrite=arguments.overwrite)
     print("\n".join(report))
     print(f"\n{_parameter_table(identification)}")
     if arguments.holdout > 0.0:
@@ -114,7 +116,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise RobotDynamicsError(
             f"--holdout {arguments.holdout:g} is out of range. Cure: give a share from 0 to {_MOST_HELD_OUT:g}"
         )
-    check_new(arguments.output)
+    check_output(arguments, arguments.output)
 
 
 def _prior_document(arguments: argparse.Namespace) -> Mapping[str, Any]:

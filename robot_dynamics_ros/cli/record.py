@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.cli.node_command import become_node
+from robot_dynamics_ros.cli.arguments import add_output, check_output, remove_bag
+from robot_dynamics_ros.cli.node_command import become_node, require_ros
 
 
 def add_parser(commands: Any) -> None:
@@ -16,13 +16,14 @@ def add_parser(commands: Any) -> None:
         help="record topics to an MCAP bag",
         description="Waits until every topic is there, then records each message, byte for byte, until Ctrl-C.",
     )
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FOLDER", help="the bag, which must not exist yet"
-    )
+    add_output(parser, "-o", "--output", required=True, metavar="BAG", help="folder of the new bag")
     parser.add_argument("topics", nargs="+", metavar="TOPIC")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Become recorder_node; RobotDynamicsError where ROS 2 is not there."""
+    """Become recorder_node; RobotDynamicsError where ROS 2 is not there, or the bag's folder is."""
+    require_ros()
+    check_output(arguments, arguments.output, bag=True)
+    remove_bag(arguments)
     become_node("recorder_node", {"output": str(arguments.output), "topics": arguments.topics, "report": "line"})

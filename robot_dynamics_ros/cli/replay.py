@@ -11,10 +11,13 @@ from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.replay import INPUTS, Replay, command_topic, replay
 from robot_dynamics_ros.cli.arguments import (
     add_bag,
+    add_output,
     add_rename,
     add_robot,
+    check_output,
     configured_model,
     recorded_robot,
+    remove_bag,
     renaming,
 )
 from robot_dynamics_ros.cli.first_run import announce_compilation
@@ -37,7 +40,7 @@ def add_parser(commands: Any) -> None:
         "recording's own time. The same input gives the same bytes.",
     )
     add_bag(parser)
-    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the new bag")
+    add_output(parser, "-o", "--output", required=True, metavar="BAG", help="folder of the new bag")
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="the controller's parameter file (default: every default)"
     )
@@ -56,6 +59,7 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Replay, and say what came out; raises RobotDynamicsError for what cannot be."""
+    check_output(arguments, arguments.output, bag=True)
     topics = dict(arguments.topic)
     with BagReader(arguments.bag) as reader:
         node = command_topic(reader, topics.get("command_states")).rsplit("/", 1)[0]
@@ -63,6 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
     model = _model(arguments, values)
     begin = time.monotonic()
     announce_compilation("model")
+    remove_bag(arguments)
     result = replay(
         arguments.bag,
         arguments.output,

@@ -11,7 +11,9 @@ from robot_dynamics_ros.bags import read_description, read_joint_names
 from robot_dynamics_ros.cli.arguments import (
     add_bag,
     add_joint_states,
+    add_output,
     add_robot,
+    check_output,
     joint_state_topic,
     load_robot,
     renaming,
@@ -30,7 +32,7 @@ def add_parser(commands: Any) -> None:
         "What the bag does not have is said there.",
     )
     add_bag(parser)
-    parser.add_argument("-o", "--output", type=Path, default=Path("report.html"), help="file (default: %(default)s)")
+    add_output(parser, "-o", "--output", default=Path("report.html"), help="file (default: %(default)s)")
     add_joint_states(parser)
     add_robot(parser)
     parser.set_defaults(run=run)
@@ -39,14 +41,13 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Write the report; raises RobotDynamicsError for a bag or a robot that cannot be read."""
     from robot_dynamics_ros.report import read_recording, write_report
-    from robot_dynamics_ros.report.writing import check_output
 
-    check_output(arguments.output)
+    check_output(arguments, arguments.output)
     topic = joint_state_topic(arguments.bag, arguments.topic)
     model, why = _model(arguments, topic)
     with compilation_announced("report") if model is not None else nullcontext():
         recording = read_recording(arguments.bag, topic, model=model, rename=renaming(arguments), no_model=why)
-    write_report(recording, arguments.output)
+    write_report(recording, arguments.output, overwrite=arguments.overwrite)
     print(f"{arguments.output}: {arguments.output.stat().st_size / 1e6:.1f} MB")
 
 

@@ -20,10 +20,12 @@ from robot_dynamics_ros.bags.replay import COMMANDS
 from robot_dynamics_ros.bags.simulation import STATES, simulate_to_bag
 from robot_dynamics_ros.cli.arguments import (
     add_named_robot,
-    check_new,
+    add_output,
+    check_output,
     configured_model,
     configured_source,
     named_robot,
+    remove_bag,
 )
 from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.cli.replay import summary
@@ -86,16 +88,14 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--friction-scale", type=float, nargs="+", metavar="K", help="factor of its friction, one or one for each joint"
     )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="BAG", help="folder of the new bag (default: none is kept)"
-    )
+    add_output(parser, "-o", "--output", metavar="BAG", help="folder of the new bag (default: none is kept)")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Simulate, and print the table; raises RobotDynamicsError for what does not fit and what cannot go on."""
     if arguments.output is not None:
-        check_new(arguments.output)
+        check_output(arguments, arguments.output, bag=True)
     source = named_robot(arguments)
     parameters = _parameters(arguments)
     model = configured_model(arguments, source, parameters.controller)
@@ -112,6 +112,8 @@ def run(arguments: argparse.Namespace) -> None:
         bag = arguments.output
         if bag is None:
             bag = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "bag"
+        else:
+            remove_bag(arguments)
         begin = time.monotonic()
         result = simulate_to_bag(
             bag,

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.cli.arguments import add_bag, add_joint_states, add_robot, check_new, load_robot, read_series
+from robot_dynamics_ros.cli.arguments import (
+    add_bag,
+    add_joint_states,
+    add_output,
+    add_robot,
+    check_output,
+    load_robot,
+    read_series,
+)
 from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.hints import hints
@@ -39,14 +47,14 @@ def add_parser(commands: Any) -> None:
         metavar="HZ",
         help="cutoff of the zero-phase filter, 0 for none (default: 10, or a sixth of the sampling rate)",
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="CSV", help="write the torques, sample by sample")
+    add_output(parser, "-o", "--output", metavar="CSV", help="write the torques, sample by sample")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the table and the hints; raises RobotDynamicsError for what cannot be read or does not fit."""
     if arguments.output is not None:
-        check_new(arguments.output)
+        check_output(arguments, arguments.output)
     smoothing = Smoothing(arguments.cutoff)
     recorded = read_series(arguments.bag, arguments)
     model = load_robot(arguments, recorded.joint_names, arguments.bag)

@@ -79,11 +79,16 @@ def _inertial(parameters: Array) -> dict[str, Any]:
     return {"mass": mass, "com": com.tolist(), "inertia": inertia[np.triu_indices(3)].tolist()}
 
 
-def write_dynamics_file(path: Path, document: Mapping[str, Any], comments: Sequence[str]) -> None:
-    """Write a dynamics file that begins with ``comments``. RobotDynamicsError where it exists or cannot be made."""
+def write_dynamics_file(
+    path: Path, document: Mapping[str, Any], comments: Sequence[str], *, overwrite: bool = False
+) -> None:
+    """Write a dynamics file that begins with ``comments``.
+
+    Raises RobotDynamicsError where it cannot be written, or exists and ``overwrite`` is False.
+    """
     text = "".join(f"# {line}\n" for line in comments) + _Plain.text(document)
     try:
-        with path.open("x", encoding="utf-8") as file:
+        with path.open("w" if overwrite else "x", encoding="utf-8") as file:
             file.write(text)
     except OSError as problem:
         raise RobotDynamicsError(f"{path}: {problem.strerror}. Cure: name another file with --output") from None

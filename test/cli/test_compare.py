@@ -48,7 +48,7 @@ def test_junit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = record(tmp_path / "a", 1.0, 2.0), record(tmp_path / "b", 1.0, 2.25)
     out = tmp_path / "out.xml"
     for line, code, kinds in (((a, a), 0, []), ((a, b), 1, ["failure"]), ((a, "nothing"), 2, ["error"])):
-        assert run(*line, "--junit", str(out)) == code
+        assert run(*line, "--junit", str(out), "--overwrite") == code
         (case,) = ElementTree.parse(out).getroot().iter("testcase")
         assert [problem.tag for problem in case] == kinds
     assert run(a, a, "--junit", str(tmp_path / "missing" / "out.xml")) == 2

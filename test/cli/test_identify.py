@@ -56,14 +56,6 @@ def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     np.testing.assert_allclose(found.packed.friction[:, :3], actual.packed.friction[:, :3], rtol=0.03)
 
 
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
-    output = tmp_path / "mine.yaml"
-    output.write_text("# mine\n")
-    with pytest.raises(RobotDynamicsError, match=r"mine\.yaml: it exists\. Cure: name another file with --output"):
-        command(tmp_path / "no bag", "-o", output)
-    assert output.read_text() == "# mine\n"
-
-
 def test_a_folder_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(RobotDynamicsError, match=r"its folder does not exist\. Cure: make it, or name another file"):
         command(tmp_path / "no bag", "-o", tmp_path / "no" / "new.yaml")

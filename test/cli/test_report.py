@@ -44,7 +44,7 @@ def test_robot_of_the_bag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_robot_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "arm.urdf").write_text(ARM)
     bag = record(tmp_path / "bag", names=("old_a", "b"))
-    line = (str(bag), "-o", str(tmp_path / "out.html"))
+    line = (str(bag), "--overwrite", "-o", str(tmp_path / "out.html"))
     page = run(*line, "--robot", str(tmp_path / "arm.urdf"), "--rename", "old_=", "--topic", STATES)
     assert "effort limit ±8 Nm" in page and "old_a" not in page
     assert "out.html: " in capsys.readouterr().out
@@ -54,7 +54,7 @@ def test_robot_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_robot_that_cannot_be_used(tmp_path: Path) -> None:
     """One that was asked for is an error; one that only happens to be in the bag is said."""
     record_with_description(tmp_path, ARM.replace('name="a"', 'name="c"').replace('name="b"', 'name="d"'))
-    line = (str(tmp_path / "bag"), "-o", str(tmp_path / "out.html"))
+    line = (str(tmp_path / "bag"), "--overwrite", "-o", str(tmp_path / "out.html"))
     assert "the robot&#x27;s joints are c, d" in run(*line)
     with pytest.raises(RobotDynamicsError, match="joints are panda_joint1"):
         run(*line, "--robot", "panda")
@@ -64,14 +64,5 @@ def test_topic(tmp_path: Path) -> None:
     """Of two topics of joint states that called joint_states is taken, unless another one is named."""
     bag, output = record(tmp_path / "bag", cycles=20), str(tmp_path / "out.html")
     assert f"the first joint states on {STATES} " in run(str(bag), "-o", output)
-    page = run(str(bag), "-o", output, "--topic", COMMANDS)
+    page = run(str(bag), "-o", output, "--overwrite", "--topic", COMMANDS)
     assert f"the first joint states on {COMMANDS} " in page and JOINT_STATE in page
-
-
-def test_no_input_is_overwritten(tmp_path: Path) -> None:
-    bag = record(tmp_path / "bag", cycles=5)
-    (data,) = bag.glob("*.mcap")
-    before = data.read_bytes()
-    with pytest.raises(RobotDynamicsError, match="is no HTML page"):
-        run(str(bag), "-o", str(data))
-    assert data.read_bytes() == before

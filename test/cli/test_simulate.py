@@ -159,7 +159,6 @@ def test_dynamics_of_the_plant(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (["scara", "--config", "/no/such.yaml"], "/no/such.yaml: cannot read it"),
         (["scara", "--trajectory", "/no/such.yaml"], "/no/such.yaml: cannot read it"),
         (["scara", "--plant-dynamics", "/no/such.yaml"], "/no/such.yaml"),
-        (["scara", "-o", ROOT], "it exists. Cure: name another file with --output"),
         (["scara", "--rate", "0.5"], "trajectory refused: .* state_timeout"),
     ],
 )

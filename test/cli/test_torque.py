@@ -11,7 +11,6 @@ from exciting_motions import exciting_motion
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.cli import torque
-from robot_dynamics_ros.cli.main import main
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 
 KIND = "sensor_msgs/msg/JointState"
@@ -75,14 +74,3 @@ def test_a_fitting_model(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_errors_name_the_cure(bag: Path, more: list[str], message: str) -> None:
     with pytest.raises(RobotDynamicsError, match=message):
         call(bag, "--robot", "panda", *more)
-
-
-@pytest.mark.parametrize("command", ["torque", "excite"])
-def test_nothing_is_written_over(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A bag among them, which a slip of the hand may name."""
-    precious = tmp_path / "bag.mcap"
-    precious.write_bytes(b"all there is")
-    given = [str(precious)] if command == "torque" else []
-    assert main([command, *given, "--robot", "planar_2r", "-o", str(precious)]) == 1
-    assert f"{precious}: it exists. Cure: name another file with --output" in capsys.readouterr().err
-    assert precious.read_bytes() == b"all there is"

@@ -125,18 +125,9 @@ def test_one_message(tmp_path: Path) -> None:
     assert "No model torque" in page.text and [len(values) for values in traces(page, "actual")] == [1, 1]
 
 
-def test_no_input_is_overwritten(tmp_path: Path) -> None:
-    bag = record(tmp_path / "bag", cycles=5)
-    recording = read_recording(bag, STATES)
-    (data,) = bag.glob("*.mcap")
-    before = data.read_bytes()
-    for output, reason in (
-        (data, "is no HTML page"),
-        (bag, "is a folder"),
-        (tmp_path / "missing" / "report.html", "there is no folder"),
-    ):
-        with pytest.raises(BagError, match=rf"{output.name}: .*{reason}.*Cure"):
-            write_report(recording, output)
-    assert data.read_bytes() == before
-    for _ in range(2):
-        write_report(recording, tmp_path / "report.html")
+def test_no_file_is_overwritten_unasked(tmp_path: Path) -> None:
+    recording, output = read_recording(record(tmp_path / "bag", cycles=5), STATES), tmp_path / "report.html"
+    write_report(recording, output)
+    with pytest.raises(BagError, match=r"report\.html"):
+        write_report(recording, output)
+    write_report(recording, output, overwrite=True)
