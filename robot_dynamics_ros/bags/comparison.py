@@ -29,7 +29,7 @@ def compare_bags(
 
     Messages are paired by header.stamp, repeated stamps in their order; messages without a header by their order
     on the topic. When they arrived does not matter. JointState and JointTrajectory are compared joint by joint,
-    whatever the order of the joints; texts and integers must be equal; NaN equals NaN. Messages and fields
+    whatever the order of the joints; texts and integers must be equal; NaN equals NaN. Topics, messages and fields
     that only one recording has are differences.
 
     Parameters
@@ -37,14 +37,14 @@ def compare_bags(
     a, b
         The recordings, in any form that BagReader reads.
     topics
-        What to compare, with or without the slash in front. Default: all topics that both have.
+        What to compare, with or without the slash in front. Default: all topics.
     atol, rtol
         Absolute tolerance, in the unit of each field, and relative tolerance.
     rename
         Old to new names or prefixes of joints, in both recordings.
     common
-        Whether only messages that both have are compared: one of them was recorded live, and recorders begin and
-        end at one topic before another. How many others there are is still told.
+        Whether only topics and messages that both have are compared: one of them was recorded live, and recorders
+        begin and end at one topic before another. Topics and numbers of the others are still reported.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def compare_bags(
     if not (atol >= 0.0 and rtol >= 0.0):
         raise BagError(f"tolerances {atol}, {rtol}: they must not be negative. Cure: give 0 or more")
     with BagReader(a) as reader_a, BagReader(b) as reader_b:
-        names, notes = _common(reader_a, reader_b, topics)
+        names, alone, notes = _common(reader_a, reader_b, topics)
         times_a, times_b = _times(reader_a, names), _times(reader_b, names)
         if not any(len(times.values) for times in (*times_a.values(), *times_b.values())):
             raise BagError(f"{a}, {b}: no messages on {', '.join(names)}. Cure: name other topics to compare")
@@ -73,7 +73,7 @@ def compare_bags(
         unknown = sorted({reader_a.topics[name] for name in names if not known(reader_a.topics[name])})
         notes += [f"{kind} is unknown: its messages are compared byte by byte" for kind in unknown]
         notes += [f"{topic.topic} has no stamps: paired by order" for topic in found if not topic.stamped]
-    return Comparison(Path(a), Path(b), atol, rtol, tuple(found), tuple(notes))
+    return Comparison(Path(a), Path(b), atol, rtol, tuple(found), tuple(notes), () if common else tuple(alone))
 
 
 def assert_bags_match(
@@ -91,8 +91,8 @@ def assert_bags_match(
         raise AssertionError(str(found))
 
 
-def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[list[str], list[str]]:
-    """Return the topics to compare, and notes on those that are not."""
+def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[list[str], list[str], list[str]]:
+    """Return the topics to compare, those that only one bag has, and notes on these."""
     if chosen is not None:
         chosen = [topic if topic in a.topics or topic.startswith("/") else f"/{topic}" for topic in chosen]
     for reader in (a, b):
@@ -111,11 +111,12 @@ def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[l
                 f"{b.path}: {name} holds {b.topics[name]}, but {a.topics[name]} in {a.path}. "
                 "Cure: name other topics to compare"
             )
-    notes = []
+    alone, notes = [], []
     for reader, other in ((a, b), (b, a)):
-        alone = sorted(reader.topics.keys() - other.topics.keys()) if chosen is None else []
-        notes += [f"only in {reader.path}, not compared: {', '.join(alone)}"] if alone else []
-    return names, notes
+        if chosen is None and (others := sorted(reader.topics.keys() - other.topics.keys())):
+            alone += others
+            notes.append(f"only in {reader.path}: {', '.join(others)}")
+    return names, alone, notes
 
 
 def _times(reader: BagReader, names: list[str]) -> dict[str, Times]:

@@ -26,6 +26,8 @@ class Comparison:
         What was compared.
     notes
         What was not, and what else there is to know.
+    alone
+        Topics that only one recording has, where these are differences.
     """
 
     a: Path
@@ -34,11 +36,12 @@ class Comparison:
     rtol: float
     topics: tuple[TopicDifference, ...]
     notes: tuple[str, ...]
+    alone: tuple[str, ...] = ()
 
     @property
     def matches(self) -> bool:
-        """Whether all topics match."""
-        return all(topic.matches for topic in self.topics)
+        """Whether both have the same topics, and all match."""
+        return not self.alone and all(topic.matches for topic in self.topics)
 
     @property
     def largest(self) -> float:
@@ -51,7 +54,7 @@ class Comparison:
 
 def comparison_table(found: Comparison) -> str:
     """Return a verdict, what was left out, and for each topic a table of the fields that differ."""
-    differing = [topic.topic for topic in found.topics if not topic.matches]
+    differing = [*(topic.topic for topic in found.topics if not topic.matches), *found.alone]
     count = sum(topic.count for topic in found.topics)
     within = f"atol {found.atol:g}, rtol {found.rtol:g}"
     verdict = f"these differ: {', '.join(differing)}" if differing else "they match"

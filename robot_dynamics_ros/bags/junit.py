@@ -39,6 +39,9 @@ def write_junit(
                 failures += 1
                 table = topic_table(topic)
                 _problem(case, "failure", table.split("\n", 1)[0], "difference", table)
+        for name in outcome.alone:
+            tests, failures = tests + 1, failures + 1
+            _problem(_case(suite, name), "failure", f"{name}: only one bag has it", "difference", str(outcome))
     output = "" if isinstance(outcome, BagError) else str(outcome)
     ElementTree.SubElement(suite, "system-out").text = _IMPOSSIBLE.sub("?", output)
     ElementTree.SubElement(suite, "system-err")

@@ -28,14 +28,14 @@ def add_parser(commands: Any) -> None:
     )
     for name in ("a", "b"):
         parser.add_argument(name, type=Path, metavar=name.upper(), help="a bag's folder, or one of its files")
-    parser.add_argument("--topics", nargs="+", metavar="TOPIC", help="what to compare (default: what both have)")
+    parser.add_argument("--topics", nargs="+", metavar="TOPIC", help="what to compare (default: all)")
     parser.add_argument("--atol", type=float, default=0.0, help="absolute tolerance, SI (default: %(default)g)")
     parser.add_argument("--rtol", type=float, default=0.0, help="relative tolerance (default: %(default)g)")
     parser.add_argument(
         "--common",
         action="store_true",
-        help="compare what both have, as with a live recording, which lacks some messages at its ends; the others are "
-        "counted",
+        help="compare the topics and messages that both have, as with a live recording, which lacks some at its ends; "
+        "the others are counted",
     )
     add_rename(parser)
     add_output(parser, "--junit", metavar="FILE", help="write JUnit XML: a test case for each topic")

@@ -384,8 +384,11 @@ def test_topics(tmp_path: Path) -> None:
     a = two_topics(tmp_path / "a", {"/x": KIND, "/y": KIND, "/z": ARRAY})
     b = two_topics(tmp_path / "b", {"/y": KIND, "/z": ARRAY, "/w": KIND})
     found = compare_bags(a, b)
-    assert [topic.topic for topic in found.topics] == ["/y", "/z"] and found.matches
-    assert f"only in {a}, not compared: /x" in found.notes and f"only in {b}, not compared: /w" in found.notes
+    assert [topic.topic for topic in found.topics] == ["/y", "/z"] and found.alone == ("/x", "/w")
+    with pytest.raises(AssertionError, match="differ: /x, /w"):
+        assert_bags_match(a, b)
+    for chosen in ({"common": True}, {"topics": ["/y", "/z"]}):
+        assert_bags_match(a, b, **chosen)
     assert [topic.topic for topic in compare_bags(a, b, ["/z"]).topics] == ["/z"]
     assert [topic.topic for topic in compare_bags(a, b, ["z", "/y", "/z"]).topics] == ["/z", "/y"]
     with pytest.raises(BagError, match=r"b: no topic /x. Cure: choose from /w, /y, /z"):

@@ -47,9 +47,14 @@ def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_junit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = record(tmp_path / "a", 1.0, 2.0), record(tmp_path / "b", 1.0, 2.25)
     out = tmp_path / "out.xml"
+    with BagWriter(tmp_path / "more", {"/x": KIND, "/y": KIND}) as writer:
+        writer.write("/x", 0, LITTLE_ENDIAN + struct.pack("<d", 1.0))
+    more = str(tmp_path / "more")
     for line, code, kinds in (((a, a), 0, []), ((a, b), 1, ["failure"]), ((a, "nothing"), 2, ["error"])):
         assert run(*line, "--junit", str(out), "--overwrite") == code
         (case,) = ElementTree.parse(out).getroot().iter("testcase")
         assert [problem.tag for problem in case] == kinds
+    assert run(record(tmp_path / "less", 1.0), more, "--junit", str(out), "--overwrite") == 1
+    assert [case.get("name") for case in ElementTree.parse(out).iter("testcase")] == ["/x", "/y"]
     assert run(a, a, "--junit", str(tmp_path / "missing" / "out.xml")) == 2
     assert "missing" in capsys.readouterr().err
