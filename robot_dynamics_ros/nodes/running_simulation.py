@@ -149,7 +149,7 @@ class RunningSimulation:
 
     @property
     def _seconds(self) -> str:
-        return f"{self._stamp / 1e9:.9g} s"
+        return f"{self._stamp / 1e9:.6f} s"
 
     def _set_pace(self) -> None:
         """Begin a period now, and ask for the next ones in step with it."""

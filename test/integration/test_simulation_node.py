@@ -107,7 +107,8 @@ def test_pause_step_and_reset_while_commands_keep_arriving(paused: Simulation) -
         still = states[seen - 1 :]
         assert len(still) > 5, "it goes on publishing"
         assert all(state == still[0] for state in still), "time stands still, and all else"
-        assert "already" in paused.pause()
+        said = paused.pause()
+        assert "already" in said and said.endswith(f"t = {paused.now / 1e9:.6f} s")
 
         for _ in range(3):
             before = paused.now
