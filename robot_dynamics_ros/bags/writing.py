@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
+from rosbags.interfaces import Connection, Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
 from rosbags.rosbag2.storage_mcap import McapWriter
 
 from robot_dynamics_ros.bags.message_types import message_types
 from robot_dynamics_ros.errors import BagError
+
+_NO_TIME = QosTime(0, 0)  # deadline, lifespan and lease that nobody has set
+RELIABLE = Qos(
+    QosHistory.KEEP_LAST,
+    10,
+    QosReliability.RELIABLE,
+    QosDurability.VOLATILE,
+    _NO_TIME,
+    _NO_TIME,
+    QosLiveliness.AUTOMATIC,
+    _NO_TIME,
+    avoid_ros_namespace_conventions=False,
+)
+"""The quality of service of ROS's default profile."""
+LATCHED = RELIABLE._replace(depth=1, durability=QosDurability.TRANSIENT_LOCAL)
+"""The quality of service of robot_description: who comes late receives the last message."""
 
 
 class BagWriter:
@@ -23,6 +40,8 @@ class BagWriter:
         The folder of the bag, which must not exist yet.
     topics
         Topic name to message type, such as ``sensor_msgs/msg/JointState``.
+    qos
+        Topic name to what its publishers offered; RELIABLE for a topic that is not named.
 
     Raises
     ------
@@ -31,7 +50,9 @@ class BagWriter:
         cure.
     """
 
-    def __init__(self, path: str | Path, topics: Mapping[str, str]) -> None:
+    def __init__(
+        self, path: str | Path, topics: Mapping[str, str], qos: Mapping[str, Sequence[Qos]] | None = None
+    ) -> None:
         self._path = path
         self._unsaved = 0
         types = message_types()
@@ -39,13 +60,20 @@ class BagWriter:
             if kind not in types.fielddefs:
                 raise BagError(f"{path}: {topic}: message type {kind} is unknown. Cure: leave that topic out")
         try:
-            self._writer = Writer(Path(path), version=9, storage_plugin=StoragePlugin.MCAP)
+            # Version 8 can be read by every distribution from Humble on, 9 only from Jazzy on.
+            self._writer = Writer(Path(path), version=8, storage_plugin=StoragePlugin.MCAP)
             self._writer.open()
         except (WriterError, OSError) as problem:
             raise BagError(f"{path}: cannot make the bag: {problem}. Cure: name a folder that does not exist") from None
-        self._connections = {
-            topic: self._writer.add_connection(topic, kind, typestore=types) for topic, kind in topics.items()
-        }
+        self._connections: dict[str, Connection] = {}
+        for topic, kind in topics.items():
+            self.add_topic(topic, kind, (qos or {}).get(topic, [RELIABLE]))
+
+    def add_topic(self, topic: str, kind: str, qos: Sequence[Qos]) -> None:
+        """Add a topic of a known type, with what its publishers offer."""
+        self._connections[topic] = self._writer.add_connection(
+            topic, kind, typestore=message_types(), offered_qos_profiles=qos
+        )
 
     def write(self, topic: str, nanoseconds: int, message: bytes) -> None:
         """Add a serialised message that was received at ``nanoseconds`` (since 1970); BagError where the disk is full.

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+import yaml
 from bags.recordings import JOINT_STATE, START, joint_state
 from rosbags.highlevel import AnyReader
 
-from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.bags import BagReader, BagWriter
+from robot_dynamics_ros.bags.writing import LATCHED
 from robot_dynamics_ros.errors import BagError
 
 
@@ -17,6 +19,19 @@ def test_messages_are_kept_byte_for_byte(tmp_path: Path) -> None:
             writer.write("/joint_states", START + k, data)
     with AnyReader([tmp_path / "bag"]) as reader:
         assert [bytes(data) for _, _, data in reader.messages()] == raw
+
+
+def test_metadata_that_every_distribution_reads(tmp_path: Path) -> None:
+    """As rosbag2 of Humble to Rolling reads it: up to version 8 what was offered is a text, with numbers in it."""
+    with BagWriter(tmp_path / "bag", {"/x": JOINT_STATE, "/y": JOINT_STATE}, {"/y": [LATCHED]}):
+        pass
+    content = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    assert content["version"] == 8
+    topics = [entry["topic_metadata"] for entry in content["topics_with_message_count"]]
+    offered = [yaml.safe_load(topic["offered_qos_profiles"]) for topic in topics]
+    assert [(qos["reliability"], qos["durability"], qos["depth"]) for (qos,) in offered] == [(1, 2, 10), (1, 1, 1)]
+    with BagReader(tmp_path / "bag") as reader:
+        assert reader.latched == {"/y"}
 
 
 def test_a_folder_that_exists_is_not_written_over(tmp_path: Path) -> None:
