@@ -38,7 +38,6 @@ from robot_dynamics_ros.launching.arguments import (
 )
 from robot_dynamics_ros.launching.companions import bag_recorder, view
 from robot_dynamics_ros.launching.packages import is_installed, program
-from robot_dynamics_ros.resources import robot_names
 
 CONTROLLER = "computed_torque_node"
 LAST_ANSWERS = 1.0  # seconds
@@ -133,7 +132,7 @@ def _inputs(context: LaunchContext, known: bool) -> dict[str, str]:
     full = dict(zip(absolute(context, *wanted), absolute(context, *wanted.values()), strict=True))
     found = {old: new for old, new in full.items() if old in topics}
     needed = {"joint_states": "joint_states:=TOPIC"}
-    needed |= {} if known else {"robot_description": f"robot:={robot_names()[0]}"}
+    needed |= {} if known else {"robot_description": "robot:=NAME or urdf:=FILE of the robot that was recorded"}
     for name, cure in needed.items():
         if not set(absolute(context, name)) & set(found.values()):
             there = ", ".join(topics)

@@ -1,7 +1,13 @@
 """Rosbags, with and without ROS: read, written, replayed and compared."""
 
 from robot_dynamics_ros.bags.comparison import assert_bags_match, compare_bags
-from robot_dynamics_ros.bags.joint_series import JointSeries, read_description, read_joint_names, read_joint_states
+from robot_dynamics_ros.bags.joint_series import (
+    JointSeries,
+    read_configuration,
+    read_description,
+    read_joint_names,
+    read_joint_states,
+)
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.storage import Message
 from robot_dynamics_ros.bags.writing import BagWriter
@@ -13,6 +19,7 @@ __all__ = [
     "Message",
     "assert_bags_match",
     "compare_bags",
+    "read_configuration",
     "read_description",
     "read_joint_names",
     "read_joint_states",

@@ -13,6 +13,7 @@ from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.topic_comparison import FieldComparison, Places
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.messages.renaming import renaming
+from robot_dynamics_ros.parameters import configuration
 from robot_dynamics_ros.progress import progress
 
 
@@ -37,7 +38,7 @@ def compare_bags(
     a, b
         The recordings, in any form that BagReader reads.
     topics
-        What to compare, with or without the slash in front. Default: all topics.
+        What to compare, with or without the slash in front. Default: all topics but ~/configuration.
     atol, rtol
         Absolute tolerance, in the unit of each field, and relative tolerance.
     rename
@@ -100,7 +101,8 @@ def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[l
             if topic not in reader.topics:
                 there = ", ".join(sorted(reader.topics)) or "nothing"
                 raise BagError(f"{reader.path}: no topic {topic}. Cure: choose from {there}")
-    names = sorted(a.topics.keys() & b.topics.keys()) if chosen is None else list(dict.fromkeys(chosen))
+    topics_a, topics_b = ({topic for topic in reader.topics if not _is_configuration(topic)} for reader in (a, b))
+    names = sorted(topics_a & topics_b) if chosen is None else list(dict.fromkeys(chosen))
     if not names:
         raise BagError(
             f"{a.path}, {b.path}: no topic in common. Cure: record the same topics ({', '.join(sorted(a.topics))})"
@@ -112,11 +114,16 @@ def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[l
                 "Cure: name other topics to compare"
             )
     alone, notes = [], []
-    for reader, other in ((a, b), (b, a)):
-        if chosen is None and (others := sorted(reader.topics.keys() - other.topics.keys())):
+    for reader, others in ((a, sorted(topics_a - topics_b)), (b, sorted(topics_b - topics_a))):
+        if chosen is None and others:
             alone += others
             notes.append(f"only in {reader.path}: {', '.join(others)}")
     return names, alone, notes
+
+
+def _is_configuration(topic: str) -> bool:
+    """True for the topic that says how a bag was made, which is no part of the motion."""
+    return topic.rpartition("/")[2] == configuration.TOPIC
 
 
 def _times(reader: BagReader, names: list[str]) -> dict[str, Times]:

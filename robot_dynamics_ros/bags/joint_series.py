@@ -5,23 +5,24 @@ from __future__ import annotations
 import struct
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.bags.message_types import JOINT_STATE
+from robot_dynamics_ros.bags.message_types import JOINT_STATE, TEXT
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.errors import BagError, BagWarning, RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
 from robot_dynamics_ros.messages.renaming import Renaming, renaming
+from robot_dynamics_ros.parameters import configuration
+from robot_dynamics_ros.parameters.configuration import Configuration
 from robot_dynamics_ros.progress import progress
 
 Array = NDArray[np.float64]
 
-_TEXT = "std_msgs/msg/String"
 _FIELDS = ("position", "velocity", "effort")
 _NAMES = HEADER + 8  # where frame_id and names begin, after the stamp
 _BATCH = 1024
@@ -102,19 +103,33 @@ def read_description(path: str | Path) -> str | None:
 
     Raises BagError where the bag cannot be read.
     """
+    return next((text for _, text in _texts(path, "robot_description") if text), None)
+
+
+def read_configuration(path: str | Path, near: str) -> tuple[str, Configuration] | None:
+    """Return the first configuration of a controller in a bag, after its topic; None where the bag has none.
+
+    Only controllers in the namespace of the topic ``near``, or below it, count. Raises BagError where the bag cannot be
+    read.
+    """
+    namespace = near.rpartition("/")[0] + "/"
+    for topic, text in _texts(path, configuration.TOPIC):
+        found = Configuration.parse(text) if topic.startswith(namespace) else None
+        if found is not None:
+            return topic, found
+    return None
+
+
+def _texts(path: str | Path, name: str) -> Iterator[tuple[str, str]]:
+    """Yield topic and text of the messages on topics of this name."""
     with BagReader(path) as reader:
-        topics = [
-            t for t, kind in reader.topics.items() if kind == _TEXT and t.rpartition("/")[2] == "robot_description"
-        ]
+        topics = [topic for topic, kind in reader.topics.items() if kind == TEXT and topic.rpartition("/")[2] == name]
         for message in reader.messages(topics):
             order = BYTE_ORDERS.get(message.data[:2])
             try:
-                text = CdrReader(order or "<", memoryview(message.data)[HEADER:]).text()
+                yield message.topic, CdrReader(order or "<", memoryview(message.data)[HEADER:]).text()
             except (struct.error, ValueError):
                 continue
-            if text:
-                return text
-    return None
 
 
 def _check_topics(reader: BagReader, topics: Iterable[str]) -> None:

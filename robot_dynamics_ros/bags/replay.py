@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.bags.message_types import DIAGNOSTIC_ARRAY, JOINT_STATE, message_types
+from robot_dynamics_ros.bags.message_types import DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT, message_types, text_message
 from robot_dynamics_ros.bags.node_timers import NodeTimers
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.replay_outputs import BagClocks, BagLog, BagOutputs, FaultRecorder
 from robot_dynamics_ros.bags.storage import Message
 from robot_dynamics_ros.bags.topics import find_topic
-from robot_dynamics_ros.bags.writing import BagWriter
+from robot_dynamics_ros.bags.writing import LATCHED, BagWriter
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.rehearsal import rehearse
 from robot_dynamics_ros.control.safety import Transition
@@ -29,6 +29,7 @@ from robot_dynamics_ros.messages.joint_state import JointStateReader, Sample, st
 from robot_dynamics_ros.messages.renaming import renaming
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.parameters.configuration import TOPIC, Configuration
 from robot_dynamics_ros.progress import progress
 
 Array = NDArray[np.float64]
@@ -81,6 +82,7 @@ def replay(
     topics: Mapping[str, str] | None = None,
     rename: Mapping[str, str] | None = None,
     activation_check: bool = True,
+    configuration: Configuration | None = None,
 ) -> Replay:
     """Feed a recording to the node's controller, and write what it commands to a new MCAP bag.
 
@@ -93,7 +95,8 @@ def replay(
 
     ``topics`` maps the controller's own names (INPUTS, command_states) to those of the bag; without it each is the
     only one of that name. ``rename`` maps joint names of the bag, or what they begin with, to the model's.
-    ``activation_check`` compares measured efforts with the model's first, as the node does.
+    ``activation_check`` compares measured efforts with the model's first, as the node does. ``configuration``, of which
+    model and settings are made, is written to the topic ~/configuration.
 
     Raises BagError where the bag cannot be read or the output not written, and RobotDynamicsError where the check
     refuses the model; the message names the culprit and the cure. What was written until then stays.
@@ -115,8 +118,11 @@ def replay(
             raise BagError(f"{bag}: no topic joint_states. Cure: name it, as joint_states=/arm/joint_states")
         commands = command_topic(reader, given.get("command_states"))
         player = _Player(reader, {topic: name for name, topic in sources.items() if topic is not None}, commands)
-        writer = stack.enter_context(BagWriter(output, {commands: JOINT_STATE, DIAGNOSTICS: DIAGNOSTIC_ARRAY}))
-        return player.play(model, settings, writer, renaming(rename or {}), activation_check)
+        own = f"{commands.rpartition('/')[0]}/{TOPIC}"
+        written = {commands: JOINT_STATE, DIAGNOSTICS: DIAGNOSTIC_ARRAY} | ({own: TEXT} if configuration else {})
+        writer = stack.enter_context(BagWriter(output, written, {own: [LATCHED]}))
+        first = [] if configuration is None else [(own, text_message(configuration.text()))]
+        return player.play(model, settings, writer, renaming(rename or {}), activation_check, first)
 
 
 class _Player:
@@ -137,8 +143,9 @@ class _Player:
         writer: BagWriter,
         renamed: Callable[[str], str],
         activation_check: bool,
+        first: Sequence[tuple[str, bytes]],
     ) -> Replay:
-        """Pass every message on; raises as ``replay``."""
+        """Write the ``first`` messages, topic and data, and pass every message on; raises as ``replay``."""
         outputs = BagOutputs(writer, self._commands, model.joint_names, self._clocks)
         node = self._commands.rsplit("/", 1)[0]
         faults = FaultRecorder(writer, DIAGNOSTICS, node, model.name, self._clocks, self._log)
@@ -157,6 +164,8 @@ class _Player:
             if message.topic != joint_states:
                 self._receive(running, message)
             elif part is None or part.has(message):
+                for topic, data in first if states == 0 else ():
+                    writer.write(topic, message.received, data)
                 states += 1
                 running.receive_state(message.data)
             elif part.over:

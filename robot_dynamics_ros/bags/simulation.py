@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.bags.contents import JOINT_TRAJECTORY
-from robot_dynamics_ros.bags.message_types import DIAGNOSTIC_ARRAY, JOINT_STATE, message_types
+from robot_dynamics_ros.bags.message_types import DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT, message_types, text_message
 from robot_dynamics_ros.bags.node_timers import NodeTimers
 from robot_dynamics_ros.bags.replay import COMMANDS, DIAGNOSTICS, Replay
 from robot_dynamics_ros.bags.replay_outputs import BagClocks, BagLog, BagOutputs, FaultRecorder
-from robot_dynamics_ros.bags.writing import BagWriter
+from robot_dynamics_ros.bags.writing import LATCHED, BagWriter
 from robot_dynamics_ros.control.controller import Command
 from robot_dynamics_ros.control.rehearsal import rehearse
 from robot_dynamics_ros.control.settings import ControllerSettings
@@ -24,6 +24,7 @@ from robot_dynamics_ros.messages.effort_commands import FLOAT64_MULTI_ARRAY, Eff
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.parameters.configuration import Configuration
 from robot_dynamics_ros.progress import progress
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
@@ -34,13 +35,14 @@ START_DELAY = 0.5
 """Seconds from the first state to the start of the trajectory: what the motion adds to holding still can be seen."""
 
 _DESCRIPTION = "/robot_description"
-_TEXT = "std_msgs/msg/String"
+_CONFIGURATION = "/computed_torque_node/configuration"
 _TOPICS = {
     STATES: JOINT_STATE,
     COMMANDS: JOINT_STATE,
     EFFORTS: FLOAT64_MULTI_ARRAY,
     TRAJECTORY: JOINT_TRAJECTORY,
-    _DESCRIPTION: _TEXT,
+    _DESCRIPTION: TEXT,
+    _CONFIGURATION: TEXT,
     DIAGNOSTICS: DIAGNOSTIC_ARRAY,
 }
 _SECOND = 1_000_000_000
@@ -55,15 +57,16 @@ def simulate_to_bag(
     points: TrajectoryPoints,
     duration: float,
     *,
-    description: str = "",
+    configuration: Configuration | None = None,
     activation_check: bool = True,
 ) -> Replay:
     """Let the node's controller move ``arm`` along a trajectory for ``duration`` seconds from its start.
 
     As in lockstep, each state is answered before the arm goes on by one ``period`` (s), and time begins one period
     after zero: the same arguments give the same bytes. The new MCAP bag at ``output`` has joint_states,
-    command_states, effort_commands, the trajectory, robot_description (where ``description`` is a URDF) and changes of
-    mode (/diagnostics), so that a replay of it gives the same commands. ``model`` is what the controller believes.
+    command_states, effort_commands, the trajectory, changes of mode (/diagnostics) and, where ``configuration`` is what
+    model and settings are made of, robot_description and ~/configuration, so that a replay of it gives the same
+    commands. ``model`` is what the controller believes.
     ``activation_check`` compares the first measured efforts with it, as the node does.
 
     Raises RobotDynamicsError where the controller refuses the trajectory, or the arm cannot go on, and BagError where
@@ -72,7 +75,7 @@ def simulate_to_bag(
     rehearse(model, settings)
     clocks = BagClocks()
     log = _StrictLog(clocks)
-    with BagWriter(output, _TOPICS) as writer:
+    with BagWriter(output, _TOPICS, {_DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]}) as writer:
         outputs = _Outputs(writer, clocks, arm)
         faults = FaultRecorder(writer, DIAGNOSTICS, COMMANDS.rsplit("/", 1)[0], model.name, clocks, log)
         running = RunningController(model, settings, clocks, outputs, faults, log)
@@ -80,8 +83,9 @@ def simulate_to_bag(
             running.check_effort([])
         timers = NodeTimers(clocks, running, settings)
         step = round(period * _SECOND)
-        if description:
-            writer.write(_DESCRIPTION, step, _message(_TEXT, data=description))
+        if configuration is not None:
+            writer.write(_DESCRIPTION, step, text_message(configuration.robot_description))
+            writer.write(_CONFIGURATION, step, text_message(configuration.text()))
         count = math.ceil((START_DELAY + duration) / period) + 1
         sent = int(0.5 * START_DELAY / period)  # when a controller of whatever rate holds the arm already
         states = JointStateWriter(arm.joint_names)

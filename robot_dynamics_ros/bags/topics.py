@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.parameters.configuration import TOPIC
+
+_COMPANIONS = {"joint_states": "robot_description", "command_states": TOPIC}
+
+
+def companions(topics: Iterable[str]) -> list[str]:
+    """Return the topics that describe the robot and the controller whose ``topics`` are recorded, beside them."""
+    parts = [topic.rpartition("/") for topic in topics]
+    return [f"{parent}/{_COMPANIONS[name]}" for parent, _, name in parts if name in _COMPANIONS]
 
 
 def find_topic(reader: BagReader, name: str, kind: str, given: str | None = None) -> str | None:

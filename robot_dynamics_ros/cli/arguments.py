@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.bags import JointSeries, read_description, read_joint_states
+from robot_dynamics_ros.bags import JointSeries, read_configuration, read_description, read_joint_states
 from robot_dynamics_ros.bags.message_types import JOINT_STATE
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.cli.robot_source import RobotSource, robot_source
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.parameters.configuration import Configuration
 from robot_dynamics_ros.parameters.controller import GRAVITY
 from robot_dynamics_ros.parameters.kinds import Values
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS
@@ -51,7 +53,7 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--robot",
         metavar="NAME|URDF",
-        help=f"{_robots()} (default: the bag's robot_description)",
+        help=f"{_robots()} (default: the robot that the bag carries)",
     )
     _add_robot_files(parser)
 
@@ -68,7 +70,9 @@ def _robots() -> str:
 
 def _add_robot_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--dynamics", metavar="FILE", help="dynamics file (default: that of the robot NAME; none: do without)"
+        "--dynamics",
+        metavar="FILE",
+        help="dynamics file (default: the bag's, or that of the robot NAME; none: do without)",
     )
     parser.add_argument(
         "--gravity",
@@ -163,17 +167,28 @@ def joint_state_topic(bag: Path, topic: str | None) -> str:
     raise BagError(f"{bag}: several topics hold {JOINT_STATE}. Cure: --topic with one of {', '.join(there)}")
 
 
-def recorded_robot(arguments: argparse.Namespace, bag: Path | None) -> RobotSource:
-    """Return the robot of --robot, else of the bag's robot_description; RobotDynamicsError where there is none."""
+def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str) -> RobotSource:
+    """Return the robot of --robot, else the bag's; RobotDynamicsError where there is none.
+
+    The bag's is that of the ~/configuration of a controller in the namespace of the topic ``near``, else of its
+    robot_description.
+    """
     if arguments.robot is not None:
         return named_robot(arguments)
-    recorded = None if bag is None else read_description(bag)
-    if recorded is None:
-        raise RobotDynamicsError(
-            f"{bag}: it has no robot_description. Cure: --robot with one of {', '.join(robot_names())}, or a URDF"
-        )
     dynamics = None if arguments.dynamics in (None, "none") else arguments.dynamics
-    return RobotSource(f"{bag}: robot_description", recorded, dynamics)
+    found = read_configuration(bag, near)
+    if found is not None:
+        topic, recorded = found
+        text = recorded.dynamics_file if arguments.dynamics is None else ""
+        gravity = GRAVITY.read(recorded.values)
+        return RobotSource(f"{bag}: {topic}", recorded.robot_description, dynamics, text, gravity)
+    description = read_description(bag)
+    if description is None:
+        raise RobotDynamicsError(
+            f"{bag}: it carries no robot (robot_description or ~/configuration). Cure: --robot with one of "
+            f"{', '.join(robot_names())}, or a URDF"
+        )
+    return RobotSource(f"{bag}: robot_description", description, dynamics)
 
 
 def named_robot(arguments: argparse.Namespace) -> RobotSource:
@@ -197,12 +212,20 @@ def configured_model(arguments: argparse.Namespace, source: RobotSource, values:
     return configured_source(arguments, source, values).model(gravity=gravity, joints=JOINTS.read(values) or None)
 
 
-def load_robot(arguments: argparse.Namespace, joint_names: Sequence[str], bag: Path | None = None) -> RobotModel:
-    """Return the model of the recorded ``joint_names``; the robot's other joints are locked at 0, which is said.
+def configuration(arguments: argparse.Namespace, source: RobotSource, values: Values) -> Configuration:
+    """Return what a bag carries of the robot and the parameters from which ``configured_model`` makes a model."""
+    text = source.text if isinstance(source.text, str) else source.text.decode(errors="replace")
+    dynamics = configured_source(arguments, source, values).dynamics_content()
+    given = {GRAVITY.name: arguments.gravity} if arguments.gravity else {}
+    return Configuration.of(lambda name: given[name] if name in given else values(name), text, dynamics)
 
-    It is that of --robot, else of the bag's robot_description. RobotDynamicsError names what is wrong and the cure.
+
+def load_robot(arguments: argparse.Namespace, joint_names: Sequence[str], bag: Path) -> RobotModel:
+    """Return the model of the recorded ``joint_names``; the robot's other joints are locked at 0, which is reported.
+
+    It is that of --robot, else of the bag, which is reported. RobotDynamicsError names what is wrong and the cure.
     """
-    source = recorded_robot(arguments, bag)
+    source = bag_robot(arguments, bag)
     joints = source.joint_names()
     recorded = [name for name in joints if name in joint_names]
     if not recorded:
@@ -210,7 +233,15 @@ def load_robot(arguments: argparse.Namespace, joint_names: Sequence[str], bag: P
             f"{source.name}: the robot's joints are {', '.join(joints)}, the recording's {', '.join(joint_names)}. "
             "Cure: --rename OLD=NEW, or another --robot"
         )
-    return source.part(recorded, note="not in the recording, locked at 0", gravity=arguments.gravity)
+    if arguments.robot is None:
+        print(f"note: robot: {source}", file=sys.stderr)
+    gravity = arguments.gravity or source.gravity or None
+    return source.part(recorded, note="not in the recording, locked at 0", gravity=gravity)
+
+
+def bag_robot(arguments: argparse.Namespace, bag: Path) -> RobotSource:
+    """Return ``recorded_robot`` for the joint states that are read."""
+    return recorded_robot(arguments, bag, "" if arguments.robot else joint_state_topic(bag, arguments.topic))
 
 
 def _renaming(text: str) -> tuple[str, str]:

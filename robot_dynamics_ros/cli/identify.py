@@ -17,10 +17,10 @@ from robot_dynamics_ros.cli.arguments import (
     add_joint_states,
     add_output,
     add_robot,
+    bag_robot,
     check_output,
     load_robot,
     read_series,
-    recorded_robot,
 )
 from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
@@ -120,8 +120,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _prior_document(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    path = recorded_robot(arguments, arguments.bags[0]).dynamics
-    content: Mapping[str, Any] = {} if path is None else load_yaml(Path(path).read_bytes()) or {}
+    content: Mapping[str, Any] = load_yaml(bag_robot(arguments, arguments.bags[0]).dynamics_content()) or {}
     return content
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from robot_dynamics_ros.bags import read_configuration
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.replay import INPUTS, Replay, command_topic, replay
 from robot_dynamics_ros.cli.arguments import (
@@ -15,14 +17,15 @@ from robot_dynamics_ros.cli.arguments import (
     add_rename,
     add_robot,
     check_output,
+    configuration,
     configured_model,
+    configured_source,
     recorded_robot,
     remove_bag,
     renaming,
 )
 from robot_dynamics_ros.cli.first_run import announce_compilation
 from robot_dynamics_ros.cli.robot_source import RobotSource
-from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.parameters import controller
 from robot_dynamics_ros.parameters.controller_settings import read_settings
 from robot_dynamics_ros.parameters.file import read_parameter_file
@@ -42,7 +45,10 @@ def add_parser(commands: Any) -> None:
     add_bag(parser)
     add_output(parser, "-o", "--output", required=True, metavar="BAG", help="folder of the new bag")
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="the controller's parameter file (default: every default)"
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="the controller's parameter file (default: the parameters that the bag carries, else every default)",
     )
     add_robot(parser)
     parser.add_argument(
@@ -63,8 +69,16 @@ def run(arguments: argparse.Namespace) -> None:
     topics = dict(arguments.topic)
     with BagReader(arguments.bag) as reader:
         node = command_topic(reader, topics.get("command_states")).rsplit("/", 1)[0]
-    values = read_parameter_file(arguments.config, node, controller.ALL)
-    model = _model(arguments, values)
+    found = read_configuration(arguments.bag, f"{node}/")
+    if arguments.config is None and found is not None:
+        values: Values = found[1].values
+        origin = f"{arguments.bag}: {found[0]}"
+    else:
+        values = read_parameter_file(arguments.config, node, controller.ALL)
+        origin = arguments.config or "defaults"
+    source = configured_source(arguments, _source(arguments, values, node), values)
+    model = configured_model(arguments, source, values)
+    print(f"note: robot: {source}; parameters: {origin}", file=sys.stderr)
     begin = time.monotonic()
     announce_compilation("model")
     remove_bag(arguments)
@@ -76,19 +90,18 @@ def run(arguments: argparse.Namespace) -> None:
         topics=topics,
         rename=renaming(arguments),
         activation_check=controller.ACTIVATION_CHECK.read(values),
+        configuration=configuration(arguments, source, values),
     )
     print(summary(result, time.monotonic() - begin, arguments.output))
 
 
-def _model(arguments: argparse.Namespace, values: Values) -> RobotModel:
+def _source(arguments: argparse.Namespace, values: Values, node: str) -> RobotSource:
     """Return the robot of the command line, else of the parameter file, else of the bag."""
     description = ROBOT_DESCRIPTION.read(values)
     if arguments.robot is not None or not description:
-        source = recorded_robot(arguments, arguments.bag)
-    else:
-        dynamics = None if arguments.dynamics in (None, "none") else arguments.dynamics
-        source = RobotSource(f"{arguments.config}: {ROBOT_DESCRIPTION.name}", description, dynamics)
-    return configured_model(arguments, source, values)
+        return recorded_robot(arguments, arguments.bag, f"{node}/")
+    dynamics = None if arguments.dynamics in (None, "none") else arguments.dynamics
+    return RobotSource(f"{arguments.config}: {ROBOT_DESCRIPTION.name}", description, dynamics)
 
 
 def summary(result: Replay, seconds: float, output: Path | None) -> str:

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.bags import read_description, read_joint_names
+from robot_dynamics_ros.bags import read_joint_names
 from robot_dynamics_ros.cli.arguments import (
     add_bag,
     add_joint_states,
@@ -53,8 +53,6 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _model(arguments: argparse.Namespace, topic: str) -> tuple[RobotModel | None, str]:
     """Return the robot of --robot or of the bag, or why there is none; what --robot says must be usable."""
-    if arguments.robot is None and read_description(arguments.bag) is None:
-        return None, "the bag has no robot_description; name the robot with --robot"
     names = read_joint_names(arguments.bag, topic, renaming(arguments))
     try:
         return load_robot(arguments, names, arguments.bag), ""

@@ -12,6 +12,7 @@ from typing import Any
 from robot_dynamics_ros.cli.xacro_file import SUFFIX, expand_xacro
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError, RobotModelWarning
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_file
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
 
 _UNNAMED = "URDF: "  # what begins a message about a text
@@ -29,16 +30,38 @@ class RobotSource:
         Its URDF.
     dynamics
         The path of its dynamics file, None for none.
+    dynamics_text
+        The content of a recorded dynamics file, which counts where there is no path.
+    gravity
+        Acceleration of gravity (m/s^2) that the recording's controller was given, empty for none.
     """
 
     name: str
     text: str | bytes
     dynamics: str | None
+    dynamics_text: str = ""
+    gravity: Sequence[float] = ()
+
+    def __str__(self) -> str:
+        recorded = "as recorded" if self.dynamics_text else "none"
+        return f"{self.name}, dynamics file: {self.dynamics or recorded}"
+
+    def dynamics_content(self) -> str:
+        """Return the content of its dynamics file, empty for none; errors as ``model``."""
+        if self.dynamics is None:
+            return self.dynamics_text
+        try:
+            return Path(self.dynamics).read_text(encoding="utf-8", errors="replace")
+        except OSError as problem:
+            raise RobotModelError(f"{self.dynamics}: {problem.strerror}. Cure: check the path") from None
 
     def model(self, **keywords: Any) -> RobotModel:
         """Return the model; keywords and errors as ``RobotModel.from_urdf``, the errors with the name."""
+        dynamics: str | DynamicsFile | None = self.dynamics
+        if dynamics is None and self.dynamics_text:
+            dynamics = parse_dynamics_file(self.dynamics_text, f"{self.name}: dynamics_file")
         try:
-            return RobotModel.from_urdf(self.text, dynamics=self.dynamics, **keywords)
+            return RobotModel.from_urdf(self.text, dynamics=dynamics, **keywords)
         except RobotModelError as problem:
             said = str(problem)
             if not said.startswith(_UNNAMED):

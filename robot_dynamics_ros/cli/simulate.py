@@ -22,6 +22,7 @@ from robot_dynamics_ros.cli.arguments import (
     add_named_robot,
     add_output,
     check_output,
+    configuration,
     configured_model,
     configured_source,
     named_robot,
@@ -123,7 +124,7 @@ def run(arguments: argparse.Namespace) -> None:
             settings,
             points,
             _rest(points) + duration + _AFTER,
-            description=source.text if isinstance(source.text, str) else source.text.decode(errors="replace"),
+            configuration=configuration(arguments, source, parameters.controller),
             activation_check=controller.ACTIVATION_CHECK.read(parameters.controller),
         )
         seconds = time.monotonic() - begin

@@ -12,6 +12,8 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from robot_dynamics_ros.bags.topics import companions
+from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.launching.arguments import absolute, is_true, value_of
 from robot_dynamics_ros.launching.packages import is_installed, missing, program
 from robot_dynamics_ros.launching.robots import Robot
@@ -89,10 +91,23 @@ def bag_folder(context: LaunchContext) -> str:
 
 
 def bag_recorder(folder: str, topics: list[str]) -> Any:
-    """Return the recorder of these topics, by their full names, to a new folder. Where it fails, all ends."""
+    """Return the recorder of these topics, by their full names, to a new folder. Where it fails, all ends.
+
+    Raises RobotDynamicsError where the folder exists.
+    """
+    if Path(folder).exists():
+        raise RobotDynamicsError(f"{folder}: it exists. Cure: name another folder for the bag")
     if is_installed("ros2bag"):
         # Humble takes topics by position, newer ones by --topics, all of them take --regex.
-        line = ["ros2", "bag", "record", "--output", folder, "--regex", f"^({'|'.join(topics)})$"]
+        line = [
+            "ros2",
+            "bag",
+            "record",
+            "--output",
+            folder,
+            "--regex",
+            f"^({'|'.join([*topics, *companions(topics)])})$",
+        ]
         return ExecuteProcess(cmd=line, output="screen", name="recorder", on_exit=end_on_failure)
     return Node(
         **program("recorder_node"),

@@ -109,13 +109,18 @@ def read_dynamics_file(path: str | Path) -> DynamicsFile:
     Raises RobotModelError naming file, key and cure: a file that is not there or not YAML, unknown keys
     (the message lists the known ones), values of a wrong type or length, numbers that are not finite.
     """
-    source = str(path)
     try:
-        content = load_yaml(Path(path).read_bytes())
+        return parse_dynamics_file(Path(path).read_bytes(), str(path))
     except OSError as problem:
         raise RobotModelError(
-            f"{source}: cannot read the dynamics file: {problem.strerror}. Cure: check the path"
+            f"{path}: cannot read the dynamics file: {problem.strerror}. Cure: check the path"
         ) from None
+
+
+def parse_dynamics_file(text: str | bytes, source: str) -> DynamicsFile:
+    """Check the content of a dynamics file that messages call ``source``; errors as ``read_dynamics_file``."""
+    try:
+        content = load_yaml(text)
     except NotPlainYaml as problem:
         raise RobotModelError(f"{source}: not plain YAML: {problem}. Cure: correct it") from None
     if content is None:

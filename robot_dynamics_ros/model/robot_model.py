@@ -60,7 +60,7 @@ class RobotModel:
         cls,
         path: str | Path,
         *,
-        dynamics: str | Path | None = None,
+        dynamics: str | Path | DynamicsFile | None = None,
         gravity: Sequence[float] | None = None,
         joints: Sequence[str] | None = None,
         locked: Mapping[str, float] | None = None,
@@ -80,7 +80,7 @@ class RobotModel:
         cls,
         text: str | bytes,
         *,
-        dynamics: str | Path | None = None,
+        dynamics: str | Path | DynamicsFile | None = None,
         gravity: Sequence[float] | None = None,
         joints: Sequence[str] | None = None,
         locked: Mapping[str, float] | None = None,
@@ -93,7 +93,8 @@ class RobotModel:
         text
             The URDF document.
         dynamics
-            Path of a dynamics file (YAML): friction, rotors, couplings, inertias, payload, gravity.
+            Dynamics file (YAML), its path or its checked content: friction, rotors, couplings, inertias, payload,
+            gravity.
         gravity
             Acceleration of gravity in the root frame (m/s^2); None: the dynamics file's, else 0 0 -9.81.
         joints
@@ -116,14 +117,15 @@ class RobotModel:
         cls,
         text: str | bytes,
         source: str,
-        dynamics: str | Path | None,
+        dynamics: str | Path | DynamicsFile | None,
         gravity: Sequence[float] | None,
         joints: Sequence[str] | None,
         locked: Mapping[str, float] | None,
         strict: bool,
     ) -> RobotModel:
         description = parse_urdf(text, source, strict=strict)
-        extra = DynamicsFile() if dynamics is None else read_dynamics_file(dynamics)
+        dynamics = DynamicsFile() if dynamics is None else dynamics
+        extra = dynamics if isinstance(dynamics, DynamicsFile) else read_dynamics_file(dynamics)
         packed = assemble(description, extra, gravity, joints, locked, strict)
         return cls(description.name, packed, GeneralKernels(packed.structure, packed.numbers))
 

@@ -7,6 +7,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from geometry_msgs.msg import AccelStamped, InertiaStamped, PoseStamped, TwistStamped
@@ -39,9 +40,10 @@ from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_
 from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
 from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
 from robot_dynamics_ros.parameters import controller as parameters
+from robot_dynamics_ros.parameters.configuration import Configuration
 from robot_dynamics_ros.parameters.controller_settings import read_settings
 from robot_dynamics_ros.parameters.goal import read_tolerances
-from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
+from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, ROBOT_DESCRIPTION
 
 _WATCH_PERIOD, _REPORT_PERIOD = 0.02, 1.0  # s
 _CONFIGURED = (
@@ -149,6 +151,10 @@ class ComputedTorqueNode(Program, LifecycleNode):
             raise RobotDynamicsError(
                 f"qos_overrides: {problem}. Cure: correct them in the parameter file, and start the node again"
             ) from problem
+        dynamics_file = DYNAMICS_FILE.read(values)
+        dynamics = Path(dynamics_file).read_text(encoding="utf-8", errors="replace") if dynamics_file else ""
+        self._files = description, dynamics
+        self._outputs.configuration(Configuration.of(values, *self._files).text())
         self._robot = robot
 
     def _connect(self, robot: RobotModel) -> None:
@@ -194,12 +200,13 @@ class ComputedTorqueNode(Program, LifecycleNode):
             values = with_changes(present_values(self), changes)
             check_changes(parameters.ALL, changes, values, "" if self._robot is None else _CONFIGURED)
             if self._robot is not None:
-                settings = read_settings(values)
+                settings, configuration = read_settings(values), Configuration.of(values, *self._files)
                 Tuning(self._robot, self._settings).check_change(Tuning(self._robot, settings))
                 self._interfaces.set(values)
                 if self._running is not None:
                     self._running.controller.tune(settings)
                 self._settings = settings
+                self._outputs.configuration(configuration.text())
         except RobotDynamicsError as problem:
             return SetParametersResult(successful=False, reason=str(problem))
         return SetParametersResult(successful=True)

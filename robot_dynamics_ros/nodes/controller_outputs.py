@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.control.controller import Command
@@ -24,7 +24,7 @@ _NONE: Array = np.empty(0)
 
 
 class ControllerOutputs:
-    """The topics effort_commands, ~/command_states, ~/external_torque and ~/joint_trajectory_with_effort."""
+    """The topics that a configured controller publishes, but for those of diagnostics and control_msgs."""
 
     def __init__(self, node: LifecycleNode, joint_names: Sequence[str]) -> None:
         overridable = QoSOverridingOptions.with_default_policies()
@@ -40,6 +40,8 @@ class ControllerOutputs:
         self._trajectories = node.create_publisher(
             JointTrajectory, "~/joint_trajectory_with_effort", QoSProfile(depth=5)
         )
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._configuration = node.create_publisher(String, "~/configuration", latched)
         self._effort = EffortWriter(len(joint_names))
         self._joint_state = JointStateWriter(joint_names)
         self._last: tuple[Command, int] | None = None
@@ -79,11 +81,15 @@ class ControllerOutputs:
         """Publish a trajectory with effort, serialized."""
         self._trajectories.publish(data)
 
+    def configuration(self, text: str) -> None:
+        """Publish the robot and the parameters, for recorders."""
+        self._configuration.publish(String(data=text))
+
     def flush(self) -> None:
         """Wait until whoever takes the efforts has them."""
         self._efforts.wait_for_all_acked(Duration(seconds=0.5))
 
     def destroy(self) -> None:
         """Take the topics out of the graph."""
-        for publisher in (self._efforts, self._states, self._external, self._trajectories):
+        for publisher in (self._efforts, self._states, self._external, self._trajectories, self._configuration):
             self._node.destroy_publisher(publisher)

@@ -8,12 +8,17 @@ import time
 from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
+from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
+from std_msgs.msg import String
 
 from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.bags.message_types import TEXT
+from robot_dynamics_ros.bags.topics import companions
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.nodes.message_classes import message_class
@@ -23,7 +28,13 @@ from robot_dynamics_ros.nodes.spinning import Program, run
 from robot_dynamics_ros.parameters.kinds import Names, Parameter, Text
 
 OUTPUT = Text("output", "", "Folder of the bag, which must not exist yet", when="start")
-TOPICS = Names("topics", [], "The topics to record", when="start")
+TOPICS = Names(
+    "topics",
+    [],
+    "The topics to record; robot_description beside a topic joint_states, and configuration beside a topic "
+    "command_states, are recorded too where they are published",
+    when="start",
+)
 REPORT = Text(
     "report",
     "json",
@@ -55,6 +66,9 @@ class RecorderNode(Program):
         self._output = OUTPUT.read(values)
         if not self._output or not self._topics:
             raise BagError("recorder: nothing to do. Cure: set the parameters output and topics")
+        if Path(self._output).exists():
+            raise BagError(f"{self._output}: it exists. Cure: name another folder by the parameter output")
+        self._companions = companions(self._topics)
         self._counts = dict.fromkeys(self._topics, 0)
         self._sources: dict[str, Subscription[Any]] = {}
         self._json = REPORT.read(values) == "json"
@@ -65,6 +79,7 @@ class RecorderNode(Program):
     def _look(self) -> None:
         if self._writer is None:
             self._open_when_all_are_there()
+        self._save(self._add_companions)
         if self._json:
             print(json.dumps(self._counts), flush=True)
         elif self._writer is not None and sys.stderr.isatty():
@@ -79,7 +94,7 @@ class RecorderNode(Program):
             return
         try:
             classes = {topic: message_class(kind) for topic, kind in kinds.items()}
-            self._writer = BagWriter(self._output, kinds)
+            self._writer = BagWriter(self._output, kinds, {topic: self._offers(topic) for topic in kinds})
         except BagError as problem:
             self.fail(problem)
             return
@@ -88,6 +103,18 @@ class RecorderNode(Program):
         self.create_steady_timer(_FETCH_PERIOD, self._fetch)
         self._begin = time.monotonic()
         self.get_logger().info(f"recording {', '.join(kinds)}; Ctrl-C ends it")
+
+    def _add_companions(self, writer: BagWriter) -> None:
+        for topic, kinds in self.get_topic_names_and_types():
+            if topic in self._companions and topic not in self._sources and kinds == [TEXT]:
+                writer.add_topic(topic, TEXT, self._offers(topic))
+                self._counts[topic] = 0
+                self._sources[topic] = self.create_polled(String, topic, lambda data: None, self._qos(topic))
+
+    def _offers(self, topic: str) -> list[Qos]:
+        """Return what the publishers of a topic offer, each kind of offer once."""
+        profiles = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
+        return list(dict.fromkeys(_offer(profile) for profile in profiles))
 
     def _qos(self, topic: str) -> QoSProfile:
         """Reliable and latched where every publisher is, so that all of them match; deep, to lose nothing."""
@@ -131,6 +158,25 @@ class RecorderNode(Program):
         if self._writer is not None and self.problem is None and not self._json:
             lines = [f"{count:10d}  {topic}" for topic, count in self._counts.items()]
             print("\n".join(["", *lines, f"written to {self._output}"]), file=sys.stderr)
+
+
+def _offer(profile: QoSProfile) -> Qos:
+    """Return a profile as rosbags has it; both number the policies as rmw does."""
+    deadline, lifespan, lease = (
+        QosTime(*divmod(duration.nanoseconds, 1_000_000_000))
+        for duration in (profile.deadline, profile.lifespan, profile.liveliness_lease_duration)
+    )
+    return Qos(
+        QosHistory(int(profile.history)),
+        profile.depth,
+        QosReliability(int(profile.reliability)),
+        QosDurability(int(profile.durability)),
+        deadline,
+        lifespan,
+        QosLiveliness(int(profile.liveliness)),
+        lease,
+        profile.avoid_ros_namespace_conventions,
+    )
 
 
 def main() -> None:

@@ -90,14 +90,17 @@ def test_the_bag_is_that_of_the_nodes(
 def test_a_replay_gives_the_same_commands(
     parameters: dict[str, Any], plant: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And a second simulation the same bytes."""
-    file = config(tmp_path, **parameters)
+    """By what the bag carries of the controller; and a second simulation gives the same bytes."""
+    file, friction = config(tmp_path, **parameters), tmp_path / "friction.yaml"
+    friction.write_text("joints: {joint1: {coulomb: 0.5}}", encoding="utf-8")
     first, second, again = tmp_path / "one" / "bag", tmp_path / "two" / "bag", tmp_path / "replayed"
     for bag in (first, second):
         bag.parent.mkdir()
-        call("simulate", "planar_2r", "--config", file, *plant, "--duration", 3.5, "-o", bag)
+        call("simulate", "planar_2r", "--config", file, "--dynamics", friction, *plant, "--duration", 3.5, "-o", bag)
     assert (first / "bag.mcap").read_bytes() == (second / "bag.mcap").read_bytes()
-    call("replay", first, "--config", file, "--dynamics", "none", "-o", again)
+    for given in (file, friction):
+        given.unlink()
+    call("replay", first, "-o", again)
     assert len(messages(first, COMMANDS)) > 1000
     assert messages(again, COMMANDS) == messages(first, COMMANDS)
     assert call("compare", first, again, "--common") == 0

@@ -21,7 +21,6 @@ def prepare(page: str) -> dict[str, Any]:
     if page == "README.md":
         folder = Path("demo_output/pd")  # as `make demo` leaves it behind
         folder.mkdir(parents=True)
-        (folder / "parameters.yaml").write_bytes(Path("config/panda.yaml").read_bytes())
         _run("simulate", "panda", "--law", "pd", "--duration", "4", "-o", str(folder / "bag"))
     elif page == "docs/bags.md":
         _run("excite", "--robot", "panda", "--duration", "8", "--restarts", "1", "-o", "controller.yaml")

@@ -298,11 +298,11 @@ def test_what_the_other_nodes_lack(tmp_path: Path) -> None:
     """A recorder that cannot record ends with the reason; a trajectory that cannot be is not published."""
     (tmp_path / "bag").mkdir()
     with Graph(tmp_path) as graph:
-        topics = "topics:=['/joint_states']"
+        topics = "topics:=['/never_there']"
         states = graph.publisher(JointState, "joint_states")
         for arguments, reason in (
             ([], "output and topics"),
-            (["-p", f"output:={tmp_path / 'bag'}", "-p", topics], f"{tmp_path / 'bag'}: cannot make the bag"),
+            (["-p", f"output:={tmp_path / 'bag'}", "-p", topics], f"{tmp_path / 'bag'}: it exists"),
         ):
             command = [sys.executable, "-m", "robot_dynamics_ros.nodes.recorder_node", "--ros-args", *arguments]
             run = subprocess.run(command, env=graph.environment, capture_output=True, text=True, timeout=60)

@@ -60,13 +60,14 @@ def test_topics_of_the_controller(driver: Driver) -> None:
         (readers, f"/{NODE}/payload", "geometry_msgs/msg/InertiaStamped", reliable),
         (writers, f"/{NODE}/joint_trajectory_with_effort", "trajectory_msgs/msg/JointTrajectory", reliable),
         (writers, f"/{NODE}/external_torque", "sensor_msgs/msg/JointState", reliable),
+        (writers, f"/{NODE}/configuration", "std_msgs/msg/String", reliable),
         (writers, "/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", reliable),
     ):
         assert kinds[topic] == [kind]
         (end,) = [end for end in find(topic) if end.node_name == NODE]
         assert end.qos_profile.reliability == reliability, topic
         latched = end.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
-        assert latched == (topic == "/robot_description"), topic
+        assert latched == (kind == "std_msgs/msg/String"), topic
     for service in ("cancel", "clear_fault"):
         assert kinds[f"/{NODE}/{service}"] == ["std_srvs/srv/Trigger"]
 

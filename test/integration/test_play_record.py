@@ -66,6 +66,7 @@ def test_the_same_bag(tmp_path: Path) -> None:
         assert "400  /joint_states" in recorder.tail()
     with BagReader(tmp_path / "new") as reader:
         new = list(reader.messages())
+        assert reader.latched == {"/robot_description"}
     for topic in topics:
         assert [m.data for m in new if m.topic == topic] == [m.data for m in played if m.topic == topic]
     arrival = np.array([m.received for m in new if m.topic == "/joint_states"]) * 1e-9

@@ -66,6 +66,8 @@ TOPICS = [
     "/diagnostics",
 ]
 
+COMPANIONS = ["/lab/robot_description", "/lab/computed_torque_node/configuration"]
+
 
 def test_own_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -81,7 +83,15 @@ def test_ros2_bag_where_it_is_installed(install: Install, tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     install("ros2bag")
     found = launched("computed_torque", record="my_bag", namespace="lab")
-    line = ["ros2", "bag", "record", "--output", str(tmp_path / "my_bag"), "--regex", f"^({'|'.join(TOPICS)})$"]
+    line = [
+        "ros2",
+        "bag",
+        "record",
+        "--output",
+        str(tmp_path / "my_bag"),
+        "--regex",
+        f"^({'|'.join(TOPICS + COMPANIONS)})$",
+    ]
     assert found.processes == {"recorder": line}
     assert found.node("trajectory_node").given["listeners"] == ["computed_torque_node", "rosbag2_recorder"]
 

@@ -91,6 +91,7 @@ def test_ros2bag_where_it_is_installed(install: Install, tmp_path: Path) -> None
     path = bag(tmp_path, {"/joint_states": JOINT_STATE})
     found = launched("replay", bag=path, output="new", robot="panda")
     topics = "/joint_states|/computed_torque_node/command_states|/diagnostics"
+    topics += "|/robot_description|/computed_torque_node/configuration"
     line = ["ros2", "bag", "record", "--output", "new", "--regex", f"^({topics})$"]
     assert found.processes == {"recorder": line}
 
@@ -99,7 +100,8 @@ def test_ros2bag_where_it_is_installed(install: Install, tmp_path: Path) -> None
     ("topics", "arguments", "said"),
     [
         ({"/js": JOINT_STATE}, {"robot": "panda"}, r"no joint_states.*Cure: add joint_states:=TOPIC; the bag has /js"),
-        ({"/joint_states": JOINT_STATE}, {}, r"no robot_description.*Cure: add robot:="),
+        ({"/joint_states": JOINT_STATE}, {}, r"no robot_description.*Cure: add robot:=NAME"),
+        ({"/joint_states": JOINT_STATE}, {"robot": "panda", "output": "."}, r"\.: it exists"),
         ({"/joint_states": JOINT_STATE}, {"robot": "panda", "rate": "0"}, r"rate:=0 is out of range.*positive"),
     ],
 )
