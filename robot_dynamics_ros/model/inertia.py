@@ -12,6 +12,8 @@ from robot_dynamics_ros.errors import RobotModelError
 
 Array = NDArray[np.float64]
 
+_ROUNDING = 1e-6  # relative: published numbers have six digits
+
 
 @dataclass(frozen=True)
 class Inertial:
@@ -74,10 +76,10 @@ def check_inertia(inertia: Array) -> str | None:
     scale = float(np.abs(moments).max())
     if scale < 1e-15:  # rounding dust of CAD exports, e.g. 1.4e-20
         return None
-    if moments[0] < -1e-6 * scale:
+    if moments[0] < -_ROUNDING * scale:
         return f"negative principal moment {moments[0]:.6g}"
     with np.errstate(over="ignore"):  # nothing exceeds infinity
-        most = (moments[0] + moments[1]) * (1 + 1e-6) + 1e-6 * scale
+        most = (moments[0] + moments[1]) * (1 + _ROUNDING) + _ROUNDING * scale
     if moments[2] > most:
         return f"principal moment {moments[2]:.6g} exceeds the sum of the others ({moments[0]:.6g} + {moments[1]:.6g})"
     return None
@@ -86,8 +88,8 @@ def check_inertia(inertia: Array) -> str | None:
 def payload_inertial(mass: float, com: ArrayLike, inertia: ArrayLike, where: str = "payload") -> Inertial:
     """Mass (kg), centre of mass (3,) (m) and inertia at it (kg m^2), checked, as an Inertial.
 
-    ``inertia`` is ixx ixy ixz iyy iyz izz or the symmetric matrix (3, 3). Raises RobotModelError, which
-    begins with ``where``, for a wrong number of numbers, numbers that are not finite, a negative mass and an
+    ``inertia`` is ixx ixy ixz iyy iyz izz or the matrix (3, 3), symmetric to six digits. Raises RobotModelError,
+    which begins with ``where``, for a wrong number of numbers, numbers that are not finite, a negative mass and an
     inertia that no body can have.
     """
     m, c, i = (_finite(value) for value in (mass, com, inertia))
@@ -95,9 +97,13 @@ def payload_inertial(mass: float, com: ArrayLike, inertia: ArrayLike, where: str
         raise RobotModelError(f"{where} mass: {mass!r} is not a finite number of at least 0. Cure: give kg")
     if c.shape != (3,):
         raise RobotModelError(f"{where} com: {com!r} is not 3 finite numbers. Cure: give x y z in m")
-    if i.shape == (3, 3) and np.array_equal(i, i.T):
-        i = i[np.triu_indices(3)]
-    problem = check_inertia(symmetric(*i)) if i.shape == (6,) else f"{inertia!r} is not 6 finite numbers"
+    problem: str | None = f"{inertia!r} is not 6 finite numbers"
+    if i.shape == (3, 3):
+        problem = f"{inertia!r} is not symmetric"
+        if np.allclose(i, i.T, rtol=0.0, atol=_ROUNDING * np.abs(i).max()):  # as R I R^T is
+            i = (0.5 * i + 0.5 * i.T)[np.triu_indices(3)]
+    if i.shape == (6,):
+        problem = check_inertia(symmetric(*i))
     if problem is not None:
         raise RobotModelError(f"{where} inertia: {problem}. Cure: give ixx ixy ixz iyy iyz izz at the com (kg m^2)")
     return Inertial(float(m), c, symmetric(*i))

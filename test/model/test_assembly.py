@@ -126,6 +126,14 @@ def test_payload_inertial_takes_six_numbers_or_a_matrix(matrix: bool) -> None:
     assert np.array_equal(got.inertia, inertia)
 
 
+def test_a_payload_inertia_is_symmetric_to_rounding() -> None:
+    """As R I R^T is."""
+    inertia = np.array([[0.2, 0.01, 0], [0.01 * (1 + 1e-12), 0.3, 0], [0, 0, 0.4]])
+    got = payload_inertial(1.0, [0, 0, 0], inertia).inertia
+    assert np.array_equal(got, got.T)
+    assert_close(got, inertia, 1e-12)
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -139,7 +147,7 @@ def test_payload_inertial_takes_six_numbers_or_a_matrix(matrix: bool) -> None:
         ((1.0, LOAD[1], [1, 1, 1]), "payload inertia.*6.*Cure"),
         ((1.0, LOAD[1], [1, 0, 0, 1, 0, np.nan]), "payload inertia.*nan.*Cure"),
         ((1.0, LOAD[1], [[1], [2, 3]]), "payload inertia.*6.*Cure"),
-        ((1.0, LOAD[1], [[1, 0, 0], [0.1, 1, 0], [0, 0, 1]]), "payload inertia.*6.*Cure"),
+        ((1.0, LOAD[1], [[1, 0, 0], [0.1, 1, 0], [0, 0, 1]]), "payload inertia.*not symmetric.*Cure"),
         ((1.0, LOAD[1], [1, 3, 0, 1, 0, 1]), "payload inertia.*negative.*Cure"),
         ((1.0, LOAD[1], [1, 0, 0, 1, 0, 5]), "payload inertia.*exceeds.*Cure"),
     ],
