@@ -1,8 +1,17 @@
 """The errors that this package raises; each message names the culprit and the cure."""
 
+_LONGEST = 2000
+_HEAD = 1500
+
 
 class RobotDynamicsError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose; its text is cut in the middle where it is long."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if len(text) <= _LONGEST:
+            return text
+        return f"{text[:_HEAD]} [...] {text[_HEAD - _LONGEST :]}"
 
 
 class RobotModelError(RobotDynamicsError):

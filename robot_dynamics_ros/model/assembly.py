@@ -101,6 +101,7 @@ def assemble(
         effort_limits=limits[:, 3].copy(),
         massless_ends=massless(robot, couplings.names),
         loops=dynamics.loops,
+        locked={name: float(position) for name, position in (locked or {}).items()},
     )
     if dynamics.payload is not None:
         packed = with_payload(packed, *dynamics.payload)

@@ -131,11 +131,11 @@ def _in_order(
     positions: Mapping[str, float],
     free: Sequence[str],
 ) -> tuple[str, ...]:
-    if isinstance(joints, str) or not isinstance(joints, Iterable):
+    if isinstance(joints, str | set | frozenset) or not isinstance(joints, Iterable):  # a set has no order
         raise RobotModelError(f"joints: {joints!r} is no list. Cure: give a list of names")
     names = tuple(joints)
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise RobotModelError(_no_joint(description, "joints", name, known))
         if name in rows:
             followed = ", ".join(rows[name].factors) or "nothing, but stands still"

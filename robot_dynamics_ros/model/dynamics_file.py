@@ -103,18 +103,24 @@ _LARGEST = float(np.finfo(np.float64).max)  # YAML's integers may be larger
 _OFFSET = "offset"
 
 
+def read_bytes(path: str | Path, kind: str) -> bytes:
+    """Return what a file holds; RobotModelError, naming the path and its ``kind``, where it cannot be read."""
+    if not isinstance(path, str | Path):
+        raise RobotModelError(f"{path!r} is no path of a {kind}. Cure: give a str or a Path")
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as problem:  # ValueError: a NUL in the path
+        reason = getattr(problem, "strerror", problem)
+        raise RobotModelError(f"{path}: cannot read the {kind}: {reason}. Cure: check the path") from None
+
+
 def read_dynamics_file(path: str | Path) -> DynamicsFile:
     """Read and check a dynamics file; every key is optional.
 
     Raises RobotModelError naming file, key and cure: a file that is not there or not YAML, unknown keys
     (the message lists the known ones), values of a wrong type or length, numbers that are not finite.
     """
-    try:
-        return parse_dynamics_file(Path(path).read_bytes(), str(path))
-    except OSError as problem:
-        raise RobotModelError(
-            f"{path}: cannot read the dynamics file: {problem.strerror}. Cure: check the path"
-        ) from None
+    return parse_dynamics_file(read_bytes(path, "dynamics file"), str(path))
 
 
 def parse_dynamics_file(text: str | bytes, source: str) -> DynamicsFile:
@@ -187,8 +193,7 @@ def _required(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> No
 def _number(value: Any, where: str, *, least: float = -math.inf) -> float:
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     if not plain or abs(value) > _LARGEST or math.isnan(value):
-        hint = " (YAML takes 1e-3 for a text: write 1.0e-3)" if isinstance(value, str) else ""
-        raise RobotModelError(f"{where}: {value!r} is not a finite number{hint}. Cure: correct it")
+        raise RobotModelError(f"{where}: {value!r} is not a finite number. Cure: give a number, without a unit")
     if value < least:
         raise RobotModelError(f"{where}: {value!r} is below {least:g}. Cure: correct it")
     return float(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,6 +81,8 @@ class PackedModel:
         Names of the independent coordinates that move nothing with mass.
     loops
         Points that stay together; the tree itself is open.
+    locked
+        Positions of the locked joints and coordinates.
     """
 
     joint_names: tuple[str, ...]
@@ -102,6 +104,7 @@ class PackedModel:
     effort_limits: Floats
     massless_ends: tuple[str, ...]
     loops: tuple[Loop, ...]
+    locked: Mapping[str, float]
 
     @property
     def coupled(self) -> bool:

@@ -23,8 +23,8 @@ from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.model.arguments import common_shape, numbers, wrenches_on_bodies
 from robot_dynamics_ros.model.assembly import assemble
 from robot_dynamics_ros.model.batches import spread_over
-from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Loop, read_dynamics_file
-from robot_dynamics_ros.model.inertia import payload_inertial
+from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Loop, read_bytes, read_dynamics_file
+from robot_dynamics_ros.model.inertia import payload_inertial, real_numbers
 from robot_dynamics_ros.model.packed import PackedModel, scaled, with_payload, without_gravity
 from robot_dynamics_ros.model.urdf import parse_urdf
 
@@ -67,13 +67,9 @@ class RobotModel:
         strict: bool = False,
     ) -> RobotModel:
         """Load a URDF file; arguments and errors as ``from_urdf``, and RobotModelError if it cannot be read."""
-        if not isinstance(path, str | Path):
-            raise RobotModelError(f"{path!r} is no path of a URDF. Cure: give a path, or the text to from_urdf")
-        try:
-            text = Path(path).read_bytes()
-        except OSError as problem:
-            raise RobotModelError(f"{path}: cannot read the URDF: {problem.strerror}. Cure: check the path") from None
-        return cls._load(text, str(path), dynamics, gravity, joints, locked, strict)
+        if "<robot" in str(path):
+            raise RobotModelError("from_urdf_file: the text of a URDF is given, not a path. Cure: use from_urdf")
+        return cls._load(read_bytes(path, "URDF"), str(path), dynamics, gravity, joints, locked, strict)
 
     @classmethod
     def from_urdf(
@@ -110,6 +106,8 @@ class RobotModel:
         RobotModelError
             For a URDF or dynamics file that cannot be used; the message names file, element and cure.
         """
+        if isinstance(text, str | Path) and "<" not in str(text):
+            raise RobotModelError(f"from_urdf: {str(text)!r} is no XML. Cure: use from_urdf_file for a path")
         return cls._load(text, "URDF", dynamics, gravity, joints, locked, strict)
 
     @classmethod
@@ -333,12 +331,20 @@ class RobotModel:
 
         At rest Coulomb friction is whatever holds the joint: 0 here. Joints slower than ``smoothing_velocity``
         (rad/s or m/s) have that speed's friction in proportion to their own: what is to be added along a desired
-        motion, since a reversal would else be a step of twice the Coulomb torque. Craig (6.110)-(6.114).
+        motion, since a reversal would else be a step of twice the Coulomb torque. Craig (6.110)-(6.113).
+
+        Raises RobotDynamicsError for a smoothing velocity that is negative or not finite.
         """
+        given = (smoothing_velocity,)
+        fade = np.array(given) if type(smoothing_velocity) is float else real_numbers(given)  # the first is faster
+        if fade is None or fade.shape != (1,) or not 0.0 <= fade[0] < np.inf:
+            raise RobotDynamicsError(
+                f"smoothing_velocity: {smoothing_velocity!r}. Cure: give a finite number of at least 0"
+            )
         tau = np.empty(self.n)
-        if self._friction(np.array((smoothing_velocity,)), q, qd, tau) is tau:
+        if self._friction(fade, q, qd, tau) is tau:
             return tau
-        batch = self._tied(entries.friction_batch, self.packed.friction, float(smoothing_velocity))
+        batch = self._tied(entries.friction_batch, self.packed.friction, float(fade[0]))
         return self._run(batch, (self.n,), q=q, qd=qd)
 
     @cached_property
@@ -485,7 +491,16 @@ class RobotModel:
         return self  # it never changes
 
     def __repr__(self) -> str:
-        return f"RobotModel({self.name!r}, {self.n} joints: {', '.join(self.joint_names)})"
+        parts = [f"RobotModel({self.name!r}, {self.n} joints: {', '.join(self.joint_names)}"]
+        parts.append(f"gravity {self.gravity.tolist()}")
+        if self.packed.payload is not None:
+            link, inertial = self.packed.payload
+            parts.append(f"payload {inertial.mass:g} kg on {link!r}")
+        if self.packed.locked:
+            parts.append("locked " + ", ".join(f"{name} at {at:g}" for name, at in self.packed.locked.items()))
+        if self.kernels.customised:
+            parts.append("customised")
+        return "; ".join(parts) + ")"
 
 
 def _restored(name: str, packed: PackedModel, kernels: type[GeneralKernels]) -> RobotModel:

@@ -200,6 +200,12 @@ def test_numbers_beyond_sense_stay_where_they_are(name: str, place: int, number:
     assert_close(got[[0, 2]], expected[[0, 2]], 1e-13)
 
 
+@pytest.mark.parametrize("velocity", ["a", None, -0.1, np.nan, np.inf, 10**400, [0.1], np.zeros(3)])
+def test_nonsense_is_refused_as_a_smoothing_velocity(velocity: Any) -> None:
+    with pytest.raises(RobotDynamicsError, match="smoothing_velocity"):
+        MODEL.friction_torque(np.zeros(3), np.zeros(3), velocity)
+
+
 # --- Wrenches on links
 
 

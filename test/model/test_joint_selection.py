@@ -133,11 +133,25 @@ def test_limits_follow_the_order() -> None:
         ({"locked": {ARM.movable[0]: 10**400}}, f'locked: joint "{ARM.movable[0]}": .* is not finite'),
         ({"joints": 5}, "joints: 5 is no list"),
         ({"joints": ARM.movable[0]}, "is no list"),
+        ({"joints": set(ARM.movable)}, "is no list"),
+        ({"joints": [[name] for name in ARM.movable]}, f"joints: .*{ARM.movable[0]}"),
+        ({"dynamics": 5}, "5 is no path of a dynamics file"),
+        ({"dynamics": "arm\0.yaml"}, r"arm\0.yaml: cannot read the dynamics file"),
     ],
 )
 def test_arguments_of_another_kind(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(RobotModelError, match=message):
         RobotModel.from_urdf(ARM.urdf, **arguments)
+
+
+def test_repr_names_what_was_chosen() -> None:
+    first, *others = ARM.movable
+    chosen = RobotModel.from_urdf(ARM.urdf, joints=others, locked={first: 0.25}, gravity=[0, 0, -1.62])
+    text = repr(chosen.with_payload(ARM.links[3].name, 1.5, [0, 0, 0], [0] * 6).customised())
+    for part in (*others, f"{first} at 0.25", "-1.62", f"1.5 kg on '{ARM.links[3].name}'", "customised"):
+        assert part in text
+    plain = repr(RobotModel.from_urdf(ARM.urdf))
+    assert not any(word in plain for word in ("payload", "locked", "customised"))
 
 
 def test_joints_that_slide() -> None:

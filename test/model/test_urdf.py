@@ -216,6 +216,31 @@ def test_missing_file_is_named() -> None:
         RobotModel.from_urdf_file("/nowhere/no_such_arm.urdf")
 
 
+def test_text_and_path_mixed_up() -> None:
+    """The error names the other function; no error prints a whole document."""
+    with pytest.raises(RobotModelError, match="from_urdf_file"):
+        RobotModel.from_urdf("robots/arm.urdf")
+    with pytest.raises(RobotModelError, match="from_urdf_file"):
+        RobotModel.from_urdf(Path("robots/arm.urdf"))  # type: ignore[arg-type]
+    for text in (robot(), robot().encode()):
+        with pytest.raises(RobotModelError, match="from_urdf$") as failure:
+            RobotModel.from_urdf_file(text)  # type: ignore[arg-type]
+        assert "forearm" not in str(failure.value)
+
+
+def test_long_errors_are_cut() -> None:
+    """Culprit and cure stay."""
+    links = "".join(f'<link name="link_{k}"/>' for k in range(20_000))
+    with pytest.raises(RobotModelError, match=r"link_0'.* \[\.\.\.\] .*Cure: ") as failure:
+        RobotModel.from_urdf(robot(extra=links))
+    assert len(str(failure.value)) < 3000
+
+
+def test_nul_in_a_path() -> None:
+    with pytest.raises(RobotModelError, match="cannot read the URDF"):
+        RobotModel.from_urdf_file("arm\0.urdf")
+
+
 def test_folder_instead_of_file(tmp_path: Path) -> None:
     with pytest.raises(RobotModelError, match=re.escape(tmp_path.name)):
         RobotModel.from_urdf_file(tmp_path)
