@@ -20,7 +20,7 @@ from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
 from robot_dynamics_ros.kernels.layout import KIND, PRISMATIC
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Floats
-from robot_dynamics_ros.model.arguments import common_shape, numbers, wrenches_on_bodies
+from robot_dynamics_ros.model.arguments import common_shape, numbers, own_axes, wrenches_on_bodies
 from robot_dynamics_ros.model.assembly import assemble
 from robot_dynamics_ros.model.batches import spread_over
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Loop, read_bytes, read_dynamics_file
@@ -274,7 +274,8 @@ class RobotModel:
         """Acceleration (..., n) under joint torque ``tau`` (..., n), without friction, Craig (6.115).
 
         Wrenches as in ``inverse_dynamics``. Raises RobotModelError, naming the joint, where the mass
-        matrix is not positive definite: something moves without mass.
+        matrix is not positive definite: something moves without mass. For a single state the position must be
+        finite; of many states, one whose position is not has NaN.
         """
         if self.packed.massless_ends:
             self.require_mass()
@@ -473,9 +474,17 @@ class RobotModel:
         batch = common_shape(arguments)
         result = np.empty((*batch, *shape))
         status = spread_over(function, batch, arguments, (result,))
+        if status >= SINGULAR and batch:  # of many states, only those with finite positions have a mass matrix
+            rows = {name: np.broadcast_to(x, batch + x.shape[-own_axes(name) :]) for name, x in arguments.items()}
+            finite = np.isfinite(rows["q"]).all(axis=-1)
+            arguments, batch = {name: x[finite] for name, x in rows.items()}, (int(finite.sum()),)
+            solved = np.empty((*batch, *shape))
+            status = spread_over(function, batch, arguments, (solved,))
+            result.fill(np.nan)
+            result[finite] = solved
         if status >= SINGULAR:
             state, joint = divmod(status - SINGULAR, self.n)
-            q = np.broadcast_to(arguments["q"], (*batch, self.n)).reshape(-1, self.n)[state]
+            q = arguments["q"].reshape(-1, self.n)[state]
             cure = "give the links beyond it mass and inertia" if np.isfinite(q).all() else "give finite positions"
             raise RobotModelError(
                 f'robot "{self.name}": the mass matrix is not positive definite at joint '
