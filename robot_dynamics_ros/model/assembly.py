@@ -229,11 +229,12 @@ def _warn_of_missing_mass(source: str, packed: PackedModel, strict: bool) -> Non
     masses = zip(packed.moving_joints, own_mass(packed.robot), carried_mass(packed.robot), strict=True)
     inner = [name for name, own, carried in masses if own <= 0.0 < carried]
     if packed.massless_ends:
+        ends = f"{source}: joints {list(packed.massless_ends)} move no mass, or only mass on their axes without inertia"
+        cure = "Cure: give their links mass and inertia, or lock them"
+        if strict:
+            raise RobotModelError(f"{ends}. {cure}")
         warnings.warn(
-            f"{source}: joints {list(packed.massless_ends)} move no mass: "
-            "forward dynamics and simulation will refuse this robot. Cure: give their links an inertial, or lock them",
-            RobotModelWarning,
-            stacklevel=5,
+            f"{ends}: forward dynamics and simulation will refuse this robot. {cure}", RobotModelWarning, stacklevel=5
         )
     if inner and strict:
         raise RobotModelError(

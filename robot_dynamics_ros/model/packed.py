@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics_ros.codegen.interpretation import interpreted
 from robot_dynamics_ros.errors import RobotModelError
+from robot_dynamics_ros.kernels.composite_body import composite_body
 from robot_dynamics_ros.kernels.layout import (
     AFTER,
     COULOMB,
@@ -23,6 +25,7 @@ from robot_dynamics_ros.kernels.layout import (
     SIGMOID_AMPLITUDE,
     STATIC,
     VISCOUS,
+    WORK_SIZE,
     Robot,
     unpack,
 )
@@ -34,7 +37,10 @@ from robot_dynamics_ros.model.inertia import Array, Inertial, InertiaSum, real_n
 _FRICTION_TORQUES = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]
 
 # As plain Python, so that loading a model compiles nothing.
-_unpack: Callable[[Ints, Floats], Robot] = getattr(unpack, "py_func", unpack)
+_unpack: Callable[[Ints, Floats], Robot] = interpreted(unpack)
+_composite_body = interpreted(composite_body)
+
+_NOISE = 1e-15  # of the largest diagonal entry of a mass matrix
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class PackedModel:
     position_lower, position_upper, velocity_limits, effort_limits
         (n,) of the independent joints; infinite where there is none, and for named coordinates.
     massless_ends
-        Names of the independent coordinates that move nothing with mass.
+        Names of the independent coordinates that move no inertia, see ``massless``.
     loops
         Points that stay together; the tree itself is open.
     locked
@@ -227,10 +233,13 @@ def carried_mass(robot: Robot) -> Array:
 
 
 def massless(robot: Robot, names: Sequence[str]) -> tuple[str, ...]:
-    """Names of the coordinates that move neither a body with mass nor a rotor."""
-    moves = [*carried_mass(robot), *robot.rotors[:, ROTOR_INERTIA]]
-    driven: set[int] = set()
-    for row, mass in zip(robot.tree, moves, strict=True):
-        if mass > 0.0:
-            driven.update(robot.coordinates[row[FIRST] : row[AFTER]].tolist())
-    return tuple(name for k, name in enumerate(names) if k not in driven)
+    """Return the names of the coordinates that move neither mass nor inertia nor a rotor.
+
+    They have no inertia at an arbitrary configuration: mass on the axis of a joint does not resist it.
+    """
+    matrix = np.empty((len(names), len(names)))
+    work = np.empty((len(robot.tree), WORK_SIZE))
+    with np.errstate(all="ignore"):  # masses may be huge
+        _composite_body(robot, 0.5 + np.arange(len(names)), work, matrix)
+    none = np.diagonal(matrix) <= _NOISE * np.diagonal(matrix).max()
+    return tuple(name for name, without in zip(names, none, strict=True) if without)

@@ -99,7 +99,7 @@ class RobotModel:
         locked
             Joints and coordinates that stand still, and where (rad or m).
         strict
-            Refuse inertias that no body can have, instead of warning.
+            Refuse inertias that no body can have and joints that move no inertia, instead of warning.
 
         Raises
         ------
@@ -418,15 +418,16 @@ class RobotModel:
         self.friction_torque(rest, rest)
         self.jacobian(rest, self.link_names[-1])
         if not self.packed.massless_ends:
-            self.forward_dynamics(rest, rest, rest)
+            self.forward_dynamics(rest + 0.5, rest, rest)  # the zero configuration may be singular
             mark_compiled("model")
 
     def require_mass(self) -> None:
-        """Raise RobotModelError, naming the joints, if some joint moves no mass at all."""
+        """Raise RobotModelError, naming the joints, if some joint moves no inertia at all."""
         if self.packed.massless_ends:
             raise RobotModelError(
-                f'robot "{self.name}": joints {list(self.packed.massless_ends)} move no mass, so that their '
-                "acceleration is undefined. Cure: give their links an inertial, or lock them"
+                f'robot "{self.name}": joints {list(self.packed.massless_ends)} move no mass, or only mass on '
+                "their axes without inertia, so that their acceleration is undefined. "
+                "Cure: give their links mass and inertia, or lock them"
             )
 
     def vector(self, name: str, value: ArrayLike) -> Floats:

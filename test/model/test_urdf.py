@@ -416,10 +416,29 @@ def test_massless_end_body() -> None:
 
 
 def test_point_mass_on_its_axis() -> None:
-    """It has mass, but nothing resists the joint: forward dynamics says which one."""
-    model = RobotModel.from_urdf(robot(inertial=inertia(ixx="0", iyy="0", izz="0")))
-    with pytest.raises(RobotDynamicsError, match="elbow"):
-        model.forward_dynamics([0.1], [0.2], [0.3])
+    """It has mass, but nothing resists the joint, whatever the configuration and wherever on the axis it is."""
+    point = inertia(ixx="0", iyy="0", izz="0").replace("<mass", '<origin xyz="0.3 0 0.4"/><mass')
+    roll = joint("roll", "forearm", "hand", axis='<axis xyz="0.6 0 0.8"/>', origin='<origin rpy="1 2 3" xyz="1 2 3"/>')
+    text = robot(extra=f'<link name="hand">{point}</link>{roll}')
+    with pytest.warns(RobotModelWarning, match="roll"):
+        model = RobotModel.from_urdf(text)
+    with pytest.raises(RobotModelError, match="roll"):
+        model.require_mass()
+    with pytest.raises(RobotModelError, match="roll"):
+        model.forward_dynamics(*np.ones((3, 2)))
+    model.warm_up()
+    with pytest.raises(RobotModelError, match="roll"):
+        RobotModel.from_urdf(text, strict=True)
+
+
+def test_warm_up_where_the_zero_configuration_is_singular() -> None:
+    """A point mass above a pan and tilt joint resists the pan joint once it is tilted."""
+    tilt = joint("tilt", "forearm", "head", axis='<axis xyz="0 1 0"/>')
+    point = inertia(ixx="0", iyy="0", izz="0").replace("<mass", '<origin xyz="0 0 1"/><mass')
+    with pytest.warns(RobotModelWarning, match=r"\['elbow'\] have no mass of their own"):
+        model = RobotModel.from_urdf(robot(inertial="", extra=f'<link name="head">{point}</link>{tilt}'))
+    model.require_mass()
+    model.warm_up()
 
 
 def test_inertia_of_the_root_is_ignored() -> None:
