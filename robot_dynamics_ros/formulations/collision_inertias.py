@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,7 +11,7 @@ from robot_dynamics_ros.errors import RobotModelError
 from robot_dynamics_ros.formulations.mass_properties import box_inertia, cylinder_inertia, sphere_inertia
 from robot_dynamics_ros.model.inertia import Array, Inertial, InertiaSum, steiner
 from robot_dynamics_ros.model.urdf import rotation_from_rpy
-from robot_dynamics_ros.model.urdf_xml import check_numbers, reduce_urdf
+from robot_dynamics_ros.model.urdf_xml import check_numbers, parse_xml, reduce_urdf
 
 _SOURCE = "URDF"
 _SIZES = {"box": {"size": 3}, "cylinder": {"radius": 1, "length": 1}, "sphere": {"radius": 1}}
@@ -37,10 +36,7 @@ def with_collision_inertials(urdf: str | bytes, density: float) -> str:
         raise RobotModelError(f"density is {density!r}. Cure: give kg/m^3, a finite number above 0")
     # Refuses what is malformed or harmful; what it returns has no shapes.
     still = _still_links(reduce_urdf(urdf, _SOURCE))
-    parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
-    # A str may carry an encoding line that no longer holds.
-    parser.feed(re.sub(r"^\s*<\?xml[^>]*\?>", "", urdf) if isinstance(urdf, str) else urdf)
-    robot: ElementTree.Element = parser.close()
+    robot = parse_xml(urdf, _SOURCE)
     shapeless = []
     for link in robot.findall("link"):
         collisions = link.findall("collision")

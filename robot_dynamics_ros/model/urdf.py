@@ -17,6 +17,7 @@ from robot_dynamics_ros.model.inertia import Array, Inertial, check_inertia, sym
 from robot_dynamics_ros.model.urdf_xml import reduce_urdf
 
 MOVABLE = ("revolute", "continuous", "prismatic")
+_INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ def parse_urdf(text: str | bytes, source: str, *, strict: bool = False) -> Descr
     RobotModelWarning, or an error too where ``strict``.
     """
     root_element = reduce_urdf(text, source)
+    _warn_of_gaps(root_element, source)
     for joint in root_element.iter("joint"):
         _refuse_type(joint.get("type"), f'{source}: joint "{joint.get("name")}"')
     robot = _read(root_element, source)
@@ -101,7 +103,7 @@ def _read(root: ElementTree.Element, source: str) -> Any:
             limit.set("lower", "-inf")
             limit.set("upper", "inf")
     for inertia in root.iter("inertia"):
-        for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"):
+        for name in _INERTIA:
             inertia.set(name, inertia.get(name, "0"))
     try:
         return URDF.from_xml_string(ElementTree.tostring(root))
@@ -245,6 +247,30 @@ def _walk(links: dict[str, Inertial], joints: list[Joint], source: str) -> tuple
         lost = sorted({joint.name for joint in joints} - {joint.name for joint in ordered})
         raise RobotModelError(f"{source}: joints {lost} form a cycle apart from the root. Cure: remove one of them")
     return roots[0], ordered
+
+
+def _warn_of_gaps(root: ElementTree.Element, source: str) -> None:
+    """Warn of what is read as 0 because it is not there, and of joints whose limits are equal."""
+    limits = {
+        joint.get("name"): [limit.get("lower"), limit.get("upper")]
+        for joint in root.iter("joint")
+        if joint.get("type") in ("revolute", "prismatic")
+        for limit in joint.iter("limit")
+    }
+    single = [name for name, pair in limits.items() if pair.count(None) == 1]
+    equal = [name for name, (low, high) in limits.items() if low and high and float(low) == float(high)]
+    gaps = [
+        link.get("name") for link in root.iter("link") for i in link.iter("inertia") if len(i.attrib) < len(_INERTIA)
+    ]
+    for names, problem, cure in (
+        (single, "only one of lower and upper is given, the other is 0", "give both in <limit>"),
+        (equal, "lower and upper limit are equal, which leaves no motion", "correct <limit>, or make the joint fixed"),
+        (gaps, f"<inertia> has not all of {' '.join(_INERTIA)}: what is missing is 0", "correct <inertia>"),
+    ):
+        if names:
+            warnings.warn(
+                f"{source}: {', '.join(map(str, names))}: {problem}. Cure: {cure}", RobotModelWarning, stacklevel=5
+            )
 
 
 def _warn(links: dict[str, Inertial], joints: list[Joint], source: str, strict: bool) -> None:

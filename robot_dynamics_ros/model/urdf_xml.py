@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 from robot_dynamics_ros.errors import RobotModelError
 
@@ -53,32 +54,35 @@ def reduce_urdf(text: str | bytes, source: str) -> ElementTree.Element:
     Raises RobotModelError, naming ``source``, element and cure, for XML that is malformed or brings a
     document type, a wrong root tag, xacro that is not expanded, and values that are not plain numbers.
     """
-    if not isinstance(text, (str, bytes)):
-        raise RobotModelError(f"{source}: {type(text).__name__} given. Cure: pass the URDF's text, str or bytes")
-    parser = ElementTree.XMLParser(target=_Builder(source))
-    try:
-        # A str may carry an encoding line that no longer holds: drop it, the text is decoded already.
-        data = re.sub(r"^\s*<\?xml[^>]*\?>", "", text) if isinstance(text, str) else text
-        parser.feed(data)
-        root: ElementTree.Element = parser.close()
-    except (ElementTree.ParseError, ValueError, LookupError) as problem:
-        raise RobotModelError(f"{source}: not well-formed XML: {problem}. Cure: check it with xmllint") from None
+    root = parse_xml(text, source)
     if root.tag != "robot":
         raise RobotModelError(f"{source}: root element is <{root.tag}>, not <robot>. Cure: pass a URDF")
     return _reduced(root, source, "<robot>")
 
 
-class _Builder(ElementTree.TreeBuilder):
-    """Builds the tree, but refuses document types: entities can read files and blow up."""
+def parse_xml(text: str | bytes, source: str) -> ElementTree.Element:
+    """Return the root element of a document, its comments included. Errors as ``reduce_urdf``.
 
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self._source = source
+    Namespaces are not resolved, as in urdfdom: a prefix needs no declaration, and xmlns is an ordinary attribute.
+    """
+    if not isinstance(text, (str, bytes)):
+        raise RobotModelError(f"{source}: {type(text).__name__} given. Cure: pass the URDF's text, str or bytes")
 
-    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
-        raise RobotModelError(
-            f"{self._source}: <!DOCTYPE {name}>: document types and entities are refused. Cure: remove it"
-        )
+    def refuse(name: str, *_: object) -> None:  # entities can read files and blow up
+        raise RobotModelError(f"{source}: <!DOCTYPE {name}>: document types and entities are refused. Cure: remove it")
+
+    builder = ElementTree.TreeBuilder(insert_comments=True)
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
+    parser.CommentHandler = builder.comment
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(text.lstrip(), True)
+    except (expat.ExpatError, ValueError, LookupError) as problem:
+        raise RobotModelError(f"{source}: not well-formed XML: {problem}. Cure: check it with xmllint") from None
+    return builder.close()
 
 
 def _reduced(element: ElementTree.Element, source: str, where: str) -> ElementTree.Element:
@@ -104,7 +108,7 @@ def _reduced(element: ElementTree.Element, source: str, where: str) -> ElementTr
         tag = child.tag if isinstance(child.tag, str) else ""
         if "xacro" in tag:
             raise RobotModelError(f"{source}: {where}: element {tag} is xacro. Cure: expand the file with xacro first")
-        if tag not in children:
+        if tag not in children or (tag == "axis" and element.get("type") == "fixed"):
             continue
         if tag in seen and tag not in _REPEATED:
             raise RobotModelError(f"{source}: {where}: <{tag}> stands there twice. Cure: remove one")

@@ -16,6 +16,7 @@ from comparing import assert_close
 from pinocchio_peer import Peer
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError, RobotModelWarning
+from robot_dynamics_ros.formulations.collision_inertias import with_collision_inertials
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'
@@ -290,6 +291,30 @@ def test_unknown_tags_are_silent(capfd: pytest.CaptureFixture[str]) -> None:
     assert captured.out == captured.err == ""
 
 
+def test_what_urdfdom_takes() -> None:
+    """Prefixes without a declaration, a default namespace, and an axis without xyz where it does not matter."""
+    plate = joint("weld", "forearm", "plate", "fixed", axis="<axis/>", limit="")
+    text = robot(extra=f'<gazebo a:b="c"><foo:bar>x</foo:bar></gazebo>{massive("plate")}{plate}')
+    text = text.replace("<robot", '<robot xmlns="http://www.ros.org"', 1)
+    assert RobotModel.from_urdf(text).link_names == ("base", "forearm", "plate")
+    assert RobotModel.from_urdf(with_collision_inertials(text, 1000.0)).n == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        (robot(limit='<limit lower="-1" effort="1" velocity="1"/>'), "only one of lower and upper"),
+        (robot(limit='<limit lower="0" upper="0.0" effort="1" velocity="1"/>'), "equal"),
+        (robot(inertial=inertia().replace("iyy", "iyv")), "iyy"),
+        (robot(inertial=inertia().replace('ixz="0"', "")), "ixz"),
+    ],
+)
+def test_what_is_read_but_probably_not_meant(text: str, word: str) -> None:
+    with pytest.warns(RobotModelWarning, match=word) as caught:
+        RobotModel.from_urdf(text)
+    assert len(caught) == 1 and re.search("elbow|forearm", str(caught[0].message))
+
+
 def test_missing_axis_is_x() -> None:
     """The URDF default is 1 0 0: gravity along -z then turns a mass at +y, not one at +x."""
     body = '<inertial><origin xyz="0.5 0.25 0"/><mass value="2"/></inertial>'
@@ -350,7 +375,8 @@ def test_revolute_without_limit_works_with_a_warning() -> None:
 
 def test_missing_bound_is_zero() -> None:
     """The format's default of lower and upper is 0."""
-    model = RobotModel.from_urdf(robot(limit='<limit upper="2" effort="1" velocity="1"/>'))
+    with pytest.warns(RobotModelWarning):
+        model = RobotModel.from_urdf(robot(limit='<limit upper="2" effort="1" velocity="1"/>'))
     assert_close([*model.position_lower, *model.position_upper], [0.0, 2.0], 0.0)
 
 
