@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Hashable, Iterable
 from typing import Any
 
 import yaml
+
+from robot_dynamics_ros.errors import RobotModelWarning
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
 _DEEPEST = 32
 _MERGE = "tag:yaml.org,2002:merge"
 _REPEATED = 100_000  # values that aliases may stand for
 _INTEGER = "tag:yaml.org,2002:int"
+_OTHER_BASE = re.compile(r"[-+]?(0[0-7_]+|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)")
 _LONGEST_INTEGER = 1000  # characters; YAML's base 60, as in 1:30:00, takes the square of them
 
 
@@ -43,18 +47,21 @@ _Loader.add_implicit_resolver(
 )
 
 
-def load_yaml(data: bytes | str) -> Any:
-    """Return what the only document of ``data`` holds; None for an empty one. NotPlainYaml for anything else."""
-    documents = load_documents(data)
+def load_yaml(data: bytes | str, source: str | None = None) -> Any:
+    """Return what the only document of ``data`` holds; None for an empty one. NotPlainYaml for anything else.
+
+    Where ``source`` is given, numbers that YAML 1.1 does not read in base 10 cause a RobotModelWarning, naming it.
+    """
+    documents = load_documents(data, source)
     if len(documents) > 1:
         raise NotPlainYaml(f"{len(documents)} documents, where one is expected")
     return documents[0] if documents else None
 
 
-def load_documents(data: bytes | str) -> list[Any]:
+def load_documents(data: bytes | str, source: str | None = None) -> list[Any]:
     """Return what the documents of ``data`` hold, divided by lines of ---; NotPlainYaml where it is no plain YAML."""
     try:
-        _check_depth(yaml.parse(data, Loader=_LOADER))
+        _check_events(yaml.parse(data, Loader=_LOADER), source)
         loader = _Loader(data)
         try:
             documents = []
@@ -78,10 +85,18 @@ def load_documents(data: bytes | str) -> list[Any]:
         ) from None
 
 
-def _check_depth(events: Iterable[yaml.Event]) -> None:
+def _check_events(events: Iterable[yaml.Event], source: str | None) -> None:
     """Refuse nesting that no configuration has: composing it would end in the C library's stack."""
     depth = 0
     for event in events:
+        if source is not None and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
+            if _OTHER_BASE.fullmatch(event.value):
+                warnings.warn(
+                    f"{source}: {event.value}, {_place(event.start_mark)}: YAML 1.1 reads this in base "
+                    f"{60 if ':' in event.value else 8}. Cure: write the number in base 10, or a text in quotes",
+                    RobotModelWarning,
+                    stacklevel=7,
+                )
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _DEEPEST:

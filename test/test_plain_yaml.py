@@ -2,6 +2,7 @@
 
 import pytest
 
+from robot_dynamics_ros.errors import RobotModelWarning
 from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_documents, load_yaml
 
 
@@ -13,6 +14,16 @@ def test_data() -> None:
     assert load_yaml(b"") is None
     assert load_documents(b"1\n---\n2\n---\n") == [1, 2, None]
     assert load_yaml("base: &b {x: 1}\nmore: {<<: *b, y: 2}")["more"] == {"x": 1, "y": 2}
+
+
+def test_numbers_in_another_base_are_named() -> None:
+    """As YAML 1.1 reads them; not those in quotes."""
+    with pytest.warns(RobotModelWarning) as caught:
+        values = load_yaml("[017, -1:30, 1:30.5, '017', a017, 0, 0.5, 1.7]", "arm.yaml")
+    assert values == [15, -90, 90.5, "017", "a017", 0, 0.5, 1.7]
+    words = [("017", "base 8"), ("-1:30", "base 60"), ("1:30.5", "base 60")]
+    for warning, (number, base) in zip(caught, words, strict=True):
+        assert f"arm.yaml: {number}," in str(warning.message) and base in str(warning.message)
 
 
 @pytest.mark.parametrize(

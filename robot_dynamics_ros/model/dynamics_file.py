@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.errors import RobotModelError
+from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.model.axes import unit_vector
 from robot_dynamics_ros.model.inertia import Array, Inertial, payload_inertial
 from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_yaml
@@ -126,7 +127,7 @@ def read_dynamics_file(path: str | Path) -> DynamicsFile:
 def parse_dynamics_file(text: str | bytes, source: str) -> DynamicsFile:
     """Check the content of a dynamics file that messages call ``source``; errors as ``read_dynamics_file``."""
     try:
-        content = load_yaml(text)
+        content = load_yaml(text, source)
     except NotPlainYaml as problem:
         raise RobotModelError(f"{source}: not plain YAML: {problem}. Cure: correct it") from None
     if content is None:
@@ -211,6 +212,13 @@ def _joint(value: Any, where: str) -> JointDynamics:
     if ripple:
         _required(ripple, _RIPPLE[:2], f"{where} ripple")
     sigmoid = _table(table.get("sigmoid"), _SIGMOID, f"{where} sigmoid")
+    for name, given, needed in (("gear_ratio", table, "rotor_inertia"), ("sigmoid", sigmoid, "slope")):
+        if name in table and needed not in given:
+            warnings.warn(
+                f"{where}: {name} without {needed} has no effect. Cure: give {needed}, or leave out {name}",
+                RobotModelWarning,
+                stacklevel=7,
+            )
     carrier = table.get("rotor_carrier", "parent")
     if carrier not in _CARRIERS:
         raise RobotModelError(f"{where} rotor_carrier: {carrier!r} is unknown. Cure: use one of {', '.join(_CARRIERS)}")

@@ -32,7 +32,7 @@ def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable
 
 def _of_node(path: Path, node: str) -> dict[str, object]:
     try:
-        content = load_yaml(path.read_bytes())
+        content = load_yaml(path.read_bytes(), str(path))
     except OSError as problem:
         raise RobotDynamicsError(f"{path}: cannot read it: {problem.strerror}. Cure: check the path") from None
     except NotPlainYaml as problem:

@@ -10,7 +10,7 @@ import pytest
 from comparing import assert_close
 from pinocchio_peer import Peer
 
-from robot_dynamics_ros import RobotModel, RobotModelError
+from robot_dynamics_ros import RobotModel, RobotModelError, RobotModelWarning
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Loop, Row, read_dynamics_file
 
 ARM = arms.random_arm(np.random.default_rng(21), [0, 1, 2, 3], ["revolute", "continuous", "prismatic", "fixed"])
@@ -229,13 +229,27 @@ def test_gravity_of_the_file_and_of_the_argument(tmp_path: Path) -> None:
 
 
 def test_exponents_without_a_point_are_numbers(tmp_path: Path) -> None:
-    """YAML 1.1 reads 2e-1 as a word; a person means a number, and is told how YAML wants it."""
-    try:
-        model = _load(tmp_path, f"joints: {{{JOINT}: {{viscous: 2e-1}}}}")
-    except RobotModelError as problem:
-        assert re.search(r"viscous.*2e-1.*\d\.0e-", str(problem))
-    else:
-        assert_close(model.friction_torque(np.zeros(3), [0, 3, 0]), [0, 0.6, 0], 1e-15)
+    """YAML 1.1 reads 2e-1 as a word; a person means a number."""
+    model = _load(tmp_path, f"joints: {{{JOINT}: {{viscous: 2e-1}}}}")
+    assert_close(model.friction_torque(np.zeros(3), [0, 3, 0]), [0, 0.6, 0], 1e-15)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("{gear_ratio: 100}", "gear_ratio without rotor_inertia"),
+        ("{sigmoid: {amplitude: 1.0}}", "sigmoid without slope"),
+        ("{viscous: 017}", r"arm\.dynamics\.yaml: 017"),
+    ],
+)
+def test_what_is_probably_not_meant(table: str, words: str, tmp_path: Path) -> None:
+    with pytest.warns(RobotModelWarning, match=words):
+        _load(tmp_path, f"joints: {{{JOINT}: {table}}}")
+
+
+def test_a_unit_after_a_number(tmp_path: Path) -> None:
+    with pytest.raises(RobotModelError, match="coulomb: '1 Nm' .* Cure: .*unit"):
+        _load(tmp_path, f"joints: {{{JOINT}: {{coulomb: 1 Nm}}}}")
 
 
 def test_link_inertial_is_replaced(tmp_path: Path) -> None:

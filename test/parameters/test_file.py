@@ -10,7 +10,7 @@ import rclpy
 import yaml
 from rclpy.node import Node
 
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.parameters import controller
 from robot_dynamics_ros.parameters.controller_settings import read_settings
@@ -64,6 +64,13 @@ def test_the_robots_own_files(robot: str) -> None:
     file = find_resource("config", f"{robot}.yaml")
     values = read_parameter_file(file, NODE, controller.ALL)
     assert {parameter.name: parameter.read(values) for parameter in controller.ALL} == _as_rclpy_reads(file)
+
+
+def test_numbers_in_base_8_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "parameters.yaml"
+    file.write_text("/**: {ros__parameters: {ramp_time: 017}}")
+    with pytest.warns(RobotModelWarning, match=r"parameters\.yaml: 017"):
+        assert read_parameter_file(file, NODE, controller.ALL)("ramp_time") == 15
 
 
 def test_numbers_as_ros_writes_them(tmp_path: Path) -> None:
