@@ -11,7 +11,7 @@ from robot_dynamics_ros.formulations.link_tree import Array
 
 
 def point_velocity(origin: Array, w: Array, r: Array, relative: Array) -> Array:
-    """Velocity (m/s) of a point at r (m) from the origin of a frame that turns at w: Craig (6.2), (5.13), Tsai (9.32).
+    """Velocity (m/s) of a point at r (m) from the origin of a frame that turns at w: Craig (6.5), (5.13), Tsai (9.32).
 
     The frame's origin moves at ``origin``, the point at ``relative`` as seen from the frame.
     """

@@ -111,7 +111,7 @@ class Unknowns:
         return slice(PARAMETERS * self.bodies, len(self.names))
 
     def columns(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Torque (m, n, p) for a unit of each unknown, at m states: Spong (9.116) with rotors and friction."""
+        """Torque (m, n, p) for a unit of each unknown, at m states: Spong (9.121) with rotors and friction."""
         g = self._factors
         parts = [(qdd @ g.T)[:, :, np.newaxis]]
         if self.friction == "viscous_coulomb":

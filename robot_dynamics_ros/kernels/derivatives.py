@@ -10,7 +10,7 @@ all bodies from j on, and B v the part of their load that goes with velocity, fo
 Six-vectors here are angular, then linear: motion (w, v) and load (moment, force). A rigid body's B has only
 twelve numbers that are not zero: moment N w and force w x P, where P is its momentum,
 N = -[w] E - [h] [v], E its second moment of mass and h its first; a rotor's spin s adds -[s] / 2 to N.
-The Coriolis matrix by Christoffel symbols is half of dtau/dqd (Spong 9.64; Echeandia and Wensing 2021).
+The Coriolis matrix by Christoffel symbols is half of dtau/dqd (Spong (9.61)-(9.63); Echeandia and Wensing 2021).
 """
 
 from __future__ import annotations

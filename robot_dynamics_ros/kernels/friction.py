@@ -2,7 +2,7 @@
 
 Viscous and Coulomb: Craig (6.110)-(6.112), the Coulomb level by direction; static level: ME5118 p. 42;
 its fall to the Coulomb level: Stribeck, level = coulomb + (static - coulomb) exp(-(rate / v_s)^2), Armstrong-
-Helouvry, Dupont, Canudas de Wit 1994; a level that varies with position: Craig (6.114). Sigmoid: Gaz et al.
+Helouvry, Dupont, Canudas de Wit 1994; a level that varies with position: Craig (6.113). Sigmoid: Gaz et al.
 2019, "Dynamic identification of the Franka Emika Panda robot", the published Panda model.
 """
 

@@ -1,4 +1,4 @@
-"""The regressor: tau is linear in the inertial parameters, Spong (9.116); An, Atkeson, Hollerbach 1985.
+"""The regressor: tau is linear in the inertial parameters, Spong (9.121); An, Atkeson, Hollerbach 1985.
 
 A column is the torque for a unit of one parameter: the load of that unit on its body (Craig (6.49)-(6.51)),
 carried down to the base (6.52)-(6.53). Per body: mass, first moment (3), inertia at the origin (ixx ixy ixz

@@ -1,4 +1,4 @@
-"""What drives and brakes the joints: rotors, Tsai 9.9, and the parameters of friction, Craig (6.110)-(6.114)."""
+"""What drives and brakes the joints: rotors, Tsai 9.9, and the parameters of friction, Craig (6.110)-(6.113)."""
 
 from __future__ import annotations
 

@@ -321,7 +321,7 @@ class RobotModel:
         return dq, dqd
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """Coriolis matrix C (..., n, n) by Christoffel symbols, Spong (9.64); dM/dt - 2 C is skew.
+        """Coriolis matrix C (..., n, n) by Christoffel symbols, Spong (9.61)-(9.63); dM/dt - 2 C is skew, proposition 9.1.
 
         C qd is the velocity part of ``bias_torque``. It is half of dtau/dqd: Echeandia and Wensing 2021.
         """
@@ -379,7 +379,7 @@ class RobotModel:
         return np.concatenate([force, moment], axis=-1)
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
-        """Y (..., n, parameters) with inverse_dynamics = Y inertial_parameters, Spong (9.116)."""
+        """Y (..., n, parameters) with inverse_dynamics = Y inertial_parameters, Spong (9.121)."""
         count = PARAMETERS * len(self.moving_joints) + len(self.packed.rotor_names)
         tied = self._tied(entries.regressor_batch, self.packed.link_rotations)
         columns = self._run(tied, (count, self.n), q=q, qd=qd, qdd=qdd)

@@ -39,7 +39,7 @@ def test_limits_are_kept_and_the_condition_improves(planar_2r: RobotModel, accel
 
 
 def test_condition_is_that_of_the_base_regressor(load_robot: Load) -> None:
-    """A turning joint under gravity has three: izz with qdd, mcx and mcy with g cos q and g sin q, of Spong (9.116).
+    """A turning joint under gravity has three: izz with qdd, mcx and mcy with g cos q and g sin q, of Spong (9.121).
 
     The joint turns about -y or y of the root frame, so that its plane holds gravity.
     """

@@ -1,6 +1,6 @@
 """The controller's parameters on the wire: every law in closed form, what may change while it runs, and what not.
 
-The arm is Tsai's planar one with friction added, Craig (6.110)-(6.114). A streamed set point asks for a motion, and the
+The arm is Tsai's planar one with friction added, Craig (6.110)-(6.113). A streamed set point asks for a motion, and the
 measured state lies away from it, so that every term of a law counts.
 """
 

@@ -1,7 +1,7 @@
 """What the controller does with what it is sent: trajectories, speed, cancel, payload, stamps, rates and namespaces.
 
 States come without a hurry: with update_rate 0 their stamps are the time, so that the desired motion is known in closed
-form. The arm is Tsai's planar one with friction added, Craig (6.110)-(6.114).
+form. The arm is Tsai's planar one with friction added, Craig (6.110)-(6.113).
 """
 
 import math

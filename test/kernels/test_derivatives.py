@@ -1,7 +1,7 @@
 """Derivatives of inverse dynamics and the Coriolis matrix.
 
 Against Pinocchio's, which know nothing of rotors and couplings; against differences; and as Christoffel
-symbols (Spong 9.64) and by what these promise (Spong theorem 9.3.1: dM/dt - 2 C is skew).
+symbols (Spong (9.61)-(9.63)) and by what these promise (Spong, proposition 9.1: dM/dt - 2 C is skew).
 """
 
 from collections.abc import Callable
@@ -73,7 +73,7 @@ def test_differences_of_the_torque(robot: Robot) -> None:
 
 @given(robot=robots())
 def test_coriolis_matrix_is_the_sum_of_christoffel_symbols(robot: Robot) -> None:
-    """C_kj = sum_i (dm_kj/dq_i + dm_ki/dq_j - dm_ij/dq_k) qd_i / 2, Spong (9.58) and (9.64), by differences."""
+    """C_kj = sum_i (dm_kj/dq_i + dm_ki/dq_j - dm_ij/dq_k) qd_i / 2, Spong (9.58) and (9.62), by differences."""
     model = robot.model()
     q, qd, _ = state(robot, model.n)
     rate = stride(robot, model.joint_names)

@@ -132,7 +132,7 @@ def test_static_level_without_stribeck_velocity_is_for_rest_alone(tmp_path: Path
 
 
 def test_ripple(tmp_path: Path) -> None:
-    """Craig (6.114): twelve times a turn; it weakens the grip, but never pushes."""
+    """Craig (6.113): twelve times a turn; it weakens the grip, but never pushes."""
     text = f"joints: {{{A}: {{coulomb: 1.0, ripple: {{amplitude: 1.5, per_turn: 12, phase: 0.5}}}}}}"
     model = _load(tmp_path, text)
     for position in np.linspace(0.0, 2.0 * np.pi, 50):

@@ -1,4 +1,4 @@
-"""The torque is linear in the inertial parameters, Spong (9.116): regressor, parameters, and their names."""
+"""The torque is linear in the inertial parameters, Spong (9.121): regressor, parameters, and their names."""
 
 from dataclasses import replace
 
