@@ -41,7 +41,7 @@ class BagWriter:
     topics
         Topic name to message type, such as ``sensor_msgs/msg/JointState``.
     qos
-        Topic name to what its publishers offered; RELIABLE for a topic that is not named.
+        Topic name to what its publishers offered; RELIABLE for a topic without.
 
     Raises
     ------
@@ -67,7 +67,7 @@ class BagWriter:
             raise BagError(f"{path}: cannot make the bag: {problem}. Cure: name a folder that does not exist") from None
         self._connections: dict[str, Connection] = {}
         for topic, kind in topics.items():
-            self.add_topic(topic, kind, (qos or {}).get(topic, [RELIABLE]))
+            self.add_topic(topic, kind, (qos or {}).get(topic) or [RELIABLE])
 
     def add_topic(self, topic: str, kind: str, qos: Sequence[Qos]) -> None:
         """Add a topic of a known type, with what its publishers offer."""

@@ -105,8 +105,9 @@ class RecorderNode(Program):
         self.get_logger().info(f"recording {', '.join(kinds)}; Ctrl-C ends it")
 
     def _add_companions(self, writer: BagWriter) -> None:
-        for topic, kinds in self.get_topic_names_and_types():
-            if topic in self._companions and topic not in self._sources and kinds == [TEXT]:
+        for topic in self._companions:
+            publishers = self.get_publishers_info_by_topic(topic)
+            if topic not in self._sources and any(info.topic_type == TEXT for info in publishers):
                 writer.add_topic(topic, TEXT, self._offers(topic))
                 self._counts[topic] = 0
                 self._sources[topic] = self.create_polled(String, topic, lambda data: None, self._qos(topic))

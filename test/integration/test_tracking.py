@@ -20,6 +20,7 @@ TOPICS = {
     "/effort_commands": "std_msgs/msg/Float64MultiArray",
     "/computed_torque_node/command_states": "sensor_msgs/msg/JointState",
     "/computed_torque_node/joint_trajectory": "trajectory_msgs/msg/JointTrajectory",
+    "/computed_torque_node/configuration": "std_msgs/msg/String",
 }
 
 
