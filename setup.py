@@ -99,10 +99,10 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            f"computed_torque_node = {PACKAGE}.nodes.computed_torque_node:main",
-            f"simulation_node = {PACKAGE}.nodes.simulation_node:main",
-            f"trajectory_node = {PACKAGE}.nodes.trajectory_node:main",
-            f"robot_dynamics = {PACKAGE}.cli.main:main",
+            f"computed_torque_node = {PACKAGE}.executables:computed_torque_node",
+            f"simulation_node = {PACKAGE}.executables:simulation_node",
+            f"trajectory_node = {PACKAGE}.executables:trajectory_node",
+            f"robot_dynamics = {PACKAGE}.executables:robot_dynamics",
         ],
     },
 )

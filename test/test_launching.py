@@ -41,7 +41,7 @@ def test_programs(prefixes: list[Path]) -> None:
     module = program("player_node")
     assert (module["executable"], module["arguments"]) == (
         sys.executable,
-        ["-m", "robot_dynamics_ros.nodes.player_node"],
+        ["-m", "robot_dynamics_ros.executables", "player_node"],
     )
 
 

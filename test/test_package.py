@@ -5,6 +5,7 @@ import importlib
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -195,6 +196,23 @@ def test_every_command_can_be_loaded(setup: dict[str, Any]) -> None:
         "trajectory_node",
         "robot_dynamics",
     }
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_the_imports_ends_every_command_in_order(number: signal.Signals, setup: dict[str, Any]) -> None:
+    for script in setup["entry_points"]["console_scripts"]:
+        name, module, function = re.split(" = |:", script)
+        code = f"""
+import importlib, os, sys
+class Interrupting:
+    def find_spec(name, path, target=None):
+        if name in ("numpy", "rclpy"):
+            os.kill(os.getpid(), {number:d})
+sys.meta_path.insert(0, Interrupting)
+importlib.import_module("{module}").{function}()
+"""
+        result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+        assert (result.returncode, result.stderr) == (130 if name == "robot_dynamics" else 0, ""), script
 
 
 def test_every_import_is_a_dependency_in_package_xml(manifest: Package) -> None:

@@ -35,4 +35,4 @@ def require_ros() -> None:
 def command(node: str, parameters: Mapping[str, object]) -> list[str]:
     """Return the command line of a node; values are written as JSON, which is YAML too."""
     given = [part for name, value in parameters.items() for part in ("-p", f"{name}:={json.dumps(value)}")]
-    return [sys.executable, "-m", f"robot_dynamics_ros.nodes.{node}", "--ros-args", *given]
+    return [sys.executable, "-m", "robot_dynamics_ros.executables", node, "--ros-args", *given]

@@ -72,7 +72,7 @@ class NodeProcess:
         self._log_file = log.open("w", encoding="utf-8")
         # A session of its own: Ctrl-C at the terminal reaches the parent only, which ends the children in order.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", f"robot_dynamics_ros.nodes.{node}", "--ros-args", *ros_arguments],
+            [sys.executable, "-m", "robot_dynamics_ros.executables", node, "--ros-args", *ros_arguments],
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE if pipe else self._log_file,

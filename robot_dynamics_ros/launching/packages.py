@@ -35,4 +35,4 @@ def program(name: str) -> dict[str, Any]:
     prefix = package_prefix(PACKAGE)
     if prefix is not None and (prefix / "lib" / PACKAGE / name).is_file():
         return {"package": PACKAGE, "executable": name}
-    return {"executable": sys.executable, "arguments": ["-m", f"{PACKAGE}.nodes.{name}"], "exec_name": name}
+    return {"executable": sys.executable, "arguments": ["-m", f"{PACKAGE}.executables", name], "exec_name": name}

@@ -112,8 +112,8 @@ def test_live(urdf: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.execv", lambda path, arguments: calls.append(arguments))
     run(urdf, "--live", "--namespace", "left", "--dynamics", "none", "--gravity", "0", "0", "-1.6")
     (command,) = calls
-    assert command[:3] == [sys.executable, "-m", "robot_dynamics_ros.nodes.view_node"]
-    given = dict(part.split(":=", 1) for part in command[5::2])
+    assert command[:4] == [sys.executable, "-m", "robot_dynamics_ros.executables", "view_node"]
+    given = dict(part.split(":=", 1) for part in command[6::2])
     known = {parameter.name: parameter for parameter in view_node.ALL}
     assert {name: known[name].check(yaml.safe_load(value)) for name, value in given.items()} == {
         "urdf": urdf,
