@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 
+from robot_dynamics_ros.kernels.compilation import numba
 from robot_dynamics_ros.kernels.entries import OK
 from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.model.arguments import own_axes
@@ -20,8 +21,9 @@ _BLOCK = 64
 
 
 def cores() -> int:
-    """Number of processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Number of processor cores that this process may use, at most NUMBA_NUM_THREADS."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return count if numba is None else min(count, numba.config.NUMBA_NUM_THREADS)
 
 
 @cache

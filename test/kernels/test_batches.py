@@ -167,6 +167,11 @@ def test_bit_for_bit_whatever_the_size_and_the_threads(
         assert_close(whole[k], single, 1e-13, float(np.abs(whole).max()))
 
 
+def test_numba_num_threads_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pytest.importorskip("numba").config, "NUMBA_NUM_THREADS", 1)
+    assert batches.cores() == 1
+
+
 def test_more_states_than_one_thread_takes(load_robot: Callable[..., Any]) -> None:
     """As many as are spread over the cores of a real machine."""
     model = load_robot("planar_2r", "planar_2r_tsai")
