@@ -7,6 +7,8 @@ from setuptools import find_packages, setup
 
 PACKAGE = "robot_dynamics_ros"
 SHARE = f"share/{PACKAGE}"
+# colcon build --symlink-install runs a link to this file in a folder that holds only what is installed.
+README = Path(__file__).resolve().with_name("README.md")
 
 # The ROS 2 wheels on PyPI; beside a ROS installation they are not needed.
 ROS = [
@@ -55,7 +57,7 @@ setup(
     name=PACKAGE,
     version="0.1.0",  # catkin_prepare_release writes it here and into package.xml, from where __version__ comes
     description="Computed-torque control of robot arms: rigid-body dynamics from a URDF, for ROS 2",
-    long_description=Path("README.md").read_text(encoding="utf-8"),
+    long_description=README.read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     maintainer="robot_dynamics_ros maintainers",
     maintainer_email="noreply@robot-dynamics-ros.invalid",
