@@ -56,7 +56,8 @@ class BaseParameters:
         lengths = np.linalg.norm(columns, axis=0)
         seen = np.flatnonzero(lengths > _NOTHING * lengths.max(initial=0.0))
         unit = columns[:, seen] / lengths[seen]
-        triangle, pivots = scipy.linalg.qr(unit, mode="r", pivoting=True)
+        # SciPy before 1.14 factorises no empty matrix.
+        triangle, pivots = scipy.linalg.qr(unit, mode="r", pivoting=True) if unit.size else (unit, seen)
         diagonal = np.abs(np.diag(triangle))
         rank = int(np.count_nonzero(diagonal > tolerance * diagonal.max(initial=0.0)))
         chosen = _readable(unit, [names[k] for k in seen.tolist()], rank, tolerance)

@@ -145,7 +145,7 @@ def _newton(x: Array, inverse: Array, first: int, weight: float, weights: Array,
     """
     factors = np.linalg.cholesky(_pseudo(x, first))
     bodies, scalars = len(factors), len(x) - first
-    half = np.linalg.solve(factors[:, np.newaxis], _UNITS)
+    half = np.linalg.solve(factors[:, np.newaxis], _UNITS[np.newaxis])  # NumPy 1 takes fewer axes for vectors
     units = np.linalg.solve(factors[:, np.newaxis], np.swapaxes(half, -1, -2))  # (bodies, 10, 4, 4)
     off = np.swapaxes(factors, 1, 2) @ inverse @ factors - np.eye(4)
     rows = np.zeros((16 * bodies + scalars, len(x)))

@@ -124,7 +124,7 @@ def _careful_call(kernel: Callable[..., int], axes: Sequence[int]) -> Callable[.
     return call
 
 
-class _Context(np.ndarray[Any, Any]):
+class _Context(np.ndarray):  # without type arguments, which NumPy 1.21 does not take at run time
     """The addresses that a call needs, and what has to live as long as they are used."""
 
     kept: Any
