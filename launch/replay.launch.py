@@ -7,6 +7,7 @@ with the bag. Only what the controller reads is played, none of what it, or anot
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from launch import LaunchContext, LaunchDescription
@@ -30,6 +31,7 @@ from robot_dynamics_ros.launching.arguments import (
     absolute,
     chosen_robot,
     law_argument,
+    number,
     own_parameters,
     robot_arguments,
     robot_parameters,
@@ -38,6 +40,7 @@ from robot_dynamics_ros.launching.arguments import (
 )
 from robot_dynamics_ros.launching.companions import bag_recorder, view
 from robot_dynamics_ros.launching.packages import is_installed, program
+from robot_dynamics_ros.parameters.bounds import POSITIVE
 
 CONTROLLER = "computed_torque_node"
 LAST_ANSWERS = 1.0  # seconds
@@ -75,9 +78,7 @@ def generate_launch_description() -> LaunchDescription:
 
 def _processes(context: LaunchContext) -> list[Any]:
     robot = chosen_robot(context)
-    rate = float(value_of(context, "rate"))
-    if not 0.0 < rate < math.inf:
-        raise RobotDynamicsError(f"rate:={rate:g} is out of range. Cure: give a positive number")
+    rate = number(context, "rate", POSITIVE)
     inputs = _inputs(context, known=bool(robot.urdf))
     # The inputs too: the new bag stands for itself, and the player can wait for the recorder.
     recorded = [*inputs.values(), *absolute(context, f"{CONTROLLER}/command_states"), "/diagnostics"]
@@ -93,14 +94,14 @@ def _processes(context: LaunchContext) -> list[Any]:
             *own_parameters(context),
         ],
         output="screen",
-        on_exit=_shut_down_once,
+        on_exit=_unless_ending(Shutdown(reason="the controller has ended")),
     )
     player = ExecuteProcess(cmd=_player(context, inputs, rate), output="screen", name="player")
     end = TimerAction(period=LAST_ANSWERS, actions=[Shutdown(reason="the bag has been played")])
     # Our own player waits for controller and recorder itself.
     begin = OnStateTransition(target_lifecycle_node=controller, goal_state="active", entities=[player])
     return [
-        RegisterEventHandler(OnProcessExit(target_action=player, on_exit=[end])),
+        RegisterEventHandler(OnProcessExit(target_action=player, on_exit=_unless_ending(end))),
         *([RegisterEventHandler(begin)] if is_installed("ros2bag") else []),
         bag_recorder(value_of(context, "output"), recorded),
         controller,
@@ -109,9 +110,9 @@ def _processes(context: LaunchContext) -> list[Any]:
     ]
 
 
-def _shut_down_once(event: Any, context: LaunchContext) -> list[Shutdown]:
-    """End with the controller; a second shutdown is an error where a life cycle is watched."""
-    return [] if context.is_shutdown else [Shutdown(reason="the controller has ended")]
+def _unless_ending(action: Any) -> Callable[[Any, LaunchContext], list[Any]]:
+    """Return an exit handler that runs ``action``, except during a shutdown: launch_ros fails at a second Shutdown."""
+    return lambda event, context: [] if context.is_shutdown else [action]
 
 
 def _inputs(context: LaunchContext, known: bool) -> dict[str, str]:

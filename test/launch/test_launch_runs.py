@@ -223,6 +223,10 @@ def test_replay_ends_with_its_bag(graph: Graph, tmp_path: Path) -> None:
     print(counts)
     assert counts[0]["/joint_states"] == counts[1]["/joint_states"]
     assert counts[1]["/computed_torque_node/command_states"] > 0
+    with Launch(graph, "replay", bag="bag", robot="planar_2r", output="interrupted", rate="0.1") as launch:
+        graph.wait(lambda: "following a trajectory" in launch.text, f"the trajectory\n{launch.text}")
+        assert launch.interrupt() == 0, launch.text
+    assert_ended_well(launch)
 
 
 def _counts(bag: Path) -> dict[str, int]:
