@@ -13,7 +13,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from robot_dynamics_ros.launching.arguments import flag, is_true, law_argument, record_argument, value_of
+from robot_dynamics_ros.launching.arguments import flag, is_true, law_argument, number, record_argument, value_of
 from robot_dynamics_ros.launching.companions import bag_folder, robot_state_publisher, rviz
 from robot_dynamics_ros.launching.packages import is_installed
 from robot_dynamics_ros.launching.robots import find_robot
@@ -65,7 +65,7 @@ def _transforms(context: LaunchContext, side: str) -> list[Any]:
     """One tree of frames for both arms: each frame's name begins with its arm's."""
     robot = find_robot(value_of(context, side))
     publisher = robot_state_publisher(robot, namespace=side, parameters=[{"frame_prefix": f"{side}/"}])
-    y = ARMS[side] * float(value_of(context, "distance")) / 2.0
+    y = ARMS[side] * number(context, "distance") / 2.0
     place = ["--y", str(y), "--frame-id", WORLD, "--child-frame-id", f"{side}/{robot.root}"]
     if not is_installed("tf2_ros"):
         return publisher

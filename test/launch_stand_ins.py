@@ -99,7 +99,7 @@ class IfCondition:
         self.predicate = predicate
 
     def evaluate(self, context: LaunchContext) -> bool:
-        return self.predicate.perform(context) == "true"
+        return self.predicate.perform(context).lower() == "true"
 
 
 class ParameterValue:

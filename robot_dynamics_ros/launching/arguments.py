@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from launch import LaunchContext
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration
@@ -9,7 +11,10 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
 from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.launching.robots import Robot, existing_file, find_robot
+from robot_dynamics_ros.parameters.bounds import ANY, Bounds
+from robot_dynamics_ros.parameters.file import parameter_tables
 from robot_dynamics_ros.resources import robot_names
 
 
@@ -104,7 +109,9 @@ def record_argument() -> DeclareLaunchArgument:
 
 def flag(name: str, default: str, description: str) -> DeclareLaunchArgument:
     """Declare an argument that is true or false."""
-    return DeclareLaunchArgument(name, default_value=default, choices=["true", "false"], description=description)
+    # Python and launch's own conditions write True and False.
+    choices = ["true", "false", "True", "False"]
+    return DeclareLaunchArgument(name, default_value=default, choices=choices, description=description)
 
 
 def value_of(context: LaunchContext, name: str) -> str:
@@ -114,7 +121,19 @@ def value_of(context: LaunchContext, name: str) -> str:
 
 def is_true(context: LaunchContext, name: str) -> bool:
     """Return whether a flag is set."""
-    return value_of(context, name) == "true"
+    return value_of(context, name).lower() == "true"
+
+
+def number(context: LaunchContext, name: str, within: Bounds = ANY) -> float:
+    """Return an argument's value as a number; RobotDynamicsError where it is none, or not within the bounds."""
+    given = value_of(context, name)
+    try:
+        value = float(given)
+    except ValueError:
+        value = math.nan
+    if value not in within:
+        raise RobotDynamicsError(f"{name}:={given} is not allowed. Cure: give {within.phrase('a number')}")
+    return value
 
 
 def chosen_robot(context: LaunchContext) -> Robot:
@@ -132,9 +151,13 @@ def robot_parameters(robot: Robot) -> dict[str, ParameterValue]:
 
 
 def own_parameters(context: LaunchContext) -> list[str]:
-    """Return the file that params_file names, or nothing; RobotDynamicsError where it is not there."""
+    """Return the file that params_file names, or nothing; RobotDynamicsError where it is no parameter file."""
     given = value_of(context, "params_file")
-    return [str(existing_file("params_file", given))] if given else []
+    if not given:
+        return []
+    path = existing_file("params_file", given)
+    parameter_tables(path)
+    return [str(path)]
 
 
 def full_namespace(context: LaunchContext) -> str:

@@ -29,7 +29,7 @@ def view(
     """
     common = {
         "namespace": LaunchConfiguration("namespace"),
-        "parameters": [{"use_sim_time": use_sim_time == "true"}],
+        "parameters": [{"use_sim_time": use_sim_time.lower() == "true"}],
         # Each namespace has transforms of its own, so that two arms of one kind do not mix.
         "remappings": [("/tf", "tf"), ("/tf_static", "tf_static"), ("joint_states", joint_states)],
     }
@@ -85,9 +85,9 @@ def recorder_name(context: LaunchContext) -> list[str]:
 def bag_folder(context: LaunchContext) -> str:
     """Return where the argument record wants the bag; empty: nowhere."""
     given = value_of(context, "record")
-    if given in ("", "false"):
+    if given.lower() in ("", "false"):
         return ""
-    return str(Path(time.strftime("recording_%Y%m%d_%H%M%S") if given == "true" else given).resolve())
+    return str(Path(time.strftime("recording_%Y%m%d_%H%M%S") if given.lower() == "true" else given).resolve())
 
 
 def bag_recorder(folder: str, topics: list[str]) -> Any:

@@ -97,6 +97,14 @@ def make_executor() -> Executor:
     return EventsExecutor()
 
 
+def _initialize(argv: list[str]) -> None:
+    try:
+        rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as problem:  # as rclpy's errors of arguments are; it names the file and the line
+        cause = " ".join(str(problem).split())
+        raise RobotDynamicsError(f"ROS arguments: {cause}. Cure: correct the parameter file or argument") from problem
+
+
 def _send_the_rest(node: Program, executor: Executor) -> None:
     end = time.monotonic() + _PATIENCE
     while node.unsent and time.monotonic() < end:
@@ -113,7 +121,7 @@ def run(make_node: Callable[[], Program], argv: Sequence[str] | None = None) -> 
     _SIGNALS.install()
     node: Program | None = None
     try:
-        rclpy.init(args=sys.argv if argv is None else list(argv), signal_handler_options=SignalHandlerOptions.NO)
+        _initialize(sys.argv if argv is None else list(argv))
         node = make_node()
         executor = make_executor()
         executor.add_node(node)

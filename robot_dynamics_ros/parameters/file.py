@@ -26,20 +26,13 @@ def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable
     """
     values: dict[str, object] = {parameter.name: parameter.default for parameter in parameters}
     if path is not None:
-        values.update(_of_node(Path(path), node))
+        values.update(file_parameters(path, node))
     return values.get
 
 
-def _of_node(path: Path, node: str) -> dict[str, object]:
-    try:
-        content = load_yaml(path.read_bytes(), str(path))
-    except OSError as problem:
-        raise RobotDynamicsError(f"{path}: cannot read it: {problem.strerror}. Cure: check the path") from None
-    except NotPlainYaml as problem:
-        raise RobotDynamicsError(f"{path}: not plain YAML: {problem}. Cure: correct it") from None
-    tables = dict(_tables(content, ""))
-    if not tables:
-        raise RobotDynamicsError(f'{path}: it has no "{_MARK}". Cure: give a parameter file, as config/panda.yaml')
+def file_parameters(path: str | Path, node: str) -> dict[str, object]:
+    """Return a file's parameters for a node, by their full names; errors and ``node`` as in read_parameter_file."""
+    tables = parameter_tables(path)
     matching = [name for name in tables if _matches(_parts(name), _parts(node))]
     if not matching:
         raise RobotDynamicsError(
@@ -47,6 +40,20 @@ def _of_node(path: Path, node: str) -> dict[str, object]:
         )
     matching.sort(key=lambda name: (name != _EVERY_NODE, name == node))
     return {key: value for name in matching for key, value in _flat(tables[name], "")}
+
+
+def parameter_tables(path: str | Path) -> dict[str, Mapping[str, object]]:
+    """Return a file's parameters by the keys of their nodes; RobotDynamicsError where it is no parameter file."""
+    try:
+        content = load_yaml(Path(path).read_bytes(), str(path))
+    except OSError as problem:
+        raise RobotDynamicsError(f"{path}: cannot read it: {problem.strerror}. Cure: check the path") from None
+    except NotPlainYaml as problem:
+        raise RobotDynamicsError(f"{path}: not plain YAML: {problem}. Cure: correct it") from None
+    tables = dict(_tables(content, ""))
+    if not tables:
+        raise RobotDynamicsError(f'{path}: it has no "{_MARK}". Cure: give a parameter file, as config/panda.yaml')
+    return tables
 
 
 def _tables(content: object, prefix: str) -> Iterator[tuple[str, Mapping[str, object]]]:

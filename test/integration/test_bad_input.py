@@ -297,17 +297,20 @@ def test_the_robot_may_come_later(node: str, tmp_path: Path) -> None:
 def test_what_the_other_nodes_lack(tmp_path: Path) -> None:
     """A recorder that cannot record ends with the reason; a trajectory that cannot be is not published."""
     (tmp_path / "bag").mkdir()
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("a: [b", encoding="utf-8")
     with Graph(tmp_path) as graph:
         topics = "topics:=['/never_there']"
         states = graph.publisher(JointState, "joint_states")
         for arguments, reason in (
             ([], "output and topics"),
             (["-p", f"output:={tmp_path / 'bag'}", "-p", topics], f"{tmp_path / 'bag'}: it exists"),
+            (["--params-file", str(broken)], "broken.yaml"),
         ):
             command = [sys.executable, "-m", "robot_dynamics_ros.nodes.recorder_node", "--ros-args", *arguments]
             run = subprocess.run(command, env=graph.environment, capture_output=True, text=True, timeout=60)
             assert run.returncode == 1
-            (line,) = [line for line in run.stderr.splitlines() if not line.startswith("[INFO]")]
+            (line,) = [line for line in run.stderr.splitlines() if not line.startswith(("[INFO]", "[ERROR]"))]
             assert reason in line
 
         log = Log(graph.start("trajectory_node", {"trajectory": {"kind": "spiral"}}).log)

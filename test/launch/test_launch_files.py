@@ -268,6 +268,27 @@ def test_a_file_that_is_not_there(argument: str) -> None:
         launched("computed_torque", **{argument: "nowhere"})
 
 
+@pytest.mark.parametrize("content", ["a: [b", "law: pd"])
+def test_a_params_file_that_is_none_is_named_before_anything_starts(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "broken.yaml"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(RobotDynamicsError, match="broken.yaml.*Cure"):
+        launched("computed_torque", params_file=str(file))
+
+
+def test_a_number_that_is_none(install: Install) -> None:
+    install("tf2_ros")
+    for distance in ("foo", "nan"):
+        with pytest.raises(RobotDynamicsError, match=f"distance:={distance}"):
+            launched("two_arms", distance=distance)
+
+
+def test_flags_as_python_writes_them() -> None:
+    assert launched("computed_torque", sim="False", record="False").programs == list(SIMULATED[1:])
+    plant, controller, _ = launched("computed_torque", sim="True", use_sim_time="True").nodes
+    assert plant.given["publish_clock"] is True and controller.given["use_sim_time"] is True
+
+
 def test_a_file_that_is_no_urdf(tmp_path: Path) -> None:
     file = tmp_path / "no.urdf"
     file.write_text("<sdf/>", encoding="utf-8")
