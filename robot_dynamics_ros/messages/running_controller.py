@@ -118,6 +118,8 @@ class RunningController:
         self._log = log
         self._renamed = renamed
         self._reader = JointStateReader(robot.joint_names, renamed=renamed)
+        names = ", ".join(robot.joint_names)
+        self._foreign = f"joint_states name none of {names}. Cure: publish them by their names in the URDF"
         self._to_check = False
         self._damped = False
         self._pending: bytes | None = None
@@ -166,6 +168,7 @@ class RunningController:
             feedback.reject(steady, str(problem))
             return self._refuse_state(stamp_of(data) or self.state_stamp, steady)
         if sample is None:
+            feedback.miss(self._foreign)
             return
         at = sample.at
         if self._answers_states and at == self._answered:

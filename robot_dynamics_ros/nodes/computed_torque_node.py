@@ -71,13 +71,17 @@ class ComputedTorqueNode(Program, LifecycleNode):
     timer of the node's clock sets the pace. What it does while it is active is in RunningController.
     """
 
-    def __init__(self) -> None:
-        super().__init__("computed_torque_node")
+    def __init__(self, **options: Any) -> None:
+        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
+        super().__init__("computed_torque_node", **options)
         self._log = BoundedLog(self.get_logger())
         declare(self, *parameters.ALL)
         self._robot: RobotModel | None = None
         self._running: RunningController | None = None
         self._latched = ""
+        self._obstacle = ""
+        self._report = ControllerReport(self)
+        self.create_steady_timer(_REPORT_PERIOD, self._tell)
         if not INSTALLED:
             self.get_logger().info(ABSENT)
         self.add_on_set_parameters_callback(self._check_parameters)
@@ -99,10 +103,12 @@ class ComputedTorqueNode(Program, LifecycleNode):
         try:
             autostart, description = parameters.AUTOSTART.read(present_values(self)), self._description()
         except RobotDynamicsError as problem:
+            self._obstacle = str(problem)
             self.get_logger().error(f"not configured: {problem}")
             return
         if not description:
-            self.get_logger().info("waiting for the topic robot_description")
+            self._obstacle = "waiting for the topic robot_description"
+            self.get_logger().info(self._obstacle)
         elif autostart and self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
 
@@ -111,9 +117,11 @@ class ComputedTorqueNode(Program, LifecycleNode):
         return self._try(self._configure, "not configured")
 
     def _try(self, work: Callable[[], None], failed: str) -> TransitionCallbackReturn:
+        self._obstacle = ""
         try:
             work()
         except RobotDynamicsError as problem:
+            self._obstacle = str(problem)
             self.get_logger().error(f"{failed}: {problem}")
             return TransitionCallbackReturn.FAILURE
         except Interrupted:
@@ -163,7 +171,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         reliable = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
         targets = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)  # they may come ahead of their time
         self._outputs = ControllerOutputs(self, robot.joint_names)
-        self._report = ControllerReport(self, robot.name)
+        self._report.robot = robot.name
         self._interfaces = ControlInterfaces(self, robot.joint_names, present_values(self))
         self._inputs = [
             self.create_subscription(
@@ -186,10 +194,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
             self.create_service(Trigger, "~/cancel", self._cancel),
             self.create_service(Trigger, "~/clear_fault", self._clear_fault),
         ]
-        self._alarms = [
-            self.create_steady_timer(_WATCH_PERIOD, self._watch),
-            self.create_steady_timer(_REPORT_PERIOD, self._tell),
-        ]
+        self._alarms = [self.create_steady_timer(_WATCH_PERIOD, self._watch)]
         if self._settings.update_rate > 0.0:
             self._alarms.append(self.create_timer(1.0 / self._settings.update_rate, self._tick))
         self.poll_from_now(self._descriptions)
@@ -251,7 +256,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         for timer in self._alarms:
             self.destroy_timer(timer)
         self._outputs.destroy()
-        self._report.destroy()
+        self._report.robot = ""
         self._interfaces.destroy()
         self._robot = None
         return super().on_cleanup(state)
@@ -365,11 +370,13 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def _tell(self) -> None:
         if self._running is None:
-            self._report.inactive()
-        else:
-            self._look_for_deafness(self._running)
-            self._report.regularly(self._running.controller, self._running.state_stamp)
-            real_time.collect()
+            self._report.without_controller("unconfigured" if self._robot is None else "inactive", self._obstacle)
+            return
+        self._look_for_deafness(self._running)
+        if self._running.controller.command is None:
+            self._report.waiting(self._running.controller)
+        self._report.regularly(self._running.controller, self._running.state_stamp)
+        real_time.collect()
 
     def _look_for_deafness(self, running: RunningController) -> None:
         if not self._hears and (why := why_deaf(self, "joint_states", time.monotonic() - self._active_since)):

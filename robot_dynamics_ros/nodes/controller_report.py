@@ -14,15 +14,19 @@ from robot_dynamics_ros.control.status import OK, WARN, Status, StatusReport, in
 from robot_dynamics_ros.nodes.bounded_log import BoundedLog
 from robot_dynamics_ros.nodes.diagnostics import diagnostics_message
 
-_INACTIVE = Status(OK, "inactive", {"mode": "inactive"})
-
 
 class ControllerReport:
-    """The topic /diagnostics, and the log of every transition."""
+    """The topic /diagnostics, and the log of every transition.
 
-    def __init__(self, node: LifecycleNode, robot: str) -> None:
+    Attributes
+    ----------
+    robot
+        The robot's name; empty while it is not known.
+    """
+
+    def __init__(self, node: LifecycleNode) -> None:
         self._node = node
-        self._robot = robot
+        self.robot = ""
         self._logger = BoundedLog(node.get_logger())
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", QoSProfile(depth=10))
         self.begin()
@@ -46,13 +50,10 @@ class ControllerReport:
         self._publish(controller, stamp, None)
         self._status.told(controller, time.monotonic())
 
-    def inactive(self) -> None:
-        """Publish that there is nothing to tell."""
-        self._send(_INACTIVE)
-
-    def destroy(self) -> None:
-        """Take the topic out of the graph."""
-        self._node.destroy_publisher(self._publisher)
+    def without_controller(self, state: str, obstacle: str) -> None:
+        """Publish the state of a node that is not active, and what has kept it from the next one, if anything has."""
+        level = WARN if obstacle or state == "unconfigured" else OK
+        self._send(Status(level, f"{state}: {obstacle}" if obstacle else state, {"mode": state}))
 
     def _log(self, transition: Transition) -> None:
         service = f"{self._node.get_fully_qualified_name()}/clear_fault"
@@ -71,4 +72,4 @@ class ControllerReport:
     def _send(self, status: Status) -> None:
         stamp = self._node.get_clock().now().to_msg()
         name = f"{self._node.get_fully_qualified_name().lstrip('/')}: controller"
-        self._publisher.publish(diagnostics_message(stamp, name, self._robot, bytes([status.level]), *status[1:]))
+        self._publisher.publish(diagnostics_message(stamp, name, self.robot, bytes([status.level]), *status[1:]))

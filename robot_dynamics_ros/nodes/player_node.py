@@ -36,8 +36,9 @@ class PlayerNode(Program):
     Topics that were latched are so again. The clock is a steady one; what is late is sent at once.
     """
 
-    def __init__(self) -> None:
-        super().__init__("player")
+    def __init__(self, **options: Any) -> None:
+        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
+        super().__init__("player", **options)
         declare(self, *ALL)
         values = present_values(self)
         if not INPUT.read(values):

@@ -57,8 +57,9 @@ class RecorderNode(Program):
     than a second is in the file, also where the process is killed.
     """
 
-    def __init__(self) -> None:
-        super().__init__("recorder")
+    def __init__(self, **options: Any) -> None:
+        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
+        super().__init__("recorder", **options)
         declare(self, *ALL)
         values = present_values(self)
         self._writer: BagWriter | None = None

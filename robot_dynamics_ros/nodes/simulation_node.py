@@ -37,8 +37,9 @@ class SimulationNode(Program):
     It begins as soon as it knows its robot; what it does then is in RunningSimulation.
     """
 
-    def __init__(self) -> None:
-        super().__init__("simulation_node")
+    def __init__(self, **options: Any) -> None:
+        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
+        super().__init__("simulation_node", **options)
         declare(self, *parameters.ALL)
         self._model: RobotModel | None = None
         self._running: RunningSimulation | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
@@ -35,8 +37,9 @@ class TrajectoryNode(Program):
     is, and without delay waits for no joint_states.
     """
 
-    def __init__(self) -> None:
-        super().__init__("trajectory_node")
+    def __init__(self, **options: Any) -> None:
+        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
+        super().__init__("trajectory_node", **options)
         declare(self, *ALL)
         self._values = present_values(self)
         self._listeners = set(LISTENERS.read(self._values))

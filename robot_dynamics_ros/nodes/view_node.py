@@ -37,8 +37,9 @@ ALL: tuple[Parameter[Any], ...] = (URDF, DYNAMICS_FILE, GRAVITY, JOINT_STATES, C
 class ViewNode(Program):
     """Serves a page with the arm, and shows 25 times a second what came last; grey where nothing has for a second."""
 
-    def __init__(self) -> None:
-        super().__init__("view")
+    def __init__(self, **options: Any) -> None:
+        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
+        super().__init__("view", **options)
         declare(self, *ALL)
         values = present_values(self)
         path, dynamics = Path(URDF.read(values)), DYNAMICS_FILE.read(values)

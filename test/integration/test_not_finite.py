@@ -74,6 +74,19 @@ def test_a_first_state_that_is_not_finite(robot: Robot) -> None:
     assert near(robot.answer_to(Q).effort, gravity(Q))
 
 
+def test_no_states_and_those_of_others(robot: Robot) -> None:
+    """Log and /diagnostics say why nothing is commanded, without a cycle that could."""
+    robot.deactivate()
+    log = robot.log_from_now()
+    assert robot.activate()
+    robot.graph.await_log(log, "nothing is commanded yet: no joint_states")
+    robot.edit = lambda state: setattr(state, "name", ["finger1", "finger2"])
+    robot.drive(lambda: "joint1, joint2" in robot.statuses[-1].message, "the joints that are missing", Q)
+    assert robot.statuses[-1].level == WARN
+    robot.edit = lambda state: None
+    assert near(robot.answer_to(Q).effort, gravity(Q))
+
+
 def test_efforts_that_are_not_finite(robot: Robot) -> None:
     """Nobody reads them once it is active."""
     robot.begin(Q)

@@ -1,9 +1,13 @@
 """Messages for /diagnostics."""
 
+import rclpy
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message, serialize_message
 
+from robot_dynamics_ros.nodes.computed_torque_node import ComputedTorqueNode
 from robot_dynamics_ros.nodes.diagnostics import ERROR, OK, STALE, WARN, diagnostics_message
 
 
@@ -25,3 +29,27 @@ def test_message_arrives_as_it_was_sent() -> None:
         "panda",
     )
     assert [(pair.key, pair.value) for pair in status.values] == [("law", "pd"), ("cycles", "5"), ("joints", "a, b")]
+
+
+def test_an_unconfigured_node_says_why(context: rclpy.Context) -> None:
+    """It takes rclpy's options, so that several can share a process."""
+    parameters = [Parameter("robot_description", value="<robot"), Parameter("autostart", value=False)]
+    node = ComputedTorqueNode(context=context, namespace="left", parameter_overrides=parameters)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    messages: list[DiagnosticArray] = []
+    node.create_subscription(DiagnosticArray, "/diagnostics", messages.append, 10)
+
+    def last() -> DiagnosticStatus:
+        messages.clear()
+        while not messages:
+            executor.spin_once(timeout_sec=1.0)
+        return messages[0].status[0]
+
+    status = last()
+    assert (status.level, status.name) == (WARN, "left/computed_torque_node: controller")
+    assert status.message == "unconfigured"
+    node.trigger_configure()
+    assert last().message.startswith("unconfigured: URDF: ")
+    executor.shutdown()
+    node.destroy_node()
