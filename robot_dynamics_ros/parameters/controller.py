@@ -17,7 +17,7 @@ from robot_dynamics_ros.parameters.bounds import (
 )
 from robot_dynamics_ros.parameters.goal import GOAL
 from robot_dynamics_ros.parameters.kinds import Flag, Number, Numbers, Parameter, Text, WholeNumber
-from robot_dynamics_ros.parameters.robot import ROBOT
+from robot_dynamics_ros.parameters.robot import EXECUTOR, ROBOT
 
 # Read once, when the process starts
 
@@ -278,6 +278,7 @@ COLLISION_THRESHOLD = Numbers(
 
 ALL: tuple[Parameter[Any], ...] = (
     *ROBOT,
+    EXECUTOR,
     AUTOSTART,
     REALTIME_PRIORITY,
     LOCK_MEMORY,

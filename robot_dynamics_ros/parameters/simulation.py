@@ -6,7 +6,7 @@ from typing import Any
 
 from robot_dynamics_ros.parameters.bounds import ANY, NOT_NEGATIVE, POSITIVE, POSITIVE_OR_INFINITE, RATE
 from robot_dynamics_ros.parameters.kinds import Flag, Number, Numbers, Parameter, Text, WholeNumber
-from robot_dynamics_ros.parameters.robot import ROBOT
+from robot_dynamics_ros.parameters.robot import EXECUTOR, ROBOT
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 
 # Read when the node learns its robot, beside those of robot.py
@@ -105,6 +105,7 @@ PAYLOAD_INERTIA = Numbers(
 
 ALL: tuple[Parameter[Any], ...] = (
     *ROBOT,
+    EXECUTOR,
     INTEGRATOR,
     STEP_SIZE,
     PUBLISH_RATE,

@@ -321,6 +321,23 @@ def test_what_the_other_nodes_lack(tmp_path: Path) -> None:
         assert "spiral" in log.errors[0] and "point_to_point" in log.errors[0]
 
 
+def test_misspelt_parameters_are_named_by_the_node_that_has_the_right_one(tmp_path: Path) -> None:
+    shared = {"gains": {"natural_freqency": [5.0]}, "publish_rte": 100.0, "trajectory": {"move_tme": 1.0}}
+    with Graph(tmp_path) as graph:
+        logs = {
+            word: Log(graph.start(node, shared, "-p", "strange:=1", "-r", "__ns:=/left").log)
+            for node, word in (
+                ("computed_torque_node", "gains.natural_frequency"),
+                ("simulation_node", "publish_rate"),
+                ("trajectory_node", "trajectory.move_time"),
+            )
+        }
+        for word, log in logs.items():
+            graph.await_log(log, word)
+            (line,) = log.lines("WARN")
+            assert "is unknown" in line
+
+
 # Parameters. Both nodes read them when they learn their robot, so that one process serves all the cases.
 
 GOOD = {

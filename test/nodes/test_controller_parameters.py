@@ -1,5 +1,6 @@
 """The parameters of the nodes: complete, described, and with defaults that are allowed."""
 
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -12,13 +13,13 @@ from rclpy.node import Node
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.nodes import recorder_node, trajectory_node
-from robot_dynamics_ros.nodes.parameters import declare, present_values
+from robot_dynamics_ros.nodes.parameters import declare, present_values, resembling
 from robot_dynamics_ros.parameters import controller, simulation
 from robot_dynamics_ros.parameters.controller import ALL
 from robot_dynamics_ros.parameters.kinds import Parameter
 
 DOCUMENTED: dict[str, dict[str, Any]] = {
-    "start": {"autostart": True, "realtime_priority": 0, "lock_memory": False},
+    "start": {"executor": "auto", "autostart": True, "realtime_priority": 0, "lock_memory": False},
     "configure": {
         "robot_description": "",
         "dynamics_file": "",
@@ -82,6 +83,7 @@ TABLES = {
 INF, NAN = math.inf, math.nan
 #: What each takes besides its default, and what it does not; a negative and an infinite number are among them.
 LIMITS: dict[str, tuple[list[Any], list[Any]]] = {
+    "executor": (["events", "single_threaded"], ["multi_threaded", ""]),
     "realtime_priority": ([1, 99], [-1, 100, 50.5]),
     "update_rate": ([0.001, 1000, 1e5], [-1.0, 1e-4, 2e5, INF]),
     "gravity": ([[0, 0, -1.62], [0.0, 9.81, 0.0]], [[9.81], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, INF]]),
@@ -164,6 +166,14 @@ def test_form(table: str) -> None:
     for parameter in parameters:
         parameter.check(parameter.default)
         assert re.fullmatch(r"(?s)\S.{6,}[^.\s]", parameter.description), parameter.name
+
+
+def test_nodes_may_share_a_file() -> None:
+    """No name is taken for a misspelt one of another node; a misspelt one is, and one without its prefix."""
+    tables = [[parameter.name for parameter in table] for table in TABLES.values()]
+    for known, other in itertools.permutations(tables, 2):
+        assert not any(resembling(name, known) for name in set(other) - set(known))
+    assert resembling("kp", tables[0]) == "gains.kp"
 
 
 @pytest.mark.parametrize("name", LIMITS)

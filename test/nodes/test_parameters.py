@@ -12,12 +12,14 @@ import rclpy
 import yaml
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterType, SetParametersResult
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.parameter import get_parameter_value
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.nodes.parameters import declare, present_values, with_changes
+from robot_dynamics_ros.nodes.spinning import make_executor
 from robot_dynamics_ros.parameters.bounds import NOT_NEGATIVE_OR_INFINITE, POSITIVE, RATE, RATE_OR_ZERO, Bounds
 from robot_dynamics_ros.parameters.kinds import Flag, Names, Number, Numbers, Parameter, Text, WholeNumber
 
@@ -301,3 +303,15 @@ def test_a_parameter_that_is_deleted(make_node: Callable[..., Node]) -> None:
     node.set_parameters([deletion])
     with pytest.raises(RobotDynamicsError, match="parameter x: no value is not allowed"):
         NUMBER.read(present_values(node))
+
+
+# Executor
+
+
+def test_the_executor_that_is_asked_for() -> None:
+    rclpy.init()
+    try:
+        assert isinstance(make_executor("single_threaded"), SingleThreadedExecutor)
+        assert isinstance(make_executor("auto"), type(make_executor("events")))
+    finally:
+        rclpy.shutdown()

@@ -18,6 +18,7 @@ from robot_dynamics_ros.parameters.simulation import ALL
 INF, NAN = math.inf, math.nan
 
 DOCUMENTED: dict[str, dict[str, Any]] = {
+    "start": {"executor": "auto"},
     "configure": {
         "robot_description": "",
         "dynamics_file": "",
@@ -52,6 +53,7 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
 
 #: What each takes besides its default, and what it does not; a negative and an infinite number are among them.
 LIMITS: dict[str, tuple[list[Any], list[Any]]] = {
+    "executor": (["events", "single_threaded"], ["multi_threaded", ""]),
     "integrator": (["semi_implicit"], ["euler", ""]),
     "step_size": ([1e-6, 1], [0.0, -0.001, INF, NAN, "short"]),
     "publish_rate": ([0.001, 1000, 1e5], [0.0, -1.0, 2e5, INF]),
@@ -82,7 +84,7 @@ def node() -> Iterator[Node]:
 
 
 def test_documented_parameters() -> None:
-    found: dict[str, dict[str, Any]] = {"configure": {}, "run": {}}
+    found: dict[str, dict[str, Any]] = {"start": {}, "configure": {}, "run": {}}
     for parameter in ALL:
         found[parameter.when][parameter.name] = parameter.default
     assert found == DOCUMENTED
