@@ -49,16 +49,17 @@ class RunningSimulation:
         self._arm = arm
         self._settings = settings
         self._lockstep = lockstep
-        self._restarts = publish_clock
+        self._publishes_clock = publish_clock
+        self._follows_system_time = not publish_clock and lockstep is None
         # In lockstep a whole run is to be recorded, also by who is slower for a while.
         self._outputs = SimulationOutputs(node, arm, publish_clock, depth=10 if lockstep is None else 1000)
-        self._report = SimulationReport(node, settings.model.name, settings.period, settings.real_time_factor)
+        self._report = SimulationReport(node, settings, simulated_time=publish_clock)
         self._counts = Counts()
         self._told = Mode.BRAKED
         self._paused = paused
         self._period = round(settings.period * 1e9)
         # ROS takes a time of zero for none. Where runs are to be the same, so must their stamps.
-        self._stamp = self._period if publish_clock or lockstep is not None else time.time_ns()
+        self._stamp = self._period
         self._repeat = _REPEAT if lockstep is not None else max(_REPEAT, settings.period)
         self._timer: Timer | None = None
         self._published = self._asked = 0.0
@@ -132,7 +133,7 @@ class RunningSimulation:
     def reset(self) -> str:
         """Go back to the initial state, and to the initial time where /clock is published; return the time."""
         self._arm.reset()
-        self._stamp = self._period if self._restarts else self._stamp + self._period
+        self._stamp = self._period if self._publishes_clock else self._stamp + self._period
         self._set_pace()
         self._publish()
         self._notice()
@@ -154,6 +155,8 @@ class RunningSimulation:
     def _set_pace(self) -> None:
         """Begin a period now, and ask for the next ones in step with it."""
         factor = self._settings.real_time_factor
+        if self._follows_system_time:
+            self._stamp = max(self._stamp, time.time_ns())
         self._pace = Pace(self._settings.period, factor, time.monotonic())
         self._report.begin(factor, self._counts)
         if self._timer is not None:
@@ -176,7 +179,10 @@ class RunningSimulation:
         end = now + _BUSY
         while now < end and self._may_go and self._pace.due(now):
             self._advance()
-            self._counts.skipped += self._pace.advance(now)
+            skipped = self._pace.advance(now)
+            self._counts.skipped += skipped
+            if self._follows_system_time:
+                self._stamp += round(skipped * 1e9)
             now = time.monotonic()
 
     @property

@@ -11,6 +11,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from robot_dynamics_ros.nodes.diagnostics import ERROR, OK, WARN, diagnostics_message
+from robot_dynamics_ros.nodes.messages import stamp as to_stamp
+from robot_dynamics_ros.simulation.settings import SimulationSettings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
 _TOO_SLOW = 0.95  # share of the pace that is wanted
@@ -62,13 +64,14 @@ class Counts:
 class SimulationReport:
     """The topic /diagnostics."""
 
-    def __init__(self, node: Node, robot: str, period: float, factor: float) -> None:
-        """``period`` in simulated seconds; ``factor``: the pace that is wanted."""
+    def __init__(self, node: Node, settings: SimulationSettings, simulated_time: bool) -> None:
+        """``simulated_time``: whether stamps are those of the published /clock, not of the node's clock."""
         self._node = node
-        self._robot = robot
-        self._period = period
+        self._robot = settings.model.name
+        self._period = settings.period
+        self._simulated_time = simulated_time
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", QoSProfile(depth=10))
-        self.begin(factor, Counts())
+        self.begin(settings.real_time_factor, Counts())
 
     def begin(self, factor: float, counts: Counts) -> None:
         """Measure the pace from now on, of which ``factor`` is wanted."""
@@ -106,6 +109,6 @@ class SimulationReport:
             "largest residual": arm.residual,
             **arm.loops,
         }
-        stamp = self._node.get_clock().now().to_msg()
+        stamp = to_stamp(at) if self._simulated_time else self._node.get_clock().now().to_msg()
         name = f"{self._node.get_fully_qualified_name().lstrip('/')}: simulation"
         self._publisher.publish(diagnostics_message(stamp, name, self._robot, level, message, values))

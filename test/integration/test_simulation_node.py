@@ -1,6 +1,7 @@
 """The plant as a node: services, clock, pace, commands that stop, pushes, sensors, and what it refuses."""
 
 import math
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,8 +55,10 @@ def simulations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     }
     with Graph(folder) as graph:
         simulations = {
-            "clocked": Simulation(graph, {**usual, "publish_clock": True, "use_sim_time": True}, "/clocked"),
-            "lagging": Simulation(graph, {**usual, "effort_delay": 0.02, "start_paused": True}, "/lagging"),
+            "clocked": Simulation(graph, {**usual, "publish_clock": True}, "/clocked"),
+            "lagging": Simulation(
+                graph, {**usual, "effort_delay": 0.02, "start_paused": True, "use_sim_time": True}, "/lagging"
+            ),
         }
         for simulation in simulations.values():
             simulation.await_start()
@@ -156,14 +159,26 @@ def test_the_clock_on_a_reset(paused: Simulation) -> None:
 
 
 def test_without_a_clock_stamps_go_on(simulations: dict[str, Simulation]) -> None:
-    """They are dates, those of the start and of what has been simulated since."""
+    """They are dates, those of the start and of what has been simulated since; after a pause they are up to date."""
     lagging = simulations["lagging"]
     before = lagging.now
     assert abs(before - time.time_ns()) < 600e9
     lagging.step(3)
     assert lagging.now == before + 3 * PERIOD
-    lagging.reset()
-    lagging.graph.wait(lambda: lagging.now == before + 4 * PERIOD, "the state after the reset")
+    lagging.graph.settle(1.0)
+    resumed = time.time_ns()
+    lagging.pause(False)
+    lagging.graph.wait(lambda: lagging.now > before + 4 * PERIOD, "time to go on")
+    assert lagging.now > resumed
+    seen = len(lagging.states)
+    lagging.process.process.send_signal(signal.SIGSTOP)
+    time.sleep(1.0)
+    continued = time.time_ns()
+    lagging.process.process.send_signal(signal.SIGCONT)
+    lagging.graph.wait(lambda: lagging.now > continued, "the plant to catch up", seconds=20.0)
+    lagging.pause()
+    assert lagging.now < time.time_ns() + 1e9
+    assert (np.diff([nanoseconds(state.header.stamp) for state in lagging.states[seen:]]) >= 0).all()
 
 
 # Forces
@@ -383,6 +398,7 @@ def test_what_it_says_of_itself(paused: Simulation) -> None:
     status = paused.await_mode("running")
     paused.graph.wait(lambda: paused.statuses[-1].number("steps") > 100, "a second")
     status = paused.statuses[-1]
+    assert status.at == pytest.approx(status.number("simulated time"))
     assert set(status.values) == {
         "mode",
         "simulated time",
