@@ -321,8 +321,9 @@ class RobotModel:
         return dq, dqd
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """Coriolis matrix C (..., n, n) by Christoffel symbols, Spong (9.61)-(9.63); dM/dt - 2 C is skew, proposition 9.1.
+        """Coriolis matrix C (..., n, n) by Christoffel symbols, Spong (9.61)-(9.63).
 
+        dM/dt - 2 C is skew: Spong, Proposition 9.1.
         C qd is the velocity part of ``bias_torque``. It is half of dtau/dqd: Echeandia and Wensing 2021.
         """
         return 0.5 * self.inverse_dynamics_derivatives(q, qd, self._zeros)[1]
