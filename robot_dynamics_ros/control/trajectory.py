@@ -183,7 +183,9 @@ class Trajectory:
         part = np.arange(len(segment)) - (np.cumsum(parts) - parts)[segment]
         since = part * (lengths / parts)[segment]
         times = np.append(knots[segment] + since, knots[-1])
-        motion = np.concatenate((self._evaluated(first + 1 + segment, since), self._coefficients[-1:, -1]))
+        motion = self._coefficients[np.append(first + 1 + segment, -1), -1]
+        between = np.flatnonzero(part)
+        motion[between] = self._evaluated(first + 1 + segment[between], since[between])
         if len(lengths):
             motion[-1, 1:3] = self._evaluated(np.array([-2]), lengths[-1:])[0, 1:3]
         to_come = times >= 0.0
