@@ -9,6 +9,7 @@ from robot_dynamics_ros.bags.alignment import Times, align, paired
 from robot_dynamics_ros.bags.comparison_table import Comparison
 from robot_dynamics_ros.bags.contents import has_stamp, known
 from robot_dynamics_ros.bags.differences import Tolerance
+from robot_dynamics_ros.bags.message_types import TEXT
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.topic_comparison import FieldComparison, Places
 from robot_dynamics_ros.errors import BagError
@@ -101,7 +102,7 @@ def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[l
             if topic not in reader.topics:
                 there = ", ".join(sorted(reader.topics)) or "nothing"
                 raise BagError(f"{reader.path}: no topic {topic}. Cure: choose from {there}")
-    topics_a, topics_b = ({topic for topic in reader.topics if not _is_configuration(topic)} for reader in (a, b))
+    topics_a, topics_b = _motion_topics(a), _motion_topics(b)
     names = sorted(topics_a & topics_b) if chosen is None else list(dict.fromkeys(chosen))
     if not names:
         raise BagError(
@@ -121,9 +122,13 @@ def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[l
     return names, alone, notes
 
 
-def _is_configuration(topic: str) -> bool:
-    """True for the topic that says how a bag was made, which is no part of the motion."""
-    return topic.rpartition("/")[2] == configuration.TOPIC
+def _motion_topics(reader: BagReader) -> set[str]:
+    """Return all topics but those that describe the controller of the recording."""
+    return {
+        topic
+        for topic, kind in reader.topics.items()
+        if not (kind == TEXT and topic.rpartition("/")[2] == configuration.TOPIC)
+    }
 
 
 def _times(reader: BagReader, names: list[str]) -> dict[str, Times]:

@@ -109,7 +109,7 @@ def check_output(arguments: argparse.Namespace, output: Path, *, bag: bool = Fal
     place, another = output.resolve(), f"name another {'folder' if bag else 'file'}"
     for source in _inputs(arguments):
         if place == source or source in place.parents or place in source.parents:
-            raise RobotDynamicsError(f"{output}: the input {source} would be overwritten. Cure: {another}")
+            raise RobotDynamicsError(f"{output}: it is, or is inside or around, the input {source}. Cure: {another}")
     if not output.exists():
         if not bag and not place.parent.is_dir():
             raise RobotDynamicsError(f"{output}: its folder does not exist. Cure: make it, or {another}")
