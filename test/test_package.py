@@ -240,6 +240,19 @@ def test_locks_hold_what_setup_asks_for(lock: str, extras: list[str], setup: dic
     assert {_name(requirement) for requirement in required} <= {_name(pin) for pin in _pins(lock)}
 
 
+def test_package_xml_asks_for_no_pip_package_but_rosbags(manifest: Package) -> None:
+    """pip refuses to install beside the packages of a Debian or Ubuntu, unless its user allows it (PEP 668)."""
+    depends = manifest.exec_depends + manifest.test_depends
+    assert {depend.name for depend in depends if depend.name.endswith("-pip")} == {"python3-rosbags-pip"}
+
+
+def test_numba_is_asked_for_where_apt_has_it(manifest: Package) -> None:
+    (numba,) = (depend for depend in manifest.exec_depends if depend.name == "python3-numba")
+    distributions = ("humble", "jazzy", "kilted", "lyrical", "rolling")
+    asked = [name for name in distributions if numba.evaluate_condition({"ROS_DISTRO": name})]
+    assert asked == ["humble", "lyrical", "rolling"]
+
+
 def test_tests_run_with_the_versions_of_the_demo() -> None:
     # Without markers: what the demo needs on some Pythons alone, the tests may need on all.
     build, run, test = ({pin.partition(" ;")[0] for pin in _pins(lock)} for lock in ("build", "run", "test"))
