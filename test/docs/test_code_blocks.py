@@ -12,7 +12,7 @@ from robot_dynamics_ros.control.laws import JOINT_LAWS, LAWS
 
 ALL = [block for page in pages() for block in blocks(page)]
 #: Pages whose commands take longer than a few seconds.
-SLOW = {"docs/bags.md", "docs/inspect.md", "docs/quick_start.md", "docs/tutorials/testing_from_a_bag.md"}
+SLOW = {"docs/bags.md", "docs/quick_start.md", "docs/tutorials/testing_from_a_bag.md"}
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 
