@@ -1,6 +1,7 @@
-"""Work that a signal breaks off at once, though compilers sit in machine code for many seconds.
+"""Work beside the main thread, and the end of a process that does not wait for it.
 
-Python runs signal handlers between its own instructions only, and only in the main thread.
+Python runs signal handlers in the main thread, between its own instructions: compilers sit in machine code for seconds,
+and lose the exception of a handler that runs in one of their callbacks.
 """
 
 from __future__ import annotations
@@ -8,39 +9,24 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NoReturn
 
-_unfinished: list[threading.Thread] = []
+_started: list[Future[object]] = []
 
 
-def run_interruptibly(work: Callable[[], object]) -> None:
-    """Run ``work`` in a thread, while the main thread waits: a signal handler that raises ends the wait.
-
-    The work then goes on unheard, so that the process must end by ``leave``. Errors of the work are raised.
-    """
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as problem:
-            errors.append(problem)
-
-    thread = threading.Thread(target=run, daemon=True)
-    _unfinished.append(thread)
-    thread.start()
-    while thread.is_alive():
-        thread.join(0.1)
-    _unfinished.remove(thread)
-    if errors:
-        raise errors[0]
+def run_in_background(work: Callable[[], object]) -> Future[object]:
+    """Start ``work`` in a thread; a process that may end before it is done must end by ``leave``."""
+    executor = ThreadPoolExecutor(1)
+    _started.append(executor.submit(work))
+    executor.shutdown(wait=False)
+    return _started[-1]
 
 
 def leave(code: int) -> NoReturn:
-    """End the process; at once where work was broken off, which still runs and would not survive an orderly end."""
-    if _unfinished:
+    """End the process; at once where work in the background is unfinished: an orderly end would wait for it."""
+    if not all(future.done() for future in _started):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

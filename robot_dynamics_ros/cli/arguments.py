@@ -58,9 +58,9 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     _add_robot_files(parser)
 
 
-def add_named_robot(parser: argparse.ArgumentParser) -> None:
-    """Add which robot it is as ROBOT; see ``named_robot``."""
-    parser.add_argument("robot", metavar="ROBOT|URDF", help=_robots())
+def add_named_robot(parser: argparse.ArgumentParser, **options: Any) -> None:
+    """Add which robot it is as ROBOT, with options of ``add_argument``; see ``named_robot``."""
+    parser.add_argument("robot", metavar="ROBOT|URDF", help=_robots(), **options)
     _add_robot_files(parser)
 
 

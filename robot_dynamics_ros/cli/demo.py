@@ -19,8 +19,7 @@ from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_
 from robot_dynamics_ros.cli.tracking import Tracking, read_tracking, tracking_table
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.interruption import run_interruptibly
-from robot_dynamics_ros.kernels.compilation import cache_directory, must_compile
+from robot_dynamics_ros.interruption import run_in_background
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
 
@@ -105,15 +104,10 @@ def run(arguments: argparse.Namespace) -> None:
 def _compile(model: RobotModel) -> None:
     from robot_dynamics_ros.simulation import Plant  # takes a while to load: not for other subcommands
 
-    if must_compile("model") or must_compile("plant"):
-        print(
-            f"first run: compiling the dynamics kernels, half a minute; kept in {cache_directory()}",
-            flush=True,
-        )
     start = time.monotonic()
     plant = Plant(model)
     for work in (model.warm_up, plant.warm_up):
-        run_interruptibly(work)
+        run_in_background(work).result()  # Ctrl-C ends the wait
     print(f"dynamics kernels ready after {time.monotonic() - start:.1f} s", flush=True)
 
 

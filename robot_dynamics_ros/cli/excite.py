@@ -11,7 +11,6 @@ import numpy as np
 import yaml
 
 from robot_dynamics_ros.cli.arguments import add_output, add_robot, check_output, named_robot
-from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.excitation import Excitation, find_excitation
 from robot_dynamics_ros.identification.motion_limits import MotionLimits
@@ -61,10 +60,9 @@ def run(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output)
     model = named_robot(arguments).part(arguments.joints, note="locked at 0", gravity=arguments.gravity)
     limits = MotionLimits.of(model, arguments.margin, arguments.acceleration)
-    with compilation_announced("excite"):
-        excitation, first = find_excitation(
-            model, limits, arguments.duration, arguments.harmonics, arguments.restarts, arguments.seed
-        )
+    excitation, first = find_excitation(
+        model, limits, arguments.duration, arguments.harmonics, arguments.restarts, arguments.seed
+    )
     _write(excitation, limits, arguments)
     print(
         f"condition number of the base regressor, columns of unit length: {first:.2f} for the first random motion, "

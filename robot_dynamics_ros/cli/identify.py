@@ -22,7 +22,6 @@ from robot_dynamics_ros.cli.arguments import (
     load_robot,
     read_series,
 )
-from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.identification.estimate import Identification, identify
@@ -78,8 +77,7 @@ def run(arguments: argparse.Namespace) -> None:
     model, motions = _recorded(arguments)
     ends = [round((1.0 - arguments.holdout) * len(motion.time)) for motion in motions]
     learnt = [motion.part(slice(end)) for motion, end in zip(motions, ends, strict=True)]
-    with compilation_announced("identify"):
-        identification = identify(model, learnt, arguments.friction)
+    identification = identify(model, learnt, arguments.friction)
     # The file is made of what the bags say, and what it says is what is tested.
     prior = _prior_document(arguments)
     report = _report(arguments, identification, motions[0].smoothing)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.cli.arguments import add_named_robot, named_robot
-from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.cli.inspect_collect import collect
 from robot_dynamics_ros.cli.inspect_table import show
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
@@ -68,8 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
             f"{MOST_JOINTS} of {' '.join(model.joint_names)}; the others are locked at 0, or by --locked NAME=VALUE"
         )
     said = [str(warning.message) for warning in caught]
-    with compilation_announced("inspect"):
-        facts = collect(source, model, q, dict.fromkeys(others, 0.0) | locked, said, arguments.equations)
+    facts = collect(source, model, q, dict.fromkeys(others, 0.0) | locked, said, arguments.equations)
     print(json.dumps(asdict(facts), indent=2, allow_nan=False) if arguments.json else show(facts))
 
 

@@ -22,6 +22,7 @@ from robot_dynamics_ros.cli import (
     simulate,
     torque,
     view,
+    warm_up,
 )
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
@@ -32,7 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="robot_dynamics", description=__doc__.split(":")[0])
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (demo, inspect, simulate, torque, replay, compare, report, view, identify, excite, play, record):
+    modules = (demo, inspect, simulate, torque, replay, compare, report, view, identify, excite, play, record, warm_up)
+    for command in modules:
         command.add_parser(commands)
     arguments = parser.parse_args(argv)
     warnings.formatwarning = _one_line

@@ -24,7 +24,6 @@ from robot_dynamics_ros.cli.arguments import (
     remove_bag,
     renaming,
 )
-from robot_dynamics_ros.cli.first_run import announce_compilation
 from robot_dynamics_ros.cli.robot_source import RobotSource
 from robot_dynamics_ros.parameters import controller
 from robot_dynamics_ros.parameters.controller_settings import read_settings
@@ -80,7 +79,6 @@ def run(arguments: argparse.Namespace) -> None:
     model = configured_model(arguments, source, values)
     print(f"note: robot: {source}; parameters: {origin}", file=sys.stderr)
     begin = time.monotonic()
-    announce_compilation("model")
     remove_bag(arguments)
     result = replay(
         arguments.bag,

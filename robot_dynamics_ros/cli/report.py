@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from robot_dynamics_ros.cli.arguments import (
     load_robot,
     renaming,
 )
-from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.model import RobotModel
 
@@ -45,8 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output)
     topic = joint_state_topic(arguments.bag, arguments.topic)
     model, why = _model(arguments, topic)
-    with compilation_announced("report") if model is not None else nullcontext():
-        recording = read_recording(arguments.bag, topic, model=model, rename=renaming(arguments), no_model=why)
+    recording = read_recording(arguments.bag, topic, model=model, rename=renaming(arguments), no_model=why)
     write_report(recording, arguments.output, overwrite=arguments.overwrite)
     print(f"{arguments.output}: {arguments.output.stat().st_size / 1e6:.1f} MB")
 

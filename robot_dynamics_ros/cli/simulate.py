@@ -28,7 +28,6 @@ from robot_dynamics_ros.cli.arguments import (
     named_robot,
     remove_bag,
 )
-from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.cli.replay import summary
 from robot_dynamics_ros.cli.robot_source import RobotSource
 from robot_dynamics_ros.cli.tracking import read_tracking, tracking_table
@@ -109,7 +108,6 @@ def run(arguments: argparse.Namespace) -> None:
     if not 0.0 < duration < math.inf:
         raise RobotDynamicsError(f"--duration {duration:g} is out of range. Cure: give seconds above 0")
     with ExitStack() as stack:
-        stack.enter_context(compilation_announced("simulate"))
         bag = arguments.output
         if bag is None:
             bag = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "bag"

@@ -18,7 +18,6 @@ from robot_dynamics_ros.cli.arguments import (
     load_robot,
     read_series,
 )
-from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.hints import hints
 from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
@@ -60,9 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
     model = load_robot(arguments, recorded.joint_names, arguments.bag)
     series = recorded.in_order(model.joint_names)
     motion = recorded_motion(series, smoothing)
-    with compilation_announced("torque"):
-        analysis = analyse_torque(model, motion)
-        found = hints(model, analysis)
+    analysis = analyse_torque(model, motion)
+    found = hints(model, analysis)
     if arguments.output is not None:
         write_csv(analysis, arguments.output)
     seconds = motion.time[-1] - motion.time[0]

@@ -16,7 +16,6 @@ from robot_dynamics_ros.cli.arguments import (
     named_robot,
     renaming,
 )
-from robot_dynamics_ros.cli.first_run import compilation_announced
 from robot_dynamics_ros.cli.node_command import become_node
 from robot_dynamics_ros.cli.xacro_file import SUFFIX
 from robot_dynamics_ros.errors import RobotDynamicsError
@@ -63,8 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    with compilation_announced("view"):
-        viewer, update = (_pose_view if arguments.bag is None else _recording_view)(arguments)
+    viewer, update = (_pose_view if arguments.bag is None else _recording_view)(arguments)
     for note in viewer.notes:
         print(f"note: {note}", file=sys.stderr)
     print(f"{viewer.url}  (Ctrl-C ends it)", flush=True)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import logging
+import math
 import os
+import shutil
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib import import_module, util
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
+
+from robot_dynamics_ros.errors import RobotDynamicsError
 
 numba: Any
 try:
@@ -25,10 +31,14 @@ except ImportError:  # an optional accelerator: the same source runs without it
 _LOG = logging.getLogger(__name__)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+_NAME = "robot_dynamics_ros"
 _KERNEL_FOLDERS = ("codegen", "kernels", "simulation")
 _FLAGS: dict[str, Any] = {"error_model": "numpy"}
+_CANNOT_BE_KEPT = "compiled kernels cannot be kept in {}: every start compiles them anew. Cure: {}"
+_PAUSE = 60.0  # s without compiling, after which it is announced again
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
 """Whether kernels run as machine code."""
@@ -54,33 +64,71 @@ def _source_hash() -> str:
     return digest.hexdigest()[:16]
 
 
+def _folder() -> Path:
+    """Return the folder of the compiled kernels of this source: in NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache."""
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    return Path(base) / _NAME / _source_hash()
+
+
 @cache
 def cache_directory() -> Path | None:
-    """Folder of the compiled kernels of this very source, or None where nothing is writable.
+    """Return a writable folder with the compiled kernels of this source, or None where nothing can be kept.
 
-    It lies in NUMBA_CACHE_DIR where that is set, else in XDG_CACHE_HOME, else in ~/.cache.
+    Where the kernels can be read but not written it is a temporary one with links to them.
     """
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        base = Path(os.environ["NUMBA_CACHE_DIR"])
-    elif os.environ.get("XDG_CACHE_HOME"):
-        base = Path(os.environ["XDG_CACHE_HOME"])
-    else:
-        base = Path("~/.cache").expanduser()
-    folder = base / "robot_dynamics_ros" / _source_hash()
+    place = "the cache folder"
     try:
-        base.mkdir(parents=True, exist_ok=True)
-        _make_own(folder.parent)
-        _make_own(folder)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
+        folder = _folder()
+        place = str(folder)
+        try:
+            folder.parent.parent.mkdir(parents=True, exist_ok=True)
+            _make_own(folder.parent)
+            _make_own(folder)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            if not all(map(_is_safe, (folder.parent, folder, *folder.rglob("*")))):
+                raise
+            return _linked(folder)
     except (OSError, RuntimeError) as problem:
-        warnings.warn(
-            f"compiled kernels cannot be kept in {folder} ({problem}): every start compiles them anew. "
-            "Cure: point NUMBA_CACHE_DIR to a writable folder of your own",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        cure = "point NUMBA_CACHE_DIR to a writable folder of your own"
+        _warn_once(_CANNOT_BE_KEPT.format(f"{place} ({problem})", cure))
         return None
+
+
+def _is_safe(path: Path) -> bool:
+    """Return True if nobody else but root can write there."""
+    status = path.stat()
+    return hasattr(os, "geteuid") and status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
+
+
+def _linked(folder: Path) -> Path:
+    """Return a temporary folder with links to the files of another: numba reads no folder that it cannot write to."""
+    links = Path(tempfile.mkdtemp(prefix=f"{_NAME}_"))
+    atexit.register(shutil.rmtree, links, ignore_errors=True)
+    for path in folder.rglob("*"):
+        link = links / path.relative_to(folder)
+        if path.is_dir():
+            link.mkdir()
+        else:
+            link.symlink_to(path)
+    return links
+
+
+def is_kept() -> bool:
+    """Return True if what is compiled now is loaded by later starts."""
+    folder = cache_directory()
+    return folder is not None and folder.parent.name == _NAME
+
+
+def clear_cache() -> Path:
+    """Remove the compiled kernels of this source and of earlier ones; return the folder that held them."""
+    folder = _folder().parent
+    try:
+        shutil.rmtree(folder)
+    except OSError as problem:
+        raise RobotDynamicsError(f"{folder}: {problem.strerror}. Cure: remove it as its owner") from problem
+    return folder
 
 
 def _make_own(folder: Path) -> None:
@@ -92,21 +140,6 @@ def _make_own(folder: Path) -> None:
             raise PermissionError(f"{folder} belongs to another user, who could put programs there")
         if found.st_mode & 0o022:
             folder.chmod(found.st_mode & 0o755)
-
-
-def must_compile(kernels: str) -> bool:
-    """Whether no earlier run of this very source has compiled these kernels to the end."""
-    if not COMPILED:
-        return False
-    folder = cache_directory()
-    return folder is None or not (folder / f"{kernels}.compiled").exists()
-
-
-def mark_compiled(kernels: str) -> None:
-    """Remember that these kernels have been compiled to the end, as ``model`` or ``plant``."""
-    folder = cache_directory() if COMPILED else None
-    if folder is not None:
-        (folder / f"{kernels}.compiled").touch()
 
 
 @contextmanager
@@ -126,7 +159,54 @@ def _compiled(function: Function, **flags: Any) -> Function:
     if not COMPILED:
         return function
     with _kept_on_disk() as options:
-        return numba.njit(**options, **flags)(function)  # type: ignore[no-any-return]
+        kept = partial(_made, function, **options, **flags)
+        dispatcher = _attempt(function, kept, partial(_made, function, cache=False, **_FLAGS, **flags))
+    compile_once = dispatcher.compile
+    dispatcher.compile = lambda types: _attempt(function, *2 * [partial(compile_once, types)])
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def _made(function: Callable[..., Any], **options: Any) -> Any:
+    try:
+        dispatcher = numba.njit(function, **options)
+    except RuntimeError as problem:  # it found no folder
+        raise OSError(str(problem)) from problem
+    # Elsewhere, as in __pycache__, edits of other files would go unnoticed.
+    if options["cache"] and cache_directory() not in Path(dispatcher.stats.cache_path).parents:
+        raise OSError("no folder can be made in the cache folder")
+    return dispatcher
+
+
+def _attempt(function: Callable[..., Any], *ways: Callable[[], Result]) -> Result:
+    """Compile or load in the first way in which the cache causes no error: numba does not expect any.
+
+    A dispatcher that could not write what it has compiled does not compile it again.
+    """
+    for way in ways[:-1]:
+        try:
+            return way()
+        except (numba.core.errors.NumbaError, RuntimeError, RobotDynamicsError):  # not of the cache
+            raise
+        except Exception as problem:
+            _forget(function, problem)
+    return ways[-1]()
+
+
+def _forget(function: Callable[..., Any], problem: Exception) -> None:
+    """Remove what the cache holds of a function."""
+    folder = cache_directory()
+    assert folder is not None
+    if isinstance(problem, OSError):
+        _warn_once(_CANNOT_BE_KEPT.format(folder, "make room there"))
+    else:
+        _warn_once(f"compiled kernels in {folder} were damaged: they are compiled anew")
+    for file in folder.rglob(f"*.{function.__qualname__}-*.nb?"):
+        file.unlink(missing_ok=True)
+
+
+@cache
+def _warn_once(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def kernel(function: Function) -> Function:
@@ -154,42 +234,80 @@ def batch_kernel(function: Function) -> Function:
 
 def compiled_callback(function: Callable[..., Any], signature: Any) -> Any:
     """Compile a function that C code calls, keeping the result on disk; its ``address`` lives as long as it does."""
-    with _announced(function), _kept_on_disk() as options:
-        return numba.cfunc(signature, **options)(function)
+    with _kept_on_disk() as options:
+        kept = partial(numba.cfunc(signature, **options), function)
+        callback = _attempt(function, kept, kept, partial(numba.cfunc(signature, **_FLAGS), function))
+    if not callback.cache_hits:
+        _report(function)
+    return callback
 
 
 def compile_for(generated: Any, signature: str) -> None:
     """Compile a generated kernel, or load it from the disk, before its first call."""
     if COMPILED:
-        with _announced(generated.py_func):
-            generated.compile(signature)
+        generated.compile(signature)
+
+
+_reports: list[Callable[[str], None]] = []
 
 
 @contextmanager
-def _announced(function: Callable[..., Any]) -> Iterator[None]:
-    """Say that a function of a generated file is being compiled, where no earlier run has done it."""
-    source = Path(function.__code__.co_filename)
-    done = source.with_suffix(".compiled")
-    known = done.exists()
-    if not known:
-        name = function.__name__.removesuffix("_call")
-        _LOG.warning("compiling %s for the first time: seconds, for a robot of many joints up to a minute", name)
-    yield
-    if not known and source.exists():
-        done.touch()
+def compilations_reported(report: Callable[[str], None]) -> Iterator[None]:
+    """Call ``report`` with the name of each kernel that is compiled meanwhile, rather than loaded; log nothing."""
+    _reports.append(report)
+    try:
+        yield
+    finally:
+        _reports.remove(report)
+
+
+def _report(function: Callable[..., Any]) -> None:
+    for report in _reports:
+        report(function.__name__)
+
+
+def _is_ours(function: Callable[..., Any]) -> bool:
+    return function.__module__.startswith(_NAME)
+
+
+def announcement(kernel: str) -> str:
+    """Return what users should know when this kernel is compiled, and others after it."""
+    later = f"later starts load them from {cache_directory()}" if is_kept() else "they cannot be kept for later starts"
+    return f"compiling the dynamics kernels ({kernel}, ...): up to a minute; {later}"
+
+
+if COMPILED:
+
+    class _Listener(numba.core.event.Listener):  # type: ignore[misc]
+        """Logs the first of several compilations."""
+
+        _under_way = 0
+        _end = -math.inf
+
+        def on_start(self, event: Any) -> None:
+            if _is_ours(function := event.data["dispatcher"].py_func):
+                if not (_reports or self._under_way) and time.monotonic() - self._end > _PAUSE:
+                    _LOG.warning(announcement(function.__name__))
+                self._under_way += 1
+                _report(function)
+
+        def on_end(self, event: Any) -> None:
+            if _is_ours(event.data["dispatcher"].py_func):
+                self._under_way -= 1
+                self._end = time.monotonic()
+
+    numba.core.event.register("numba:compile", _Listener())
 
 
 def load_source(source: str, name: str) -> dict[str, Any]:
     """Names that generated source defines: from a file, because numba keeps nothing on disk of other functions."""
-    folder = cache_directory() if COMPILED else None
-    names: dict[str, Any] = {}
-    if folder is None:
+    module_name = f"{_NAME}_{name}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    path = _source_file(module_name.removeprefix(f"{_NAME}_"), source) if COMPILED else None
+    if path is None:
+        names: dict[str, Any] = {"__name__": module_name}
         exec(compile(source, f"<{name}>", "exec"), names)
         return names
-    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
-    path = folder / f"{name}_{digest}.py"
-    _write_once(path, source.encode())
-    spec = util.spec_from_file_location(f"robot_dynamics_ros_{path.stem}", path)
+    spec = util.spec_from_file_location(module_name, path)
     assert spec is not None and spec.loader is not None
     module = util.module_from_spec(spec)
     sys.modules[spec.name] = module  # numba looks there when it loads what it has kept
@@ -197,10 +315,24 @@ def load_source(source: str, name: str) -> dict[str, Any]:
     return vars(module)
 
 
-def _write_once(path: Path, content: bytes) -> None:
-    """Write a whole file or none, though other processes do the same; its time of change is numba's key."""
-    if path.exists() and path.read_bytes() == content:
-        return
+def _source_file(stem: str, source: str) -> Path | None:
+    """Return a file of the cache with this source, or None where it cannot be written.
+
+    It is whole although other processes write it at the same time; its time of change is numba's key.
+    """
+    folder = cache_directory()
+    if folder is None:
+        return None
+    # Where a link leads to: numba names what it has kept after the folder of the source.
+    path = (folder / f"{stem}.py").resolve()
+    if path.exists() and path.read_bytes() == source.encode():
+        return path
     temporary = path.with_suffix(f".{uuid4().hex}")
-    temporary.write_bytes(content)
-    temporary.replace(path)
+    try:
+        temporary.write_bytes(source.encode())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        _warn_once(_CANNOT_BE_KEPT.format(folder, "make room there"))
+        return None
+    return path

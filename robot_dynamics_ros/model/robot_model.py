@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels import entries
-from robot_dynamics_ros.kernels.compilation import mark_compiled
 from robot_dynamics_ros.kernels.direct_calls import direct_call
 from robot_dynamics_ros.kernels.entries import SINGULAR
 from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
@@ -420,7 +419,6 @@ class RobotModel:
         self.jacobian(rest, self.link_names[-1])
         if not self.packed.massless_ends:
             self.forward_dynamics(rest + 0.5, rest, rest)  # the zero configuration may be singular
-            mark_compiled("model")
 
     def require_mass(self) -> None:
         """Raise RobotModelError, naming the joints, if some joint moves no inertia at all."""

@@ -37,8 +37,8 @@ from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs
 from robot_dynamics_ros.nodes.controller_report import ControllerReport
 from robot_dynamics_ros.nodes.deafness import why_deaf
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
-from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
-from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
+from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
+from robot_dynamics_ros.nodes.spinning import Program, run
 from robot_dynamics_ros.parameters import controller as parameters
 from robot_dynamics_ros.parameters.configuration import Configuration
 from robot_dynamics_ros.parameters.controller_settings import read_settings
@@ -79,6 +79,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         self._robot: RobotModel | None = None
         self._running: RunningController | None = None
         self._latched = ""
+        self._warm_up = WarmUp(self, self._start_when_possible)
         self._obstacle = ""
         self._report = ControllerReport(self)
         self.create_steady_timer(_REPORT_PERIOD, self._tell)
@@ -92,14 +93,15 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def _receive_description(self, text: str) -> None:
         self._latched = text
-        if self._robot is None:
-            self._start_when_possible()
+        self._start_when_possible()
 
     def _description(self) -> str:
         """What the topic brought last, else the parameter."""
         return self._latched or ROBOT_DESCRIPTION.read(present_values(self))
 
     def _start_when_possible(self) -> None:
+        if self._robot is not None:
+            return
         try:
             autostart, description = parameters.AUTOSTART.read(present_values(self)), self._description()
         except RobotDynamicsError as problem:
@@ -120,11 +122,13 @@ class ComputedTorqueNode(Program, LifecycleNode):
         self._obstacle = ""
         try:
             work()
+        except StillCompilingError as problem:
+            self._obstacle = str(problem)
+            self.get_logger().info(f"{failed}: {problem}")
+            return TransitionCallbackReturn.FAILURE
         except RobotDynamicsError as problem:
             self._obstacle = str(problem)
             self.get_logger().error(f"{failed}: {problem}")
-            return TransitionCallbackReturn.FAILURE
-        except Interrupted:
             return TransitionCallbackReturn.FAILURE
         except Exception:
             self.get_logger().fatal(traceback.format_exc())  # rclpy would swallow it without a word
@@ -132,6 +136,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def _configure(self) -> None:
+        self._warm_up.check()
         values = present_values(self)
         description = self._description()
         if not description:
@@ -146,7 +151,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         read_tolerances(values, robot.joint_names)
         if settings.update_rate == 0.0 and not LAWS[settings.law].needs_state:
             self.get_logger().info("update_rate is 0: commands come only in answer to joint_states")
-        compile_kernels(self, "model", lambda: rehearse(robot, settings))
+        self._warm_up.run(lambda: rehearse(robot, settings))
         if parameters.LOCK_MEMORY.read(values):
             self._warn(real_time.lock_memory())
         self._settings = settings

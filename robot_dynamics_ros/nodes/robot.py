@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from rclpy.node import Node
@@ -12,12 +14,15 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
-from robot_dynamics_ros.errors import RobotModelWarning
-from robot_dynamics_ros.kernels.compilation import cache_directory, must_compile
+from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
+from robot_dynamics_ros.interruption import run_in_background
+from robot_dynamics_ros.kernels.compilation import announcement, compilations_reported
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.parameters import present_values
-from robot_dynamics_ros.nodes.spinning import compile_interruptibly
+from robot_dynamics_ros.nodes.spinning import Program
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS
+
+_PERIOD = 0.1  # s
 
 
 def await_description(node: Node, receive: Callable[[str], None]) -> Subscription[Any]:
@@ -54,16 +59,58 @@ def load_robot(
     return model
 
 
-def compile_kernels(node: Node, kernels: str, run_once: Callable[[], object]) -> None:
-    """Run each kernel of ``model`` or ``plant`` once, before anything depends on its time, and say what takes so long.
+class StillCompilingError(RobotDynamicsError):
+    """The kernels are being compiled while the node spins."""
 
-    Raises Interrupted where a signal comes meanwhile.
+
+class WarmUp:
+    """Runs what needs kernels for the first time, in a thread where they have to be compiled.
+
+    Parameters
+    ----------
+    resume
+        Called by the executor when the kernels are compiled: then what was refused can be done.
     """
-    if must_compile(kernels):
-        node.get_logger().info(
-            "compiling the dynamics kernels: the first start takes half a minute, "
-            f"later ones load them from {cache_directory()}"
-        )
-    start = time.monotonic()
-    compile_interruptibly(run_once)
-    node.get_logger().info(f"dynamics kernels ready after {time.monotonic() - start:.1f} s")
+
+    def __init__(self, node: Program, resume: Callable[[], object]) -> None:
+        self._node, self._resume = node, resume
+        self._future: Future[object] = Future()
+        self._future.set_result(None)
+
+    def check(self) -> None:
+        """Raise StillCompilingError while kernels are compiled: numba would let nobody else load any."""
+        if not self._future.done():
+            raise StillCompilingError(
+                f"still compiling the dynamics kernels, for {time.monotonic() - self._start:.0f} s so far; the first "
+                "start takes up to a minute. Cure: try again when they are ready"
+            )
+
+    def run(self, work: Callable[[], object]) -> None:
+        """Run ``work``; raise StillCompilingError as soon as it compiles, and go on with it in the background."""
+        self.check()
+        self._start = time.monotonic()
+        compiled: list[str] = []
+        decided = threading.Event()
+
+        def report(kernel: str) -> None:
+            compiled.append(kernel)
+            decided.set()
+
+        def reported() -> None:
+            with compilations_reported(report):
+                work()
+
+        self._future = run_in_background(reported)
+        self._future.add_done_callback(lambda future: decided.set())
+        decided.wait()
+        if self._future.done():
+            self._future.result()
+        else:
+            self._timer = self._node.create_steady_timer(_PERIOD, self._poll)
+            raise StillCompilingError(announcement(compiled[0]))
+
+    def _poll(self) -> None:
+        if self._future.done():
+            self._node.destroy_timer(self._timer)
+            self._node.get_logger().info(f"dynamics kernels ready after {time.monotonic() - self._start:.1f} s")
+            self._resume()

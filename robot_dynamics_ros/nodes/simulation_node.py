@@ -17,10 +17,10 @@ from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes import real_time
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
-from robot_dynamics_ros.nodes.robot import await_description, compile_kernels, load_robot
+from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
 from robot_dynamics_ros.nodes.running_simulation import RunningSimulation
 from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
-from robot_dynamics_ros.nodes.spinning import Interrupted, Program, run
+from robot_dynamics_ros.nodes.spinning import Program, run
 from robot_dynamics_ros.parameters import simulation as parameters
 from robot_dynamics_ros.parameters.kinds import Values
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
@@ -43,29 +43,35 @@ class SimulationNode(Program):
         declare(self, *parameters.ALL)
         self._model: RobotModel | None = None
         self._running: RunningSimulation | None = None
+        self._latched: str | None = None
+        self._warm_up = WarmUp(self, self._start_when_possible)
         self.add_on_set_parameters_callback(self._check_parameters)
         self._descriptions = await_description(self, self._receive_description)
         if self.get_parameter("robot_description").value == "":
             self.get_logger().info("waiting for the topic robot_description")
         else:
-            self._receive_description(None)
+            self._start_when_possible()
 
-    def _receive_description(self, text: str | None) -> None:
-        """Start with this URDF, or with that of the parameter; after an error wait for the next one."""
+    def _receive_description(self, text: str) -> None:
+        self._latched = text
+        self._start_when_possible()
+
+    def _start_when_possible(self) -> None:
+        """Start with the URDF that came last, else with that of the parameter; after an error wait for the next one."""
         if self._model is not None:
             return
         values = present_values(self)
         try:
-            description = ROBOT_DESCRIPTION.read(values) if text is None else text
+            self._warm_up.check()
+            description = ROBOT_DESCRIPTION.read(values) if self._latched is None else self._latched
             model = load_robot(self, description, closes_loops=True)
             settings = read_settings(values, model)
-            arm = SimulatedArm(settings)
-            compile_kernels(self, "plant", arm.warm_up)
-            self._start(values, settings, arm)
+            self._warm_up.run(lambda: SimulatedArm(settings).warm_up())
+            self._start(values, settings, SimulatedArm(settings))
+        except StillCompilingError as problem:
+            self.get_logger().info(f"no simulation yet: {problem}")
         except RobotDynamicsError as problem:
             self.get_logger().error(f"no simulation: {problem}")
-        except Interrupted:
-            pass
         else:
             self._model = model
             self.get_logger().info(f"simulating {model.name}: {', '.join(model.joint_names)}")

@@ -17,7 +17,6 @@ from rclpy.subscription import Subscription
 from rclpy.time_source import CLOCK_TOPIC
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.interruption import run_interruptibly
 from robot_dynamics_ros.nodes.clock_input import ClockInput
 from robot_dynamics_ros.nodes.parameters import present_values, warn_of_unknown
 from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
@@ -25,7 +24,7 @@ from robot_dynamics_ros.parameters.robot import EXECUTOR
 
 
 class Interrupted(BaseException):
-    """A signal came before the node was spinning, or while it compiled; nobody else may catch it."""
+    """A signal came before the node was spinning; nobody else may catch it."""
 
 
 class Program(PolledInputs):
@@ -79,15 +78,6 @@ class _Signals:
 _PATIENCE = 0.5  # s
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 _SIGNALS = _Signals()
-
-
-def compile_interruptibly(work: Callable[[], object]) -> None:
-    """Run what may take half a minute; raises Interrupted where a signal comes meanwhile."""
-    before, _SIGNALS.leave = _SIGNALS.leave, True
-    try:
-        run_interruptibly(work)
-    finally:
-        _SIGNALS.leave = before
 
 
 def make_executor(kind: str = "auto") -> Executor:

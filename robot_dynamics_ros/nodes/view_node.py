@@ -10,11 +10,10 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.interruption import leave
+from robot_dynamics_ros.interruption import leave, run_in_background
 from robot_dynamics_ros.messages.joint_state import JointStateReader
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.parameters import declare, present_values
-from robot_dynamics_ros.nodes.robot import compile_kernels
 from robot_dynamics_ros.nodes.spinning import Program, run
 from robot_dynamics_ros.parameters.controller import GRAVITY
 from robot_dynamics_ros.parameters.kinds import Parameter, Text, WholeNumber
@@ -45,7 +44,7 @@ class ViewNode(Program):
         path, dynamics = Path(URDF.read(values)), DYNAMICS_FILE.read(values)
         gravity = GRAVITY.read(values) or None
         model = RobotModel.from_urdf_file(path, dynamics=dynamics or None, gravity=gravity)
-        compile_kernels(self, "view", model.warm_up)
+        run_in_background(model.warm_up).result()  # a signal ends the wait
         self._arm = LiveArm()
         address = HOST.read(values), PORT.read(values)
         self._viewer, self._update = live_view(model, path.read_bytes(), path.parent, self._arm, address)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.compilation import mark_compiled
 from robot_dynamics_ros.kernels.direct_calls import direct_call
 from robot_dynamics_ros.kernels.types import Floats
 from robot_dynamics_ros.model import RobotModel
@@ -216,7 +215,6 @@ class Plant:
     def warm_up(self) -> None:
         """Compile the step, or load it from the cache, without moving the robot."""
         self._take(np.zeros(self._model.n), 0, self._no_wrenches)
-        mark_compiled("plant")
 
     def step(self, tau: ArrayLike, count: int = 1, external_wrenches: Mapping[str, ArrayLike] | None = None) -> None:
         """Take ``count`` steps under motor torque ``tau`` (n,), Nm or N, clamped to the effort limits.

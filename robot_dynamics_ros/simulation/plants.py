@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -10,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.compilation import mark_compiled, must_compile
 from robot_dynamics_ros.kernels.types import Floats, Ints
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.batches import over_rows
@@ -28,8 +26,6 @@ from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.lanes import LANES
 from robot_dynamics_ros.simulation.loops import require_closed
 from robot_dynamics_ros.simulation.steps import steps_for
-
-_LOG = logging.getLogger(__name__)
 
 
 class Plants:
@@ -93,8 +89,6 @@ class Plants:
             self._advance = partial(steps.advance_together, self._arm, self._step_size)
         else:
             self._advance = partial(steps.advance_each, self._arm, INTEGRATORS[integrator], self._step_size)
-        self._code = f"plants_{steps.advance_each.__module__}"
-        self._new = must_compile(self._code)
         self._start = initial_state(first, initial_positions, initial_velocities, (len(self._models),))
         for q, v in {(q.tobytes(), v.tobytes()): (q, v) for q, v in zip(*self._start, strict=True)}.values():
             require_closed(first, q, v)
@@ -178,12 +172,7 @@ class Plants:
             crowd: Crowd = Crowd._make(array[rows] for array in self._crowd)
             self._advance(count, effort[rows], self._no_wrenches, crowd, outcomes[rows])
 
-        if self._new:
-            _LOG.warning("compiling the steps of many plants for the first time: half a minute")
         over_rows(take, shape[0], LANES)
-        if self._new:
-            mark_compiled(self._code)
-            self._new = False
         self._effort = effort
         start = self.time
         self._steps += count

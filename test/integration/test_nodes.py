@@ -1,5 +1,6 @@
 """The nodes as their users see them: topics, parameters, life cycle, and which command follows which state."""
 
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.bags import read_joint_states
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.kernels.compilation import COMPILED, cache_directory
 from robot_dynamics_ros.nodes.messages import nanoseconds
 
 Q = (-0.6, 0.9)
@@ -70,6 +72,24 @@ def test_topics_of_the_controller(driver: Driver) -> None:
         assert latched == (kind == "std_msgs/msg/String"), topic
     for service in ("cancel", "clear_fault"):
         assert kinds[f"/{NODE}/{service}"] == ["std_srvs/srv/Trigger"]
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+def test_the_controller_answers_while_kernels_are_compiled_and_then_starts(tmp_path: Path) -> None:
+    kept = cache_directory()
+    assert kept is not None
+    cache = tmp_path / "cache"
+    missing = shutil.ignore_patterns("*derivatives*", "*forward_dynamics*", "newton_euler*")
+    shutil.copytree(kept, cache / kept.parent.name / kept.name, ignore=missing)
+    with Graph(tmp_path) as graph:
+        log = Log(graph.start(NODE, PLANAR, NUMBA_CACHE_DIR=str(cache)).log)
+        graph.await_log(log, "compiling the dynamics kernels")
+        graph.set_parameters(NODE, {"law": "pd_gravity"})
+        assert not graph.transition(NODE, Transition.TRANSITION_CONFIGURE)
+        assert "still compiling" in log.text() and "kernels ready" not in log.text()
+        Driver(graph).ask(Q)
+        assert log.text().count("kernels ready") == 1
+        assert log.errors == []
 
 
 @pytest.mark.parametrize("qos", QUALITIES)

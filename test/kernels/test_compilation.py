@@ -146,19 +146,9 @@ print(RobotModel is the_same, {"matplotlib", "rclpy"} & {*heavy()})
     assert run(code).stdout.splitlines() == ["[] True", "True set()"]
 
 
-def test_the_first_run_is_announced_until_it_has_finished(tmp_path: Path) -> None:
-    code = """
-from robot_dynamics_ros.kernels.compilation import mark_compiled, must_compile
-print(must_compile("model"), must_compile("plant"))
-mark_compiled("model")
-print(must_compile("model"), must_compile("plant"))
-"""
-    result = run(code, NUMBA_CACHE_DIR=str(tmp_path))
-    assert result.stdout.split() == ["True", "True", "False", "True"]
-
-
 @pytest.mark.skipif(not compilation.COMPILED, reason="kernels are not compiled")
 def test_a_cold_start_says_what_it_is_doing_and_a_warm_one_nothing(tmp_path: Path) -> None:
+    """Also where the kernels that are kept can be read only, as in an image."""
     code = f"""
 import numpy as np
 from robot_dynamics_ros import RobotModel
@@ -167,5 +157,40 @@ for kind in (model, model.customised()):
     kind.gravity_torque(np.zeros(7))
 """
     cold, warm = (run(code, NUMBA_CACHE_DIR=str(tmp_path)).stderr for _ in range(2))
-    assert cold.count("compiling gravity_torque") == 2, cold
+    assert cold.count("compiling the dynamics kernels (gravity_torque, ...)") == 1, cold
     assert warm == ""
+    for path in (tmp_path, *tmp_path.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    as_user = f"""
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # takes from root, for the next program, the right to write everywhere
+os.execv(sys.executable, [sys.executable, "-c", {code!r}])
+"""
+    assert run(as_user, NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""
+
+
+LOGISTIC = "from robot_dynamics_ros.kernels.friction import logistic; print(logistic(0.0))"
+
+
+@pytest.mark.skipif(not compilation.COMPILED, reason="kernels are not compiled")
+def test_damaged_files_are_replaced_after_one_warning(tmp_path: Path) -> None:
+    def warnings() -> int:
+        result = run(LOGISTIC, NUMBA_CACHE_DIR=str(tmp_path))
+        assert result.stdout.split() == ["0.5"]
+        return result.stderr.count("RuntimeWarning")
+
+    assert warnings() == 0
+    for suffix, kept in (("nbi", 0), ("nbi", 50), ("nbc", 0), ("nbc", 5000)):
+        files = [*tmp_path.rglob(f"*.{suffix}")]
+        for file in files:
+            file.write_bytes(file.read_bytes()[:kept])
+        assert files and warnings() == 1
+    assert warnings() == 0
+
+
+@pytest.mark.skipif(not compilation.COMPILED, reason="kernels are not compiled")
+def test_a_full_disk_keeps_nothing_after_one_warning(tmp_path: Path) -> None:
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+    result = run(full + LOGISTIC, NUMBA_CACHE_DIR=str(tmp_path))
+    assert result.stdout.split() == ["0.5"]
+    assert result.stderr.count("RuntimeWarning") == result.stderr.count("cannot be kept") == 1, result.stderr

@@ -53,3 +53,21 @@ def test_another_users_folder_is_not_used(whose: str, tmp_path: Path, monkeypatc
         monkeypatch.setattr(os, "geteuid", lambda: own + 1)
     with pytest.warns(RuntimeWarning, match=r"belongs to another user.* Cure: point NUMBA_CACHE_DIR"):
         assert directory(tmp_path, monkeypatch) is None
+
+
+def test_a_folder_that_cannot_be_written_to_is_used_if_nobody_else_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**options: object) -> None:
+        raise OSError
+
+    folder = directory(tmp_path, monkeypatch)
+    assert folder is not None
+    kept = folder / "kernel.nbc"
+    kept.touch(mode=0o600)
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    links = directory(tmp_path, monkeypatch)
+    assert links is not None and (links / kept.name).resolve() == kept.resolve()
+    kept.chmod(0o622)
+    with pytest.warns(RuntimeWarning, match="cannot be kept"):
+        assert directory(tmp_path, monkeypatch) is None

@@ -1,0 +1,80 @@
+"""robot_dynamics warm-up: compile ahead what nodes and commands would compile at their first start."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics_ros.cli.arguments import add_named_robot, named_robot
+from robot_dynamics_ros.control.rehearsal import rehearse
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.formulations.closed_loops import close_loops
+from robot_dynamics_ros.kernels.compilation import (
+    COMPILED,
+    cache_directory,
+    clear_cache,
+    compilations_reported,
+    is_kept,
+)
+from robot_dynamics_ros.model import RobotModel
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand to the parser's subparsers."""
+    parser = commands.add_parser(
+        "warm-up",
+        help="compile the dynamics kernels ahead of the first start",
+        description="Compiles the kernels that the nodes and the other commands use, and keeps them in "
+        "NUMBA_CACHE_DIR, else ~/.cache, where others may read but not write them. They serve every robot; the "
+        "simulation of coupled joints with friction or of closed loops has more: name such a robot.",
+    )
+    add_named_robot(parser, nargs="?", default="panda")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--check", action="store_true", help="compile nothing; exit code 1 where something is missing")
+    what.add_argument("--clear", action="store_true", help="remove what is kept, of earlier versions too")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Fill, check or clear the cache; raises RobotDynamicsError where that cannot be, or something is missing."""
+    if not COMPILED:
+        raise RobotDynamicsError("numba is missing or switched off: nothing is compiled. Cure: install or allow it")
+    if arguments.clear:
+        print(f"removed {clear_cache()}")
+        return
+    model = named_robot(arguments).model(gravity=arguments.gravity)
+    if arguments.check:
+        with compilations_reported(_refuse):
+            _run_kernels(model)
+        print("every kernel is there")
+        return
+    if not is_kept():
+        raise RobotDynamicsError("kernels cannot be kept. Cure: point NUMBA_CACHE_DIR to a writable folder of your own")
+    begin = time.monotonic()
+    _run_kernels(model)
+    folder = cache_directory()
+    assert folder is not None
+    for path in (folder.parent, folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    print(f"dynamics kernels ready after {time.monotonic() - begin:.1f} s, kept in {folder}")
+
+
+def _refuse(kernel: str) -> None:
+    raise RobotDynamicsError(f"{kernel} and perhaps others are not compiled yet. Cure: robot_dynamics warm-up")
+
+
+def _run_kernels(model: RobotModel) -> None:
+    """Run once what nodes run when they start, and what commands run for many states."""
+    from robot_dynamics_ros.simulation import Plant  # takes a while to load: not for other subcommands
+
+    rehearse(model, ControllerSettings())
+    q = close_loops(model, np.zeros(model.n)) if model.loops else np.zeros(model.n)
+    Plant(model, initial_positions=q).warm_up()
+    states = np.zeros((2, model.n))
+    model.mass_matrix(states)
+    model.friction_torque(states, states)
+    model.regressor(states, states, states)
