@@ -10,16 +10,21 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.codegen.interpretation import interpreted
 from robot_dynamics_ros.errors import RobotModelError
-from robot_dynamics_ros.kernels.composite_body import composite_body
+from robot_dynamics_ros.kernels.composite_body import add_inertia
+from robot_dynamics_ros.kernels.couplings import expand
 from robot_dynamics_ros.kernels.layout import (
     AFTER,
     COULOMB,
     COULOMB_NEGATIVE,
     FIRST,
     INERTIA,
+    JOINT_POSITION,
+    KIND,
     MASS,
     MOMENT,
     PARENT,
+    PLACEMENT,
+    REVOLUTE,
     RIPPLE_AMPLITUDE,
     ROTOR_INERTIA,
     SIGMOID_AMPLITUDE,
@@ -29,6 +34,7 @@ from robot_dynamics_ros.kernels.layout import (
     Robot,
     unpack,
 )
+from robot_dynamics_ros.kernels.placement import place_bodies
 from robot_dynamics_ros.kernels.types import Floats, Ints
 from robot_dynamics_ros.model.dynamics_file import Loop
 from robot_dynamics_ros.model.inertia import Array, Inertial, InertiaSum, real_numbers, symmetric
@@ -38,9 +44,9 @@ _FRICTION_TORQUES = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, RIPPLE_AMPLITUD
 
 # As plain Python, so that loading a model compiles nothing.
 _unpack: Callable[[Ints, Floats], Robot] = interpreted(unpack)
-_composite_body = interpreted(composite_body)
+_expand, _place_bodies, _add_inertia = map(interpreted, (expand, place_bodies, add_inertia))
 
-_NOISE = 1e-15  # of the largest diagonal entry of a mass matrix
+_NOISE = 1e-14  # of the sum of the principal moments
 
 
 @dataclass(frozen=True)
@@ -235,11 +241,22 @@ def carried_mass(robot: Robot) -> Array:
 def massless(robot: Robot, names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the coordinates that move neither mass nor inertia nor a rotor.
 
-    They have no inertia at an arbitrary configuration: mass on the axis of a joint does not resist it.
+    What a joint moves resists it by its mass along the axis or its inertia about it, at an arbitrary configuration.
     """
-    matrix = np.empty((len(names), len(names)))
-    work = np.empty((len(robot.tree), WORK_SIZE))
+    tree, count = robot.tree, len(robot.bodies)
+    work = np.empty((len(tree), WORK_SIZE))
+    composites = robot.bodies[:, MASS:].copy()
     with np.errstate(all="ignore"):  # masses may be huge
-        _composite_body(robot, 0.5 + np.arange(len(names)), work, matrix)
-    none = np.diagonal(matrix) <= _NOISE * np.diagonal(matrix).max()
-    return tuple(name for name, without in zip(names, none, strict=True) if without)
+        _expand(robot, 0.5 + np.arange(len(names)), work, JOINT_POSITION)
+        _place_bodies(robot, work)
+        for i in range(count - 1, -1, -1):
+            if tree[i, PARENT] >= 0:
+                _add_inertia(work[i, PLACEMENT:], composites[i], composites[tree[i, PARENT]])
+        moments = composites[:, [INERTIA - MASS, INERTIA - MASS + 3, INERTIA - MASS + 5]]
+        turns = moments[:, 2] > _NOISE * moments.sum(axis=1)
+    moved = np.where(tree[:count, KIND] == REVOLUTE, turns, composites[:, 0] > 0.0)
+    driven: set[int] = set()
+    for row, moves in zip(tree, [*moved, *(robot.rotors[:, ROTOR_INERTIA] > 0.0)], strict=True):
+        if moves:
+            driven.update(robot.coordinates[row[FIRST] : row[AFTER]].tolist())
+    return tuple(name for k, name in enumerate(names) if k not in driven)
