@@ -117,7 +117,8 @@ def _nodes(context: LaunchContext) -> list[Any]:
             ],
             output="screen",
             condition=IfCondition(LaunchConfiguration("use_trajectory")),
-            on_exit=end_on_failure,
+            # A real arm stays with its controller, which holds it.
+            on_exit=end_on_failure if is_true(context, "sim") else None,
         ),
         *view(
             context,

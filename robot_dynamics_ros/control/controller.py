@@ -58,6 +58,8 @@ class Controller:
         The robot as the laws take it: without gravity where the robot makes up for that by itself.
     cycles, clamped_cycles, slowed_cycles
         How many cycles commanded something, were cut by an effort limit, were held back by a rate limit.
+    trajectories
+        How many trajectories were accepted.
     """
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
@@ -84,7 +86,7 @@ class Controller:
         self._command: Command | None = None
         self._decided_at = -math.inf
         self._cycled_at = self._cycled_stamp = -math.inf
-        self.cycles = self.clamped_cycles = self.slowed_cycles = 0
+        self.cycles = self.clamped_cycles = self.slowed_cycles = self.trajectories = 0
         self._external = ExternalTorque(settings.observer_gain, settings.friction_smoothing_velocity)
         self._set_motion_limits(tuning)
 
@@ -149,6 +151,11 @@ class Controller:
     def trajectory_time(self) -> float:
         """Time (s) of trajectories in the last cycle, as ``follow`` returns them: see ``MotionPlan``."""
         return self._plan.trajectory_time
+
+    @property
+    def following(self) -> bool:
+        """True while a trajectory runs or waits for its start."""
+        return self._plan.busy
 
     @property
     def dropped_trajectories(self) -> int:
@@ -229,7 +236,9 @@ class Controller:
             measured = self._feedback.state[0], self._feedback.state[1]
         elif law.needs_state:
             raise TrajectoryError(_NO_STATE)
-        return self._plan.follow(points, start_time, now, self.settings.trajectories, measured)
+        trajectory = self._plan.follow(points, start_time, now, self.settings.trajectories, measured)
+        self.trajectories += 1
+        return trajectory
 
     def targets(self) -> HandTargets:
         """Return where to send the hand; RobotDynamicsError where it follows no targets now."""

@@ -101,6 +101,11 @@ class MotionPlan:
         return self._empty
 
     @property
+    def busy(self) -> bool:
+        """True while a trajectory runs or waits for its start."""
+        return bool(self._followed or self._waiting)
+
+    @property
     def speed(self) -> float:
         """How fast trajectory time ran in the last cycle, as a share of the clock's."""
         return self._speed
@@ -246,7 +251,7 @@ class MotionPlan:
         if self._stop is not None and all(p.trajectory is not self._stop for p in (*self._followed, *self._waiting)):
             self._stop = None
             self._scaling = self._scaling.toward(time, self._wanted_speed)
-        return bool(self._followed or self._waiting)
+        return self.busy
 
     def _sample(self, piece: _Piece, here: float) -> bool:
         active = piece.trajectory.sample_rows(here, self._sampled)

@@ -62,6 +62,9 @@ class StatusReport:
             "state age": feedback.age(steady) if feedback.known else "",
             "stamp age": stamp_age if feedback.known else "",
             "speed scaling": controller.speed_scaling,
+            "trajectories": controller.trajectories,
+            "dropped trajectories": controller.dropped_trajectories,
+            "following": controller.following,
         }
         return Status(level, message, values | _hand(controller))
 

@@ -1,11 +1,15 @@
-"""Publishes one trajectory that starts where the arm is, then ends."""
+"""Sends one trajectory that starts where the arm is, and ends with it."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.action.client import ActionClient
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
@@ -28,9 +32,18 @@ from robot_dynamics_ros.parameters.trajectory import (
     trajectory_of_file,
 )
 
+_SUCCEEDED = 4  # STATUS_SUCCEEDED of action_msgs/msg/GoalStatus
+_SILENT = 2  # reports of a controller that has had the trajectory and has not accepted it
+
 
 class TrajectoryNode(Program):
-    """Waits for joint_states and for whoever listens, publishes on ``joint_trajectory``, and is done.
+    """Waits for joint_states and for whoever listens, sends a trajectory, and is done when the motion is.
+
+    The topic ``joint_trajectory``, as it is remapped, names the controller. Its action follow_joint_trajectory gets the
+    trajectory where there is one, and where nobody else, as a recorder, listens to the topic; else it is published. A
+    controller of this package must be active first, and reports in /diagnostics what becomes of the motion. Others
+    without action report nothing: then it is done with publishing. The exit code is 1 for a motion that was refused or
+    given up.
 
     The trajectory's stamp is 0, so that it starts when it arrives, or that of the newest joint_states and
     ``trajectory.start_delay``. Its points carry position, velocity and acceleration. One from a file is published as it
@@ -49,9 +62,16 @@ class TrajectoryNode(Program):
         self._state: JointState | None = None
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", reliable)
+        self._controller = self._publisher.topic_name.rpartition("/")[0]
+        self._action = _action_client(self, f"{self._controller}/follow_joint_trajectory")
+        self._status: DiagnosticStatus | None = None
+        self._before: dict[str, str] | None = None  # the controller's counts when the trajectory was published
+        self._silent = 0
+        self._sent = False
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         self.create_polled(JointState, "joint_states", self._receive_state, best_effort, raw=False)
-        self.create_steady_timer(0.1, self._publish_when_heard)
+        self.create_polled(DiagnosticArray, "/diagnostics", self._receive_status, QoSProfile(depth=100), raw=False)
+        self.create_steady_timer(0.1, self._send_when_heard)
 
     def _receive_state(self, message: JointState) -> None:
         if not _is_whole(message):
@@ -63,6 +83,56 @@ class TrajectoryNode(Program):
             return
         self._now = nanoseconds(message.header.stamp)
         self._state = message
+
+    def _receive_status(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.name == f"{self._controller.lstrip('/')}: controller":
+                self._status = status
+                if self._before is not None and not self.done:
+                    self._judge(status, self._before, _values(status))
+
+    def _judge(self, status: DiagnosticStatus, before: dict[str, str], now: dict[str, str]) -> None:
+        """End when the published trajectory has ended, or with an error where the controller does not follow it."""
+        if now["mode"] != "active":
+            return self._give_up(f"it is not active: {status.message}")
+        if now["dropped trajectories"] != before["dropped trajectories"]:
+            return self._give_up("it has dropped the trajectory")
+        accepted = int(now["trajectories"]) - int(before["trajectories"])
+        self._silent += accepted == 0
+        if self._silent >= _SILENT:
+            self._give_up("it has refused the trajectory, its log says why")
+        elif accepted > 1:
+            self._give_up("another trajectory has come")
+        elif accepted and now["following"] == "false":
+            self._end_well()
+
+    def _send_goal(self, action: ActionClient[Any, Any, Any], trajectory: JointTrajectory) -> None:
+        from control_msgs.action import FollowJointTrajectory
+
+        goal = FollowJointTrajectory.Goal(trajectory=trajectory)
+        action.send_goal_async(goal).add_done_callback(self._receive_answer)
+        self.get_logger().info(f"sent a goal of {len(trajectory.points)} points to {self._controller}")
+
+    def _receive_answer(self, future: Future[Any]) -> None:
+        handle: Any = future.result()
+        if handle.accepted:
+            handle.get_result_async().add_done_callback(self._receive_result)
+        else:
+            self._give_up("it has refused the goal, its log says why")
+
+    def _receive_result(self, future: Future[Any]) -> None:
+        answer: Any = future.result()
+        if answer.status == _SUCCEEDED:
+            self._end_well()
+        else:
+            self._give_up(answer.result.error_string or f"the goal has ended with status {answer.status}")
+
+    def _give_up(self, why: str) -> None:
+        self.fail(RobotDynamicsError(f"{self._controller} does not follow the trajectory to its end: {why}"))
+
+    def _end_well(self) -> None:
+        self.get_logger().info("the trajectory has been followed to its end")
+        self.done = True
 
     def _make(self) -> JointTrajectory | None:
         """The trajectory from where the arm is now; None where that is not known yet."""
@@ -90,10 +160,10 @@ class TrajectoryNode(Program):
         start = list(START.read(self._values)) or [measured[name] for name in names]
         return trajectory_message(trajectory_from(self._values, names, start))
 
-    def _publish_when_heard(self) -> None:
-        if self.done:
-            return
+    def _send_when_heard(self) -> None:
         self.poll()
+        if self.done or self._sent:
+            return
         message = self._make()
         if message is None or (self._delay > 0.0 and self._now is None):
             from_file = message is None and self._values(KIND.name) == FROM_FILE
@@ -104,14 +174,35 @@ class TrajectoryNode(Program):
                 f"waiting for {', '.join(sorted(missing))} to listen to {self._publisher.topic_name}",
                 throttle_duration_sec=5.0,
             )
+        elif self._is_ours and (obstacle := self._obstacle()):
+            self.get_logger().info(f"waiting for {self._controller} to command: {obstacle}", throttle_duration_sec=5.0)
         else:
+            self._sent = True
             if self._now is not None and self._delay > 0.0:
                 message.header.stamp = stamp(self._now + round(self._delay * 1e9))
+            alone = self._publisher.get_subscription_count() <= 1
+            if alone and self._action is not None and self._action.wait_for_server(timeout_sec=1.0):
+                return self._send_goal(self._action, message)
             self._publisher.publish(message)
             if not self._publisher.wait_for_all_acked(Duration(seconds=1.0)):  # signals wait meanwhile
                 self.get_logger().warning("not every subscriber confirmed the trajectory within a second")
             self.get_logger().info(f"published a trajectory of {len(message.points)} points")
-            self.done = True
+            if self._is_ours and self._status is not None:
+                self._before = _values(self._status)
+            else:
+                self.done = True
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether the controller is one of this package, which reports in /diagnostics."""
+        return self.count_publishers(f"{self._controller}/command_states") > 0
+
+    def _obstacle(self) -> str:
+        """Return why the controller cannot take a trajectory yet; nothing where it can."""
+        if self._status is None:
+            return "nothing in /diagnostics yet"
+        values = _values(self._status)
+        return "" if values["mode"] == "active" and values["cycles"] != "0" else str(self._status.message)
 
     def _missing_listeners(self) -> set[str]:
         """Nodes that do not listen yet; a recorder or `ros2 topic echo` may have come before the controller."""
@@ -119,6 +210,19 @@ class TrajectoryNode(Program):
         if self._publisher.get_subscription_count() < len(self._listeners):
             return self._listeners  # in the graph already, but not connected
         return self._listeners - {endpoint.node_name for endpoint in endpoints}
+
+
+def _action_client(node: Program, name: str) -> ActionClient[Any, Any, Any] | None:
+    """Return a client of the action; None without control_msgs, which ROS distributions alone have."""
+    if find_spec("control_msgs") is None:
+        return None
+    from control_msgs.action import FollowJointTrajectory
+
+    return ActionClient(node, FollowJointTrajectory, name)
+
+
+def _values(status: DiagnosticStatus) -> dict[str, str]:
+    return {pair.key: pair.value for pair in status.values}
 
 
 def _is_whole(state: JointState) -> bool:

@@ -23,6 +23,7 @@ def controller(**changes: Any) -> Any:
         "settings": SimpleNamespace(law="pd"), "mode": Mode.ACTIVE, "fault": None, "fault_count": 3,
         "feedback": feedback, "cycles": 700, "late_cycles": 20, "clamped_cycles": 0, "slowed_cycles": 40,
         "speed_scaling": 0.5, "hand": None,
+        "trajectories": 1, "dropped_trajectories": 1, "following": True,
     }  # fmt: skip
     return SimpleNamespace(**{**read, **changes})
 
@@ -45,6 +46,7 @@ def test_all_is_well() -> None:
         "law": "pd", "mode": "active", "previous mode": "", "cause": "", "joint": "", "value": "", "faults": 3,
         "cycles": 700, "rate": 70.0, "late cycles": 20, "clamped cycles": 0, "rate limited cycles": 40,
         "state age": 1.0, "stamp age": 0.25, "speed scaling": 0.5,
+        "trajectories": 1, "dropped trajectories": 1, "following": True,
     }  # fmt: skip
 
 

@@ -4,10 +4,12 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
+from integration.robot import Robot
 from integration.ros import BEST_EFFORT, JOINTS, PLANAR, RELIABLE, TSAI, Driver, Graph, Log, gravity
 from lifecycle_msgs.msg import Transition
 from oracles import tsai_planar_2r
@@ -15,6 +17,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.bags import read_joint_states
@@ -447,6 +450,34 @@ def test_the_trajectory_starts_where_the_arm_is(tmp_path: Path) -> None:
         np.testing.assert_allclose(message.points[-1].positions, [0.2, 0.1], rtol=0, atol=1e-12)
         for point in (message.points[0], message.points[-1]):
             np.testing.assert_array_equal([*point.velocities, *point.accelerations], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "cancels", "says"),
+    [
+        ({}, False, "followed to its end"),
+        ({}, True, "dropped the trajectory"),
+        ({"joints": ["joint1"]}, False, "refused the trajectory"),
+    ],
+)
+def test_its_exit_code_tells_what_became_of_the_motion(
+    settings: dict[str, Any], cancels: bool, says: str, tmp_path: Path
+) -> None:
+    """It waits until the controller commands, which has no states at first."""
+    motion = {"trajectory": {"kind": "point_to_point", "center": [0.2], "move_time": 3.0}, **settings}
+    with Graph(tmp_path) as graph:
+        robot = Robot(graph, graph.start(NODE, PLANAR))
+        robot.await_mode("active")
+        node = graph.start("trajectory_node", motion, "-r", f"joint_trajectory:={NODE}/joint_trajectory")
+        log, controller = Log(node.log), robot.log_from_now()
+        if cancels:
+            robot.drive(lambda: "following a trajectory" in controller.text(), "the trajectory", Q)
+            assert graph.call(Trigger, f"{NODE}/cancel", Trigger.Request()).success
+        robot.drive(lambda: node.process.poll() is not None, "the node to end", Q)
+        node.join(0.0)
+        graph.processes.members.remove(node)  # the group takes exit code 1 for a failure
+        assert says in log.text()
+        assert node.process.returncode == (0 if "followed" in says else 1)
 
 
 # The recorder

@@ -6,16 +6,22 @@ With the true ones, which few machines have: test/integration/test_follow_joint_
 import importlib
 import sys
 from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import arms
 import numpy as np
 import pytest
+import rclpy
 from builtin_interfaces.msg import Duration
 from oracles import tsai_planar_2r as tsai
 from rclpy.action import server
 from rclpy.action.server import CancelResponse, GoalResponse
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.task import Future
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectory
 
@@ -24,6 +30,7 @@ from robot_dynamics_ros.control.goal_tolerances import Code, Constraints, Tolera
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.messages.running_controller import RunningController
+from robot_dynamics_ros.nodes import trajectory_node
 
 NAMES = ("joint1", "joint2")
 Q, THERE = np.array([0.3, -0.8]), np.array([0.5, -0.6])
@@ -118,6 +125,64 @@ def glue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     sys.modules.pop(GLUE)
     if before is not None:
         sys.modules[GLUE] = before
+
+
+class FakeClient:
+    """rclpy's ActionClient of a server that takes each goal, or none, and gives it an end."""
+
+    accepts, status, goals = True, 4, list[Any]()
+
+    def __init__(self, node: Any, kind: Any, name: str) -> None:
+        self.name = name
+
+    def wait_for_server(self, timeout_sec: float) -> bool:
+        return True
+
+    def send_goal_async(self, goal: Any) -> Any:
+        self.goals.append((self.name, goal.trajectory))
+        result = SimpleNamespace(status=self.status, result=SimpleNamespace(error_string="path tolerance"))
+        return _done(SimpleNamespace(accepted=self.accepts, get_result_async=lambda: _done(result)))
+
+
+def _done(result: Any) -> Any:
+    future: Future[Any] = Future()
+    future.set_result(result)
+    return future
+
+
+@pytest.mark.parametrize(
+    ("accepts", "status", "says"), [(True, 4, None), (True, 6, "path tolerance"), (False, 0, "refused")]
+)
+def test_the_trajectory_node_sends_a_goal(
+    accepts: bool,
+    status: int,
+    says: str | None,
+    glue: Any,
+    context: rclpy.Context,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys.modules["control_msgs"], "__spec__", ModuleSpec("control_msgs", None))
+    monkeypatch.setattr(trajectory_node, "ActionClient", FakeClient)
+    for name, value in (("accepts", accepts), ("status", status), ("goals", [])):
+        monkeypatch.setattr(FakeClient, name, value)
+    file = tmp_path / "trajectory.yaml"
+    file.write_text("joint_names: [a]\npoints: [{positions: [0.5], time_from_start: {sec: 1, nanosec: 0}}]")
+    values = {"trajectory.kind": "file", "trajectory.file": str(file), "listeners": [""]}
+    node = trajectory_node.TrajectoryNode(
+        context=context,
+        cli_args=["--ros-args", "-r", "joint_trajectory:=arm/joint_trajectory"],
+        parameter_overrides=[Parameter(name, value=value) for name, value in values.items()],
+    )
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    while not node.done:
+        executor.spin_once(timeout_sec=1.0)
+    ((name, trajectory),) = FakeClient.goals
+    assert name == "/arm/follow_joint_trajectory" and list(trajectory.joint_names) == ["a"]
+    assert (node.problem is None) if says is None else (says in str(node.problem))
+    executor.shutdown()
+    node.destroy_node()
 
 
 class Nothing:

@@ -62,8 +62,12 @@ def dds_topics(enclave: Enclave) -> tuple[frozenset[str], frozenset[str]]:
     allowed = defaultdict(frozenset, enclave.allowed)
     served = allowed["service"] | {f"{name}/_action/{s}" for name in allowed["action server"] for s in _GOAL_SERVICES}
     told = allowed["publisher"] | {f"{name}/_action/{t}" for name in allowed["action server"] for t in _GOAL_TOPICS}
-    assert not allowed["client"] and not allowed["action client"]
+    called = {f"{name}/_action/{s}" for name in allowed["action client"] for s in _GOAL_SERVICES}
+    heard = {f"{name}/_action/{t}" for name in allowed["action client"] for t in _GOAL_TOPICS}
+    assert not allowed["client"]
     graph = {"ros_discovery_info"}  # by which the middleware tells who has which topic
-    writes = {f"rt{name}" for name in told} | {f"rr{name}Reply" for name in served} | graph
-    reads = {f"rt{name}" for name in allowed["subscriber"]} | {f"rq{name}Request" for name in served} | graph
+    writes = {f"rt{name}" for name in told} | {f"rr{name}Reply" for name in served}
+    reads = {f"rt{name}" for name in allowed["subscriber"] | heard} | {f"rq{name}Request" for name in served}
+    writes |= {f"rq{name}Request" for name in called} | graph
+    reads |= {f"rr{name}Reply" for name in called} | graph
     return frozenset(writes), frozenset(reads)

@@ -19,6 +19,7 @@ ENCLAVES = {enclave.node: enclave for enclave in read_policies()}
 CONTROL_MSGS = {
     "publisher": {"/computed_torque_node/controller_state"},
     "action server": {"/computed_torque_node/follow_joint_trajectory"},
+    "action client": {"/computed_torque_node/follow_joint_trajectory"},
 }
 DOMAIN = 7
 
@@ -43,7 +44,8 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[s
             before = dict(found)
             nodes.settle(1.0)
             found.update({node: _interfaces(nodes.client, node) for node in ENCLAVES})
-            return found == before and "/effort_commands" in found["computed_torque_node"]["publisher"]
+            plant, controller = (found[node]["publisher"] for node in ("simulation_node", "computed_torque_node"))
+            return found == before and "/joint_states" in plant and "/effort_commands" in controller
 
         nodes.wait(same_as_before, "the nodes to be connected")
         yield found
