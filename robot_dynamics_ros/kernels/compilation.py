@@ -55,7 +55,7 @@ if not COMPILED:
 @cache
 def _source_hash() -> str:
     # numba's own cache does not see an edit in another file that a cached function calls.
-    # Place and versions are in it so that the marks of ``mark_compiled`` hold.
+    # The versions, because what one of them has compiled is of no use to another.
     conditions = (_PACKAGE, sys.version, numba.__version__, sorted(_FLAGS.items()), numba.config.BOUNDSCHECK)
     digest = hashlib.sha256(repr(conditions).encode())
     for folder in _KERNEL_FOLDERS:
