@@ -13,6 +13,7 @@ from robot_dynamics_ros.control.rehearsal import rehearse
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.closed_loops import close_loops
+from robot_dynamics_ros.interruption import run_in_background
 from robot_dynamics_ros.kernels.compilation import (
     COMPILED,
     cache_directory,
@@ -55,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
     if not is_kept():
         raise RobotDynamicsError("kernels cannot be kept. Cure: point NUMBA_CACHE_DIR to a writable folder of your own")
     begin = time.monotonic()
-    _run_kernels(model)
+    run_in_background(lambda: _run_kernels(model)).result()  # Ctrl-C ends the wait
     folder = cache_directory()
     assert folder is not None
     for path in (folder.parent, folder, *folder.rglob("*")):

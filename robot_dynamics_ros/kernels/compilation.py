@@ -37,7 +37,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _NAME = "robot_dynamics_ros"
 _KERNEL_FOLDERS = ("codegen", "kernels", "simulation")
 _FLAGS: dict[str, Any] = {"error_model": "numpy"}
-_CANNOT_BE_KEPT = "compiled kernels cannot be kept in {}: every start compiles them anew. Cure: {}"
+_CANNOT_BE_KEPT = "compiled kernels cannot be kept ({}): every start compiles them anew. Cure: {}"
 _PAUSE = 60.0  # s without compiling, after which it is announced again
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
@@ -76,10 +76,8 @@ def cache_directory() -> Path | None:
 
     Where the kernels can be read but not written it is a temporary one with links to them.
     """
-    place = "the cache folder"
     try:
         folder = _folder()
-        place = str(folder)
         try:
             folder.parent.parent.mkdir(parents=True, exist_ok=True)
             _make_own(folder.parent)
@@ -91,8 +89,7 @@ def cache_directory() -> Path | None:
                 raise
             return _linked(folder)
     except (OSError, RuntimeError) as problem:
-        cure = "point NUMBA_CACHE_DIR to a writable folder of your own"
-        _warn_once(_CANNOT_BE_KEPT.format(f"{place} ({problem})", cure))
+        _warn_once(_CANNOT_BE_KEPT.format(problem, "point NUMBA_CACHE_DIR to a writable folder of your own"))
         return None
 
 
@@ -161,8 +158,13 @@ def _compiled(function: Function, **flags: Any) -> Function:
     with _kept_on_disk() as options:
         kept = partial(_made, function, **options, **flags)
         dispatcher = _attempt(function, kept, partial(_made, function, cache=False, **_FLAGS, **flags))
-    compile_once = dispatcher.compile
-    dispatcher.compile = lambda types: _attempt(function, *2 * [partial(compile_once, types)])
+    compiling = dispatcher.compile
+
+    def compile_despite_errors(types: Any) -> Any:
+        again = partial(compiling, types)
+        return _attempt(function, again, again)
+
+    dispatcher.compile = compile_despite_errors
     return dispatcher  # type: ignore[no-any-return]
 
 
@@ -188,20 +190,16 @@ def _attempt(function: Callable[..., Any], *ways: Callable[[], Result]) -> Resul
         except (numba.core.errors.NumbaError, RuntimeError, RobotDynamicsError):  # not of the cache
             raise
         except Exception as problem:
-            _forget(function, problem)
+            folder = cache_directory()
+            if folder is None:
+                raise
+            if isinstance(problem, OSError):
+                _warn_once(_CANNOT_BE_KEPT.format(f"{folder} cannot be written to", "make room there"))
+            else:
+                _warn_once(f"compiled kernels in {folder} were damaged: they are compiled anew")
+            for file in folder.rglob(f"*.{function.__qualname__}-*.nb?"):
+                file.unlink(missing_ok=True)
     return ways[-1]()
-
-
-def _forget(function: Callable[..., Any], problem: Exception) -> None:
-    """Remove what the cache holds of a function."""
-    folder = cache_directory()
-    assert folder is not None
-    if isinstance(problem, OSError):
-        _warn_once(_CANNOT_BE_KEPT.format(folder, "make room there"))
-    else:
-        _warn_once(f"compiled kernels in {folder} were damaged: they are compiled anew")
-    for file in folder.rglob(f"*.{function.__qualname__}-*.nb?"):
-        file.unlink(missing_ok=True)
 
 
 @cache
@@ -267,7 +265,7 @@ def _report(function: Callable[..., Any]) -> None:
 
 
 def _is_ours(function: Callable[..., Any]) -> bool:
-    return function.__module__.startswith(_NAME)
+    return str(function.__module__).startswith(_NAME)
 
 
 def announcement(kernel: str) -> str:
@@ -333,6 +331,6 @@ def _source_file(stem: str, source: str) -> Path | None:
         temporary.replace(path)
     except OSError:
         temporary.unlink(missing_ok=True)
-        _warn_once(_CANNOT_BE_KEPT.format(folder, "make room there"))
+        _warn_once(_CANNOT_BE_KEPT.format(f"{folder} cannot be written to", "make room there"))
         return None
     return path
