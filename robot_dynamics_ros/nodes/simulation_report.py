@@ -65,7 +65,7 @@ class SimulationReport:
     """The topic /diagnostics."""
 
     def __init__(self, node: Node, settings: SimulationSettings, simulated_time: bool) -> None:
-        """``simulated_time``: whether stamps are those of the published /clock, not of the node's clock."""
+        """``simulated_time``: stamps are those of the published /clock, else those of the node's clock."""
         self._node = node
         self._robot = settings.model.name
         self._period = settings.period

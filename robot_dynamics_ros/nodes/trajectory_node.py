@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from importlib.util import find_spec
 from typing import Any
 
@@ -34,6 +35,7 @@ from robot_dynamics_ros.parameters.trajectory import (
 
 _SUCCEEDED = 4  # STATUS_SUCCEEDED of action_msgs/msg/GoalStatus
 _SILENT = 2  # reports of a controller that has had the trajectory and has not accepted it
+_GONE = 10.0  # s without a report, of which one comes each second
 
 
 class TrajectoryNode(Program):
@@ -67,6 +69,7 @@ class TrajectoryNode(Program):
         self._status: DiagnosticStatus | None = None
         self._before: dict[str, str] | None = None  # the controller's counts when the trajectory was published
         self._silent = 0
+        self._reported = 0.0  # s, steady time
         self._sent = False
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         self.create_polled(JointState, "joint_states", self._receive_state, best_effort, raw=False)
@@ -87,7 +90,7 @@ class TrajectoryNode(Program):
     def _receive_status(self, message: DiagnosticArray) -> None:
         for status in message.status:
             if status.name == f"{self._controller.lstrip('/')}: controller":
-                self._status = status
+                self._status, self._reported = status, time.monotonic()
                 if self._before is not None and not self.done:
                     self._judge(status, self._before, _values(status))
 
@@ -162,6 +165,8 @@ class TrajectoryNode(Program):
 
     def _send_when_heard(self) -> None:
         self.poll()
+        if self._before is not None and not self.done and time.monotonic() - self._reported > _GONE:
+            self._give_up(f"no report for {_GONE:g} s")
         if self.done or self._sent:
             return
         message = self._make()
@@ -188,13 +193,13 @@ class TrajectoryNode(Program):
                 self.get_logger().warning("not every subscriber confirmed the trajectory within a second")
             self.get_logger().info(f"published a trajectory of {len(message.points)} points")
             if self._is_ours and self._status is not None:
-                self._before = _values(self._status)
+                self._before, self._reported = _values(self._status), time.monotonic()
             else:
                 self.done = True
 
     @property
     def _is_ours(self) -> bool:
-        """Whether the controller is one of this package, which reports in /diagnostics."""
+        """True if the controller is one of this package, which reports in /diagnostics."""
         return self.count_publishers(f"{self._controller}/command_states") > 0
 
     def _obstacle(self) -> str:

@@ -460,9 +460,7 @@ def test_the_trajectory_starts_where_the_arm_is(tmp_path: Path) -> None:
         ({"joints": ["joint1"]}, False, "refused the trajectory"),
     ],
 )
-def test_its_exit_code_tells_what_became_of_the_motion(
-    settings: dict[str, Any], cancels: bool, says: str, tmp_path: Path
-) -> None:
+def test_exit_code_of_the_motion(settings: dict[str, Any], cancels: bool, says: str, tmp_path: Path) -> None:
     """It waits until the controller commands, which has no states at first."""
     motion = {"trajectory": {"kind": "point_to_point", "center": [0.2], "move_time": 3.0}, **settings}
     with Graph(tmp_path) as graph:
