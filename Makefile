@@ -135,6 +135,24 @@ INTERPRETED := test/kernels test/model test/codegen test/oracles test/test_textb
 test-interpreted: $(TEST) ## the tests of the dynamics with the kernels as plain Python, fewer random cases
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(INTERPRETED) $(PYTEST_ARGS)
 
+# Each in a .venv of its own. A Python is looked for on the PATH, then among pyenv's.
+python = $(or $(shell for p in python$(1) $(HOME)/.pyenv/versions/$(1).*/bin/python$(1); do \
+	$$p -I -c 'import ensurepip, venv' 2>/dev/null && echo $$p && break; done),python$(1))
+PYTHON_HUMBLE ?= $(call python,3.10)
+PYTHON_JAZZY ?= $(call python,3.12)
+.PHONY: test-humble test-jazzy test-distribution
+test-humble: ## dynamics, control, bags and identification with Ubuntu 22.04's Python, NumPy, SciPy and numba
+	@$(MAKE) test-distribution DISTRIBUTION=humble VENV=.venv-humble PYTHON='$(PYTHON_HUMBLE)'
+
+test-jazzy: ## the same with Ubuntu 24.04's
+	@$(MAKE) test-distribution DISTRIBUTION=jazzy VENV=.venv-jazzy PYTHON='$(PYTHON_JAZZY)'
+
+# Without ROS, so without what imports its messages.
+DISTRIBUTION_TESTS := $(addprefix test/,bags codegen control formulations identification kernels model oracles \
+	simulation test_public_robots.py test_robots.py test_textbook.py)
+test-distribution: $(VENV)/$(DISTRIBUTION)-$(KEY).stamp
+	@$(BIN)/python -m pytest $(PARALLEL) --timeout 1800 $(DISTRIBUTION_TESTS) $(PYTEST_ARGS)
+
 # What machine code runs is not seen: so the kernels run once more as plain Python. Of the simulation's tests, those
 # that do not simulate for long.
 LONG := breakaway convergence coupled coupled_stick_slip free_motion limits mirror neighbours pinocchio plant plants \
@@ -172,17 +190,22 @@ docs: $(TEST) ## the pages of docs/ as HTML, in docs/_build/html
 
 .PHONY: clean
 clean: ## remove everything that make, pip and colcon made here, .venv included
-	rm -rf $(VENV) demo_output docs/_build build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage_data
+	rm -rf $(VENV) .venv-humble .venv-jazzy demo_output docs/_build build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage_data
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Later locks take over the versions of earlier ones, so that the tests run with what the demo runs with.
 COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --python-version 3.10
+# The pins override what pin and mujoco ask of NumPy.
+COMPILE_FOR := $(UV) pip compile --quiet --generate-hashes --upgrade requirements/distribution.in \
+	-c requirements/build.txt --python-version
 .PHONY: lock
 lock: ## choose the newest versions again and write the locks in requirements/ (needs uv)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: pip install uv, or make lock UV=/path/to/uv" >&2; exit 1; }
 	$(COMPILE) --upgrade requirements/build.in -o requirements/build.txt
 	$(COMPILE) --upgrade requirements/run.in -c requirements/build.txt -o requirements/run.txt
 	$(COMPILE) --upgrade requirements/test.in -c requirements/run.txt -o requirements/test.txt
+	$(COMPILE_FOR) 3.10 requirements/humble.in --override requirements/humble.in -o requirements/humble.txt
+	$(COMPILE_FOR) 3.12 requirements/jazzy.in --override requirements/jazzy.in -o requirements/jazzy.txt
 
 $(MADE):
 	@echo "Making $(VENV) with $(PYTHON) ($(PYTHON_VERSION))"
@@ -205,3 +228,8 @@ $(TEST): $(BUILD) requirements/test.txt
 	@echo "Installing what the tests need into $(VENV) (at first 530 MB to fetch, 2.1 GB on disk, one minute or more)"
 	@$(PIP) $(LOCKED) -r requirements/test.txt
 	@touch $@ $(RUN)
+
+$(VENV)/$(DISTRIBUTION)-$(KEY).stamp: $(BUILD) requirements/$(DISTRIBUTION).txt
+	@echo "Installing what the tests need, in Ubuntu's versions, into $(VENV) (1.4 GB on disk, a minute or more)"
+	@$(PIP) $(LOCKED) -r requirements/$(DISTRIBUTION).txt
+	@touch $@

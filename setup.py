@@ -73,6 +73,7 @@ setup(
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
         "Programming Language :: Python :: 3.13",
+        "Programming Language :: Python :: 3.14",
         "Topic :: Scientific/Engineering",
         "Typing :: Typed",
     ],
@@ -88,7 +89,16 @@ setup(
         (f"{SHARE}/rviz", sorted(glob("rviz/*.rviz"))),
     ],
     zip_safe=False,
-    install_requires=["numpy", "scipy", "numba", "PyYAML", "rosbags", "tqdm", "urdf-parser-py"],
+    # Ubuntu 22.04's versions, but for rosbags, which it does not have.
+    install_requires=[
+        "numpy>=1.21.5",
+        "scipy>=1.8.0",
+        "numba>=0.55.1",
+        "PyYAML>=5.4.1",
+        "rosbags>=0.11.7",
+        "tqdm>=4.57",
+        "urdf-parser-py>=0.0.4",
+    ],
     extras_require={
         "ros": ROS,
         "report": REPORT,

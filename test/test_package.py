@@ -234,10 +234,18 @@ def test_every_import_is_a_dependency_in_setup(setup: dict[str, Any]) -> None:
     assert {str(name).lower() for name in everywhere} <= {_name(name) for name in setup["install_requires"] + extra}
 
 
-@pytest.mark.parametrize(("lock", "extras"), [("run", ["demo", "report", "equations"]), ("test", ["test", "lint"])])
+@pytest.mark.parametrize(
+    ("lock", "extras"),
+    [("run", ["demo", "report", "equations"]), ("test", ["test", "lint"]), ("humble", []), ("jazzy", [])],
+)
 def test_locks_hold_what_setup_asks_for(lock: str, extras: list[str], setup: dict[str, Any]) -> None:
     required = setup["install_requires"] + [name for extra in extras for name in setup["extras_require"][extra]]
     assert {_name(requirement) for requirement in required} <= {_name(pin) for pin in _pins(lock)}
+
+
+def test_lower_bounds_of_the_compiled_libraries_are_tested(setup: dict[str, Any]) -> None:
+    lowest = {pin.replace("==", ">=") for pin in _pins("humble")}
+    assert {"numpy", "scipy", "numba"} <= {_name(bound) for bound in lowest.intersection(setup["install_requires"])}
 
 
 def test_package_xml_asks_for_no_pip_package_but_rosbags(manifest: Package) -> None:
