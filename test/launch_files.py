@@ -210,8 +210,8 @@ def _started(
 ) -> Started:
     if executable == sys.executable:
         assert arguments[0] == "-m"
-        package, _, program = arguments[1].rpartition(".nodes.")
-        arguments = arguments[2:]
+        package, program = arguments[1].removesuffix(".executables"), arguments[2]
+        arguments = arguments[3:]
     else:
         program = Path(executable).name
     files = [source for source in sources if isinstance(source, str)]

@@ -171,9 +171,9 @@ class _Player:
             elif part.over:
                 break
         if not outputs.count:
+            reason = running.controller.feedback.trouble.partition(". Cure: ")[0]
             raise BagError(
-                f"{self._reader.path}: nothing was commanded: {running.controller.feedback.trouble}. "
-                "Cure: --rename, --topic, or another robot"
+                f"{self._reader.path}: nothing was commanded: {reason}. Cure: --rename, --topic, or another robot"
             )
         return Replay(states, outputs.count, tuple(faults.all), dict(outputs.saturated))
 

@@ -106,7 +106,9 @@ class RobotModel:
             For a URDF or dynamics file that cannot be used; the message names file, element and cure.
         """
         if isinstance(text, str | Path) and "<" not in str(text):
-            raise RobotModelError(f"from_urdf: {str(text)!r} is no XML. Cure: use from_urdf_file for a path")
+            raise RobotModelError(
+                f"URDF: {str(text)!r} is no XML. Cure: give the document; from_urdf_file takes a path"
+            )
         return cls._load(text, "URDF", dynamics, gravity, joints, locked, strict)
 
     @classmethod

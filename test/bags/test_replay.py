@@ -413,7 +413,7 @@ def test_a_trajectory_that_cannot_be_followed_is_named(
     [
         ([], "no topic joint_states. Cure: name it, as joint_states="),
         ([(TRAJECTORIES, stamp(0), b"")], "no topic joint_states. Cure: "),
-        ([state(0, ("other",))], "nothing was commanded: no joint_states yet. Cure: --rename"),
+        ([state(0, ("other",))], "nothing was commanded: joint_states name none of joint1, joint2. Cure: --rename"),
         ([state(0, ("joint1",))], "joints joint2 are missing"),
     ],
     ids=["empty", "no states", "other joints", "a joint is missing"],

@@ -27,9 +27,10 @@ def started(monkeypatch: pytest.MonkeyPatch, *line: str) -> tuple[str, dict[str,
     arguments.run(arguments)
     ((path, command),) = calls
     assert path == command[0] == sys.executable and command[1] == "-m"
-    node = command[2].removeprefix("robot_dynamics_ros.nodes.")
-    assert command[3] == "--ros-args" and set(command[4::2]) == {"-p"}
-    given = dict(part.split(":=", 1) for part in command[5::2])
+    assert command[2] == "robot_dynamics_ros.executables"
+    node = command[3]
+    assert command[4] == "--ros-args" and set(command[5::2]) == {"-p"}
+    given = dict(part.split(":=", 1) for part in command[6::2])
     known = {parameter.name: parameter for parameter in NODES[node].ALL}
     return node, {name: known[name].check(yaml.safe_load(value)) for name, value in given.items()}
 

@@ -514,7 +514,7 @@ def test_every_parameter_is_described(arms: dict[str, Arm]) -> None:
     ranges |= dict.fromkeys(("action_monitor_rate", "state_publish_rate"), (1e-3, 1e5))
     for name, descriptor in described.items():
         assert len(descriptor.description) > 20 and descriptor.description.endswith("."), name
-        assert descriptor.read_only == (name in {"autostart", "realtime_priority", "lock_memory"}), name
+        assert descriptor.read_only == (name in {"autostart", "executor", "realtime_priority", "lock_memory"}), name
         found = [*descriptor.floating_point_range, *descriptor.integer_range]
         assert [(r.from_value, r.to_value) for r in found] == ([ranges[name]] if name in ranges else []), name
         if re.search(r"^(law|on_fault|fault_reset)$", name):

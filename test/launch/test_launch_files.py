@@ -125,7 +125,7 @@ def test_choices_are_those_that_there_are() -> None:
 
 
 def test_installed_programs_are_those_of_setup() -> None:
-    installed = re.findall(r'f"(\w+) = \{PACKAGE\}\.nodes\.(\w+):main"', (ROOT / "setup.py").read_text("utf-8"))
+    installed = re.findall(r'f"(\w+) = \{PACKAGE\}\.executables:(\w+)"', (ROOT / "setup.py").read_text("utf-8"))
     for program in SIMULATED:
         assert (program, program) in installed
 
