@@ -195,7 +195,7 @@ clean: ## remove everything that make, pip and colcon made here, .venv included
 
 # Later locks take over the versions of earlier ones, so that the tests run with what the demo runs with.
 COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --python-version 3.10
-# The pins override what pin and mujoco ask of NumPy.
+# The versions override what pin asks of NumPy.
 COMPILE_FOR := $(UV) pip compile --quiet --generate-hashes --upgrade requirements/distribution.in \
 	-c requirements/build.txt --python-version
 .PHONY: lock

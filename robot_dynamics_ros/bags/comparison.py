@@ -119,6 +119,8 @@ def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[l
         if chosen is None and others:
             alone += others
             notes.append(f"only in {reader.path}: {', '.join(others)}")
+    left_out = (a.topics.keys() | b.topics.keys()) - (topics_a | topics_b)
+    notes += [f"{name} is not compared: it describes the controller" for name in sorted(left_out) if chosen is None]
     return names, alone, notes
 
 

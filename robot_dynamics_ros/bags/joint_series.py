@@ -114,9 +114,12 @@ def read_configuration(path: str | Path, near: str) -> tuple[str, Configuration]
     """
     namespace = near.rpartition("/")[0] + "/"
     for topic, text in _texts(path, configuration.TOPIC):
-        found = Configuration.parse(text) if topic.startswith(namespace) else None
+        if not topic.startswith(namespace):
+            continue
+        found = Configuration.parse(text)
         if found is not None:
             return topic, found
+        warnings.warn(f"{path}: {topic}: it is no configuration that can be read, and is left out", stacklevel=2)
     return None
 
 

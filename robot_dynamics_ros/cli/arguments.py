@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -108,9 +111,10 @@ def check_output(arguments: argparse.Namespace, output: Path, *, bag: bool = Fal
     """
     place, another = output.resolve(), f"name another {'folder' if bag else 'file'}"
     for source in _inputs(arguments):
-        if place == source or source in place.parents or place in source.parents:
+        same = output.exists() and source.exists() and output.samefile(source)  # hard links too
+        if same or source in place.parents or place in source.parents:
             raise RobotDynamicsError(f"{output}: it is, or is inside or around, the input {source}. Cure: {another}")
-    if not output.exists():
+    if not os.path.lexists(output):
         if not bag and not place.parent.is_dir():
             raise RobotDynamicsError(f"{output}: its folder does not exist. Cure: make it, or {another}")
     elif not arguments.overwrite:
@@ -120,19 +124,28 @@ def check_output(arguments: argparse.Namespace, output: Path, *, bag: bool = Fal
         raise RobotDynamicsError(f"{output}: it is no {kind}, and is not overwritten. Cure: {another}")
 
 
-def remove_bag(arguments: argparse.Namespace) -> None:
-    """Remove the bag that ``check_output`` has found at --output, if --overwrite is given."""
-    if arguments.overwrite:
-        shutil.rmtree(arguments.output, ignore_errors=True)
+@contextmanager
+def new_bag(output: Path) -> Iterator[Path]:
+    """Yield the folder to write a bag to, which replaces a bag at ``output`` when it is complete."""
+    if not output.exists():
+        yield output
+        return
+    with tempfile.TemporaryDirectory(dir=output.absolute().parent) as folder:
+        new = Path(folder) / output.name
+        yield new
+        shutil.rmtree(output)
+        new.rename(output)
 
 
 def _inputs(arguments: argparse.Namespace) -> Iterator[Path]:
-    """Yield the bags and files that a command reads."""
+    """Yield the bags and files that a command reads, and the files in these bags."""
     for name in ("a", "b", "bag", "bags", "robot", "dynamics"):
         given = getattr(arguments, name, None)
         for source in given if isinstance(given, list) else [given]:
             files = (robot_urdf(source), robot_dynamics_file(source)) if source in robot_names() else (source,)
-            yield from (Path(file).resolve() for file in files if file is not None)
+            for file in (Path(file) for file in files if file is not None):
+                parts = file.iterdir() if file.is_dir() else (file.with_name("metadata.yaml"),)
+                yield from (part.resolve() for part in (file, *parts))
 
 
 def _is_plain_bag(folder: Path) -> bool:

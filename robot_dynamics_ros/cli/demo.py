@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import shutil
 import sys
 import time
@@ -83,7 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
     if not 10.0 <= arguments.rate <= 10_000.0:
         raise RobotDynamicsError(f"--rate {arguments.rate:g} is out of range. Cure: give 10 to 10000 cycles per second")
     output: Path = arguments.output
-    if output.exists() and output != _OUTPUT:
+    if os.path.lexists(output) and output != _OUTPUT:
         raise RobotDynamicsError(f"{output}: it exists. Cure: name another folder with --output")
     _compile(model)
     settings = _settings(arguments, urdf, dynamics)

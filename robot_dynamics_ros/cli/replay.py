@@ -20,8 +20,8 @@ from robot_dynamics_ros.cli.arguments import (
     configuration,
     configured_model,
     configured_source,
+    new_bag,
     recorded_robot,
-    remove_bag,
     renaming,
 )
 from robot_dynamics_ros.cli.robot_source import RobotSource
@@ -68,8 +68,8 @@ def run(arguments: argparse.Namespace) -> None:
     topics = dict(arguments.topic)
     with BagReader(arguments.bag) as reader:
         node = command_topic(reader, topics.get("command_states")).rsplit("/", 1)[0]
-    found = read_configuration(arguments.bag, f"{node}/")
-    if arguments.config is None and found is not None:
+    found = None if arguments.config is not None else read_configuration(arguments.bag, f"{node}/")
+    if found is not None:
         values: Values = found[1].values
         origin = f"{arguments.bag}: {found[0]}"
     else:
@@ -79,17 +79,17 @@ def run(arguments: argparse.Namespace) -> None:
     model = configured_model(arguments, source, values)
     print(f"note: robot: {source}; parameters: {origin}", file=sys.stderr)
     begin = time.monotonic()
-    remove_bag(arguments)
-    result = replay(
-        arguments.bag,
-        arguments.output,
-        model,
-        read_settings(values),
-        topics=topics,
-        rename=renaming(arguments),
-        activation_check=controller.ACTIVATION_CHECK.read(values),
-        configuration=configuration(arguments, source, values),
-    )
+    with new_bag(arguments.output) as output:
+        result = replay(
+            arguments.bag,
+            output,
+            model,
+            read_settings(values),
+            topics=topics,
+            rename=renaming(arguments),
+            activation_check=controller.ACTIVATION_CHECK.read(values),
+            configuration=configuration(arguments, source, values),
+        )
     print(summary(result, time.monotonic() - begin, arguments.output))
 
 

@@ -26,7 +26,7 @@ from robot_dynamics_ros.cli.arguments import (
     configured_model,
     configured_source,
     named_robot,
-    remove_bag,
+    new_bag,
 )
 from robot_dynamics_ros.cli.replay import summary
 from robot_dynamics_ros.cli.robot_source import RobotSource
@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
         if bag is None:
             bag = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "bag"
         else:
-            remove_bag(arguments)
+            bag = stack.enter_context(new_bag(bag))
         begin = time.monotonic()
         result = simulate_to_bag(
             bag,

@@ -180,7 +180,8 @@ class _Search:
         tau = regressor @ self._model.inertial_parameters + self._model.friction_torque(q, qd)
         over = np.maximum(np.abs(tau) / (share * self._limits.effort) - 1.0, 0.0)
         columns = regressor[..., self._base].reshape(len(x), -1, len(self._base))
-        columns = columns / np.linalg.norm(columns, axis=1, keepdims=True)
+        # A motion that is next to rest has columns of zeros.
+        columns = columns / np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         eigenvalues = np.linalg.eigvalsh(np.swapaxes(columns, 1, 2) @ columns)
         tiny = np.finfo(np.float64).eps
         return 0.5 * np.log10(eigenvalues[:, -1] / np.maximum(eigenvalues[:, 0], tiny)), (over**2).sum(axis=(1, 2))

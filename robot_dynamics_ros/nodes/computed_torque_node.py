@@ -7,7 +7,6 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from geometry_msgs.msg import AccelStamped, InertiaStamped, PoseStamped, TwistStamped
@@ -30,6 +29,7 @@ from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TWIST
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.dynamics_file import read_bytes
 from robot_dynamics_ros.nodes import real_time
 from robot_dynamics_ros.nodes.bounded_log import BoundedLog
 from robot_dynamics_ros.nodes.control_interfaces import ABSENT, INSTALLED, ControlInterfaces
@@ -165,7 +165,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
                 f"qos_overrides: {problem}. Cure: correct them in the parameter file, and start the node again"
             ) from problem
         dynamics_file = DYNAMICS_FILE.read(values)
-        dynamics = Path(dynamics_file).read_text(encoding="utf-8", errors="replace") if dynamics_file else ""
+        dynamics = read_bytes(dynamics_file, "dynamics file").decode(errors="replace") if dynamics_file else ""
         self._files = description, dynamics
         self._outputs.configuration(Configuration.of(values, *self._files).text())
         self._robot = robot

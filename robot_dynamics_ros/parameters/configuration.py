@@ -49,6 +49,8 @@ class Configuration:
             content = json.loads(text)
             version, urdf, dynamics = (content[key] for key in ("version", "robot_description", "dynamics_file"))
             parameters = dict(content["parameters"])
+            for name in (ROBOT_DESCRIPTION.name, DYNAMICS_FILE.name):
+                parameters.pop(name, None)  # no bag names files of this machine
         except (ValueError, TypeError, LookupError, RecursionError):
             return None
         texts = isinstance(version, str) and isinstance(urdf, str) and isinstance(dynamics, str)

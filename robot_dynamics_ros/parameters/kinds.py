@@ -5,6 +5,7 @@ Values come from a node or from a parameter file; each is checked when it is rea
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Sequence
@@ -194,7 +195,10 @@ class Names(Parameter[Sequence[str]]):
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Return True for a float, or an integer that float can hold."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return isinstance(value, float)
 
 
 def _items(value: object) -> Sequence[object]:

@@ -106,3 +106,8 @@ def test_what_is_no_parameter_file(text: str | None, words: str, tmp_path: Path)
     with pytest.raises(RobotDynamicsError) as caught:
         read_parameter_file(file, NODE, controller.ALL)
     assert str(caught.value).startswith(f"{file}: ") and words in str(caught.value) and "Cure: " in str(caught.value)
+
+
+def test_an_integer_beyond_all_floats_is_refused() -> None:
+    with pytest.raises(RobotDynamicsError, match=controller.UPDATE_RATE.name):
+        controller.UPDATE_RATE.check(10**400)

@@ -1,0 +1,27 @@
+"""What bags carry of a controller."""
+
+import json
+from dataclasses import replace
+
+from robot_dynamics_ros.parameters.configuration import Configuration
+from robot_dynamics_ros.parameters.controller import ALL
+
+VALUES = {parameter.name: parameter.default for parameter in ALL} | {"ramp_time": 7.5}
+GIVEN = Configuration.of(VALUES.get, "<robot/>", "joints: {}")
+
+
+def test_it_is_read_as_it_was_written() -> None:
+    found = Configuration.parse(GIVEN.text())
+    assert found is not None
+    assert (found.robot_description, found.dynamics_file, found.values("ramp_time")) == ("<robot/>", "joints: {}", 7.5)
+
+
+def test_it_names_no_files_of_this_machine() -> None:
+    text = replace(GIVEN, parameters={"dynamics_file": "/etc/passwd", "robot_description": "/x"}).text()
+    found = Configuration.parse(text)
+    assert found is not None and not found.values("dynamics_file") and not found.values("robot_description")
+
+
+def test_other_texts_are_none() -> None:
+    for text in ("", "[]", "null", "{}", json.dumps({"version": 1}), GIVEN.text()[:-9]):
+        assert Configuration.parse(text) is None
