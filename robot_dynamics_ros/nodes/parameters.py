@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +17,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.parameters.file import file_parameters
+from robot_dynamics_ros.parameters.file import file_parameters, misspelt
 from robot_dynamics_ros.parameters.kinds import Names, Number, Numbers, Parameter, Values, When, WholeNumber
 
 _WHEN: dict[When, str] = {
@@ -26,8 +25,6 @@ _WHEN: dict[When, str] = {
     "configure": "Takes effect when the node is configured",
     "run": "May be changed while the node runs",
 }
-
-_SIMILAR = 0.81  # more than names of different nodes resemble each other, by difflib's measure
 
 
 def check_changes(
@@ -63,10 +60,7 @@ def declare(node: Node, *parameters: Parameter[Any]) -> None:
 
 
 def warn_of_unknown(node: Node, arguments: Sequence[str]) -> None:
-    """Log each parameter of a command line and its files that the node does not have, with the one that is meant.
-
-    One file may serve several nodes: a name that resembles none of the node's parameters is another node's.
-    """
+    """Log each misspelt parameter of a command line and its files, with the one that is meant."""
     names: set[str] = set()
     for option, value in pairwise(arguments):
         if option == "--params-file":
@@ -75,15 +69,8 @@ def warn_of_unknown(node: Node, arguments: Sequence[str]) -> None:
         elif option in ("-p", "--param"):
             names.add(value.partition(":=")[0].rpartition(":")[2])
     known = [name for name in node.get_parameters_by_prefix("") if not name.startswith("qos_overrides.")]
-    for name in sorted(names.difference(known)):
-        if meant := resembling(name, known):
-            node.get_logger().warning(f"parameter {name} is unknown, and ignored. Cure: see if {meant} is meant")
-
-
-def resembling(name: str, known: Sequence[str]) -> str:
-    """Return the known name that a misspelt one, or one without its prefix, stands for; empty: none."""
-    complete = [other for other in known if other.endswith(f".{name}")]
-    return next(iter(complete or get_close_matches(name, known, 1, _SIMILAR)), "")
+    for message in misspelt(names, known):
+        node.get_logger().warning(message)
 
 
 def _descriptor(parameter: Parameter[Any]) -> ParameterDescriptor:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.parameters.kinds import Parameter, Values
 from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_yaml
 
 _MARK = "ros__parameters"
 _EVERY_NODE = "/**"
+_SIMILAR = 0.81  # more than names of different nodes resemble each other, by difflib's measure
 
 
 def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable[Parameter[Any]]) -> Values:
@@ -26,8 +29,24 @@ def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable
     """
     values: dict[str, object] = {parameter.name: parameter.default for parameter in parameters}
     if path is not None:
-        values.update(file_parameters(path, node))
+        given = file_parameters(path, node)
+        for message in misspelt(given, list(values)):
+            warnings.warn(f"{path}: {message}", RobotModelWarning, stacklevel=2)
+        values.update(given)
     return values.get
+
+
+def misspelt(names: Iterable[str], known: Sequence[str]) -> list[str]:
+    """Return a message for each name that is not known and resembles a known one, or lacks its prefix.
+
+    One file may serve several nodes: a name that resembles none of a node's parameters is another node's.
+    """
+    messages = []
+    for name in sorted(set(names).difference(known)):
+        complete = [other for other in known if other.endswith(f".{name}")]
+        if meant := complete or get_close_matches(name, known, 1, _SIMILAR):
+            messages.append(f"parameter {name} is unknown, and ignored. Cure: see if {meant[0]} is meant")
+    return messages
 
 
 def file_parameters(path: str | Path, node: str) -> dict[str, object]:
