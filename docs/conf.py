@@ -35,8 +35,7 @@ napoleon_use_rtype = False
 python_use_unqualified_type_names = True
 default_role = "literal"  # `name` in a docstring
 # Names of other packages, of types that are no object here, and of what is inside a model.
-_INSIDE = r".*\.(DynamicsFile|GeneralKernels|PackedModel)"
-nitpick_ignore_regex = [("py:.*", r"(?!robot_dynamics_ros\.).*"), ("py:.*", _INSIDE)]
+nitpick_ignore_regex = [
     ("py:.*", r"(?!robot_dynamics_ros\.).*"),
     ("py:.*", r".*\.(DynamicsFile|GeneralKernels|PackedModel)"),
 ]
