@@ -100,11 +100,11 @@ def test_demo_is_c2_and_rests_for_any_times(move, swing, part, frequency):
         np.testing.assert_allclose(points.velocities[i], 0.0, atol=1e-9)
         np.testing.assert_allclose(points.accelerations[i], 0.0, atol=1e-9)
     # Sampled finer and finer, the steps of a continuous acceleration shrink in proportion.
-    fine = quintic_then_sine(
-        NAMES, 0.0, [1.0, -1.0], 0.3, frequency, move, total, 2000.0, fade_time=part * (total - move)
-    )
-    finer = quintic_then_sine(
-        NAMES, 0.0, [1.0, -1.0], 0.3, frequency, move, total, 8000.0, fade_time=part * (total - move)
+    fade_time = part * (total - move)
+    rate = max(2000.0, 1000.0 / fade_time)
+    fine, finer = (
+        quintic_then_sine(NAMES, 0.0, [1.0, -1.0], 0.3, frequency, move, total, k * rate, fade_time=fade_time)
+        for k in (1.0, 4.0)
     )
     steps = [np.abs(np.diff(x.accelerations, axis=0)).max() for x in (fine, finer)]
     assert steps[1] < 0.3 * steps[0]
