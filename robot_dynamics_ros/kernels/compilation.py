@@ -302,7 +302,7 @@ def load_source(source: str, name: str) -> dict[str, Any]:
     module_name = f"{_NAME}_{name}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     path = _source_file(module_name.removeprefix(f"{_NAME}_"), source) if COMPILED else None
     if path is None:
-        names: dict[str, Any] = {"__name__": module_name}
+        names: dict[str, Any] = {}
         exec(compile(source, f"<{name}>", "exec"), names)
         return names
     spec = util.spec_from_file_location(module_name, path)

@@ -65,7 +65,7 @@ class Problem:
         # Where nothing holds it, v is the free velocity to rounding.
         size = np.abs(self.a) @ (np.abs(v) + np.abs(self.free)) + np.abs(self.e).T @ (self.forward + self.backward)
         tiny = 1e-13 * size.max()  # lsq_linear wants an interval
-        answer = lsq_linear(self.e.T, pull, (lowest - tiny, highest + tiny), tol=1e-14)
+        answer = lsq_linear(self.e.T, pull, (lowest - tiny, highest + tiny), method="bvls", tol=1e-14)
         return float(np.max(np.abs(answer.fun)) / size.max())
 
 
