@@ -299,13 +299,13 @@ if COMPILED:
 
 def load_source(source: str, name: str) -> dict[str, Any]:
     """Names that generated source defines: from a file, because numba keeps nothing on disk of other functions."""
-    module_name = f"{_NAME}_{name}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
-    path = _source_file(module_name.removeprefix(f"{_NAME}_"), source) if COMPILED else None
+    stem = f"{name}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    path = _source_file(stem, source) if COMPILED else None
     if path is None:
         names: dict[str, Any] = {}
         exec(compile(source, f"<{name}>", "exec"), names)
         return names
-    spec = util.spec_from_file_location(module_name, path)
+    spec = util.spec_from_file_location(f"{_NAME}_{stem}", path)
     assert spec is not None and spec.loader is not None
     module = util.module_from_spec(spec)
     sys.modules[spec.name] = module  # numba looks there when it loads what it has kept
