@@ -119,6 +119,17 @@ chaos: $(TEST) ## break plant, controller, recorder and their network, and measu
 soak: $(TEST) ## an hour of 1 kHz in lockstep, ten minutes by the clock: what drifts (half an hour on a quiet machine)
 	@$(BIN)/python -m benchmarks.soak $(SOAK_ARGS)
 
+# By SAFETY_ARGS='--write docs/control.md' into that file; SAFETY_ARGS=--hour is an hour without a false alarm.
+SAFETY_ARGS ?=
+.PHONY: safety-times
+safety-times: $(TEST) ## count the cycles from each cause of a fault to the first safe command
+	@PYTHONPATH=.:test $(BIN)/python -m benchmarks.safety_times $(SAFETY_ARGS)
+
+SESSION_ARGS ?= --jobs 2
+.PHONY: fuzz-session
+fuzz-session: $(TEST) ## run the controller with random robots, messages and clocks 10,000 times, and check each command
+	@PYTHONPATH=.:test $(BIN)/python -m benchmarks.session_fuzz $(SESSION_ARGS)
+
 # By FUZZ_ARGS='--full --write docs/reliability.md' at full length, into that file.
 FUZZ_ARGS ?= --seconds 100
 .PHONY: fuzz

@@ -43,7 +43,7 @@ DRAWS = 5  # of a model that is off
 PART_OFF = 0.1
 SHARE = 0.9  # of what the motion takes is what the most loaded joint may give, where the torque saturates
 # Each run goes on to its end, however far the arm is off.
-UNCHECKED = SafetySettings(position_limit_margin=(np.inf,), velocity_limit_margin=(np.inf,))
+UNCHECKED = SafetySettings(position_limit_margin=(np.inf,), velocity_limit_margin=(np.inf,), saturation_timeout=np.inf)
 
 
 class Result(NamedTuple):

@@ -126,7 +126,7 @@ def _inputs(context: LaunchContext, known: bool) -> dict[str, str]:
         value_of(context, "joint_states"): "joint_states",
         value_of(context, "joint_trajectory"): f"{node}joint_trajectory",
     }
-    wanted |= {name: name for name in (f"{node}speed_scaling_factor", f"{node}payload")}
+    wanted |= {name: name for name in (f"{node}emergency_stop", f"{node}speed_scaling_factor", f"{node}payload")}
     wanted |= {} if known else {"robot_description": "robot_description"}
     with BagReader(bag) as reader:
         topics = list(reader.topics)

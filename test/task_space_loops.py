@@ -38,10 +38,10 @@ def rotated(vector: Any) -> Any:
     return np.eye(3) + np.sin(angle) * k + 2.0 * np.sin(angle / 2.0) ** 2 * k @ k
 
 
-def random_motion(rng: np.random.Generator, pose: Any) -> TaskMotion:
+def random_motion(rng: np.random.Generator, pose: Any, way: float = 1.0) -> TaskMotion:
     wanted = pose.copy()
-    wanted[:3, 3] += rng.normal(size=3) * 0.1
-    wanted[:3, :3] = rotated(rng.normal(size=3)) @ pose[:3, :3]
+    wanted[:3, 3] += rng.normal(size=3) * 0.1 * way
+    wanted[:3, :3] = rotated(rng.normal(size=3) * way) @ pose[:3, :3]
     return TaskMotion(wanted, rng.normal(size=6), rng.normal(size=6))
 
 

@@ -39,9 +39,14 @@ def build(points, start_time=0.0, state=REST, kind="quintic", **options):
 
 def sampled(trajectory, t, n=N):
     """Return position, velocity, acceleration, effort and whether the trajectory runs."""
-    out = [np.full(n, np.nan) for _ in range(4)]
-    active = trajectory.sample(t, *out)
+    out = np.full((4, n), np.nan)
+    active = trajectory.sample_rows(t, out)
     return (*out, active)
+
+
+def resampled(trajectory, period):
+    """Return the times and the motion of all points."""
+    return tuple(np.concatenate(parts) for parts in zip(*trajectory.resampled(period), strict=True))
 
 
 RULES = TrajectoryRules(allow_partial_joints_goal=True, allow_nonzero_velocity_at_trajectory_end=True)

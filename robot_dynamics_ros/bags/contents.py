@@ -76,9 +76,14 @@ def unique(names: Sequence[str]) -> list[str]:
     return result
 
 
+def _frame(text: str) -> str:
+    """Return a frame_id, empty where it is the running number of a command: recordings begin at different ones."""
+    return "" if len(text) == 10 and text.isdecimal() else text
+
+
 def _joint_state(message: Any, rename: Renaming, found: Contents) -> None:
     names = unique([rename(name) for name in message.name])
-    found.exact["header.frame_id"] = message.header.frame_id
+    found.exact["header.frame_id"] = _frame(message.header.frame_id)
     for field in _FIELDS:
         values = getattr(message, field)
         if len(values) == len(names):
@@ -139,10 +144,11 @@ class JointStateLayout:
         order = BYTE_ORDERS[data[:2]]
         reader = CdrReader(order, memoryview(data)[HEADER:])
         reader.stamp()
-        self.frame_id = reader.text()
+        self.frame_id, self._frame_end = _frame(reader.text()), HEADER + reader.at
         names = [reader.text() for _ in range(reader.number())]
         self.joint_names = unique([rename(name) for name in names])
-        self._begin, self._same, self._size = data[:2], data[_STAMP_END : HEADER + reader.at], len(data)
+        self._begin, self._same, self._size = data[:2], data[self._frame_end : HEADER + reader.at], len(data)
+        self._frame = data[_STAMP_END : self._frame_end]
         self._format = order + "f8"
         self._lengths: list[tuple[slice, bytes]] = []
         self._starts: dict[str, int] = {}
@@ -168,10 +174,15 @@ class JointStateLayout:
         """Whether another message has the same layout, names and frame_id."""
         return (
             len(data) == self._size
-            and data.startswith(self._same, _STAMP_END)
+            and data.startswith(self._same, self._frame_end)
+            and self._has_frame(data)
             and data.startswith(self._begin)
             and all(data[place] == length for place, length in self._lengths)
         )
+
+    def _has_frame(self, data: bytes) -> bool:
+        frame = data[_STAMP_END : self._frame_end]
+        return frame == self._frame or (not self.frame_id and frame[:4] == self._frame[:4] and frame[4:-1].isdigit())
 
     def numbers(self, messages: Sequence[bytes]) -> dict[str, Array]:
         """Return each field of m messages that fit, (n, m): a row a joint."""

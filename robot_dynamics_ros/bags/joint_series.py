@@ -147,7 +147,7 @@ def _check_topics(reader: BagReader, topics: Iterable[str]) -> None:
 
 
 class _Layout:
-    """Messages that differ in nothing but stamp and numbers, so that many are read at once.
+    """Messages that differ in nothing but stamp, text of frame_id, and numbers, so that many are read at once.
 
     Raises ValueError, which says what is wrong with it, for bytes that cannot be used.
     """
@@ -157,6 +157,7 @@ class _Layout:
         try:
             reader.stamp()
             reader.text()
+            self._frame_end = HEADER + reader.at
             self.names = reader.names()
             names_end = HEADER + reader.at
             places, problem = self._read_fields(reader, len(self.names))
@@ -165,7 +166,8 @@ class _Layout:
         if problem or data[:2] not in BYTE_ORDERS or HEADER + reader.at > len(data):
             raise ValueError(problem or _NOT_WHOLE)
         order = reader.order
-        self._head, self._same, self._size = data[:HEADER], data[_NAMES:names_end], len(data)
+        self._head, self._same, self._size = data[:HEADER], data[self._frame_end : names_end], len(data)
+        self._frame_length = data[_NAMES : _NAMES + 4]
         formats = {"sec": order + "i4", "nanosec": order + "u4"} | {f: f"({len(self.names)},){order}f8" for f in places}
         offsets = [HEADER, HEADER + 4, *places.values()]
         self.fields = frozenset(places)
@@ -198,7 +200,8 @@ class _Layout:
         """Whether a message has this layout."""
         return (
             len(data) == self._size
-            and data.startswith(self._same, _NAMES)
+            and data.startswith(self._same, self._frame_end)
+            and data.startswith(self._frame_length, _NAMES)
             and data.startswith(self._head)
             and self._lengths.unpack_from(data, self._lengths_at) == self._expected
         )

@@ -10,6 +10,7 @@ from rosbags.typesys.store import Typestore
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 DIAGNOSTIC_ARRAY = "diagnostic_msgs/msg/DiagnosticArray"
+BOOL = "std_msgs/msg/Bool"
 TEXT = "std_msgs/msg/String"
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.bags.message_types import DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT, message_types, text_message
+from robot_dynamics_ros.bags.message_types import BOOL, DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT, message_types, text_message
 from robot_dynamics_ros.bags.node_timers import NodeTimers
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.replay_outputs import BagClocks, BagLog, BagOutputs, FaultRecorder
@@ -27,7 +28,7 @@ from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.messages.hand_target import TARGETS
 from robot_dynamics_ros.messages.joint_state import JointStateReader, Sample, stamp_of
 from robot_dynamics_ros.messages.renaming import renaming
-from robot_dynamics_ros.messages.running_controller import RunningController
+from robot_dynamics_ros.messages.running_controller import RunningController, is_engaged
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.parameters.configuration import TOPIC, Configuration
 from robot_dynamics_ros.progress import progress
@@ -38,6 +39,7 @@ INPUTS = {
     "joint_states": JOINT_STATE,
     "joint_trajectory": "trajectory_msgs/msg/JointTrajectory",
     "speed_scaling_factor": "std_msgs/msg/Float64",
+    "emergency_stop": BOOL,
     "payload": "geometry_msgs/msg/InertiaStamped",
     **TARGETS,
 }
@@ -106,6 +108,8 @@ def replay(
     if unknown:
         raise BagError(f"no input {', '.join(unknown)}. Cure: use {', '.join(INPUTS)} or command_states")
     rehearse(model, settings)
+    # A recording may begin in the middle of a motion.
+    settings = replace(settings, safety=replace(settings.safety, activation_max_velocity=math.inf))
     with ExitStack() as stack:
         reader = stack.enter_context(BagReader(bag))
         follows_targets = LAWS[settings.law].task_space
@@ -150,8 +154,7 @@ class _Player:
         node = self._commands.rsplit("/", 1)[0]
         faults = FaultRecorder(writer, DIAGNOSTICS, node, model.name, self._clocks, self._log)
         running = RunningController(model, settings, self._clocks, outputs, faults, self._log, renamed)
-        if activation_check:
-            running.check_effort([])
+        running.check_start([], activation_check)
         self._timers = NodeTimers(self._clocks, running, settings)
         joint_states = next(topic for topic, name in self._names.items() if name == "joint_states")
         part = self._answered(joint_states, JointStateReader(model.joint_names, joint_states, renamed))
@@ -214,6 +217,9 @@ class _Player:
         name = self._names[message.topic]
         if name == "joint_trajectory":
             running.receive_trajectory(message.data)
+            return
+        if name == "emergency_stop":
+            running.controller.emergency_stop(is_engaged(message.data))
             return
         if name in TARGETS:
             running.receive_target(name, message.data)

@@ -99,14 +99,15 @@ class BagOutputs:
         self.count = 0
         self.saturated: Counter[str] = Counter()
         self._writer, self._topic, self._clocks = writer, topic, clocks
-        self._joint_state = JointStateWriter(joint_names)
-        self._last = b""
+        self._joint_state = JointStateWriter(joint_names, numbered=True)
+        self._last, self._number = b"", 0
 
     def command(self, command: Command, answered: int) -> None:
         """Write a command, with the stamp (ns) of the state that it answers."""
         self.saturated.update(command.saturated)
         desired = command.desired
-        self._last = self._joint_state.write(answered, desired.q, desired.qd, command.effort)
+        self._number += 1
+        self._last = self._joint_state.write(answered, desired.q, desired.qd, command.effort, self._number)
         self.repeat()
 
     def repeat(self) -> None:

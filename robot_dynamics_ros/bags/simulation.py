@@ -79,8 +79,7 @@ def simulate_to_bag(
         outputs = _Outputs(writer, clocks, arm)
         faults = FaultRecorder(writer, DIAGNOSTICS, COMMANDS.rsplit("/", 1)[0], model.name, clocks, log)
         running = RunningController(model, settings, clocks, outputs, faults, log)
-        if activation_check:
-            running.check_effort([])
+        running.check_start([], activation_check)
         timers = NodeTimers(clocks, running, settings)
         step = round(period * _SECOND)
         if configuration is not None:

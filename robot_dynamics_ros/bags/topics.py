@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from robot_dynamics_ros.bags.message_types import BOOL, TEXT
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.parameters.configuration import TOPIC
 
-_COMPANIONS = {"joint_states": "robot_description", "command_states": TOPIC}
+_COMPANIONS = {"joint_states": {"robot_description": TEXT}, "command_states": {TOPIC: TEXT, "emergency_stop": BOOL}}
 
 
-def companions(topics: Iterable[str]) -> list[str]:
-    """Return the topics that describe the robot and the controller whose ``topics`` are recorded, beside them."""
+def companions(topics: Iterable[str]) -> dict[str, str]:
+    """Return the latched topics of the robot and the controller whose ``topics`` are recorded, with their types."""
     parts = [topic.rpartition("/") for topic in topics]
-    return [f"{parent}/{_COMPANIONS[name]}" for parent, _, name in parts if name in _COMPANIONS]
+    return {
+        f"{parent}/{companion}": kind
+        for parent, _, name in parts
+        for companion, kind in _COMPANIONS.get(name, {}).items()
+    }
 
 
 def find_topic(reader: BagReader, name: str, kind: str, given: str | None = None) -> str | None:

@@ -43,6 +43,17 @@ def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tup
     return check_effort(model.joint_names, measured, gravity, holding_friction(model, q), tip_load(model, q))
 
 
+def holding_effort(model: RobotModel, q: Array, measured: Array | None) -> Array | None:
+    """Return the measured effort (n,) where it holds the arm at rest at ``q`` (n,).
+
+    None where it does not: not reported, not finite, or about zero, as with brakes on.
+    """
+    if measured is None or not np.isfinite(measured).all():
+        return None
+    gravity = model.gravity_torque(q)
+    return None if _about_zero(measured, gravity, _slack(gravity, holding_friction(model, q))) else measured
+
+
 def check_effort(
     joint_names: Sequence[str], measured: Array | None, gravity: Array, friction: Array, load: Array
 ) -> tuple[str, ...]:
@@ -89,8 +100,7 @@ def check_effort(
         return ()
     names = [name for name, reported in zip(joint_names, known, strict=True) if reported]
     m, g, load = measured[known], gravity[known], load[known]
-    largest = float(np.abs(g).max())
-    slack = friction[known] + max(FLOOR * largest, LEAST_FLOOR)
+    slack = _slack(g, friction[known])
 
     def misses(expected: Array) -> Array:
         tolerance: Array = slack + TOLERANCE * np.abs(expected)
@@ -99,8 +109,7 @@ def check_effort(
     right = misses(g)
     off = right > 1.0
     carries_nothing = bool((np.abs(g) <= 2.0 * slack).all())
-    about_zero = bool((np.abs(m) <= slack + ZERO * largest).all())
-    if carries_nothing or about_zero or not off.any():
+    if carries_nothing or _about_zero(m, g, slack) or not off.any():
         return ()
 
     wrong = _wrong_hypotheses(m, g, off)
@@ -115,6 +124,17 @@ def check_effort(
         f'activation_check: joint "{names[j]}" reports an effort of {m[j]:.3g}, gravity takes {g[j]:.3g}. Cure: give '
         "the model the payload that the arm carries, free it from contact, or check its masses",
     )
+
+
+def _slack(gravity: Array, friction: Array) -> Array:
+    """Difference (n,) between measured effort and model that tells nothing, Nm or N."""
+    slack: Array = friction + max(FLOOR * float(np.abs(gravity).max()), LEAST_FLOOR)
+    return slack
+
+
+def _about_zero(measured: Array, gravity: Array, slack: Array) -> bool:
+    """True if the motors hold none of the gravity torque: brakes do, or the robot leaves gravity out."""
+    return bool((np.abs(measured) <= slack + ZERO * float(np.abs(gravity).max())).all())
 
 
 def holding_friction(model: RobotModel, q: Array) -> Array:

@@ -17,13 +17,19 @@ class Cause(str, Enum):
 
     STATE_INVALID = "state_invalid"
     STATE_STALE = "state_stale"
+    STATE_IMPLAUSIBLE = "state_implausible"
+    STAMP_REPEATS = "stamp_repeats"
     CLOCK_JUMPED_BACK = "clock_jumped_back"
     CLOCK_JUMPED_AHEAD = "clock_jumped_ahead"
     POSITION_LIMIT = "position_limit"
     VELOCITY_LIMIT = "velocity_limit"
+    FOLLOWING_ERROR = "following_error"
+    SATURATION = "saturation"
     COLLISION = "collision"
     CYCLE_RATE = "cycle_rate"
     TORQUE_NOT_FINITE = "torque_not_finite"
+    EMERGENCY_STOP = "emergency_stop"
+    DEACTIVATED = "deactivated"
 
 
 @dataclass(frozen=True)

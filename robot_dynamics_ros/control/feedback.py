@@ -10,11 +10,21 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.faults import Cause, Fault
 from robot_dynamics_ros.control.velocity_filter import VelocityFilter
+from robot_dynamics_ros.kernels.plausibility import GOOD, OUT_OF_BOUNDS, UNCHANGED, check_state
 
 Array = NDArray[np.float64]
 
 LARGEST = 1e9
 """rad or m, and a second: beyond this a number is no measurement and no goal, and its square still is a number."""
+
+
+TURN = 2.0 * math.pi
+
+_STAMP_REPEATS = Fault(
+    Cause.STAMP_REPEATS,
+    "joint_states: another state with the same header.stamp, so that velocities and time steps are unknown. Cure: set "
+    "the stamp for each state in the driver, or leave it 0 (unstamped_states: arrival)",
+)
 
 
 class Feedback:
@@ -34,18 +44,34 @@ class Feedback:
         Age (s) beyond which it is stale.
     arrival
         When the last message of these joints came (s, steady time), good or not.
+    stamp_repeats
+        True if the last state has the stamp of another one, until ``fault`` is called.
     usable
         Whether the last ``fault`` found a state to go by: one that is not stale, and the newest, or new since the one
         before. A message that cannot be read does not spoil the good one beside it.
     """
 
-    def __init__(self, joint_names: Sequence[str], cutoff: float, state_timeout: float) -> None:
-        """``cutoff`` of the velocity filter (Hz, 0: none); ``state_timeout`` (s) as ``SafetySettings`` says."""
+    def __init__(
+        self,
+        joint_names: Sequence[str],
+        cutoff: float,
+        state_timeout: float,
+        continuous: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """``cutoff`` of the velocity filter (Hz, 0: none); ``state_timeout`` (s) as ``SafetySettings`` says.
+
+        Joints that are ``continuous`` (n,) may report their position modulo a turn.
+        """
         self._names = tuple(joint_names)
+        unlimited = np.full(len(self._names), np.inf)
+        self._continuous = continuous if continuous is not None and continuous.any() else None
+        self._frozen: tuple[float, Array | None] | None = None
+        self._breakaway = unlimited
+        self.set_plausible(unlimited, unlimited)
         self.state: Array = np.zeros((2, len(self._names)))
-        self._new = np.zeros_like(self.state)
+        self._new, self._measured = np.zeros((2, 2, len(self._names)))
         self.unfiltered: Array = self._new[1]
-        self.known = self.usable = self._fresh = False
+        self.known = self.usable = self._fresh = self.stamp_repeats = False
         self.stamp = -math.inf
         self.arrival = -math.inf
         self._taken = -math.inf
@@ -58,6 +84,14 @@ class Feedback:
         self._velocity_measured = False
         self.state_timeout = state_timeout
         self.set_cutoff(cutoff)
+
+    def set_plausible(self, position_step: Array, largest_velocity: Array) -> None:
+        """Set the bounds of ``check_state``: change of position beyond that of the velocity, and velocity, (n,)."""
+        self._step, self._speed = position_step, largest_velocity
+
+    def set_breakaway_effort(self, effort: Array) -> None:
+        """Take the change of effort (n,), Nm or N, under which friction may keep every joint exactly at rest."""
+        self._breakaway = effort
 
     def set_cutoff(self, cutoff: float) -> None:
         """Filter velocities with this cutoff (Hz) from now on."""
@@ -73,10 +107,12 @@ class Feedback:
         """Whether the velocity is known, too; see ``VelocityFilter.started``."""
         return self._filter.started
 
-    def take(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
-        """Take in ``q`` and ``qd`` (n,), None where no velocity is measured; return whether they are good.
+    def take(self, stamp: float, steady: float, q: Array, qd: Array | None, effort: Array | None = None) -> bool:
+        """Take in ``q`` and ``qd`` (n,), None where no velocity is measured; return True if they are good.
 
-        Nor is it measured where all have been NaN from the first: so says ros2_control's broadcaster.
+        Nor is it measured where all have been NaN from the first: so says ros2_control's broadcaster. Positions of
+        continuous joints are counted on over full turns. ``effort`` (n,), Nm or N, is the one commanded last; None
+        where it may change while the arm stands still.
         """
         self.arrival = steady
         self._absent = ""
@@ -86,8 +122,24 @@ class Feedback:
         new = self._new
         new[0] = q
         new[1] = 0.0 if qd is None else qd
-        if not np.abs(new).max() <= LARGEST:  # nor is NaN
+        if self._continuous is not None and self.known and np.isfinite(new[0]).all():
+            turns = np.rint((self.state[0] - new[0]) / TURN)
+            new[0] += TURN * np.where(self._continuous, turns, 0.0)
+        dt = stamp - self.stamp
+        compared = dt if dt <= self.state_timeout else -1.0
+        result = check_state(new, self._measured, LARGEST, self._step, self._speed, compared, qd is not None)
+        if result == OUT_OF_BOUNDS:
             self._invalid = self._momentary = self._wrong(new)
+            return False
+        fault = None
+        if result == UNCHANGED and self.known:
+            fault = self._frozen_values(stamp, effort)
+        else:
+            self._frozen = None
+            if result > GOOD:
+                fault = self._implausible(result - 1, dt)
+        if fault is not None:
+            self._invalid = self._momentary = fault
             return False
         self._invalid = None
         if stamp < self.stamp:
@@ -96,17 +148,52 @@ class Feedback:
             self._lag = 0.0
         elif self.known:
             passed = steady - self._taken
-            ahead = stamp - self.stamp - passed
+            ahead = dt - passed
+            if dt == 0.0 and result != UNCHANGED:
+                self._momentary, self.stamp_repeats = _STAMP_REPEATS, True
             if ahead > self.state_timeout:
                 late = ahead - self._lag <= self.state_timeout
                 self._momentary = self._caught_up(ahead) if late else clock_leap(ahead)
             self._lag = max(0.0, self._lag * max(0.0, 1.0 - passed) - ahead)
-        self.stamp, self._taken = stamp, steady
+        before, self.stamp, self._taken = self.stamp, stamp, steady
         self.known = self._fresh = True
-        new[1] = self._filter.update(stamp, q, qd)
+        self._measured[:] = new
+        filtered = self._filter.update(stamp, new[0], qd)
+        if qd is None or stamp > before:  # else a repeated stamp, of which the filter knows nothing
+            new[1] = filtered
         self.unfiltered = new[1] if qd is None else qd
         self.state[:] = new
         return True
+
+    def _implausible(self, j: int, dt: float) -> Fault:
+        q, before = self._new[:, j], self._measured[:, j]
+        return Fault(
+            Cause.STATE_IMPLAUSIBLE,
+            f'joint_states: joint "{self._names[j]}" goes from {before[0]:.6g} to {q[0]:.6g} in {dt:.3g} s, and its '
+            f"velocity is {q[1]:.6g}. Cure: check its encoder and who else publishes joint_states; or raise "
+            "position_step_limit",
+            self._names[j],
+            float(q[0]),
+        )
+
+    def _frozen_values(self, stamp: float, effort: Array | None) -> Fault | None:
+        if self._frozen is None:
+            self._frozen = self.stamp, effort
+        since, before = self._frozen
+        lasts = stamp - since
+        over = np.abs(self._new[1]) * lasts > self._step
+        if effort is not None and before is not None and lasts > self.state_timeout:
+            over |= (np.abs(effort - before) > self._breakaway) & (self._step < np.inf)
+        if not over.any():
+            return None
+        j = int(np.argmax(over))
+        return Fault(
+            Cause.STATE_IMPLAUSIBLE,
+            f'joint_states: no number has changed for {lasts:.3g} s, though joint "{self._names[j]}" moves or is '
+            "driven. Cure: check whether its driver publishes old values; or raise position_step_limit",
+            self._names[j],
+            float(self._new[1, j]),
+        )
 
     def reject(self, steady: float, reason: str) -> None:
         """Note a message of these joints that cannot be used."""
@@ -128,6 +215,7 @@ class Feedback:
     def fault(self, steady: float) -> Fault | None:
         """Return what is wrong with the state, and forget what was wrong for a moment only."""
         momentary, self._momentary = self._momentary, None
+        self.stamp_repeats = False
         fresh, self._fresh = self._fresh, False
         stale = self.stale(steady)
         self.usable = self.known and stale is None and (fresh or self._invalid is None)

@@ -51,13 +51,13 @@ class HandControl:
         self.state = self._begin = None
 
     def torque(
-        self, model: RobotModel, tuning: HandTuning, time: float, q: Array, qd: Array, posture: Motion
+        self, model: RobotModel, tuning: HandTuning, time: float, q: Array, qd: Array, posture: Motion, most: Array
     ) -> TaskTorque:
-        """Return the law's torque at ``time`` (s) for a measured state (n,)."""
+        """Return the law's torque at ``time`` (s) for a measured state (n,); ``most``: its ``joint_velocities``."""
         if self.targets.none_has_begun:
             self.targets.hold(model.link_pose(q if self._begin is None else self._begin, tuning.link))
         desired = self.targets.at(time)
-        found = task_space_computed_torque(model, tuning.gains, tuning.link, desired, q, qd, tuning.rows, posture)
+        found = task_space_computed_torque(model, tuning.gains, tuning.link, desired, q, qd, tuning.rows, posture, most)
         position, rotation = np.linalg.norm(found.error.reshape(2, 3), axis=1).tolist()
         self.state = HandState(position, rotation, found.smallest_singular_value, found.damped)
         return found

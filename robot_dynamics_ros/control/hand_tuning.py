@@ -16,8 +16,6 @@ from robot_dynamics_ros.model import RobotModel
 
 Array = NDArray[np.float64]
 
-_JOINT_SHARE = 0.5  # of its velocity limit is what a joint gives to the approach: the target's own motion comes on top
-
 
 class HandTuning:
     """What the hand of one robot takes from its settings. It never changes.
@@ -57,7 +55,6 @@ class HandTuning:
             posture.kd,
             settings.max_linear_velocity,
             settings.max_angular_velocity,
-            _JOINT_SHARE * model.velocity_limits,
         )
 
 

@@ -9,10 +9,10 @@ Array = NDArray[np.float64]
 
 
 class ErrorIntegral:
-    """Integral of e over time (n,), rad s or m s, that does not wind up while torques are clamped.
+    """Integral of e over time (n,), rad s or m s, that does not wind up while efforts are limited.
 
     Conditional integration: Astrom and Hagglund, Advanced PID Control (2006), 3.5. A joint's integral stands still
-    while its own torque is beyond the limit and its error would push it further; inertia couples joints, but the
+    while a limit cuts its own torque and its error would push it further; inertia couples joints, but the
     diagonal of M is positive, so that an error always raises its own joint's torque.
 
     Attributes
@@ -33,13 +33,8 @@ class ErrorIntegral:
         """Go on with a ``new`` gain (n,) in place of ``ki`` (n,) without a step of their product, but to zero."""
         self.value *= np.divide(ki, new, out=np.zeros_like(ki), where=new > 0.0)
 
-    def add(self, error: Array, dt: float, effort_wanted: Array, effort_limits: Array) -> None:
-        """Add ``error`` (n,) over ``dt`` (s), after a cycle that asked for ``effort_wanted`` (n,), Nm or N.
-
-        ``effort_limits`` (n,) are those of both directions, infinite where there is none.
-        """
+    def add(self, error: Array, dt: float, cut: Array) -> None:
+        """Add ``error`` (n,) over ``dt`` (s), after a cycle whose limits have ``cut`` off effort (n,), Nm or N."""
         np.multiply(error, dt, out=self._step)
-        over = np.abs(effort_wanted) > effort_limits
-        if over.any():
-            self._step[over & (error * effort_wanted > 0.0)] = 0.0
+        self._step[cut * error > 0.0] = 0.0
         self.value += self._step

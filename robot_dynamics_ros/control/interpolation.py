@@ -10,6 +10,8 @@ from scipy.linalg import solve_banded
 
 Array = NDArray[np.float64]
 
+_HALVINGS = 8  # what a curve exceeds its ends by is found to 4^-8 of what its coefficients do
+
 
 class Knots(NamedTuple):
     """Motion at m instants: times (m,) in seconds, and position, velocity, acceleration and effort (m, n)."""
@@ -24,17 +26,16 @@ class Knots(NamedTuple):
         """Return these knots followed by `later` ones."""
         return Knots(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
 
-    def at(self, i: int) -> Knots:
-        """Return the knot i alone."""
-        return Knots(*(x[i : i + 1] for x in self))
+    def some(self, first: int, after: int | None = None) -> Knots:
+        """Return the knots from `first` on, up to the one before `after`."""
+        return Knots(*(x[first:after] for x in self))
 
 
 def segments(knots: Knots, degree: int) -> Array:
     """Return the m - 1 polynomials of `degree` 1, 3 or 5 that join m knots, each in its own segment's time.
 
-    (m + 1, degree + 1, 4, n): the highest power first, then rows for position, velocity, acceleration and
-    effort; the first and the last block are zero, to be filled with what holds outside. Hermite
-    interpolation matches positions (1), velocities too (3), accelerations too (5); effort is linear. Numbers
+    (m - 1, degree + 1, 4, n): the highest power first, then rows for position, velocity, acceleration and effort.
+    Hermite interpolation matches positions (1), velocities too (3), accelerations too (5); effort is linear. Numbers
     that overflow come out non-finite.
     """
     q, qd, qdd, effort = knots[1:]
@@ -53,16 +54,63 @@ def segments(knots: Knots, degree: int) -> Array:
             c[3] = (10 * d - 6 * v0 - 4 * v1 - (3 * a0 - a1) / 2) / h**3
             c[4] = (-15 * d + 8 * v0 + 7 * v1 + (3 * a0 - 2 * a1) / 2) / h**4
             c[5] = (6 * d - 3 * (v0 + v1) - (a0 - a1) / 2) / h**5
-        out = np.zeros((m + 2, degree + 1, 4, n))
+        out = np.zeros((m, degree + 1, 4, n))
         for power in range(degree + 1):
-            out[1:-1, degree - power, 0] = c[power]
+            out[:, degree - power, 0] = c[power]
             if power >= 1:
-                out[1:-1, degree - power + 1, 1] = power * c[power]
+                out[:, degree - power + 1, 1] = power * c[power]
             if power >= 2:
-                out[1:-1, degree - power + 2, 2] = power * (power - 1) * c[power]
-        out[1:-1, degree, 3] = effort[:-1]
-        out[1:-1, degree - 1, 3] = np.diff(effort, axis=0) / h
+                out[:, degree - power + 2, 2] = power * (power - 1) * c[power]
+        out[:, degree, 3] = effort[:-1]
+        out[:, degree - 1, 3] = np.diff(effort, axis=0) / h
     return out
+
+
+def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
+    """Return where the position (`order` 0) or the velocity (1) leaves what is between `low` and `high` (n,), or None.
+
+    The time (s) at which that segment begins, the joint and a value outside. A polynomial lies between the smallest and
+    the largest of its Bernstein coefficients; where those do not tell, it is halved (de Casteljau).
+    """
+    q, qd, qdd = (x.T for x in knots[1:4])
+    h = np.diff(knots.times)
+    # For most joints a bound by their largest numbers will do.
+    longest, speed, bend = h.max(initial=0.0), *(np.abs(x).max(axis=1) for x in (qd, qdd))
+    if order == 0:
+        reach = 0.4 * longest * speed + 0.05 * longest**2 * bend
+        unsure = np.flatnonzero((q.min(axis=1) - reach < low) | (q.max(axis=1) + reach > high))
+    else:
+        middle = np.diff(q) * (degree / h) - 0.5 * (degree - 1) * (qd[:, 1:] + qd[:, :-1])
+        speed = np.maximum(speed, np.abs(middle).max(axis=1, initial=0.0)) + 0.5 * longest * bend
+        unsure = np.flatnonzero(speed > np.minimum(high, -low))
+    q, qd, qdd, low, high = (x[unsure] for x in (q, qd, qdd, low, high))
+    begin, end, step = q[:, :-1], q[:, 1:], h / degree
+    rows = [begin, end] if degree == 1 else [begin, begin + step * qd[:, :-1], end - step * qd[:, 1:], end]
+    if degree == 5:
+        third = h * h / 20
+        rows[2:2] = [2 * rows[1] - begin + third * qdd[:, :-1], 2 * rows[2] - end + third * qdd[:, 1:]]
+    control = np.array(rows) if order == 0 else np.diff(rows, axis=0) / step
+    if not len(h):
+        control = np.array([(q, qd)[order]])
+    near = (control.min(axis=0) < low[:, None]) | (control.max(axis=0) > high[:, None])
+    (joint, segment), control = np.nonzero(near), control[:, near]
+    for _ in range(_HALVINGS):
+        ends = control[[0, -1]]
+        out = (ends < low[joint]) | (ends > high[joint])
+        if out.any():
+            side, i = np.argwhere(out)[0]
+            return float(knots.times[segment[i]]), int(unsure[joint[i]]), float(ends[side, i])
+        halves = [ends]
+        while len(control) > 1:
+            control = 0.5 * (control[:-1] + control[1:])
+            halves.append(control[[0, -1]])
+        left, right = np.swapaxes(halves, 0, 1)
+        control, joint, segment = np.concatenate((left, right[::-1]), axis=1), np.tile(joint, 2), np.tile(segment, 2)
+        near = ((control < low[joint]) | (control > high[joint])).any(axis=0)
+        control, joint, segment = control[:, near], joint[near], segment[near]
+        if not len(joint):
+            break
+    return None
 
 
 def spline_velocities(times: Array, q: Array, begin: Array) -> Array:

@@ -98,6 +98,8 @@ class Law:
         Whether the measured state enters.
     gains_are_accelerations
         Whether inertia multiplies the gains; so it does, by convention, where the law itself has no feedback.
+    compensates_gravity
+        True if g(q), or g of the desired position, is part of it.
     compensates_friction
         Whether friction at the desired velocity is to be added.
     follows
@@ -111,6 +113,7 @@ class Law:
 
     needs_state: bool = True
     gains_are_accelerations: bool = False
+    compensates_gravity: bool = True
     compensates_friction: bool = False
     follows: bool = True
     integrates: bool = False
@@ -134,7 +137,7 @@ JOINT_LAWS: dict[str, JointLaw] = {
     "pd_feedforward": JointLaw(torque=pd_feedforward, compensates_friction=True),
     "pd_plus": JointLaw(torque=pd_plus, compensates_friction=True),
     "pd_gravity": JointLaw(torque=pd_gravity),
-    "pd": JointLaw(torque=pd),
+    "pd": JointLaw(torque=pd, compensates_gravity=False),
     "gravity_compensation": JointLaw(torque=gravity_compensation, gains_are_accelerations=True, follows=False),
 }
 

@@ -1,4 +1,4 @@
-"""Limits on what is commanded (effort, its rate, the soft start) and on how the arm may move."""
+"""Limits on the commanded effort and its rate, and on the motion of the arm."""
 
 from __future__ import annotations
 
@@ -8,67 +8,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.faults import Cause, Fault
+from robot_dynamics_ros.control.feedback import LARGEST
 
 Array = NDArray[np.float64]
 
 
 class EffortLimiter:
-    """Soft start, effort limits and rate limit, one after the other.
-
-    The soft start begins at the gravity torque, so that an arm whose brakes open does not fall; so does the rate limit
-    at the first command. After ``zero`` the rate limit starts from the zero that was commanded: no step exceeds it.
+    """Effort limits and rate limit, and a difference that fades so that the command is continuous at a change.
 
     Attributes
     ----------
     limits
         Largest effort (n,), Nm or N, infinite where there is none.
-    ramp_time
-        Seconds in which what is commanded beyond the gravity torque rises to its full size, at the start and after
-        ``zero``.
     effort
-        The effort (n,) given out last.
+        The effort (n,) given out last; None before the first one.
     clamped, slowed
-        Whether that was cut by an effort limit, or held back by a rate limit.
+        True if that was cut by an effort limit, or held back by a rate limit.
     """
 
-    def __init__(self, limits: Array, rates: Array, ramp_time: float) -> None:
-        self.effort: Array = np.zeros(len(limits))
+    def __init__(self, limits: Array, rates: Array) -> None:
+        self.effort: Array | None = None
         self.clamped = self.slowed = False
-        self._gravity = self.effort
-        self._first = True
-        self._share = 0.0
-        self.set(limits, rates, ramp_time)
+        self._difference = np.zeros(len(limits))
+        self._fade_time = self._left = 0.0
+        self.set(limits, rates)
 
-    def set(self, limits: Array, rates: Array, ramp_time: float) -> None:
+    def set(self, limits: Array, rates: Array) -> None:
         """Take new limits from now on; ``rates`` (n,) are Nm/s or N/s, infinite where there is none."""
-        self.limits, self.ramp_time = limits, ramp_time
+        self.limits = limits
         self._lower = -limits
         rated = np.isfinite(rates)
         self._rated = bool(rated.any())
         # Zero seconds times an infinite rate would be no number.
         self._rates, self._free = np.where(rated, rates, 0.0), np.where(rated, 0.0, np.inf)
 
-    @property
-    def starting(self) -> bool:
-        """True until the soft start is over: until then each command needs a ``start_from``."""
-        return self._share < 1.0
+    def start(self, effort: Array, requested: Array, seconds: float) -> None:
+        """Go on from ``effort`` (n,): its difference to the ``requested`` effort fades linearly within ``seconds``."""
+        self.effort = np.clip(effort, self._lower, self.limits)
+        self._difference = self.effort - requested
+        self._fade_time = self._left = seconds
 
-    def start_from(self, gravity: Array) -> None:
-        """Take the gravity torque (n,), finite and within the limits, from which the soft start rises."""
-        if self._first:
-            self.effort, self._first = gravity, False
-        self._gravity = gravity
-
-    def limit(self, wanted: Array, dt: float) -> Array:
-        """Return what may be commanded of ``wanted`` (n,), finite, ``dt`` seconds after the last command."""
-        if self._share < 1.0:
-            self._share = 1.0 if self.ramp_time <= 0.0 else min(1.0, self._share + dt / self.ramp_time)
-            if self._share < 1.0:
-                wanted = (1.0 - self._share) * self._gravity + self._share * wanted
-        effort = np.minimum(np.maximum(wanted, self._lower), self.limits)
-        self.clamped = effort.tobytes() != wanted.tobytes()  # three times as quick as to compare the numbers
+    def limit(self, requested: Array, dt: float) -> Array:
+        """Return the allowed part of ``requested`` (n,), finite, ``dt`` seconds after the last command."""
+        if self._left > 0.0:
+            self._left = max(self._left - dt, 0.0)
+            requested = requested + self._left / self._fade_time * self._difference
+        effort = np.minimum(np.maximum(requested, self._lower), self.limits)
+        self.clamped = effort.tobytes() != requested.tobytes()  # three times as quick as to compare the numbers
         self.slowed = False
-        if self._rated:
+        if self._rated and self.effort is not None:
             step = self._rates * dt + self._free
             slow = np.minimum(np.maximum(effort, self.effort - step), self.effort + step)
             self.slowed = not np.array_equal(slow, effort)
@@ -78,10 +66,10 @@ class EffortLimiter:
         return effort
 
     def zero(self) -> Array:
-        """Return zero effort (n,), at once; what comes next starts softly again."""
+        """Return zero effort (n,) at once, past the rate limit."""
         self.effort = np.zeros(len(self.limits))
-        self.clamped = self.slowed = self._first = False
-        self._share = 0.0
+        self.clamped = self.slowed = False
+        self._left = 0.0
         return self.effort
 
     def over(self, names: Sequence[str], wanted: Array) -> tuple[str, ...]:
@@ -150,3 +138,59 @@ class MotionLimits:
         upper = np.maximum(high, np.minimum(self._ceiling[0], q))
         self._opened = bool((lower < low).any() or (upper > high).any())
         self._set_bounds(lower, upper)
+
+
+class LastingCheck:
+    """Fails where a value of a joint has reached its limit for some time.
+
+    Attributes
+    ----------
+    counts
+        True while some joint is at its limit.
+    """
+
+    def __init__(self, names: Sequence[str], cause: Cause, text: str) -> None:
+        """``text`` of the fault, with places for ``value``, ``limit`` and ``seconds``."""
+        self._names, self._cause, self._text = tuple(names), cause, text
+        self._lasts = np.zeros(len(self._names))
+        self.counts = False
+
+    def check(self, values: Array, limits: Array, dt: float, seconds: float) -> Fault | None:
+        """Return a fault where a magnitude (n,) has been at its limit (n,) for ``seconds``, ``dt`` after the last."""
+        reached = np.abs(values) >= limits
+        self.counts = bool(reached.any())
+        self._lasts = np.where(reached, self._lasts + dt, 0.0)
+        long = self._lasts > seconds
+        if not long.any():
+            return None
+        j = int(np.argmax(long))
+        text = self._text.format(value=float(values[j]), limit=float(limits[j]), seconds=seconds)
+        return Fault(self._cause, f'joint "{self._names[j]}" {text}', self._names[j], float(values[j]))
+
+
+class Brake:
+    """Braking before position limits and at velocity limits, for laws whose motion nobody has checked.
+
+    A joint that has the way d left to its limit is allowed sqrt(2 a d), from which the deceleration a stops it, and at
+    last d times a quarter of the braking's bandwidth, which damps critically. Beyond the limit it is pushed back.
+    A joint found beyond its limit may move back, but no further out: its limit follows it inwards.
+    """
+
+    def __init__(self, lower: Array, upper: Array, speed: Array) -> None:
+        """Limits (n,) of position (rad or m) and speed (rad/s or m/s)."""
+        self._bounds, self._speed = np.array([-lower, upper]), speed
+        self.release()
+
+    def release(self) -> None:
+        """Allow every joint the position in which it is found next."""
+        self._open = np.full_like(self._bounds, np.inf)
+
+    def velocities(self, q: Array, deceleration: Array, bandwidth: Array) -> Array:
+        """Return the least and the largest velocity (2, n) at ``q``; deceleration and bandwidth (1/s) are (n,), too."""
+        at = np.array([-q, q])
+        self._open = np.maximum(self._bounds, np.minimum(self._open, at))
+        way = self._open - at
+        size = np.minimum(np.abs(way), LARGEST)
+        speed = np.minimum(np.sqrt(np.minimum(2.0 * deceleration, LARGEST) * size), 0.25 * bandwidth * size)
+        down, up = np.copysign(np.minimum(speed, self._speed), way)
+        return np.array([-down, up])

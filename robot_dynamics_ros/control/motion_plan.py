@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.stopping import stop
 from robot_dynamics_ros.control.time_scaling import TimeScaling, checked_speed
-from robot_dynamics_ros.control.trajectory import Trajectory
+from robot_dynamics_ros.control.trajectory import JointLimits, Trajectory
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints, checked_points, checked_times, joint_columns
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
 
@@ -39,12 +39,19 @@ class TrajectoryRules:
         Whether positions alone are joined by a C2 cubic spline, or by straight lines.
     allow_nonzero_velocity_at_trajectory_end
         Whether the last point may move; the arm stops there all the same.
+    trajectory_limits
+        "refuse": motion beyond the joints' limits of position and velocity is refused; "clamp": points are moved
+        inside, and what is beyond all the same is refused; "off": it is taken.
+    set_point_step_limit
+        How far (rad or m), for each joint or all, a set point may be from the desired position; inf: not checked.
     """
 
     allow_partial_joints_goal: bool = False
     interpolate_from_desired_state: bool = True
     positions_upsampling: bool = True
     allow_nonzero_velocity_at_trajectory_end: bool = False
+    trajectory_limits: str = "refuse"
+    set_point_step_limit: Sequence[float] = (0.2,)
 
 
 @dataclass(slots=True)
@@ -140,6 +147,14 @@ class MotionPlan:
         self._take_speed(self._wanted_speed)
         self._desired[:] = self._motion
 
+    def rest_from(self, time: float, q: Array, qd: Array, deceleration: Array) -> None:
+        """Slow down from q and qd (n,) by `deceleration` (n,), and rest; drops every trajectory."""
+        self.hold(time, q)
+        if qd.any():
+            self._scaling = TimeScaling(time, time)
+            self._stop = stop(time, q, qd, deceleration)
+            self._waiting = [_Piece(time, self._stop, np.ones(len(self._names), dtype=bool))]
+
     def follow(
         self,
         points: TrajectoryPoints,
@@ -147,6 +162,7 @@ class MotionPlan:
         now: float,
         rules: TrajectoryRules,
         measured: tuple[Array, Array] | None,
+        limits: JointLimits | None = None,
     ) -> Trajectory:
         """Take in a trajectory, and return it in trajectory time; it replaces what its joints followed.
 
@@ -188,6 +204,7 @@ class MotionPlan:
             upsample_positions=rules.positions_upsampling,
             allow_partial_joints=rules.allow_partial_joints_goal,
             allow_nonzero_velocity_at_end=rules.allow_nonzero_velocity_at_trajectory_end,
+            limits=limits,
         )
         trajectory.check_not_over(here)
         waiting = _without(joints, self._waiting, begin)

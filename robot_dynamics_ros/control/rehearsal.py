@@ -27,6 +27,5 @@ def rehearse(model: RobotModel, settings: ControllerSettings) -> None:
         controller.measure(0.1 * step, 0.1 * step, still, still)
         controller.update(0.1 * step, 0.1 * step)
     if LAWS[settings.law].follows and controller.mode is Mode.ACTIVE:
-        trajectory_effort(
-            model, controller.follow(points, None, 0.2), points.joint_names, settings.trajectory_effort_period
-        )
+        followed = controller.follow(points, None, 0.2)
+        list(trajectory_effort(model, followed, points.joint_names, settings.trajectory_effort_period))

@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.control.faults import Fault
+from robot_dynamics_ros.control.faults import Cause, Fault
 
 Array = NDArray[np.float64]
 
@@ -57,17 +57,20 @@ class Safety:
         How often it left ``active``.
     """
 
-    def __init__(self, on_fault: str, fault_reset: str, stale_hold_time: float) -> None:
+    def __init__(
+        self, on_fault: str, fault_reset: str, stale_hold_time: float, emergency_stop_effect: str = "stop"
+    ) -> None:
         self.mode = Mode.ACTIVE
         self.fault: Fault | None = None
         self.transitions: list[Transition] = []
         self.faults = 0
         self._blind_since: float | None = None
         self._passing_since: float | None = None
-        self.set(on_fault, fault_reset, stale_hold_time)
+        self.set(on_fault, fault_reset, stale_hold_time, emergency_stop_effect)
 
-    def set(self, on_fault: str, fault_reset: str, stale_hold_time: float) -> None:
-        """``on_fault``: hold or zero; ``fault_reset``: manual or auto; ``stale_hold_time`` in s."""
+    def set(self, on_fault: str, fault_reset: str, stale_hold_time: float, emergency_stop_effect: str = "stop") -> None:
+        """Take the settings of these names; ``stale_hold_time`` in s."""
+        self._emergency = Mode.ZERO if emergency_stop_effect == "zero" else Mode.HOLD
         self._fall_back = Mode(on_fault)
         self._auto = fault_reset == "auto"
         self._stale_hold_time = stale_hold_time
@@ -96,7 +99,10 @@ class Safety:
         elif self._blind_since is None:
             self._blind_since = steady
         held_long = self._blind_since is not None and steady - self._blind_since >= self._stale_hold_time
-        self._go(Mode.ZERO if held_long else self._fall_back, fault, time)
+        fall_back = self._fall_back
+        if fault.cause is Cause.EMERGENCY_STOP:  # what is without effort stays so
+            fall_back = self._emergency if self.mode is Mode.ACTIVE or self.holds else Mode.ZERO
+        self._go(Mode.ZERO if held_long else fall_back, fault, time)
 
     def _pass(self, time: float) -> None:
         assert self.fault is not None

@@ -29,6 +29,20 @@ class SafetySettings:
         With an update rate: the share of a second's cycles that must be made; 0: not checked.
     collision_threshold
         External torque (Nm or N) that counts as a collision; empty: not checked.
+    unstamped_states
+        "arrival": a state with stamp 0 counts from its arrival; "refuse": it cannot be used.
+    position_step_limit
+        Largest change of position (rad or m) between two states beyond that of the velocity; inf: not checked.
+    following_error_limit, following_error_time
+        Distance (rad or m) from the desired position that is a fault after so many seconds; empty: not checked.
+    saturation_timeout
+        Time (s) at an effort limit that is a fault; inf: not checked.
+    hold_effort_margin
+        Largest effort (Nm or N) that holding the position adds to gravity's; empty: a quarter of the effort limits.
+    activation_max_velocity
+        Speed (rad/s or m/s) above which the controller does not start; inf: not checked.
+    emergency_stop_effect
+        "stop": decelerate, then hold; "zero": no torque, at once.
     """
 
     on_fault: str = "hold"
@@ -39,6 +53,14 @@ class SafetySettings:
     velocity_limit_margin: Sequence[float] = (0.2,)
     minimum_rate_ratio: float = 0.5
     collision_threshold: Sequence[float] = ()
+    unstamped_states: str = "arrival"
+    position_step_limit: Sequence[float] = (0.05,)
+    following_error_limit: Sequence[float] = ()
+    following_error_time: float = 0.1
+    saturation_timeout: float = 1.0
+    hold_effort_margin: Sequence[float] = ()
+    activation_max_velocity: float = 0.1
+    emergency_stop_effect: str = "stop"
 
 
 @dataclass(frozen=True)
@@ -102,7 +124,7 @@ class ControllerSettings:
     torque_rate_limit
         Largest change of the command (Nm/s or N/s); empty: none.
     ramp_time
-        Seconds in which what is commanded beyond the gravity torque rises to its full size.
+        Seconds from the effort that the motors report at the start, else the gravity torque, to the law's.
     observer_gain
         Bandwidth (1/s) of the external torque's observer; 0: none.
     task_space

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.faults import Cause
 from robot_dynamics_ros.control.safety import Mode, Transition
 
 OK, WARN, ERROR = 0, 1, 2
@@ -89,7 +90,8 @@ def in_words(transition: Transition, cure: str) -> tuple[int, str]:
         return OK, f"{text}: the fault is cleared, the arm holds where it is"
     if transition.after is Mode.FAULT:
         return WARN, f"{text}: every check passes again. Cure: {cure}"
-    return ERROR, f"{text}: {transition.fault.message}"
+    level = OK if transition.fault.cause is Cause.DEACTIVATED else ERROR
+    return level, f"{text}: {transition.fault.message}"
 
 
 def plain(value: object) -> str:

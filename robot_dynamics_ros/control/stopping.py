@@ -21,9 +21,8 @@ def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
     until = np.abs(qd) / deceleration
     rest = q + 0.5 * qd * until
     knots = np.unique(np.append(until, 0.0))
-    coefficients = np.zeros((len(knots) + 1, 3, 4, len(q)))
-    coefficients[0, 2, 0] = q
-    for block, begin in enumerate(knots, start=1):
+    coefficients = np.zeros((len(knots), 3, 4, len(q)))
+    for block, begin in enumerate(knots):
         moving = begin < until
         velocity = np.where(moving, qd + brake * begin, 0.0)
         acceleration = np.where(moving, brake, 0.0)
@@ -31,4 +30,6 @@ def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
         coefficients[block, 1, 0] = coefficients[block, 2, 1] = velocity
         coefficients[block, 0, 0] = 0.5 * acceleration
         coefficients[block, 1, 1] = coefficients[block, 2, 2] = acceleration
-    return Trajectory(time, float(knots[-1]), knots, coefficients)
+    holds = np.zeros((2, 4, len(q)))
+    holds[0, 0], holds[1] = q, coefficients[-1, -1]
+    return Trajectory(time, knots, holds, coefficients)

@@ -6,6 +6,7 @@ x is the pose of a link; velocities and forces of it are (6,), linear then angul
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -47,17 +48,13 @@ class TaskGains:
     kp, kd
         On the errors of pose and velocity of the hand, accelerations: 1/s^2 and 1/s, (6,). kd above 0.
     posture_kp, posture_kd
-        The same for what the joints can do without moving the hand, (n,): redundant arms, and every arm at a
-        singularity, where posture_kd is all that damps the direction that is lost.
+        The same for what the joints of a redundant arm can do without moving the hand, (n,). At a singularity of any
+        arm posture_kd is all that damps the direction that is lost. posture_kd above 0.
     linear_velocity, angular_velocity
         How fast (m/s, rad/s) the hand goes to where it is to be, beyond the desired velocity; inf: as the gains say.
-    joint_velocities
-        How fast (n,), rad/s or m/s, each joint does: near a singularity the hand is slower for it. None: no limit.
     singular_value
         Directions in which the hand moves less than this at joint rates of unit length (m or rad, by rad or m) are
-        damped: they get the mass that the hand would have with this one. Above 0. Small values stretch the arm stiffly
-        towards a goal beyond its reach: with a goal 0.5 m too far, at 12 rad/s and 1 kHz, 0.05 holds a UR5e still,
-        while 0.03 does not.
+        damped: they get the mass that the hand would have with this one. Above 0.
     """
 
     kp: Array
@@ -66,8 +63,7 @@ class TaskGains:
     posture_kd: Array
     linear_velocity: float = math.inf
     angular_velocity: float = math.inf
-    joint_velocities: Array | None = None
-    singular_value: float = 0.05
+    singular_value: float = 0.03
 
 
 class TaskTorque(NamedTuple):
@@ -94,6 +90,7 @@ def task_space_computed_torque(
     qd: Array,
     rows: tuple[int, ...] = ALL,
     posture: Motion | None = None,
+    joint_velocities: Array | None = None,
 ) -> TaskTorque:
     """J^T F + (I - J^T Jbar^T)(M qdd0 + V + G) with F = Mx (xdd_d + Kd e' + Kp e) + Vx + Gx, without friction.
 
@@ -104,7 +101,8 @@ def task_space_computed_torque(
     are lost is bounded.
 
     Where e is large, Kp e = Kd xd with xd the velocity of approach (Khatib 1987, "A unified approach", velocity
-    saturation): xd = Kp/Kd e is shortened, not turned, to the velocities that the gains allow.
+    saturation): xd = Kp/Kd e is shortened, not turned, to the velocities that the gains allow, less near the
+    singularities ahead (``_before_singularities``), then for the joints. So is Kp/Kd (p - q) of the posture.
 
     Parameters
     ----------
@@ -116,6 +114,9 @@ def task_space_computed_torque(
         Which of x y z, rotation about x y z are to follow, as 0 to 5, at most n of them; the others are free.
     posture
         How the joints are to move as far as the hand allows; None: anywhere, they are only damped.
+    joint_velocities
+        Least and largest velocity (2, n) of each joint, rad/s or m/s: half of it is for the way to the goal, a quarter
+        for the way to the posture. The target's own motion comes on top. None: no limits.
 
     Raises
     ------
@@ -138,26 +139,35 @@ def task_space_computed_torque(
     error = np.zeros(6)
     error[select] = pose_error(desired.pose, model.link_pose(q, link))[select]
     j = model.jacobian(q, link)[select]
-    mass, inverse, smallest = _task_mass(j, model.mass_matrix(q), gains.singular_value)
-    approach = _approach(gains, error, inverse, select)
-    command = desired.acceleration[select] + gains.kd[select] * (desired.twist[select] + approach[select] - j @ qd)
+    m = model.mass_matrix(q)
+    u, sigma, v_t = np.linalg.svd(j)
+    smallest = float(sigma[-1])
+    mass, inverse = _task_mass(j, m, u, sigma, v_t[: len(rows)], gains.singular_value)
+    approach = _before_singularities(
+        gains, _approach(gains, error)[select], u, sigma, v_t, lambda way: model.jacobian_dot_qd(q, way, link)[select]
+    )
+    approach *= _share(0.5, inverse @ approach, joint_velocities)
+    command = desired.acceleration[select] + gains.kd[select] * (desired.twist[select] + approach - j @ qd)
     free = -gains.posture_kd * qd
     if posture is not None:
-        free += posture.qdd + gains.posture_kd * posture.qd + gains.posture_kp * (posture.q - q)
+        # Only in the null space of J, as it would pull against the goal, and away from singularities, where that turns.
+        null = v_t[len(rows) :]
+        velocity = gains.posture_kp / gains.posture_kd * (posture.q - q)
+        velocity = null.T @ np.linalg.solve(null @ m @ null.T, null @ (m @ velocity))
+        velocity *= _share(0.25, velocity, joint_velocities) * min(1.0, max(0.0, smallest / gains.singular_value - 1.0))
+        free += posture.qdd + gains.posture_kd * (posture.qd + velocity)
     # The same as in the first line, with Vx and Gx put in: what lies beyond qdd0 is the task's.
     beyond = command - model.jacobian_dot_qd(q, qd, link)[select] - j @ free
     torque = model.inverse_dynamics(q, qd, free) + j.T @ (mass @ beyond)
-    damped = smallest < gains.singular_value
-    return TaskTorque(torque, error, inverse @ desired.twist[select], smallest, damped)
+    return TaskTorque(torque, error, inverse @ desired.twist[select], smallest, smallest < gains.singular_value)
 
 
-def _task_mass(j: Array, m: Array, least: float) -> tuple[Array, Array, float]:
+def _task_mass(j: Array, m: Array, u: Array, sigma: Array, v_t: Array, least: float) -> tuple[Array, Array]:
     """Mx = (J M^-1 J^T)^-1, Craig (6.99), as if no singular value of J (m, n) were below ``least``.
 
-    With Jbar = M^-1 J^T Mx (n, m), and the smallest singular value.
+    With Jbar = M^-1 J^T Mx (n, m).
     """
     m_inverse = np.linalg.inv(m)
-    u, sigma, v_t = np.linalg.svd(j, full_matrices=False)
     inverse = m_inverse @ j.T
     mobility = j @ inverse
     if sigma[-1] < least:
@@ -165,18 +175,43 @@ def _task_mass(j: Array, m: Array, least: float) -> tuple[Array, Array, float]:
         missing = np.maximum(least**2 - sigma**2, 0.0) * np.einsum("ki,ij,kj->k", v_t, m_inverse, v_t)
         mobility += (u * missing) @ u.T
     mass = np.asarray(np.linalg.inv(mobility), dtype=np.float64)
-    return mass, inverse @ mass, float(sigma[-1])
+    return mass, inverse @ mass
 
 
-def _approach(gains: TaskGains, error: Array, inverse: Array, select: list[int]) -> Array:
-    """Kp/Kd e (6,), shortened to what hand and joints may do; ``inverse`` (n, m) leads from the hand to the joints."""
+def _approach(gains: TaskGains, error: Array) -> Array:
+    """Kp/Kd e (6,), shortened to what the hand may do."""
     velocity = gains.kp / gains.kd * error
     for part, most in ((slice(0, 3), gains.linear_velocity), (slice(3, 6), gains.angular_velocity)):
         speed = math.hypot(*velocity[part])
         if speed > most:
             velocity[part] *= most / speed
-    if gains.joint_velocities is not None:
-        share = float((np.abs(inverse @ velocity[select]) / gains.joint_velocities).max())
-        if share > 1.0:
-            velocity /= share
     return velocity
+
+
+def _before_singularities(
+    gains: TaskGains, approach: Array, u: Array, sigma: Array, v_t: Array, bend: Callable[[Array], Array]
+) -> Array:
+    """Return the velocity of approach (m,), shortened along the singular vectors u whose singularity lies ahead.
+
+    The joints move along v at s' = xd / sigma, which changes sigma by s' dsigma/ds: with a constant xd they converge to
+    the singularity at the rate -xd dsigma/ds / sigma^2. Up to a quarter of Kd the loop of their velocity is damped
+    critically; faster ones swing about the singularity. ``bend`` returns dJ/ds v (m,) along a vector v (n,).
+    """
+    rate = 0.25 * min(gains.kd.min(), gains.posture_kd.min())
+    for k, most in enumerate(rate * np.maximum(sigma, gains.singular_value) ** 2):
+        along = float(u[:, k] @ approach)
+        if abs(along) > most:  # dsigma/ds is of the size of the arm, m or rad
+            # Close to it v turns in the space of v and the null space: the trace bounds the slope of every direction.
+            ways = [v_t[k], *(v_t[len(sigma) :] if sigma[k] < gains.singular_value else ())]
+            slope = sum(max(0.0, -math.copysign(1.0, along) * float(u[:, k] @ bend(way))) for way in ways)
+            if abs(along) * slope > most:
+                approach = approach - (along - math.copysign(most / slope, along)) * u[:, k]
+    return approach
+
+
+def _share(part: float, velocity: Array, limits: Array | None) -> float:
+    """Return the share, up to 1, of a velocity (n,) of the joints that keeps to this part of their limits."""
+    if limits is None:
+        return 1.0
+    room = part * np.where(velocity > 0.0, np.maximum(limits[1], 1e-9), np.minimum(limits[0], -1e-9))
+    return float(1.0 / max(1.0, (velocity / room).max()))

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.control.interpolation import Knots, segments, spline_velocities
+from robot_dynamics_ros.control.interpolation import Knots, excess, segments, spline_velocities
 from robot_dynamics_ros.control.trajectory_points import (
     Array,
     TrajectoryPoints,
@@ -25,50 +26,97 @@ from robot_dynamics_ros.errors import TrajectoryError, TrajectoryOverError
 __all__ = ["Trajectory", "TrajectoryPoints"]
 
 _NANOSECOND = 1e-9  # the resolution of time_from_start
+_TOLERANCE = 1e-3  # rad or m, beyond a position limit
+_EXCESS = 0.05  # share, beyond a velocity limit: plans that keep it at their points exceed it a little between them
+_AT_ONCE = 64  # segments whose polynomials are made together, some 0.1 ms
 _STATE = ("position", "velocity", "acceleration", "effort")
+
+
+class JointLimits(NamedTuple):
+    """Limits of the motion of n joints along a trajectory; each (n,), infinite where there is none.
+
+    `step` is how far (rad or m) from the start state a first point may be that is taken at once, `continuous` is True
+    for joints that a turn leaves where they are; by `clamp` points beyond the limits are moved to them.
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    step: Array
+    continuous: NDArray[np.bool_]
+    clamp: bool = False
+
+    def fit(self, knots: Knots, start: Array, first: int, at_once: bool, names: Sequence[str]) -> Array:
+        """Move points to the turns nearest to the `start` (n,) and, by `clamp`, inside; return what turns added (n,).
+
+        `first` is the first one to come. Raises TrajectoryError where it is taken `at_once` and is too far off.
+        """
+        q, qd, qdd = knots[1:4]
+        turns: Array = self.continuous * np.rint((start - q[first]) / math.tau) * math.tau
+        if turns.any():
+            q += turns
+        if self.clamp:
+            inside = np.clip(q, np.minimum(self.lower, start), np.maximum(self.upper, start))
+            for x in (qd, qdd):
+                x[inside != q] = 0.0
+            q[:] = inside
+            np.clip(qd, -self.velocity, self.velocity, qd)
+        step = q[first] - start
+        for i in np.flatnonzero(at_once & (np.abs(step) > self.step + _NANOSECOND)).tolist():
+            raise TrajectoryError(
+                f"joint '{names[i]}' would have to step by {step[i]:.6g} at once, more than {self.step[i]:g}; "
+                "start where the arm is, give the first point a time, or raise set_point_step_limit"
+            )
+        return turns
+
+    def check(self, knots: Knots, degree: int, start: Sequence[Array], names: Sequence[str]) -> None:
+        """Raise TrajectoryError for a motion beyond the limits, from a position and velocity `start` (n,) on."""
+        for order, lower, upper, tolerance in (
+            (0, self.lower, self.upper, np.array(_TOLERANCE)),
+            (1, -self.velocity, self.velocity, _EXCESS * self.velocity),
+        ):
+            low, high = np.minimum(lower - tolerance, start[order]), np.maximum(upper + tolerance, start[order])
+            found = excess(knots, degree, order, low, high)
+            if found is not None:
+                time, j, value = found
+                what, cure = ("moves at", "give it more time") if order else ("comes to", "keep it inside")
+                raise TrajectoryError(
+                    f"joint '{names[j]}' {what} {value:.6g} from {time:.6g} s on, beyond its limit "
+                    f"{(upper if value > high[j] else lower)[j]:.6g}; {cure}, or see trajectory_limits"
+                )
 
 
 class Trajectory:
     """A checked trajectory in the controller's joint order; made by `from_points`, never changed afterwards.
 
     Times are seconds from any origin that the caller keeps; a small origin keeps float64 fine (at 1.7e9 s its
-    step is 0.24 us). `sample` writes into scratch of this object: one thread at a time.
+    step is 0.24 us). `sample_rows` makes polynomials on its way: one thread at a time.
     """
 
-    __slots__ = (
-        "_block",
-        "_coefficients",
-        "_duration",
-        "_end",
-        "_joined",
-        "_knots",
-        "_rows",
-        "_scratch",
-        "_start",
-        "_time",
-        "_work",
-    )
-
     def __init__(
-        self, start: float, duration: float, knots: Array, coefficients: Array, joined: int | None = None
+        self, start: float, times: Array, holds: Array, coefficients: Array, knots: Knots | None = None, joined: int = 0
     ) -> None:
         """Take over polynomials that are known to be good.
 
-        `knots` are seconds after `start`. Coefficients are (segments + 2, degree + 1, 4, n): the highest power
-        first, then rows for position, velocity, acceleration and effort. Block 0 holds before the first knot,
-        the last one from the end on. `joined` is the knot that no point of the trajectory made, if any.
+        `times` (m,) of the knots are seconds after `start`. `holds` (2, 4, n) is position, velocity, acceleration and
+        effort before the first knot and from the last one on. Coefficients are those of the first segments, (segments,
+        degree + 1, 4, n), the highest power first; those of others are made of the `knots` when they are entered. The
+        first `joined` knots, 0 or 1, are none of the trajectory's points. `shift` (n,) is what was added to the points'
+        positions.
         """
         self._start = start
-        self._duration = duration
-        self._end = start + duration
-        self._knots: list[float] = knots.tolist()
+        self._times = times
+        self._duration = float(times[-1])
+        self._end = start + self._duration
+        self._holds = holds
         self._coefficients = coefficients
+        self._first = 0  # segment that the coefficients begin with
+        self._knots = knots
         self._joined = joined
-        self._work = np.empty(coefficients.shape[2:])
-        self._scratch = tuple(self._work)
         self._time = np.zeros(())  # NumPy takes three times as long to multiply by other shapes of number
-        self._block = 0
-        self._rows = tuple(coefficients[0])
+        self._begin = self._until = -math.inf  # of the segment whose rows these are
+        self._rows = tuple(holds[0])
+        self.shift = np.zeros(holds.shape[2])
 
     @property
     def start_time(self) -> float:
@@ -103,6 +151,7 @@ class Trajectory:
         upsample_positions: bool = True,
         allow_partial_joints: bool = False,
         allow_nonzero_velocity_at_end: bool = False,
+        limits: JointLimits | None = None,
     ) -> Trajectory:
         """Check the points and interpolate them for the n joints `joint_names`.
 
@@ -120,8 +169,11 @@ class Trajectory:
         is a streamed set point: its position, velocity, acceleration and effort hold until the next. Joints
         that the points do not name hold the start state's position. See `check_not_over`, too.
 
+        `limits` hold for all of the motion, between the points too, but for 1 mm or mrad and 5 % of the velocity. Where
+        the start state is beyond them, the motion may come back from there.
+
         Raises TrajectoryError for unknown, missing or repeated joints, empty, unsorted or non-finite points,
-        wrong sizes, accelerations without velocities and a last velocity that is not zero.
+        wrong sizes, accelerations without velocities, a last velocity that is not zero and motion beyond the limits.
         """
         columns = joint_columns(points.joint_names, joint_names, allow_partial_joints)
         times, given = checked_points(points, allow_nonzero_velocity_at_end)
@@ -135,6 +187,12 @@ class Trajectory:
         knots = Knots(times, *_spread(given, columns, state[0]))
 
         passed = bisect_right(times, state_at + _NANOSECOND)
+        late = 0 < passed < len(times) and state_at - times[0] > _NANOSECOND
+        shift = np.zeros(len(joint_names))
+        if limits is not None:
+            first = passed if late else max(0, passed - 1)
+            at_once = passed > 0 and not late and state_at - times[-1] <= _NANOSECOND
+            shift = limits.fit(knots, state[0], first, at_once, joint_names)
         if passed == 0:
             knots = start.then(knots)
         degree = _degree(points, upsample_positions)
@@ -143,18 +201,21 @@ class Trajectory:
             moving = abs(knots.times[0] - state_at) <= _NANOSECOND
             begin = state[1] if moving else np.zeros_like(state[1])
             knots.qd[:, columns] = spline_velocities(knots.times, knots.q[:, columns], begin[columns])
-        coefficients = segments(knots, degree)
-        joined = 0 if passed == 0 else None
-        if 0 < passed < len(times) and state_at - times[0] > _NANOSECOND:
-            joined = passed
-            joint = segments(start.then(knots.at(passed)), degree)[1:2]
-            coefficients = np.concatenate((coefficients[: passed + 1], joint, coefficients[passed + 1 :]))
-        coefficients[0, -1, 0] = state[0]
-        coefficients[-1, -1] = _hold(knots)
-        if not np.isfinite(coefficients).all():
+        if late:
+            knots = start.then(knots.some(passed))
+        h, largest = np.diff(knots.times), max(np.abs(x).max() for x in knots[1:])
+        with np.errstate(all="ignore"):  # more than any coefficient of the polynomials
+            bound = 1e3 * largest * h.max(initial=1.0) ** 2 / h.min(initial=1.0) ** degree
+        if not np.isfinite(bound):
             raise TrajectoryError("the points are too close in time for their numbers; give them more time")
-        begins = np.insert(knots.times, joined, state_at) if joined else knots.times
-        return cls(float(start_time), float(times[-1]), begins, coefficients, joined)
+        if limits is not None:
+            limits.check(knots, degree, state, joint_names)
+        holds = np.zeros((2, len(_STATE), len(joint_names)))
+        holds[0, 0], holds[1] = state[0], _hold(knots)
+        coefficients = segments(knots.some(0, _AT_ONCE + 1), degree)
+        trajectory = cls(float(start_time), knots.times, holds, coefficients, knots, int(passed == 0 or late))
+        trajectory.shift = shift
+        return trajectory
 
     def check_not_over(self, now: float) -> None:
         """Raise TrajectoryOverError where the last point lies before the time `now` (s), as JTC refuses it."""
@@ -165,81 +226,85 @@ class Trajectory:
 
     def last_knot_before(self, t: float) -> float:
         """Return the time (s) of the last point, or start state, before time t (s); -inf where there is none."""
-        i = bisect_left(self._knots, t - self._start)
-        return self._start + self._knots[i - 1] if i else -math.inf
+        i = bisect_left(self._times, t - self._start)
+        return self._start + float(self._times[i - 1]) if i else -math.inf
 
-    def resampled(self, period: float) -> tuple[Array, Array]:
-        """Return the points still to come, with as many between them that none are further apart than `period` (s).
+    def resampled(self, period: float) -> Iterator[tuple[Array, Array]]:
+        """Yield the points still to come, with as many between them that none are further apart than `period` (s).
 
-        Times (m,) are seconds after the start; the motion (m, 4, n) is position, velocity, acceleration and
-        effort. The segment between two points is divided into equal parts. Where two segments meet, the acceleration
-        is that with which the later one begins; at the last point it is that with which the last one ends.
+        Some at a time: times (m,) in seconds after the start, and the motion (m, 4, n): position, velocity,
+        acceleration and effort. The segment between two points is divided into equal parts. Where two segments meet,
+        the acceleration is that with which the later one begins; at the last point that with which the last one ends.
         """
-        first = self._joined or 0
-        knots = np.array(self._knots[first:])
+        knots = self._times
         lengths = np.diff(knots)
+        if not len(lengths):
+            yield knots, self._holds[1:].copy()
+            return
         parts = np.maximum(1, np.ceil(lengths / period - 1e-9)).astype(int)
         segment = np.repeat(np.arange(len(parts)), parts)
         part = np.arange(len(segment)) - (np.cumsum(parts) - parts)[segment]
-        since = part * (lengths / parts)[segment]
-        times = np.append(knots[segment] + since, knots[-1])
-        motion = self._coefficients[np.append(first + 1 + segment, -1), -1]
-        between = np.flatnonzero(part)
-        motion[between] = self._evaluated(first + 1 + segment[between], since[between])
-        if len(lengths):
-            motion[-1, 1:3] = self._evaluated(np.array([-2]), lengths[-1:])[0, 1:3]
+        since = np.append(part * (lengths / parts)[segment], lengths[-1])
+        times = np.append(knots[segment] + since[:-1], knots[-1])
+        segment = np.append(segment, len(lengths) - 1)
         to_come = times >= 0.0
-        to_come[0] &= self._joined is None  # else it is where the robot was
-        return times[to_come], motion[to_come]
-
-    def _evaluated(self, blocks: NDArray[np.int64], since: Array) -> Array:
-        """Return the motion (m, 4, n) of blocks (m,), each at its own time (m,) since it began."""
-        out: Array = self._coefficients[blocks, 0]
-        for row in range(1, self.degree + 1):
-            out = out * since[:, None, None] + self._coefficients[blocks, row]
-        return out
-
-    def sample(self, t: float, q_out: Array, qd_out: Array, qdd_out: Array, effort_out: Array) -> bool:
-        """Write the desired state at time t (s) into four arrays (n,); True while t lies before the end.
-
-        Before the first segment the start state's position is held, from the end on the last point's,
-        without velocity and acceleration (only a streamed set point keeps its own), and with the last
-        point's effort, as in JTC. Allocates no arrays. Raises TrajectoryError where t is not a number.
-        """
-        active = self.sample_rows(t, self._work)
-        q_out[:], qd_out[:], qdd_out[:], effort_out[:] = self._scratch
-        return active
+        to_come[: self._joined] = False  # where the robot was
+        left = np.flatnonzero(to_come)
+        for some in np.split(left, range(_AT_ONCE, len(left), _AT_ONCE)):
+            first, after = segment[some[0]], segment[some[-1]] + 1
+            coefficients = self._coefficients[first:after] if self._knots is None else self._made(first, after)
+            motion: Array = coefficients[segment[some] - first, 0]
+            for row in range(1, coefficients.shape[1]):
+                motion = motion * since[some, None, None] + coefficients[segment[some] - first, row]
+            if some[-1] == len(times) - 1:
+                motion[-1, ::3] = self._holds[1, ::3]
+            yield times[some], motion
 
     def sample_rows(self, t: float, out: Array) -> bool:
-        """Do as `sample`, into the rows of one array (4, n)."""
+        """Write the desired motion at time t (s) into `out` (4, n); True while t lies before the end.
+
+        Before the first segment the start state's position is held, from the end on the last point's, without velocity
+        and acceleration (only a streamed set point keeps its own), and with the last point's effort, as in JTC. Raises
+        TrajectoryError where t is not a number.
+        """
         s = t - self._start
         active = t < self._end
-        if active:
-            block = bisect_right(self._knots, s)
-        elif t >= self._end:
-            block = len(self._knots)
-        else:
-            raise TrajectoryError("the time to sample at is not a number; give seconds")
-        if block != self._block:
-            self._block = block
-            self._rows = tuple(self._coefficients[block])
-        rows = self._rows
-        if active and block:
-            time = self._time
-            time[()] = s - self._knots[block - 1]
-            np.multiply(rows[0], time, out)
-            for row in rows[1:-1]:
-                np.add(out, row, out)
-                np.multiply(out, time, out)
-            np.add(out, rows[-1], out)
-        else:
-            out[:] = rows[-1]
+        if not (active and self._begin <= s < self._until):
+            if t != t:
+                raise TrajectoryError("the time to sample at is not a number; give seconds")
+            if not (active and self._times[0] <= s < self._duration):
+                out[:] = self._holds[0 if active and s < self._duration else 1]
+                return active
+            self._enter(bisect_right(self._times, s) - 1)
+        rows, time = self._rows, self._time
+        time[()] = s - self._begin
+        np.multiply(rows[0], time, out)
+        for row in rows[1:-1]:
+            np.add(out, row, out)
+            np.multiply(out, time, out)
+        np.add(out, rows[-1], out)
         return active
+
+    def _enter(self, segment: int) -> None:
+        """Sample this segment from now on."""
+        if self._knots is not None and not 0 <= segment - self._first < len(self._coefficients):
+            self._first = segment
+            self._coefficients = self._made(segment, segment + _AT_ONCE)
+        self._begin, self._until = self._times[segment : segment + 2].tolist()
+        self._rows = tuple(self._coefficients[segment - self._first])
+
+    def _made(self, first: int, after: int) -> Array:
+        """Return the polynomials of some segments."""
+        assert self._knots is not None
+        return segments(self._knots.some(first, after + 1), self.degree)
 
 
 def _spread(given: Sequence[Array], columns: Sequence[int], q: Array) -> list[Array]:
-    """Return the fields (m, k) as (m, n): joints that are not named hold the position q (n,)."""
-    full = [np.zeros((len(given[0]), len(q))) for _ in given]
+    """Return the fields (m, k) as (m, n): joints that are not named hold the position q (n,).
+
+    The numbers of one joint lie side by side, which makes everything that goes along a trajectory several times faster.
+    """
+    full = [np.zeros((len(q), len(given[0]))).T for _ in given]
     full[0][:] = q
     for x, table in zip(given, full, strict=True):
         table[:, columns] = x

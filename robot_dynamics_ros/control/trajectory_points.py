@@ -100,11 +100,14 @@ def checked_times(values: Any) -> Array:
     times = _array("the times", values)
     if times.ndim != 1 or not times.size:
         raise TrajectoryError("the trajectory has no points; give at least one with positions and time_from_start")
-    for i in np.flatnonzero(~np.isfinite(times)).tolist():
+    if not np.isfinite(times).all():
+        i = int(np.argmin(np.isfinite(times)))
         raise TrajectoryError(f"the time of point {i} is {times[i]}; give finite seconds")
     if times[0] < 0.0:
         raise TrajectoryError(f"the time of point 0 is {times[0]} s; times from the start begin at 0 or later")
-    for i in np.flatnonzero(np.diff(times) <= 0.0).tolist():
+    after = times[1:] > times[:-1]
+    if not after.all():
+        i = int(np.argmin(after))
         raise TrajectoryError(
             f"point {i + 1} at {times[i + 1]} s does not come after point {i} at {times[i]} s; "
             "sort the points and give each its own time"
@@ -112,8 +115,10 @@ def checked_times(values: Any) -> Array:
     return times
 
 
-def checked_field(field: str, values: Any, shape: tuple[int, int], names: Sequence[str]) -> Array:
-    """Return one field as a finite array of this shape (m, k); TrajectoryError otherwise."""
+def checked_field(
+    field: str, values: Any, shape: tuple[int, int], names: Sequence[str], most: float = np.finfo(np.float64).max
+) -> Array:
+    """Return one field as an array of this shape (m, k), finite and at most `most` in size, or TrajectoryError."""
     array = _array(f"the {field}", values)
     if array.shape != shape:
         raise TrajectoryError(
@@ -121,8 +126,11 @@ def checked_field(field: str, values: Any, shape: tuple[int, int], names: Sequen
             f"but {shape[0]} points of {shape[1]} joints need {shape}; "
             "give one value for each joint in every point"
         )
-    for i, j in np.argwhere(~np.isfinite(array)).tolist():
-        raise TrajectoryError(f"point {i} has {array[i, j]} in {field} of joint '{names[j]}'; give finite numbers")
+    if not (array.size == 0 or (-most <= array.min() and array.max() <= most)):  # nor where one is NaN
+        i, j = np.argwhere(~(np.abs(array) <= most))[0]
+        raise TrajectoryError(
+            f"point {i} has {array[i, j]:g} in {field} of joint '{names[j]}'; give finite numbers up to {most:g}"
+        )
     return array
 
 
@@ -137,11 +145,7 @@ def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool
     shape = (len(times), len(names))
     if points.velocities is None and points.accelerations is not None:
         raise TrajectoryError("the points have accelerations without velocities; give velocities too")
-    tables = [checked_field("positions", points.positions, shape, names)]
-    for i, j in np.argwhere(np.abs(tables[0]) > LARGEST).tolist():
-        raise TrajectoryError(
-            f"point {i} is at {tables[0][i, j]:g} of joint '{names[j]}'; give positions below {LARGEST:g} rad or m"
-        )
+    tables = [checked_field("positions", points.positions, shape, names, LARGEST)]
     for field, values in (
         ("velocities", points.velocities),
         ("accelerations", points.accelerations),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,30 @@ from robot_dynamics_ros.control.per_joint import per_joint
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 Array = NDArray[np.float64]
+
+
+def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Sequence[str], of: str = "joint") -> None:
+    """Raise RobotDynamicsError where cycles of ``period`` (s) cannot carry gains (n,), 1/s^2 and 1/s.
+
+    The error obeys e'' = u, computed torque making up for the rest, with u = -kp e - kd e' of the state one period ago,
+    held for a period: z^3 - 2 z^2 + (1 + a + b) z + b - a = 0 with a = kd T, b = kp T^2 / 2. It is stable by Jury's
+    criterion if (a - b)^2 + 3 b < a: up to 0.43 / T rad/s with critical damping. Zero-order hold of the double
+    integrator, and the criterion: Astrom and Wittenmark, Computer-Controlled Systems (3rd ed.), chapters 2 and 3.
+
+    The integral gain is left out: its own bound ki < kp kd keeps it to frequencies below sqrt(kp), where sampling adds
+    little lag.
+    """
+    a, b = kd * period, 0.5 * kp * period**2
+    for j in np.flatnonzero(~((a - b) ** 2 + 3.0 * b < a) & (a + b > 0.0)).tolist():
+        omega = math.sqrt(max(float(kp[j]), 1e-12))
+        zeta = float(kd[j]) / (2.0 * omega)
+        bounds = np.roots([-2.0 * zeta, 4.0 * zeta**2 + 1.5, -2.0 * zeta, 0.25])  # the same for 1 / (omega T)
+        most = 1.0 / (period * max(bounds.real[np.abs(bounds.imag) < 1e-9 * np.abs(bounds)], default=math.inf))
+        raise RobotDynamicsError(
+            f'{setting}: natural frequency {omega:.6g} rad/s with damping ratio {zeta:.3g} for {of} "{names[j]}" makes '
+            f"the error grow at {1.0 / period:.6g} Hz, which carries less than {most:.3g} rad/s. Cure: give less, "
+            "damping near 1, or a higher rate"
+        )
 
 
 class UserGains:

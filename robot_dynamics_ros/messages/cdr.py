@@ -7,13 +7,14 @@ that ends with zero.
 
 from __future__ import annotations
 
+import math
 import struct
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 HEADER = 4  # bytes of encapsulation: representation, options
-MOST_NAMES = 10_000
-"""Joints that one message may name; ten million empty names would take a node half a minute."""
+MOST_NAMES = 1000
+"""Joints that one message may name, and bytes of a name: so much takes a node about a millisecond."""
 LITTLE_ENDIAN = b"\x00\x01\x00\x00"
 BYTE_ORDERS = {b"\x00\x00": ">", b"\x00\x01": "<"}
 """What stands before numbers in struct's and NumPy's formats, by the first two bytes of a message."""
@@ -57,7 +58,7 @@ class CdrReader:
         return int(sec) * 1_000_000_000 + int(nanosec)
 
     def names(self) -> list[str]:
-        """Read a sequence of strings; RobotDynamicsError where there are more than MOST_NAMES."""
+        """Read a sequence of names; RobotDynamicsError for more than MOST_NAMES, or bytes in one."""
         count = self.number()
         if 4 * count > len(self.body) - self.at:
             raise ValueError
@@ -65,12 +66,17 @@ class CdrReader:
             raise RobotDynamicsError(
                 f"a message names {count} joints, but {MOST_NAMES} are the most that is read. Cure: check its publisher"
             )
-        return [self.text() for _ in range(count)]
+        return [self.text(MOST_NAMES) for _ in range(count)]
 
-    def text(self) -> str:
-        """Read a string as rclpy does."""
+    def text(self, most: float = math.inf) -> str:
+        """Read a string as rclpy does; RobotDynamicsError for more than so many bytes."""
         length = self.number()
         if length > len(self.body) - self.at:
             raise ValueError
+        if length > most:
+            raise RobotDynamicsError(
+                f"a message has a name of {length} bytes, but {most} are the most that is read. "
+                "Cure: check its publisher"
+            )
         self.at += length
         return bytes(self.body[self.at - length : self.at]).split(b"\0", 1)[0].decode(errors="replace")

@@ -42,13 +42,15 @@ class _Layout:
     Attributes
     ----------
     same
-        The bytes from frame_id to the last name.
+        The bytes from the end of frame_id to the last name.
     """
 
-    def __init__(self, order: str, same: bytes, size: int, places: NDArray[np.intp]) -> None:
+    def __init__(self, order: str, frame: bytes, same: bytes, size: int, places: NDArray[np.intp]) -> None:
         """For messages of ``size`` joints; ``places`` (n,) says where each of the robot's stands."""
         self.order, self.same, self.size, self.places = order, same, size, places
-        self.start = _NAMES + len(same) + padding(8 + len(same), 4)
+        self._frame_length, self._frame_end = frame[:4], _NAMES + len(frame)
+        end = self._frame_end + len(same)
+        self.start = end + padding(end - HEADER, 4)
         gap = padding(self.start + 4 - HEADER, 8)
         self._numbers = self.start + 4 + gap
         self._lengths = struct.Struct(f"{order}I {gap + 8 * size}x I {4 + 8 * size}x I")
@@ -60,7 +62,8 @@ class _Layout:
 
     def fits(self, data: bytes) -> bool:
         """Whether a message has this layout."""
-        return data.startswith(self.same, _NAMES) and BYTE_ORDERS[data[:2]] == self.order
+        same = data.startswith(self.same, self._frame_end) and data.startswith(self._frame_length, _NAMES)
+        return same and BYTE_ORDERS[data[:2]] == self.order
 
     def full(self, data: bytes) -> Array | None:
         """Return position, velocity and effort (3, n) of a message that has them all, else None."""
@@ -129,6 +132,7 @@ class JointStateReader:
         reader = CdrReader(order, memoryview(data)[HEADER:])
         reader.stamp()
         reader.text()
+        frame = data[_NAMES : HEADER + reader.at]
         names = [self._renamed(name) for name in reader.names()]
         index = {name: i for i, name in enumerate(names)}
         missing = [name for name in self._joint_names if name not in index]
@@ -138,8 +142,11 @@ class JointStateReader:
             raise JointsMissing(
                 f"{self._topic}: joints {', '.join(missing)} are missing. Cure: publish all in one message"
             )
+        twice = [name for name in self._joint_names if names.count(name) > 1]
+        if twice:
+            raise RobotDynamicsError(f"{self._topic}: {twice[0]} is named twice. Cure: publish each joint once")
         places = np.array([index[name] for name in self._joint_names], dtype=np.intp)
-        self._layout = _Layout(order, data[_NAMES : HEADER + reader.at], len(names), places)
+        self._layout = _Layout(order, frame, data[_NAMES + len(frame) : HEADER + reader.at], len(names), places)
         return self._layout
 
 
@@ -154,21 +161,25 @@ def stamp_of(data: bytes) -> int | None:
 class JointStateWriter:
     """Writes serialized JointState messages of the same joints."""
 
-    def __init__(self, joint_names: Sequence[str]) -> None:
+    def __init__(self, joint_names: Sequence[str], numbered: bool = False) -> None:
+        """``numbered``: header.frame_id is a number of ten digits."""
         n = len(joint_names)
-        same = _string("")
+        same = _string("0" * 10 * numbered)
         same += bytes(padding(8 + len(same), 4)) + struct.pack("<I", n)
         for name in joint_names:
             same += bytes(padding(8 + len(same), 4)) + _string(name)
         same += bytes(padding(8 + len(same), 4))
         self._stamp = struct.Struct("<iI")
-        self._same = same
+        self._parts = (same[:4], b"", same[4:]) if not numbered else (same[:4], b"%010d", same[14:])
+        self._size = 8 + len(same)
         self._length = struct.pack("<I", n)
 
-    def write(self, at: int, position: Array, velocity: Array, effort: Array) -> bytes:
-        """Return the message of a stamp (ns) with three fields, each (n,) or empty."""
-        parts = [LITTLE_ENDIAN, self._stamp.pack(*divmod(at, 1_000_000_000)), self._same]
-        end = 8 + len(self._same)
+    def write(self, at: int, position: Array, velocity: Array, effort: Array, number: int = 0) -> bytes:
+        """Return the message of a stamp (ns) with three fields, each (n,) or empty; ``number`` as ``numbered`` says."""
+        parts = [LITTLE_ENDIAN, self._stamp.pack(*divmod(at, 1_000_000_000)), *self._parts]
+        if self._parts[1]:
+            parts[3] = self._parts[1] % (number % 10_000_000_000)
+        end = self._size
         for values in (position, velocity, effort):
             if len(values):
                 gap = padding(end + 4, 8)

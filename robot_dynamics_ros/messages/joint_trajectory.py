@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError
-from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
+from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, MOST_NAMES, CdrReader, padding
 from robot_dynamics_ros.messages.renaming import Renaming, unchanged
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ Records = NDArray[np.void]
 
 _FIELDS = ("positions", "velocities", "accelerations", "effort")
 _SMALLEST = 24  # bytes of a point
-_MOST_POINTS = 100_000  # a controller gives no command while it makes them a curve: half a second for so many
+MOST_POSITIONS = 14_000  # points times joints: a controller gives no command while it takes them in, up to 1 ms
 
 
 def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, TrajectoryPoints]:
@@ -42,6 +42,15 @@ def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, Tr
     fields = [table.column(field) if field in table.fields else None for field in _FIELDS[1:]]
     names = tuple(renamed(name) for name in table.joint_names)
     return table.stamp, TrajectoryPoints(names, times, table.column("positions"), *fields)
+
+
+def check_size(points: int, joints: int) -> None:
+    """Raise TrajectoryError for more points than a controller takes in between two cycles."""
+    if points * joints > MOST_POSITIONS:
+        raise TrajectoryError(
+            f"{points} points, but {MOST_POSITIONS // joints} of {joints} joints are the most that is taken; "
+            "give fewer, further apart"
+        )
 
 
 def with_points(data: bytes, points: TrajectoryPoints) -> bytes:
@@ -87,8 +96,8 @@ class _Table:
     @classmethod
     def _read(cls, reader: _Reader) -> _Table:
         stamp = reader.stamp()
-        reader.text()  # frame_id
         try:
+            reader.text(MOST_NAMES)  # frame_id
             names = tuple(reader.names())
         except RobotDynamicsError as problem:
             raise JointNamesError(str(problem)) from None
@@ -99,8 +108,7 @@ class _Table:
             raise TrajectoryError("the trajectory has no points; give at least one with positions and time_from_start")
         if _SMALLEST * points > len(reader.body) - reader.at:
             raise ValueError
-        if points > _MOST_POINTS:
-            raise TrajectoryError(f"{points} points, but {_MOST_POINTS} are the most that is taken; send it in parts")
+        check_size(points, len(names))
         start, k = reader.at, len(names)
         fields = reader.fields(k, 0)
         layout = _layout(reader.order, start, k, fields)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.control.activation_check import check_activation
+from robot_dynamics_ros.control.activation_check import check_activation, holding_effort
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.poses import pose_of
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory import Trajectory
-from robot_dynamics_ros.control.trajectory_effort import trajectory_effort
+from robot_dynamics_ros.control.trajectory_effort import joined, trajectory_effort
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.messages.cdr import HEADER
 from robot_dynamics_ros.messages.hand_target import POSE, TWIST, read_target
 from robot_dynamics_ros.messages.joint_state import JointsMissing, JointStateReader, Sample, stamp_of
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_points
@@ -25,9 +27,15 @@ from robot_dynamics_ros.model import RobotModel
 
 Array = NDArray[np.float64]
 
+_UNSTAMPED = "joint_states have no header.stamp, so that delays cannot be seen. Cure: set it in the driver"
 _AT_REST = 0.01  # rad/s or m/s
 _NANOSECONDS = 1_000_000_000
 _TICKS = 1 << 36  # a second
+
+
+def is_engaged(data: bytes) -> bool:
+    """Return the emergency stop that a std_msgs/Bool carries; bytes that are none never release it."""
+    return data[HEADER : HEADER + 1] != b"\0"
 
 
 class Outputs(Protocol):
@@ -120,40 +128,59 @@ class RunningController:
         self._reader = JointStateReader(robot.joint_names, renamed=renamed)
         names = ", ".join(robot.joint_names)
         self._foreign = f"joint_states name none of {names}. Cure: publish them by their names in the URDF"
-        self._to_check = False
+        self._to_check = self._compares_effort = False
+        self._last = b""
         self._damped = False
         self._pending: bytes | None = None
         self._origin: int | None = None
-        self._answered: int | None = None
         self._refused = 0
+        self._effort_slices: list[Iterator[None]] = []
 
-    def check_effort(self, heard: Iterable[bytes]) -> None:
-        """Compare what the motors do with what the model says, in joint_states ``heard`` before or the first to come.
+    def check_start(self, received: Iterable[bytes], compare_effort: bool) -> None:
+        """Check that the arm rests and, to ``compare_effort``, that what the motors do is what the model says.
 
-        The newest of them is the last; a gripper's may be among them. RobotDynamicsError says how they contradict;
-        the arm must not be commanded then.
+        That is seen in joint_states ``received`` before, of which the newest is the last, or in the first to come.
+        RobotDynamicsError says what is wrong; the arm must not be commanded then.
         """
-        self._to_check = True
-        for data in reversed(list(heard)):
-            try:
-                sample = self._reader.read(data)
-            except RobotDynamicsError:
-                continue
-            if sample is not None:
-                return self._check_effort(sample)
+        self._to_check, self._compares_effort = True, compare_effort
+        samples = [sample for data in received if (sample := self._sample(data)) is not None]
+        steps = np.diff([sample.at for sample in samples])
+        if (steps > 0).any():
+            self.controller.period = float(steps[steps > 0].min()) * 1e-9
+        if samples:
+            self._check_start(samples[-1])
 
-    def _check_effort(self, sample: Sample) -> None:
+    def _sample(self, data: bytes) -> Sample | None:
+        try:
+            return self._reader.read(data)
+        except RobotDynamicsError:
+            return None
+
+    def _check_start(self, sample: Sample) -> None:
         self._to_check = False
-        if sample.qd is not None and np.abs(sample.qd).max() > _AT_REST:
+        speed = np.zeros(1) if sample.qd is None else np.abs(np.nan_to_num(sample.qd))
+        limit = self.controller.settings.safety.activation_max_velocity
+        if speed.max() > limit:
+            j = int(np.argmax(speed))
+            raise RobotDynamicsError(
+                f'joint "{self._robot.joint_names[j]}" moves at {speed[j]:.3g}, over activation_max_velocity '
+                f"{limit:g}. Cure: stop the arm by its brakes or by the controller that moves it, then activate"
+            )
+        self.controller.check_start(sample.q)
+        if not self._compares_effort:
+            return
+        if speed.max() > _AT_REST:
             self._log.warning("activation_check: the arm moves, so that its effort tells nothing")
             return
         for warning in check_activation(self._robot, sample.q, sample.effort):
             self._log.warning(warning)
+        if not self.controller.settings.robot_compensates_gravity:
+            self.controller.start_effort = holding_effort(self._robot, sample.q, sample.effort)
 
     def receive_state(self, data: bytes) -> None:
         """Take in joint_states; where there is no update rate, answer them.
 
-        Raises RobotDynamicsError as ``check_effort``, where that has waited for them.
+        Raises RobotDynamicsError as ``check_start``, where that has waited for them.
         """
         steady, feedback = self._clocks.steady(), self.controller.feedback
         if feedback.stale(steady) is not None:
@@ -170,20 +197,32 @@ class RunningController:
         if sample is None:
             feedback.miss(self._foreign)
             return
-        at = sample.at
-        if self._answers_states and at == self._answered:
+        if data == self._last:  # the last state once more, as simulations send it that wait or pause
             feedback.hear(steady)
-            self._outputs.repeat()
+            if self._answers_states:
+                self._outputs.repeat()
+            return
+        at = sample.at or self._arrival(steady)
+        if at == 0:
             return
         if self._to_check:
-            self._check_effort(sample)
+            self._check_start(sample)
         origin = self._origin
         if not self.controller.measure(self._seconds(at), steady, sample.q, sample.qd):
             self._origin = origin
             return self._refuse_state(at, steady)
         self.state_stamp = self._refused = at
-        if self._answers_states and self._cycle(at, steady, at):
-            self._answered = at
+        if not self._answers_states or self._cycle(at, steady, at):
+            self._last = data
+
+    def _arrival(self, steady: float) -> int:
+        """Return the time (ns) of a state that has no stamp; 0 where such a state is refused."""
+        if self.controller.settings.safety.unstamped_states == "arrival":
+            self._log.warning(_UNSTAMPED, throttle_duration_sec=math.inf)
+            return self._clocks.now()
+        self.controller.feedback.reject(steady, _UNSTAMPED)
+        self._refuse_state(self.state_stamp, steady)
+        return 0
 
     def _refuse_state(self, at: int, steady: float) -> None:
         """Answer a message of stamp ``at`` (ns) that cannot be used: one for each new stamp, as with those that can.
@@ -231,7 +270,9 @@ class RunningController:
         trajectory = self.controller.follow(points, None if start == 0 else self._seconds(start), now)
         self._log.info(f"following a trajectory of {len(points.times)} points, {trajectory.duration:.3f} s")
         if self._outputs.trajectory_is_wanted:
-            self._give_with_effort(data, points, trajectory)
+            self._effort_slices.append(
+                self._with_effort(data, points, trajectory, self.controller.dropped_trajectories)
+            )
         return trajectory
 
     @property
@@ -288,6 +329,8 @@ class RunningController:
         else:
             self._outputs.command(command, answered)
             self._say(command)
+        if self._effort_slices and next(self._effort_slices[0], self) is self:
+            del self._effort_slices[0]
         if self._pending is not None:
             data, self._pending = self._pending, None
             self._receive_trajectory(data)
@@ -317,15 +360,18 @@ class RunningController:
         """The time at which what has come with stamp 0 begins."""
         return self.controller.time if self._answers_states else self._seconds(self._clocks.now())
 
-    def _give_with_effort(self, data: bytes, points: TrajectoryPoints, trajectory: Trajectory) -> None:
-        """For a joint_trajectory_controller that adds it."""
-        settings = self.controller.settings
+    def _with_effort(self, data: bytes, points: TrajectoryPoints, trajectory: Trajectory, drops: int) -> Iterator[None]:
+        """Give a trajectory with effort, for a joint_trajectory_controller that adds it, a part of it each cycle."""
+        controller, settings = self.controller, self.controller.settings
         smoothing = settings.friction_smoothing_velocity if settings.friction_compensation else None
+        period, slices = settings.trajectory_effort_period, []
         try:
-            filled = trajectory_effort(
-                self.controller.model, trajectory, points.joint_names, settings.trajectory_effort_period, smoothing
-            )
-            self._outputs.trajectory(with_points(data, filled))
+            for part in trajectory_effort(controller.model, trajectory, points.joint_names, period, smoothing):
+                slices.append(part)
+                yield
+                if controller.dropped_trajectories != drops:
+                    return
+            self._outputs.trajectory(with_points(data, joined(slices)))
         except RobotDynamicsError as problem:
             self._log.error(f"~/joint_trajectory_with_effort: {problem}")
 

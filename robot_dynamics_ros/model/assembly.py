@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.kernels.layout import (
@@ -99,6 +100,9 @@ def assemble(
         position_upper=limits[:, 1].copy(),
         velocity_limits=limits[:, 2].copy(),
         effort_limits=limits[:, 3].copy(),
+        continuous=_continuous(description, couplings.names, followed),
+        soft_lower=limits[:, 4].copy(),
+        soft_upper=limits[:, 5].copy(),
         massless_ends=massless(robot, couplings.names),
         loops=dynamics.loops,
         locked={name: float(position) for name, position in (locked or {}).items()},
@@ -195,9 +199,17 @@ def _body_inertias(
 
 
 def _limits(description: Description, names: Sequence[str]) -> Floats:
-    """Position lower and upper, velocity and effort limit of each name, (n, 4)."""
-    table = {j.name: (j.lower, j.upper, j.velocity, j.effort) for j in description.joints}
-    return np.array([table.get(name, (-math.inf, math.inf, math.inf, math.inf)) for name in names])
+    """Position lower and upper, velocity and effort limit, soft lower and upper of each name, (n, 6)."""
+    table = {j.name: (j.lower, j.upper, j.velocity, j.effort, j.soft_lower, j.soft_upper) for j in description.joints}
+    return np.array([table.get(name, (-math.inf, *3 * (math.inf,), -math.inf, math.inf)) for name in names])
+
+
+def _continuous(
+    description: Description, names: Sequence[str], followed: Sequence[Mapping[str, float]]
+) -> NDArray[np.bool_]:
+    kinds = {joint.name: joint.kind for joint in description.joints}
+    # A turn of a joint that others follow moves those elsewhere.
+    return np.array([kinds.get(name) == "continuous" and sum(name in row for row in followed) == 1 for name in names])
 
 
 def _range(joint: Joint, offset: float) -> tuple[float, float, float]:

@@ -131,9 +131,12 @@ def _in_order(
     positions: Mapping[str, float],
     free: Sequence[str],
 ) -> tuple[str, ...]:
-    if isinstance(joints, str | set | frozenset) or not isinstance(joints, Iterable):  # a set has no order
+    try:
+        names = None if isinstance(joints, str | set | frozenset) else tuple(joints)  # a set has no order
+    except TypeError:  # an array of no dimension has __iter__, too
+        names = None
+    if names is None:
         raise RobotModelError(f"joints: {joints!r} is no list. Cure: give a list of names")
-    names = tuple(joints)
     for name in names:
         if not isinstance(name, str) or name not in known:
             raise RobotModelError(_no_joint(description, "joints", name, known))

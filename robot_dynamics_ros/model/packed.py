@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.codegen.interpretation import interpreted
 from robot_dynamics_ros.errors import RobotModelError
@@ -87,8 +87,11 @@ class PackedModel:
         (bodies, 10) as in ``numbers``, from MASS on, but without the payload.
     payload
         The link that carries the payload, and its inertia; None for none.
-    position_lower, position_upper, velocity_limits, effort_limits
+    position_lower, position_upper, velocity_limits, effort_limits, soft_lower, soft_upper
         (n,) of the independent joints; infinite where there is none, and for named coordinates.
+    continuous
+        (n,) True where a turn of 2 pi leads to the same configuration: URDF joints of type continuous that no other
+        joint follows.
     massless_ends
         Names of the independent coordinates that move no inertia, see ``massless``.
     loops
@@ -114,6 +117,9 @@ class PackedModel:
     position_upper: Floats
     velocity_limits: Floats
     effort_limits: Floats
+    continuous: NDArray[np.bool_]
+    soft_lower: Floats
+    soft_upper: Floats
     massless_ends: tuple[str, ...]
     loops: tuple[Loop, ...]
     locked: Mapping[str, float]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels import entries
@@ -221,6 +221,16 @@ class RobotModel:
         return self.packed.position_upper.copy()
 
     @property
+    def soft_lower(self) -> Floats:
+        """Lower soft limits (n,) of position by <safety_controller>; ``position_lower`` where there is none."""
+        return self.packed.soft_lower.copy()
+
+    @property
+    def soft_upper(self) -> Floats:
+        """Upper soft limits (n,) of position by <safety_controller>; ``position_upper`` where there is none."""
+        return self.packed.soft_upper.copy()
+
+    @property
     def velocity_limits(self) -> Floats:
         """Velocity limits (n,), inf where there is none."""
         return self.packed.velocity_limits.copy()
@@ -229,6 +239,11 @@ class RobotModel:
     def effort_limits(self) -> Floats:
         """Limits of the joint torque or force (n,), inf where there is none."""
         return self.packed.effort_limits.copy()
+
+    @property
+    def continuous(self) -> NDArray[np.bool_]:
+        """True (n,) where a turn leads to the same configuration: joints of type continuous that no other follows."""
+        return self.packed.continuous.copy()
 
     @property
     def inertial_parameters(self) -> Floats:

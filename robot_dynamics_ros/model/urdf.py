@@ -31,7 +31,7 @@ class Mimic:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint of the URDF; limits are infinite where none is set."""
+    """A joint of the URDF; limits are infinite where none is set, and soft ones the same as the others."""
 
     name: str
     kind: str
@@ -42,6 +42,8 @@ class Joint:
     axis: Array
     lower: float
     upper: float
+    soft_lower: float
+    soft_upper: float
     effort: float
     velocity: float
     damping: float
@@ -102,6 +104,8 @@ def _read(root: ElementTree.Element, source: str) -> Any:
         if limit.get("lower") is None and limit.get("upper") is None:
             limit.set("lower", "-inf")
             limit.set("upper", "inf")
+    for safety in root.iter("safety_controller"):
+        safety.set("k_velocity", "0")  # required, and not used here
     for inertia in root.iter("inertia"):
         for name in _INERTIA:
             inertia.set(name, inertia.get(name, "0"))
@@ -188,12 +192,30 @@ def _joint(joint: Any, links: dict[str, Inertial], source: str) -> Joint:
         axis,
         lower,
         upper,
+        *_soft_limits(joint, lower, upper, where),
         effort,
         velocity,
         damping,
         friction,
         mimic,
     )
+
+
+def _soft_limits(joint: Any, lower: float, upper: float, where: str) -> tuple[float, float]:
+    """Return the <safety_controller>'s limits where they lie within the others; both 0 means that there are none."""
+    safety = joint.safety_controller
+    soft = (0.0, 0.0) if safety is None else (safety.soft_lower_limit, safety.soft_upper_limit)
+    if joint.type not in ("revolute", "prismatic") or soft == (0.0, 0.0):
+        return lower, upper
+    if lower <= soft[0] < soft[1] <= upper:
+        return soft
+    warnings.warn(
+        f"{where} <safety_controller>: soft limits {soft[0]:g} to {soft[1]:g} are not within the limits {lower:g} to "
+        f"{upper:g} and are ignored. Cure: correct them",
+        RobotModelWarning,
+        stacklevel=6,
+    )
+    return lower, upper
 
 
 def _check_mimics(joints: dict[str, Joint], source: str) -> None:

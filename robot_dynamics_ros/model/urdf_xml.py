@@ -25,13 +25,14 @@ _GRAMMAR: dict[str, tuple[dict[str, int], tuple[str, ...]]] = {
     "inertia": ({key: 1 for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")}, ()),
     "joint": (
         {"name": 0, "type": 0},
-        ("origin", "axis", "parent", "child", "limit", "dynamics", "mimic"),
+        ("origin", "axis", "parent", "child", "limit", "dynamics", "mimic", "safety_controller"),
     ),
     "axis": ({"xyz": 3}, ()),
     "parent": ({"link": 0}, ()),
     "child": ({"link": 0}, ()),
     "limit": ({"lower": 1, "upper": 1, "effort": 1, "velocity": 1}, ()),
     "dynamics": ({"damping": 1, "friction": 1}, ()),
+    "safety_controller": ({"soft_lower_limit": 1, "soft_upper_limit": 1}, ()),
     "mimic": ({"joint": 0, "multiplier": 1, "offset": 1}, ()),
 }
 _REQUIRED = {

@@ -18,7 +18,7 @@ from rosgraph_msgs.msg import Clock
 
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER
 from robot_dynamics_ros.nodes.bounded_log import BoundedLog
-from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
+from robot_dynamics_ros.nodes.polled_inputs import PolledInputs, waiting
 
 _WINDOW = 0.1  # s
 _MOST = 1000  # messages in that time: ten times what fast simulations publish
@@ -37,6 +37,12 @@ class ClockInput:
         self._begin, self._count = -math.inf, 0
         self._pause: Timer | None = None
         self.subscription: Subscription[Any] | None = None
+
+    def poll(self) -> None:
+        """Take in what waits, where no executor does."""
+        if self.subscription is not None:
+            for data, _ in waiting(self.subscription, _MOST):
+                self.receive(data)
 
     def receive(self, data: bytes) -> None:
         """Take a message in."""

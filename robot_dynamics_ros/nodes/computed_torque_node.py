@@ -13,10 +13,10 @@ from geometry_msgs.msg import AccelStamped, InertiaStamped, PoseStamped, TwistSt
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64
+from std_msgs.msg import Bool, Float64
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -27,16 +27,18 @@ from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TWIST
-from robot_dynamics_ros.messages.running_controller import RunningController
+from robot_dynamics_ros.messages.running_controller import RunningController, is_engaged
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import read_bytes
 from robot_dynamics_ros.nodes import real_time
+from robot_dynamics_ros.nodes.black_box import BlackBox
 from robot_dynamics_ros.nodes.bounded_log import BoundedLog
 from robot_dynamics_ros.nodes.control_interfaces import ABSENT, INSTALLED, ControlInterfaces
 from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs
 from robot_dynamics_ros.nodes.controller_report import ControllerReport
-from robot_dynamics_ros.nodes.deafness import why_deaf
+from robot_dynamics_ros.nodes.deafness import other_publishers, why_deaf
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
+from robot_dynamics_ros.nodes.polled_inputs import waiting
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
 from robot_dynamics_ros.nodes.spinning import Program, run
 from robot_dynamics_ros.parameters import controller as parameters
@@ -45,7 +47,8 @@ from robot_dynamics_ros.parameters.controller_settings import read_settings
 from robot_dynamics_ros.parameters.goal import read_tolerances
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, ROBOT_DESCRIPTION
 
-_WATCH_PERIOD, _REPORT_PERIOD = 0.02, 1.0  # s
+_WATCH_PERIOD, _REPORT_PERIOD, _STOP_PERIOD = 0.02, 1.0, 0.0005  # s
+_MOST_STATES = 10  # at once
 _CONFIGURED = (
     "it is read when the node is configured. Cure: deactivate and clean up the node, set it, and configure and "
     "activate again"
@@ -79,6 +82,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         self._robot: RobotModel | None = None
         self._running: RunningController | None = None
         self._latched = ""
+        self._emergency = self._emergency_engaged = False
         self._warm_up = WarmUp(self, self._start_when_possible)
         self._obstacle = ""
         self._report = ControllerReport(self)
@@ -145,6 +149,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
             )
         settings = read_settings(values)
         self._checks_effort = parameters.ACTIVATION_CHECK.read(values)
+        self._exclusive = parameters.EXCLUSIVE_TOPICS.read(values)
         self._priority = parameters.REALTIME_PRIORITY.read(values)
         robot = load_robot(self, description, parameters.GRAVITY.read(values) or None)
         Tuning(robot, settings)
@@ -174,10 +179,25 @@ class ComputedTorqueNode(Program, LifecycleNode):
         overridable = QoSOverridingOptions.with_default_policies()
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         reliable = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
+        latched = QoSProfile(
+            depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+        )
         targets = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)  # they may come ahead of their time
-        self._outputs = ControllerOutputs(self, robot.joint_names)
+        longest_gap = self._settings.safety.state_timeout + 2.0 * _WATCH_PERIOD
+        values = present_values(self)
+        self._box = box = BlackBox(
+            self, parameters.BLACK_BOX_SECONDS.read(values), parameters.BLACK_BOX_DIRECTORY.read(values)
+        )
+        self._outputs = ControllerOutputs(self, robot.joint_names, longest_gap, box)
+        self._report.box = box
         self._report.robot = robot.name
-        self._interfaces = ControlInterfaces(self, robot.joint_names, present_values(self))
+        self._interfaces = ControlInterfaces(self, robot.joint_names, values)
+
+        def create_polled(
+            kind: Any, topic: str, receive: Callable[[Any], None], qos: QoSProfile, raw: bool = True
+        ) -> Any:
+            return self.create_polled(kind, topic, box.recorded(topic, receive), qos, raw)
+
         self._inputs = [
             self.create_subscription(
                 JointState,
@@ -187,17 +207,19 @@ class ComputedTorqueNode(Program, LifecycleNode):
                 qos_overriding_options=overridable,
                 raw=True,
             ),
-            self.create_polled(JointTrajectory, "~/joint_trajectory", self._receive_trajectory, reliable),
-            self.create_polled(Float64, "~/speed_scaling_factor", self._receive_speed, reliable, raw=False),
-            self.create_polled(InertiaStamped, "~/payload", self._receive_payload, reliable, raw=False),
+            create_polled(Bool, "~/emergency_stop", self._receive_emergency_stop, latched),
+            create_polled(JointTrajectory, "~/joint_trajectory", self._receive_trajectory, reliable),
+            create_polled(Float64, "~/speed_scaling_factor", self._receive_speed, reliable, raw=False),
+            create_polled(InertiaStamped, "~/payload", self._receive_payload, reliable, raw=False),
             *(
-                self.create_polled(kind, f"~/{name}", partial(self._receive_target, name), targets)
+                create_polled(kind, f"~/{name}", partial(self._receive_target, name), targets)
                 for name, kind in ((POSE, PoseStamped), (TWIST, TwistStamped), (ACCELERATION, AccelStamped))
             ),
         ]
         self._triggers = [
             self.create_service(Trigger, "~/cancel", self._cancel),
             self.create_service(Trigger, "~/clear_fault", self._clear_fault),
+            self.create_service(Trigger, "~/emergency_stop", self._stop_in_emergency),
         ]
         self._alarms = [self.create_steady_timer(_WATCH_PERIOD, self._watch)]
         if self._settings.update_rate > 0.0:
@@ -230,12 +252,16 @@ class ComputedTorqueNode(Program, LifecycleNode):
 
     def _activate(self) -> None:
         assert self._robot is not None
+        self._check_publishers()
+        if self._report.other_publishers and self._exclusive:
+            raise RobotDynamicsError(self._report.other_publishers)
         running = RunningController(
             self._robot, self._settings, _NodeClocks(self), self._outputs, self._report, self._log
         )
-        if self._checks_effort:
-            running.check_effort(self._heard)
+        running.check_start(self._heard, self._checks_effort)
         running.controller.set_speed_scaling(self._speed)
+        self.poll()
+        self._forward_emergency_stop(running)
         self._warn(real_time.set_priority(self._priority))
         real_time.keep_collector_away()
         self._report.begin()
@@ -261,7 +287,8 @@ class ComputedTorqueNode(Program, LifecycleNode):
         for timer in self._alarms:
             self.destroy_timer(timer)
         self._outputs.destroy()
-        self._report.robot = ""
+        self._box.finish()
+        self._report.robot, self._report.other_publishers, self._report.box = "", "", None
         self._interfaces.destroy()
         self._robot = None
         return super().on_cleanup(state)
@@ -276,15 +303,38 @@ class ComputedTorqueNode(Program, LifecycleNode):
         if self._running is not None:
             self._end()
             self._outputs.flush()
+        if self._report.box is not None:
+            self._report.box.finish()
 
     @property
     def unsent(self) -> bool:
         """Whether the client of a goal that ended with the node has still to hear of it."""
         return self._robot is not None and self._interfaces.owe_results
 
+    def _stop_arm(self, running: RunningController) -> None:
+        """Have the arm stopped within ``stop_timeout``, taking the inputs here: no executor does meanwhile."""
+        running.controller.begin_stop()
+        rate, now = self._settings.update_rate, self.get_clock().now
+        tick, watch = now().nanoseconds, time.monotonic()
+        end = watch + parameters.STOP_TIMEOUT.read(present_values(self))
+        while not running.controller.stopped and time.monotonic() < end:
+            if self.clock_input is not None:
+                self.clock_input.poll()
+            for data, _ in waiting(self._inputs[0], _MOST_STATES):
+                self._receive_state(data)
+            if rate > 0.0 and now().nanoseconds >= tick:
+                tick = now().nanoseconds + round(1e9 / rate)
+                self._tick()
+            if time.monotonic() >= watch:
+                watch = time.monotonic() + _WATCH_PERIOD
+                self._watch()
+            time.sleep(_STOP_PERIOD)
+
     def _end(self) -> None:
-        """Leave a last effort behind: an effort controller keeps it for ever."""
-        effort = None if self._running is None else self._running.controller.last_effort()
+        """Stop the arm, and leave a last effort behind: an effort controller keeps it for ever."""
+        if self._running is not None:
+            self._stop_arm(self._running)
+        effort = None if self._running is None else self._running.controller.last_effort(time.monotonic())
         if effort is not None:
             self._outputs.effort(effort)
         if self._running is not None:
@@ -297,6 +347,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
     def _receive_state(self, data: bytes) -> None:
         self._hears = True
         self.poll()
+        self._box.add("joint_states", data)
         if self._running is None:
             self._heard.append(data)
             return
@@ -306,6 +357,24 @@ class ComputedTorqueNode(Program, LifecycleNode):
             self.get_logger().error(f"deactivated: {problem}")
             self.trigger_deactivate()
         self._interfaces.check()
+
+    def _receive_emergency_stop(self, data: bytes) -> None:
+        self._emergency_engaged = is_engaged(data)
+        self._emergency |= self._emergency_engaged
+        self._forward_emergency_stop(self._running)
+
+    def _stop_in_emergency(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._emergency = response.success = True
+        response.message = "engaged until ~/clear_fault" if self._running else "engaged for the next activation"
+        self._forward_emergency_stop(self._running)
+        return response
+
+    def _forward_emergency_stop(self, running: RunningController | None) -> None:
+        """Pass on that a stop waits for ``clear_fault``, also one from before the activation, and the topic's state."""
+        if running is not None:
+            if self._emergency:
+                running.controller.emergency_stop(True)
+            running.controller.emergency_stop(self._emergency_engaged)
 
     def _receive_trajectory(self, data: bytes) -> None:
         if self._running is None:
@@ -356,6 +425,7 @@ class ComputedTorqueNode(Program, LifecycleNode):
         if self._running is not None:
             try:
                 self._running.clear_fault()
+                self._emergency = False
                 response.success, response.message = True, "active: the arm holds where it is"
             except RobotDynamicsError as problem:
                 response.message = str(problem)
@@ -374,6 +444,9 @@ class ComputedTorqueNode(Program, LifecycleNode):
             self._interfaces.check()
 
     def _tell(self) -> None:
+        if self._report.box is not None:
+            self._report.box.work()
+            self._check_publishers()
         if self._running is None:
             self._report.without_controller("unconfigured" if self._robot is None else "inactive", self._obstacle)
             return
@@ -387,6 +460,14 @@ class ComputedTorqueNode(Program, LifecycleNode):
         if not self._hears and (why := why_deaf(self, "joint_states", time.monotonic() - self._active_since)):
             running.controller.feedback.miss(why)
             self._log.error(why, throttle_duration_sec=10.0)
+
+    def _check_publishers(self) -> None:
+        """Warn once of each change of who else publishes what one node alone should."""
+        before, self._report.other_publishers = self._report.other_publishers, other_publishers(self)
+        if self._report.other_publishers != before:
+            self._warn(
+                self._report.other_publishers or "effort_commands and joint_states have one publisher each again"
+            )
 
     def _warn(self, warning: str | None) -> None:
         if warning is not None:

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
@@ -17,21 +18,29 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dynamics_ros.control.controller import Command
 from robot_dynamics_ros.messages.effort_commands import EffortWriter
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.nodes.black_box import BlackBox
 
 Array = NDArray[np.float64]
 
 _NONE: Array = np.empty(0)
+_LONGEST_DEADLINE = 3600.0  # s
 
 
 class ControllerOutputs:
     """The topics that a configured controller publishes, but for those of diagnostics and control_msgs."""
 
-    def __init__(self, node: LifecycleNode, joint_names: Sequence[str]) -> None:
+    def __init__(self, node: LifecycleNode, joint_names: Sequence[str], longest_gap: float, box: BlackBox) -> None:
+        """``longest_gap``: time (s) between two effort_commands that is offered as deadline and lease; inf: none."""
         overridable = QoSOverridingOptions.with_default_policies()
+        heartbeat = QoSOverridingOptions([*overridable.policy_kinds, QoSPolicyKind.DEADLINE])
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-        self._node = node
+        if longest_gap < _LONGEST_DEADLINE:
+            reliable.deadline = reliable.liveliness_lease_duration = Duration(seconds=longest_gap)
+            # Manual liveliness would say the same as the deadline, for another 12 us a cycle.
+            reliable.liveliness = LivelinessPolicy.AUTOMATIC
+        self._node, self._box = node, box
         self._efforts = node.create_publisher(
-            Float64MultiArray, "effort_commands", reliable, qos_overriding_options=overridable
+            Float64MultiArray, "effort_commands", reliable, qos_overriding_options=heartbeat
         )
         self._states = node.create_publisher(
             JointState, "~/command_states", QoSProfile(depth=10), qos_overriding_options=overridable
@@ -44,19 +53,27 @@ class ControllerOutputs:
         self._configuration = node.create_publisher(String, "~/configuration", latched)
         self._effort = EffortWriter(len(joint_names))
         self._joint_state = JointStateWriter(joint_names)
+        self._command_state = JointStateWriter(joint_names, numbered=True)
+        self._number = 0
         self._last: tuple[Command, int] | None = None
 
     def command(self, command: Command, answered: int) -> None:
         """Publish a command, with the stamp (ns) of the state that it answers."""
+        self._number += 1
+        self._publish(command, answered)
+
+    def _publish(self, command: Command, answered: int) -> None:
         self._last = command, answered
-        self._efforts.publish(self._effort.write(command.effort))
+        self.effort(command.effort)
         desired = command.desired
-        self._states.publish(self._joint_state.write(answered, desired.q, desired.qd, command.effort))
+        data = self._command_state.write(answered, desired.q, desired.qd, command.effort, self._number)
+        self._states.publish(data)
+        self._box.add("~/command_states", data)
 
     def repeat(self) -> None:
         """Publish what was commanded last once more, as an answer to the same state."""
         if self._last is not None:
-            self.command(*self._last)
+            self._publish(*self._last)
 
     def unasked(self, command: Command) -> None:
         """Publish a command that answers no state."""
@@ -66,7 +83,9 @@ class ControllerOutputs:
 
     def effort(self, effort: Array) -> None:
         """Publish efforts (n,)."""
-        self._efforts.publish(self._effort.write(effort))
+        data = self._effort.write(effort)
+        self._efforts.publish(data)
+        self._box.add("effort_commands", data)
 
     def external_torque(self, torque: Array, at: int) -> None:
         """Publish the observed external torque (n,), with the stamp (ns) of the state."""
@@ -83,7 +102,9 @@ class ControllerOutputs:
 
     def configuration(self, text: str) -> None:
         """Publish the robot and the parameters, for recorders."""
-        self._configuration.publish(String(data=text))
+        data = serialize_message(String(data=text))
+        self._configuration.publish(data)
+        self._box.add("~/configuration", data)
 
     def flush(self) -> None:
         """Wait until whoever takes the efforts has them."""

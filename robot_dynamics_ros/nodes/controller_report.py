@@ -7,10 +7,13 @@ import time
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
+from rclpy.serialization import serialize_message
 
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.safety import Transition
+from robot_dynamics_ros.control.faults import Cause
+from robot_dynamics_ros.control.safety import Mode, Transition
 from robot_dynamics_ros.control.status import OK, WARN, Status, StatusReport, in_words
+from robot_dynamics_ros.nodes.black_box import BlackBox
 from robot_dynamics_ros.nodes.bounded_log import BoundedLog
 from robot_dynamics_ros.nodes.diagnostics import diagnostics_message
 
@@ -22,11 +25,17 @@ class ControllerReport:
     ----------
     robot
         The robot's name; empty while it is not known.
+    box
+        Keeps what is published, and is told of faults; None while there is none.
+    other_publishers
+        Warning about others that publish what one node alone should; empty while there are none.
     """
 
     def __init__(self, node: LifecycleNode) -> None:
         self._node = node
         self.robot = ""
+        self.box: BlackBox | None = None
+        self.other_publishers = ""
         self._logger = BoundedLog(node.get_logger())
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", QoSProfile(depth=10))
         self.begin()
@@ -36,9 +45,16 @@ class ControllerReport:
         self._status = StatusReport(time.monotonic())
 
     def transitions(self, controller: Controller, stamp: int) -> None:
-        """Publish and log the transitions since the last call, each by itself; ``stamp`` (ns) is that of the state."""
+        """Log and publish each transition since the last call; ``stamp`` (ns) is that of the state.
+
+        The stop before the end is only logged.
+        """
         for transition in controller.take_transitions():
             self._log(transition)
+            if transition.fault.cause is Cause.DEACTIVATED:  # no fault, and the motion that it ends may be complete
+                continue
+            if self.box is not None and transition.before is Mode.ACTIVE:
+                self.box.fault()
             self._publish(controller, stamp, transition)
 
     def waiting(self, controller: Controller) -> None:
@@ -70,6 +86,11 @@ class ControllerReport:
         self._send(self._status.status(controller, time.monotonic(), stamp_age, transition))
 
     def _send(self, status: Status) -> None:
+        if self.other_publishers and status.level == OK:
+            status = Status(WARN, f"{status.message}: {self.other_publishers}", status.values)
         stamp = self._node.get_clock().now().to_msg()
         name = f"{self._node.get_fully_qualified_name().lstrip('/')}: controller"
-        self._publisher.publish(diagnostics_message(stamp, name, self.robot, bytes([status.level]), *status[1:]))
+        data = serialize_message(diagnostics_message(stamp, name, self.robot, bytes([status.level]), *status[1:]))
+        self._publisher.publish(data)
+        if self.box is not None:
+            self.box.add("/diagnostics", data)

@@ -1,4 +1,4 @@
-"""What to say where somebody publishes joint_states and nothing comes."""
+"""Checks of the publishers of joint_states and effort_commands: none is received, or more than one publishes."""
 
 from __future__ import annotations
 
@@ -19,3 +19,18 @@ def why_deaf(node: Node, topic: str, seconds: float) -> str:
         "(kill -9), the shared memory between the two may be broken: end this node in order and start it again, else "
         "start the publisher again, too"
     )
+
+
+def other_publishers(node: Node) -> str:
+    """Return cause and cure where others publish effort_commands, or more than one joint_states, else nothing."""
+    texts, me = [], node.get_fully_qualified_name()
+    for topic in ("effort_commands", "joint_states"):
+        if node.count_publishers(topic) < 2:  # a tenth of the time that their names take
+            continue
+        infos = node.get_publishers_info_by_topic(topic)
+        names = sorted(f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos)
+        if len(names) > 1:  # discovery counts a publisher before it knows the name
+            if me in names:
+                names.remove(me)
+            texts.append(f"{node.resolve_topic_name(topic)} is to have one publisher, others are {', '.join(names)}")
+    return f"{'; '.join(texts)}. Cure: end all but one publisher of each" if texts else ""

@@ -17,6 +17,7 @@ from robot_dynamics_ros.control.goal_execution import Ending, GoalExecution, Pro
 from robot_dynamics_ros.control.goal_monitor import Outcome, refusal
 from robot_dynamics_ros.control.goal_tolerances import JointTolerance, Tolerances
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError
+from robot_dynamics_ros.messages.joint_trajectory import check_size
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.nodes.messages import stamp, trajectory_point
 
@@ -119,10 +120,7 @@ class _Client:
         self._names = list(joint_names)
         self._running = running
         self._log = log
-        self._times = [
-            point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
-            for point in handle.request.trajectory.points
-        ]
+        self._points = handle.request.trajectory.points
 
     def progress(self, progress: Progress) -> None:
         """Publish feedback."""
@@ -134,7 +132,8 @@ class _Client:
             feedback.actual = trajectory_point(progress.measured, progress.seconds)
             feedback.error = trajectory_point(progress.error, progress.seconds)
         if hasattr(feedback, "index"):  # control_msgs 6.3.0 on (Kilted)
-            feedback.index = min(bisect_right(self._times, progress.seconds), len(self._times) - 1)
+            passed = bisect_right(self._points, progress.seconds, key=_seconds)
+            feedback.index = min(passed, len(self._points) - 1)
         self._handle.publish_feedback(feedback)
 
     def end(self, ending: Ending, outcome: Outcome) -> None:
@@ -187,8 +186,13 @@ def _trajectory(goal: Any) -> bytes:
     """Return what ~/joint_trajectory would bring; JointNamesError for joints of several degrees of freedom."""
     if goal.multi_dof_trajectory.joint_names or goal.component_path_tolerance or goal.component_goal_tolerance:
         raise JointNamesError("no joint here has several degrees of freedom; give trajectory and its tolerances alone")
+    check_size(len(goal.trajectory.points), len(goal.trajectory.joint_names))
     data: bytes = serialize_message(goal.trajectory)
     return data
+
+
+def _seconds(point: Any) -> float:
+    return float(point.time_from_start.sec + point.time_from_start.nanosec * 1e-9)
 
 
 def _never(handle: Any) -> Any:

@@ -14,10 +14,8 @@ from typing import Any
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
-from std_msgs.msg import String
 
 from robot_dynamics_ros.bags import BagWriter
-from robot_dynamics_ros.bags.message_types import TEXT
 from robot_dynamics_ros.bags.topics import companions
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.interruption import leave
@@ -31,8 +29,8 @@ OUTPUT = Text("output", "", "Folder of the bag, which must not exist yet", when=
 TOPICS = Names(
     "topics",
     [],
-    "The topics to record; robot_description beside a topic joint_states, and configuration beside a topic "
-    "command_states, are recorded too where they are published",
+    "The topics to record; robot_description beside a topic joint_states, and configuration and emergency_stop beside "
+    "a topic command_states, are recorded too where they are published",
     when="start",
 )
 REPORT = Text(
@@ -106,12 +104,14 @@ class RecorderNode(Program):
         self.get_logger().info(f"recording {', '.join(kinds)}; Ctrl-C ends it")
 
     def _add_companions(self, writer: BagWriter) -> None:
-        for topic in self._companions:
+        for topic, kind in self._companions.items():
             publishers = self.get_publishers_info_by_topic(topic)
-            if topic not in self._sources and any(info.topic_type == TEXT for info in publishers):
-                writer.add_topic(topic, TEXT, self._offers(topic))
+            if topic not in self._sources and any(info.topic_type == kind for info in publishers):
+                writer.add_topic(topic, kind, self._offers(topic))
                 self._counts[topic] = 0
-                self._sources[topic] = self.create_polled(String, topic, lambda data: None, self._qos(topic))
+                self._sources[topic] = self.create_polled(
+                    message_class(kind), topic, lambda data: None, self._qos(topic)
+                )
 
     def _offers(self, topic: str) -> list[Qos]:
         """Return what the publishers of a topic offer, each kind of offer once."""

@@ -32,6 +32,7 @@ class Program(PolledInputs):
 
     done = False
     problem: RobotDynamicsError | None = None
+    clock_input: ClockInput | None = None
 
     def create_subscription(
         self, msg_type: Any, topic: str, callback: Callable[..., Any], *arguments: Any, **options: Any
@@ -39,7 +40,7 @@ class Program(PolledInputs):
         """As in rclpy, which subscribes to /clock by this, too."""
         if topic != CLOCK_TOPIC:
             return super().create_subscription(msg_type, topic, callback, *arguments, **options)
-        clock = ClockInput(self, callback)
+        self.clock_input = clock = ClockInput(self, callback)
         clock.subscription = super().create_subscription(
             msg_type, topic, clock.receive, *arguments, **{**options, "raw": True}
         )

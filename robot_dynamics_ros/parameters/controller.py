@@ -59,6 +59,21 @@ ACTIVATION_CHECK = Flag(
     "sign, a wrong order of the joints or doubled gravity",
 )
 
+EXCLUSIVE_TOPICS = Flag(
+    "exclusive_topics",
+    False,
+    "true: refuse to activate while others publish effort_commands, or several publish joint_states; false: warn",
+)
+BLACK_BOX_SECONDS = Number(
+    "black_box_seconds",
+    10.0,
+    "Seconds of inputs and outputs that are kept in memory and written as a bag after a fault; 0: none",
+    NOT_NEGATIVE,
+)
+BLACK_BOX_DIRECTORY = Text(
+    "black_box_directory", "", "Folder for the bags of faults; empty: that of the ROS logs (ROS_LOG_DIR)"
+)
+
 # The law
 
 LAW = Text("law", "computed_torque", "Control law", when="run", choices=tuple(LAWS))
@@ -162,6 +177,20 @@ POSITIONS_UPSAMPLING = Flag(
 ALLOW_NONZERO_VELOCITY_AT_END = Flag(
     "allow_nonzero_velocity_at_trajectory_end", False, "Take trajectories whose last point still moves", when="run"
 )
+TRAJECTORY_LIMITS = Text(
+    "trajectory_limits",
+    "refuse",
+    "Trajectories beyond the joints' limits of position and velocity: refuse, clamp (move points inside) or off",
+    when="run",
+    choices=("refuse", "clamp", "off"),
+)
+SET_POINT_STEP_LIMIT = Numbers(
+    "set_point_step_limit",
+    [0.2],
+    "Largest step (rad or m) from the desired position to a set point or a first point at time 0; .inf: not checked",
+    NOT_NEGATIVE_OR_INFINITE,
+    when="run",
+)
 TRAJECTORY_EFFORT_PERIOD = Number(
     "trajectory_effort_period",
     0.02,
@@ -205,7 +234,7 @@ TORQUE_RATE_LIMIT = Numbers(
 RAMP_TIME = Number(
     "ramp_time",
     0.0,
-    "Seconds from the gravity torque to the full command after activation",
+    "Seconds after activation in which the command goes over from the reported effort, else gravity's, to the law's",
     NOT_NEGATIVE,
     when="run",
 )
@@ -261,6 +290,70 @@ MINIMUM_RATE_RATIO = Number(
     Bounds(0.0, 1.0),
     when="run",
 )
+UNSTAMPED_STATES = Text(
+    "unstamped_states",
+    "arrival",
+    "A joint_states message with stamp 0: arrival (it counts from its arrival, with one warning) or refuse",
+    when="run",
+    choices=("arrival", "refuse"),
+)
+POSITION_STEP_LIMIT = Numbers(
+    "position_step_limit",
+    [0.05],
+    "Largest change of position (rad or m) between two joint_states beyond that of the velocity; .inf: not checked",
+    NOT_NEGATIVE_OR_INFINITE,
+    when="run",
+)
+FOLLOWING_ERROR_LIMIT = Numbers(
+    "following_error_limit",
+    [],
+    "Distance (rad or m) from the desired position that is a fault after following_error_time; empty: none is",
+    POSITIVE_OR_INFINITE,
+    when="run",
+)
+FOLLOWING_ERROR_TIME = Number(
+    "following_error_time",
+    0.1,
+    "Seconds for which a joint may be further off than following_error_limit",
+    NOT_NEGATIVE,
+    when="run",
+)
+SATURATION_TIMEOUT = Number(
+    "saturation_timeout",
+    1.0,
+    "Seconds at an effort limit after which that is a fault; .inf: never",
+    POSITIVE_OR_INFINITE,
+    when="run",
+)
+HOLD_EFFORT_MARGIN = Numbers(
+    "hold_effort_margin",
+    [],
+    "Largest effort (Nm or N) that hold adds to gravity's to keep the position; empty: a quarter of the effort limits",
+    NOT_NEGATIVE_OR_INFINITE,
+    when="run",
+)
+ACTIVATION_MAX_VELOCITY = Number(
+    "activation_max_velocity",
+    0.1,
+    "Speed (rad/s or m/s) of a joint above which activation is refused; .inf: not checked",
+    NOT_NEGATIVE_OR_INFINITE,
+    when="run",
+)
+STOP_TIMEOUT = Number(
+    "stop_timeout",
+    2.0,
+    "Longest time (s) that deactivation and the end of the process take to stop the arm",
+    NOT_NEGATIVE,
+    when="run",
+)
+EMERGENCY_STOP_EFFECT = Text(
+    "emergency_stop_effect",
+    "stop",
+    "Command after an emergency stop: stop (decelerate by constraints.max_deceleration_on_cancel, then hold; zero "
+    "stays zero) or zero (at once)",
+    when="run",
+    choices=("stop", "zero"),
+)
 OBSERVER_GAIN = Number(
     "observer.gain",
     0.0,
@@ -286,6 +379,9 @@ ALL: tuple[Parameter[Any], ...] = (
     GRAVITY,
     ROBOT_COMPENSATES_GRAVITY,
     ACTIVATION_CHECK,
+    EXCLUSIVE_TOPICS,
+    BLACK_BOX_SECONDS,
+    BLACK_BOX_DIRECTORY,
     LAW,
     NATURAL_FREQUENCY,
     DAMPING_RATIO,
@@ -305,6 +401,8 @@ ALL: tuple[Parameter[Any], ...] = (
     INTERPOLATE_FROM_DESIRED_STATE,
     POSITIONS_UPSAMPLING,
     ALLOW_NONZERO_VELOCITY_AT_END,
+    TRAJECTORY_LIMITS,
+    SET_POINT_STEP_LIMIT,
     TRAJECTORY_EFFORT_PERIOD,
     DECELERATE_ON_CANCEL,
     MAX_DECELERATION_ON_CANCEL,
@@ -320,6 +418,15 @@ ALL: tuple[Parameter[Any], ...] = (
     ON_FAULT,
     FAULT_RESET,
     MINIMUM_RATE_RATIO,
+    UNSTAMPED_STATES,
+    POSITION_STEP_LIMIT,
+    FOLLOWING_ERROR_LIMIT,
+    FOLLOWING_ERROR_TIME,
+    SATURATION_TIMEOUT,
+    HOLD_EFFORT_MARGIN,
+    ACTIVATION_MAX_VELOCITY,
+    STOP_TIMEOUT,
+    EMERGENCY_STOP_EFFECT,
     OBSERVER_GAIN,
     COLLISION_THRESHOLD,
 )

@@ -17,6 +17,9 @@ from rosbags.typesys import Stores, get_typestore
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader, BagWriter
 from robot_dynamics_ros.bags.replay import COMMANDS, DIAGNOSTICS, Replay, replay
+from robot_dynamics_ros.control.controller import CHANGE_TIME
+from robot_dynamics_ros.control.faults import Cause
+from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.messages.hand_target import TARGETS
@@ -108,6 +111,11 @@ def commands(bag: Path, topic: str = COMMANDS) -> list[tuple[int, bytes]]:
         return [(message.received, message.data) for message in reader.messages([topic])]
 
 
+def unnumbered(bag: Path) -> list[bytes]:
+    """The commands without their numbers, which count from the first one of a recording."""
+    return [data[:16] + data[26:] for _, data in commands(bag)]
+
+
 def decoded(bag: Path) -> Iterator[Any]:
     for _, data in commands(bag):
         yield TYPES.deserialize_cdr(data, KINDS[COMMANDS])
@@ -169,9 +177,9 @@ def test_commands_do_not_depend_on_the_first_message(tmp_path: Path, model: Robo
         trajectory((0.1, 0.2), 0.0, stamp(100), stamp(99) + 1),
         trajectory((0.8, -0.4), 1.5, stamp(120), stamp(110)),
     ]
-    run(tmp_path, [*states(400), *recording], model, "whole")
-    run(tmp_path, [*states(400)[first:], *recording], model, "late")
-    whole, late = (commands(tmp_path / name / "bag")[-290:] for name in ("whole_out", "late_out"))
+    run(tmp_path, [*states(400), *recording], model, "whole", trajectory_limits="off")
+    run(tmp_path, [*states(400)[first:], *recording], model, "late", trajectory_limits="off")
+    whole, late = (unnumbered(tmp_path / name / "bag")[-290:] for name in ("whole_out", "late_out"))
     assert whole == late
 
 
@@ -218,7 +226,8 @@ def test_speed_and_payload_of_the_recording(tmp_path: Path, model: RobotModel) -
     for k, command in enumerate(decoded(tmp_path / "bag_out" / "bag")):
         q, _ = motion(k)
         loaded = model.with_payload("link2", 2.0, [0.0, 0.0, 0.0], np.diag([1e-3] * 3)) if k >= 50 else model
-        np.testing.assert_allclose(command.effort, loaded.gravity_torque(q), rtol=0, atol=1e-12)
+        if not 50 <= k <= 51 + round(1e9 * CHANGE_TIME / PERIOD):
+            np.testing.assert_allclose(command.effort, loaded.gravity_torque(q), rtol=0, atol=1e-12)
 
 
 def test_a_rate_ticks_by_the_time_of_the_recording(tmp_path: Path, model: RobotModel) -> None:
@@ -276,7 +285,7 @@ def targets(delay: int) -> list[Recorded]:
     return found
 
 
-def test_targets_of_the_recording(tmp_path: Path, model: RobotModel, caplog: pytest.LogCaptureFixture) -> None:
+def test_targets_of_the_recording(tmp_path: Path, model: RobotModel) -> None:
     """qdd = J^-1 (xdd + Kd (xd_d - J qd) + Kp (x_d - x) - dJ/dt qd), Tsai (9.73)-(9.74); when they came is all one."""
     folders = {
         delay: record(tmp_path / f"{delay}", [*states(300), *targets(delay)], TARGET_KINDS) for delay in (1, 70_000_000)
@@ -285,8 +294,6 @@ def test_targets_of_the_recording(tmp_path: Path, model: RobotModel, caplog: pyt
         replay(folder, folder / "out", model, settings(**TASK_SPACE))
     first, second = (commands(folder / "out") for folder in folders.values())
     assert len(first) == 300 and first == second
-    # The states pass one singularity, the arm stretched.
-    assert sum("near a singularity" in text for text in caplog.messages) == len(folders)
     for k, command in enumerate(decoded(folders[1] / "out")):
         q, qd = motion(k)
         x, j = model.link_pose(q, "tip")[[0, 2], 3], model.jacobian(q, "tip")[[0, 2]]
@@ -484,8 +491,7 @@ def test_a_recorder_that_came_later_knows_what_is_held(tmp_path: Path, model: Ro
     live = [(COMMANDS, at + DELAY, data) for at, data in commands(tmp_path / "whole_out" / "bag")]
     result = run(tmp_path, [*recording[120:], *live[130:290]], model, "late", law="pd")
     assert result.states == 160
-    again = [data for _, data in commands(tmp_path / "late_out" / "bag")]
-    assert again == [data for _, _, data in live[130:290]]
+    assert unnumbered(tmp_path / "late_out" / "bag") == unnumbered(tmp_path / "whole_out" / "bag")[130:290]
 
 
 def test_a_recording_that_begins_in_a_motion(
@@ -496,3 +502,14 @@ def test_a_recording_that_begins_in_a_motion(
     end = (COMMANDS, stamp(99) + 2 * DELAY, JointStateWriter(JOINTS).write(stamp(99), *motion(99), np.zeros(2)))
     assert run(tmp_path, [*recording, move, end], model).commands == 100
     assert any("begins in the middle of a motion" in text and "Cure: " in text for text in caplog.messages)
+
+
+def test_an_emergency_stop_is_an_input(tmp_path: Path, model: RobotModel) -> None:
+    """Engaged between two states, unreadable later, then released: it holds from the next state on to the end."""
+    topic = COMMANDS.replace("command_states", "emergency_stop")
+    stops = [(topic, stamp(k), b"\0\1\0\0" + data) for k, data in ((50, b"\1"), (80, b""), (99, b"\0"))]
+    bag = record(tmp_path / "bag", [*states(150), *stops], {topic: "std_msgs/msg/Bool"})
+    result = replay(bag, tmp_path / "out" / "bag", model, settings(fault_reset="auto"))
+    (stopped,) = result.transitions
+    assert (stopped.fault.cause, stopped.after) == (Cause.EMERGENCY_STOP, Mode.HOLD)
+    assert stopped.time == pytest.approx(50e-9 * PERIOD)

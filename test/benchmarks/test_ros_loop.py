@@ -126,7 +126,7 @@ def test_swing_is_the_trajectory() -> None:
     trajectory = Trajectory.from_points(points, NAMES, 0.0, (np.array(READY), None, None))
     sampled = np.empty((4, 7))
     for seconds in (0.0, 0.7, SWING / 2, 13.3, 3 * SWING):
-        trajectory.sample(seconds, *sampled)
+        trajectory.sample_rows(seconds, sampled)
         assert swing.position(start + round(seconds * 1e9)) == pytest.approx(sampled[0], abs=1e-5)
     assert swing.position(start + round(SWING / 2 * 1e9)) == pytest.approx(np.array(READY) + 2 * AMPLITUDE)
 

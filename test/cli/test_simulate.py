@@ -96,7 +96,7 @@ def test_a_replay_gives_the_same_commands(
     first, second, again = tmp_path / "one" / "bag", tmp_path / "two" / "bag", tmp_path / "replayed"
     for bag in (first, second):
         bag.parent.mkdir()
-        call("simulate", "planar_2r", "--config", file, "--dynamics", friction, *plant, "--duration", 3.5, "-o", bag)
+        call("simulate", "planar_2r", "--config", file, "--dynamics", friction, *plant, "--duration", 4, "-o", bag)
     assert (first / "bag.mcap").read_bytes() == (second / "bag.mcap").read_bytes()
     for given in (file, friction):
         given.unlink()

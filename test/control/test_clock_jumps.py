@@ -5,12 +5,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from teleporting import teleporting
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.faults import Cause
 from robot_dynamics_ros.control.safety import Mode
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.settings import SafetySettings
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 
 Q, REST = np.array([0.3, -0.8]), np.zeros(2)
@@ -27,7 +28,7 @@ class Run:
 
     def __init__(self, model: RobotModel, state_timeout: float = 0.1) -> None:
         safety = SafetySettings(fault_reset="auto", state_timeout=state_timeout)
-        self.controller = Controller(model, ControllerSettings(safety=safety))
+        self.controller = Controller(model, teleporting(safety=safety))
         self.time = self.steady = 5.0
         self.command = self._cycle(True)
         still = np.zeros((1, 2))
@@ -43,7 +44,7 @@ class Run:
         q, qd = Q, REST
         if self.time > 5.0:
             q, qd = self.command.desired.q.copy(), self.command.desired.qd.copy()
-        self.controller.measure(self.time if measured else 5.0, self.steady, q, qd)
+        self.controller.measure(self.time if measured else self.steady, self.steady, q, qd)
         command = self.controller.update(self.time, self.steady)
         assert command is not None
         return command

@@ -8,6 +8,7 @@ import arms
 import numpy as np
 import pytest
 from oracles import tsai_planar_2r as tsai
+from teleporting import teleporting
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.controller import Controller
@@ -52,7 +53,7 @@ class Arm:
     """A controller whose arm is where it should be, but for ``off`` (n,) and ``off_d``."""
 
     def __init__(self, model: RobotModel, settings: ControllerSettings | None = None) -> None:
-        self.controller = Controller(model, settings or ControllerSettings())
+        self.controller = Controller(model, teleporting(settings))
         self.execution = GoalExecution(self.controller, 20.0)
         self.off, self.off_d = np.zeros(2), np.zeros(2)
         self.time = self.steady = 0.0
@@ -67,7 +68,7 @@ class Arm:
         assert self.controller.command is not None
         desired = self.controller.command.desired
         self.q, self.qd = desired.q - self.off, desired.qd - self.off_d
-        self.controller.measure(self.time, self.steady, self.q, self.qd)
+        self.controller.measure(self.time + 1e-6, self.steady, self.q, self.qd)
         self.execution.check(self.steady)
 
     def cycles(self, until: Callable[[], Any], most: int = 1000) -> int:
@@ -169,7 +170,7 @@ def test_the_end_of_a_controller_ends_its_goal(arm: Arm) -> None:
 
 
 def test_a_fault_ends_the_goal_and_says_what_it_was(model: RobotModel) -> None:
-    arm = Arm(model, ControllerSettings(safety=SafetySettings(state_timeout=0.05)))
+    arm = Arm(model, teleporting(safety=SafetySettings(state_timeout=0.05)))
     client = arm.send()
     arm.cycle()
     arm.controller.watch(arm.steady + 0.2)
@@ -237,15 +238,15 @@ def test_a_start_in_the_future_is_waited_for(arm: Arm) -> None:
 def test_the_state_before_its_first_cycle_says_nothing_of_a_goal(arm: Arm) -> None:
     """A single point at once, far away: nothing has been commanded for it yet."""
     client = Client()
-    point = TrajectoryPoints(NAMES, np.zeros(1), THERE[None], np.zeros((1, 2)))
+    point = TrajectoryPoints(NAMES, np.zeros(1), 0.5 * (Q + THERE)[None], np.zeros((1, 2)))
     trajectory = arm.controller.follow(point, None, arm.time)
-    arm.execution.start(client, trajectory, Tolerances.default(Constraints(goal_tolerance=[0.1]), NAMES))
+    arm.execution.start(client, trajectory, Tolerances.default(Constraints(goal_tolerance=[0.05]), NAMES))
     arm.execution.check(arm.steady)
     assert client.end_of_it is None and client.seconds == []
 
 
 def test_an_open_loop_law_succeeds_by_time(model: RobotModel) -> None:
-    controller = Controller(model, ControllerSettings(law="feedforward", update_rate=100.0))
+    controller = Controller(model, teleporting(law="feedforward", update_rate=100.0))
     execution, client = GoalExecution(controller, 20.0), Client()
     points = TrajectoryPoints(NAMES, np.array([0.0, 1.0]), np.array([Q, THERE]), np.zeros((2, 2)))
     trajectory = controller.follow(points, None, 0.0)
@@ -258,7 +259,7 @@ def test_an_open_loop_law_succeeds_by_time(model: RobotModel) -> None:
 
 
 def test_an_open_loop_law_tells_errors_while_states_come(model: RobotModel) -> None:
-    controller = Controller(model, ControllerSettings(law="feedforward", update_rate=100.0))
+    controller = Controller(model, teleporting(law="feedforward", update_rate=100.0))
     execution, client = GoalExecution(controller, 1000.0), Client()
     points = TrajectoryPoints(NAMES, np.array([0.0, 1.0]), np.array([Q, THERE]), np.zeros((2, 2)))
     execution.start(client, controller.follow(points, None, 0.0), Tolerances.default(FREE, NAMES))
@@ -303,7 +304,7 @@ def test_deadlines_at_their_edges(times: tuple[float, ...], due: list[bool]) -> 
 def test_a_law_that_follows_nothing_takes_no_goal(model: RobotModel) -> None:
     Arm(model).execution.check_law()
     with pytest.raises(RobotDynamicsError, match="the law gravity_compensation follows no trajectory"):
-        Arm(model, ControllerSettings(law="gravity_compensation")).execution.check_law()
+        Arm(model, teleporting(law="gravity_compensation")).execution.check_law()
 
 
 def test_nothing_is_canceled_where_no_goal_runs(arm: Arm) -> None:

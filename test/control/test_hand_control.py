@@ -22,7 +22,7 @@ START, PUSHED = np.array([0.3, 0.8]), np.array([0.35, 0.7])
 
 def error(hand: HandControl, q: np.ndarray, time: float = 0.0) -> np.ndarray:
     """What the hand has left to go, x and y (m)."""
-    found = hand.torque(MODEL, TUNING, time, q, REST, Motion(q, REST, REST))
+    found = hand.torque(MODEL, TUNING, time, q, REST, Motion(q, REST, REST), np.array([[-9.0, -9.0], [9.0, 9.0]]))
     assert hand.state is not None
     assert hand.state.position_error == pytest.approx(np.linalg.norm(found.error[:3]))
     return found.error[:2]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trajectories import KINDS, NAMES, N, build, desired, follow, goal, random_points, resting, same, sampled
+from trajectories import KINDS, NAMES, N, build, desired, follow, goal, random_points, resampled, resting, same, sampled
 
 from robot_dynamics_ros.control.motion_plan import MotionPlan, TrajectoryRules
 from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
@@ -45,7 +45,7 @@ def test_one_trajectory_is_sampled_as_it_is(kind):
         assert running == active
         same((plan.q, plan.qd, plan.qdd, plan.effort), expected)
     assert arrays[0] is plan.q and arrays[1] is plan.qd and arrays[2] is plan.qdd and arrays[3] is plan.effort
-    same(trajectory.resampled(0.1), alone.resampled(0.1))
+    same(resampled(trajectory, 0.1), resampled(alone, 0.1))
 
 
 def test_an_empty_plan_begins_at_rest_at_the_first_point():

@@ -113,9 +113,9 @@ def test_demo_is_c2_and_rests_for_any_times(move, swing, part, frequency):
 def test_reference_can_be_followed_between_its_points():
     coarse, fine = (quintic_then_sine(**DEMO, rate=rate) for rate in (100.0, 1000.0))
     trajectory = Trajectory.from_points(coarse, NAMES, 0.0, (np.array(DEMO["start"]), None, None))
-    out = [np.empty(2) for _ in range(4)]
+    out = np.empty((4, 2))
     for i in range(0, len(fine.times) - 1, 7):
-        assert trajectory.sample(fine.times[i], *out)
+        assert trajectory.sample_rows(fine.times[i], out)
         np.testing.assert_allclose(out[0], fine.positions[i], atol=1e-9)
         np.testing.assert_allclose(out[1], fine.velocities[i], atol=1e-6)
         np.testing.assert_allclose(out[2], fine.accelerations[i], atol=1e-3)

@@ -25,7 +25,9 @@ def test_defaults_of_safety() -> None:
     assert asdict(SafetySettings()) == {
         "on_fault": "hold", "fault_reset": "manual", "state_timeout": 0.1, "stale_hold_time": 0.5,
         "position_limit_margin": (0.05,), "velocity_limit_margin": (0.2,), "minimum_rate_ratio": 0.5,
-        "collision_threshold": (),
+        "collision_threshold": (), "unstamped_states": "arrival", "position_step_limit": (0.05,),
+        "following_error_limit": (), "following_error_time": 0.1, "saturation_timeout": 1.0,
+        "hold_effort_margin": (), "activation_max_velocity": 0.1, "emergency_stop_effect": "stop",
     }  # fmt: skip
 
 
@@ -37,10 +39,11 @@ def test_defaults_of_the_hand() -> None:
 
 
 def test_defaults_of_trajectories_and_goals() -> None:
-    """joint_trajectory_controller's, but for the spline through positions, without which there is no feedforward."""
+    """joint_trajectory_controller's, but for limits and the spline through positions: no feedforward without it."""
     assert asdict(TrajectoryRules()) == {
         "allow_partial_joints_goal": False, "interpolate_from_desired_state": True, "positions_upsampling": True,
-        "allow_nonzero_velocity_at_trajectory_end": False,
+        "allow_nonzero_velocity_at_trajectory_end": False, "trajectory_limits": "refuse",
+        "set_point_step_limit": (0.2,),
     }  # fmt: skip
     assert asdict(Constraints()) == {
         "stopped_velocity_tolerance": 0.01, "goal_time": 0.0, "path_tolerance": (), "goal_tolerance": (),

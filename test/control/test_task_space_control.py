@@ -1,11 +1,13 @@
 """The controller under ``task_space_computed_torque``: what the hand does, on the simulation, cycle by cycle."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from comparing import assert_close
+from pinocchio_peer import Peer
 from task_space_control import PERIOD, Loop, errors, free, settings
 from task_space_loops import HANDS, READY, rotated
 
@@ -123,6 +125,30 @@ def test_a_goal_beyond_reach_is_no_fault(robot: str, distance: float, smooth: An
     assert hand is not None and hand.damped and hand.position_error > 0.3
     qd = np.abs([sample.qd for sample in samples])
     assert (qd < loop.model.velocity_limits).all() and qd[-500:].max() < 0.02
+
+
+@pytest.mark.parametrize(
+    ("robot", "target"),
+    [("ur5e", 11), ("panda", 12), ("ur5e", (-0.52, 0.68, 1.16)), ("panda", (0.67, 0.73, 0.89))],
+)
+def test_far_targets_end_at_rest(robot: str, target: Any, smooth: Any, urdf_path: Callable[[str], Path]) -> None:
+    """On Pinocchio's dynamics: a reachable one is reached past singularities, one beyond reach stretches the arm."""
+    model, link, q = smooth(robot), HANDS[robot], READY[robot]
+    low, high = np.maximum(model.position_lower, -np.pi), np.minimum(model.position_upper, np.pi)
+    postures = np.random.default_rng(0).uniform(low, high, (16, model.n))
+    goal = model.link_pose(q if isinstance(target, tuple) else postures[target], link).copy()
+    if isinstance(target, tuple):
+        goal[:3, 3] = target
+    peer, controller, qd = Peer(urdf_path(robot).read_text(), model.joint_names), Controller(model, settings()), 0.0 * q
+    for k in range(round(10.0 / PERIOD)):
+        controller.measure(PERIOD * k, PERIOD * k, q, qd)
+        command = controller.update(PERIOD * k, PERIOD * k)
+        assert command is not None and controller.fault is None
+        if k == 0:
+            controller.targets().follow(goal, 0, 0.0, 0.0)
+        q, qd = peer.step(q, qd, command.effort, PERIOD)
+    assert np.abs(qd).max() < 0.02 and (np.abs(command.effort) < 0.9 * model.effort_limits).all()
+    assert isinstance(target, tuple) or np.abs(pose_error(goal, model.link_pose(q, link))).max() < 1e-3
 
 
 def test_friction_is_made_up_for_along_the_targets_motion(load_robot: Callable[..., RobotModel]) -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
-from trajectories import KINDS, NAMES, N, build, moving_state, random_points, sampled
+from trajectories import KINDS, NAMES, N, build, moving_state, random_points, resampled, sampled
 
+from robot_dynamics_ros.control.interpolation import Knots, segments
 from robot_dynamics_ros.control.trajectory import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 
@@ -165,14 +166,14 @@ def test_times_keep_their_meaning_at_the_epoch_of_system_time():
 def test_points_and_more_between_them_are_what_sampling_gives(kind, seed, m, first):
     points, state = random_points(seed, m, kind, first=first, effort=True), moving_state(seed + 1)
     trajectory = build(points, 0.0, state, kind)
-    times, motion = trajectory.resampled(np.inf)
+    times, motion = resampled(trajectory, np.inf)
     np.testing.assert_array_equal(times, points.times)
     np.testing.assert_array_equal(motion[:, 0], points.positions)
     np.testing.assert_array_equal(motion[:, 3], points.effort)
     if kind == "quintic":
         np.testing.assert_allclose(motion[:, 1], points.velocities, rtol=0, atol=1e-10)
         np.testing.assert_allclose(motion[:, 2], points.accelerations, rtol=0, atol=1e-8)
-    times, motion = trajectory.resampled(0.03)
+    times, motion = resampled(trajectory, 0.03)
     assert set(points.times) <= set(times) and times[-1] == points.times[-1]
     assert (np.diff(times, prepend=0.0) < 0.03 + 1e-9).all() and (np.diff(times) > 0.005).all()
     for t, rows in zip(times, motion, strict=True):
@@ -180,24 +181,25 @@ def test_points_and_more_between_them_are_what_sampling_gives(kind, seed, m, fir
         np.testing.assert_allclose(rows, sampled(trajectory, inside)[:4], rtol=1e-9, atol=1e-9)
 
 
-def test_sampling_into_rows_is_the_same():
-    trajectory = build(random_points(15, 4, effort=True), 1.0, moving_state(2))
-    rows = np.full((4, N), np.nan)
-    for t in (0.5, 1.1, 1.9, 99.0):
-        *expected, active = sampled(trajectory, t)
-        assert trajectory.sample_rows(t, rows) is active
-        np.testing.assert_array_equal(rows, expected)
+def test_polynomials_that_are_made_on_the_way_are_those_of_the_whole():
+    points = random_points(3, 300)
+    trajectory = build(points, state=moving_state(1), state_time=float(points.times[0]))
+    motion = points.positions, points.velocities, points.accelerations, np.zeros((300, N))
+    whole = segments(Knots(points.times, *motion), 5)
+    rng = np.random.default_rng(0)
+    for i in (*range(299), *rng.integers(0, 299, 50)):
+        np.testing.assert_array_equal(sampled(trajectory, points.times[i])[:4], whole[i, -1])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sampling_allocates_nothing_that_stays(kind):
     trajectory = build(random_points(13, 50, kind), 0.0, moving_state(1), kind)
-    out = [np.zeros(N) for _ in range(4)]
+    out = np.zeros((4, N))
     times = np.linspace(-0.1, trajectory.end_time + 0.1, 1000).tolist()
 
     def sweep():
         for t in times:
-            trajectory.sample(t, *out)
+            trajectory.sample_rows(t, out)
 
     sweep()
     blocks = sys.getallocatedblocks()

@@ -10,9 +10,10 @@ from oracles import tsai_planar_2r as tsai
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.motion_plan import TrajectoryRules
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
-from robot_dynamics_ros.control.trajectory_effort import trajectory_effort
+from robot_dynamics_ros.control.trajectory_effort import joined, trajectory_effort
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.simulation import simulate
 
@@ -60,7 +61,7 @@ def _closed_form(points: TrajectoryPoints) -> Any:
 
 def _effort(model: RobotModel, trajectory: Trajectory, names: Any, *friction_smoothing_velocity: float) -> Any:
     """At the points themselves."""
-    return trajectory_effort(model, trajectory, names, np.inf, *friction_smoothing_velocity).effort
+    return joined(list(trajectory_effort(model, trajectory, names, np.inf, *friction_smoothing_velocity))).effort
 
 
 def test_closed_form(model: RobotModel) -> None:
@@ -116,9 +117,11 @@ def test_it_is_what_the_controller_commands_there(rough: RobotModel, present: in
     given = _points(8, effort=True)
     fields = [given.velocities, given.accelerations][: present - 1]
     points = TrajectoryPoints(NAMES, given.times, given.positions, *fields, *[None] * (3 - present), given.effort)
-    controller = Controller(rough, ControllerSettings(law="feedforward", friction_smoothing_velocity=0.05))
+    rules = TrajectoryRules(trajectory_limits="off")
+    settings = ControllerSettings(law="feedforward", friction_smoothing_velocity=0.05, trajectories=rules)
+    controller = Controller(rough, settings)
     trajectory = controller.follow(points, start, 0.0)
-    made = trajectory_effort(rough, trajectory, points.joint_names, 0.02, 0.05)
+    made = joined(list(trajectory_effort(rough, trajectory, points.joint_names, 0.02, 0.05)))
     assert made.effort is not None and made.times[-1] == points.times[-1]
     assert set(points.times[start + points.times > 0.0]) <= set(made.times)
     controller.update(0.0, 0.0)
@@ -149,14 +152,14 @@ def test_a_sparse_trajectory_tracks_ten_times_better_with_its_effort(rough: Robo
         simulate(rough, command, 2.5, initial_positions=START)
         return float(max(errors))
 
-    filled = trajectory_effort(rough, trajectory, NAMES, 0.02, 0.01)
-    ends = trajectory_effort(rough, trajectory, NAMES, np.inf, 0.01)
+    filled = joined(list(trajectory_effort(rough, trajectory, NAMES, 0.02, 0.01)))
+    ends = joined(list(trajectory_effort(rough, trajectory, NAMES, np.inf, 0.01)))
     assert error(filled) < 0.1 * error(ends)
 
 
 def test_long_trajectories_get_no_more_than_1000_points_more(model: RobotModel) -> None:
     points = TrajectoryPoints(NAMES, np.array([1.0, 200.0]), np.ones((2, 2)))
-    made = trajectory_effort(model, _trajectory(points), NAMES, 0.02)
+    made = joined(list(trajectory_effort(model, _trajectory(points), NAMES, 0.02)))
     assert 990 <= len(made.times) <= 1002
 
 
@@ -170,3 +173,9 @@ def test_what_overflows_is_refused(model: RobotModel) -> None:
 def test_unknown_joint(model: RobotModel) -> None:
     with pytest.raises(TrajectoryError, match="joint 'hand' is not controlled here"):
         _effort(model, _trajectory(_points()), ("joint1", "hand"))
+
+
+@pytest.mark.parametrize("period", [np.nan, 0.0, -1.0])
+def test_period_is_positive(model: RobotModel, period: float) -> None:
+    with pytest.raises(TrajectoryError, match="period"):
+        list(trajectory_effort(model, _trajectory(_points()), NAMES, period))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trajectories import KINDS, NAMES, REST, N, build, moving_state, random_points, sampled
+from trajectories import KINDS, NAMES, REST, N, build, moving_state, random_points, resampled, sampled
 
 from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
@@ -65,7 +65,7 @@ def test_a_trajectory_that_ends_now_keeps_its_points(kind):
     points = random_points(7, 3, kind, first=0.0, effort=True)
     trajectory = build(points, 1.0, moving_state(2), kind, state_time=1.0 + float(points.times[-1]))
     trajectory.check_not_over(trajectory.end_time)
-    motion = trajectory.resampled(np.inf)[1]
+    motion = resampled(trajectory, np.inf)[1]
     np.testing.assert_array_equal(motion[:, 0], points.positions)
     np.testing.assert_array_equal(motion[:, 3], points.effort)
 
@@ -134,7 +134,7 @@ def test_late_start_keeps_the_state_at_the_points_to_come(kind):
     points = random_points(4, 6, kind, effort=True)
     late = build(points, 0.0, moving_state(5), kind, state_time=float(points.times[2]) + 0.02)
     on_time = build(points, 0.0, kind=kind, state_time=float(points.times[0]))  # no segment before the first point
-    for x, y in zip(late.resampled(np.inf), on_time.resampled(np.inf), strict=True):
+    for x, y in zip(resampled(late, np.inf), resampled(on_time, np.inf), strict=True):
         np.testing.assert_allclose(x, y[3:], rtol=0, atol=1e-9)
 
 

@@ -1,14 +1,21 @@
 """Gains as users give them: where they follow from the arm, and which are refused."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from comparing import assert_close
+from hypothesis import given
+from hypothesis import strategies as st
+from task_space_loops import READY
 
-from robot_dynamics_ros import RobotDynamicsError
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.user_gains import UserGains
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.user_gains import UserGains, check_sampling
 
 NAMES = ("shoulder", "elbow")
 INERTIA = np.array([2.0, 0.1])
@@ -54,6 +61,39 @@ def test_a_small_integral_gain_is_judged_as_any_other() -> None:
     assert_close(user_gains(kp=[0.5], kd=[0.5], ki=[0.2]).at(INERTIA).ki, [0.2, 0.2], 0.0)
     with pytest.raises(RobotDynamicsError, match="makes the error grow"):
         user_gains(kp=[0.5], kd=[0.5], ki=[0.3])
+
+
+@given(st.floats(-3.0, 1.0), st.floats(-3.0, 1.0))
+def test_gains_beyond_what_the_sampling_carries(log_kd: float, log_kp: float) -> None:
+    """Against the eigenvalues of e'' = u, with the state of a period ago held for a period of 2 ms."""
+    period = 0.002
+    kd, kp = 10.0**log_kd / period, 10.0**log_kp / period**2
+    step = np.array([[1.0, period, 0.5 * period**2], [0.0, 1.0, period], [-kp, -kd, 0.0]])
+    radius = np.abs(np.linalg.eigvals(step)).max()
+    if abs(radius - 1.0) < 1e-9:
+        return
+    try:
+        check_sampling("gains", np.array([1.0, kp]), np.array([1.0, kd]), period, NAMES)
+    except RobotDynamicsError as refused:
+        assert radius > 1.0 and '"elbow"' in str(refused)
+    else:
+        assert radius < 1.0
+
+
+@pytest.mark.parametrize("change", [{"natural_frequency": [5000.0]}, {"kp": [2.5e7], "kd": [1e4]}])
+@pytest.mark.parametrize("law", ["computed_torque", "task_space_computed_torque", "pd"])
+def test_the_controller_refuses_them(law: str, change: dict[str, Any], load_robot: Callable[..., RobotModel]) -> None:
+    """At configuration, when they change, and torques as soon as the inertia is known."""
+    model, plain = load_robot("ur5e"), ControllerSettings(law=law, update_rate=500.0)
+    controller = Controller(model, plain)
+    controller.check_start(READY["ur5e"])
+    controller.measure(0.0, 0.0, READY["ur5e"], np.zeros(6))
+    controller.update(0.0, 0.0)
+    with pytest.raises(RobotDynamicsError, match='for joint "shoulder_pan_joint".*500 Hz'):
+        controller.tune(replace(plain, **change))
+    with pytest.raises(RobotDynamicsError, match='for joint "shoulder_pan_joint".*500 Hz'):
+        Controller(model, replace(plain, **change)).check_start(READY["ur5e"])
+    Controller(model, replace(plain, update_rate=0.0, **change))
 
 
 def test_without_integral_any_gains_may_be_zero() -> None:

@@ -21,14 +21,14 @@ def prepare(page: str) -> dict[str, Any]:
     if page == "README.md":
         folder = Path("demo_output/pd")  # as `make demo` leaves it behind
         folder.mkdir(parents=True)
-        _run("simulate", "panda", "--law", "pd", "--duration", "4", "-o", str(folder / "bag"))
+        _run("simulate", "panda", "--law", "pd", "--duration", "8", "-o", str(folder / "bag"))
     elif page == "docs/bags.md":
         _run("excite", "--robot", "panda", "--duration", "8", "--restarts", "1", "-o", "controller.yaml")
         _run("simulate", "panda", "--config", "controller.yaml", "-o", "BAG")
         _run("replay", "BAG", "--config", "controller.yaml", "--robot", "panda", "-o", "golden")
         _link_recording()
     elif page == "docs/tutorials/gravity_compensation.md":
-        _run("simulate", "panda", "--duration", "4", "-o", "moved")
+        _run("simulate", "panda", "--duration", "8", "-o", "moved")
     elif page == "docs/dynamics_file.md":
         return {"model": _four_bar(), "guess": [0.3, 1.0, -1.5]}
     return {}

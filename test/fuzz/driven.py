@@ -97,7 +97,7 @@ def drive(model: RobotModel, settings: ControllerSettings, states: list[tuple[Ar
             commands += 1
             check(command.effort, model.effort_limits)
     with overflow_is_looked_at():
-        last = controller.last_effort()
+        last = controller.last_effort(controller.time)
     if last is None or commands < len(states):
         raise Wrong(f"{commands} commands for {len(states)} states")
     check(last, model.effort_limits)

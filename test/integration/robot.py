@@ -32,6 +32,9 @@ USUAL = {
     "state_timeout": float("inf"),
     "stale_hold_time": 0.5,
     "minimum_rate_ratio": 0.0,
+    "position_step_limit": [float("inf")],  # tests put the arm anywhere
+    "activation_max_velocity": float("inf"),
+    "saturation_timeout": 1.0,
     "torque_rate_limit": [],
     "observer.collision_threshold": [],
     "observer.gain": 0.0,
@@ -41,16 +44,29 @@ USUAL = {
 KP, KD = 100.0, 20.0
 
 
-def holding(q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> Array:
-    """What carries the arm and damps its motion: g(q) - Kd M(q) qd, Tsai (9.114), (9.117)-(9.118)."""
-    damping: Array = tsai_planar_2r.mass_matrix(TSAI, np.asarray(q, dtype=float)) @ np.multiply(-KD, qd)
-    return gravity(q) + damping
+def holds(effort: ArrayLike, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> bool:
+    """True if an effort is g(q), Tsai (9.117)-(9.118), at rest, and takes energy from a motion."""
+    beyond = np.asarray(effort) - gravity(q)
+    return bool(beyond @ np.asarray(qd) < 0.0 if np.any(qd) else near(effort, gravity(q)))
 
 
 def following(q: ArrayLike, qd: ArrayLike, held: ArrayLike) -> Array:
     """What computed_torque commands where ``held`` is to be held, Tsai (9.73)-(9.74)."""
     wanted = KP * np.subtract(held, q) - KD * np.asarray(qd)
     return tsai_planar_2r.torque(TSAI, np.asarray(q, dtype=float), np.asarray(qd, dtype=float), wanted)
+
+
+def holding(q: ArrayLike, qd: ArrayLike, held: ArrayLike) -> Array:
+    """What is commanded in ``hold``: a spring to ``held`` of at most a quarter of the effort limits, and a damper."""
+    inertia = tsai_planar_2r.mass_matrix(TSAI, np.asarray(q, dtype=float))
+    spring = np.clip(inertia @ (KP * np.subtract(held, q)), (-20.0, -7.5), (20.0, 7.5))
+    return np.asarray(gravity(q) + spring - inertia @ (KD * np.asarray(qd)))
+
+
+def comes_to_rest_at(place: ArrayLike, q: ArrayLike, qd: ArrayLike) -> bool:
+    """Whether an arm that was seen with this velocity gets there by a steady stop of at most 0.1 s."""
+    way, speed = np.subtract(place, q), np.asarray(qd)
+    return bool((way * speed >= 0.0).all() and (np.abs(way) <= np.abs(speed) * 0.1 / 2 + 1e-9).all())
 
 
 def near(effort: ArrayLike, expected: ArrayLike) -> bool:
@@ -193,6 +209,12 @@ class Robot(Driver):
 
         self.drive(come, "an answer", q, qd, dt)
         return self.answers[-1]
+
+    def later_answer_to(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> JointState:
+        """The answer to this state when another law, or the law after a fault, has taken over, which takes 0.2 s."""
+        stamps, clock = self.now + 250_000_000, time.monotonic() + 0.25
+        self.drive(lambda: self.now > stamps and time.monotonic() > clock, "the law to take over", q, qd)
+        return self.answer_to(q, qd)
 
     # What it is asked for
 

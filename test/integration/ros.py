@@ -94,7 +94,7 @@ class Graph:
         self._graph = private_graph()
 
     def __enter__(self) -> Graph:
-        self.environment = self._graph.__enter__()
+        self.environment = self._graph.__enter__() | {"ROS_LOG_DIR": str(self.folder)}
         self.domain = int(self.environment["ROS_DOMAIN_ID"])
         self._context = rclpy.Context()
         self._context.init(domain_id=self.domain)

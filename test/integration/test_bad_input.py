@@ -112,8 +112,8 @@ def test_joint_states(case: str, driver: Driver) -> None:
     driver.send_trajectory(_trajectory())
     graph.await_log(log, "trajectory refused: the controller is in hold")
     for dt in (0.01, 0.5, 3.0):
-        driver.ask((0.2, -0.1), dt=dt)
-        _carries(driver, (0.2, -0.1))
+        driver.ask(Q, dt=dt)
+        _carries(driver, Q)
     _clear_fault(driver, log)
     driver.assert_finite()
 

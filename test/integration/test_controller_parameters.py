@@ -6,6 +6,7 @@ measured state lies away from it, so that every term of a law counts.
 
 import math
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,9 @@ KP, KD = np.array([90.0, 40.0]), np.array([18.0, 11.0])
 #: What every test starts from: the defaults, but for set points that move and for tests that pause.
 BASE = {parameter.name: parameter.default for parameter in ALL if parameter.when == "run"} | {
     "state_timeout": math.inf,
+    "position_step_limit": [math.inf],
+    "set_point_step_limit": [math.inf],
+    "saturation_timeout": math.inf,
     "allow_nonzero_velocity_at_trajectory_end": True,
 }
 
@@ -89,8 +93,12 @@ class Arm(NamedTuple):
         graph.await_log(log, "following a trajectory of 1 points")
 
     def effort(self, q: Array = Q, qd: Array = QD) -> Array:
-        """What is commanded in answer to the next state."""
-        return np.array(self.driver.ask(q, qd).effort)
+        """What is commanded in answer to this state when a change has taken over: 0.2 s, by stamps and by the clock."""
+        self.driver.ask(q, qd)
+        stamp, clock = self.driver.now + 250_000_000, time.monotonic() + 0.25
+        while self.driver.now < stamp or time.monotonic() < clock:
+            self.driver.ask(q, qd)  # at 100 Hz by the stamps, which the gains need
+        return np.array(self.driver.answers[-1].effort)
 
 
 def _parameter(name: str, value: Any) -> Any:
@@ -196,13 +204,14 @@ def test_integral_term(arm: Arm) -> None:
     An error counts for the time since the state before it, from the next answer on.
     """
     driver, ki = arm.driver, np.array([200.0, 90.0])
+    arm.take({"gains.kp": list(KP), "gains.kd": list(KD)})
     arm.effort()
     first = len(driver.answers)
-    arm.take({"gains.kp": list(KP), "gains.kd": list(KD), "gains.ki": list(ki)})
+    arm.take({"gains.ki": list(ki)})
     states = {}
     for k in range(10):
         q = Q + 0.01 * np.array([k, -2 * k])
-        answer = driver.ask(q, QD, dt=0.01 * (k + 1))
+        answer = driver.ask(q, QD)
         states[nanoseconds(answer.header.stamp)] = q
         if k == 4:
             assert not arm.change({"law": "pd", "gains.ki": [0.0], "on_fault": "brake"}).successful
@@ -340,19 +349,20 @@ def test_observer(arm: Arm) -> None:
 
 
 def test_what_follows_a_fault(arm: Arm) -> None:
-    """on_fault and fault_reset hold for the fault that comes next: weight or nothing, and by itself after 0.2 s."""
+    """on_fault and fault_reset hold for the fault that comes next: weight and load, or nothing; over after 0.2 s."""
     driver, lost = arm.driver, np.array([np.nan, 0.0])
-    for on_fault, expected in (("hold", gravity(Q)), ("zero", np.zeros(2))):
+    load = tsai_planar_2r.mass_matrix(TSAI, Q) @ (100.0 * (Q_D - Q))  # what the law added at rest
+    for on_fault, expected, held in (("hold", gravity(Q) + load, Q_D), ("zero", np.zeros(2), Q)):
         arm.take({"on_fault": on_fault, "fault_reset": "auto"})
         arm.aim()
         assert_effort(arm.effort(), _computed_torque(arm))
-        assert_effort(np.array(driver.ask(lost).effort), expected)
+        assert_effort(np.array(driver.ask(lost).effort), gravity(Q) if on_fault == "hold" else expected)
         driver.ask(Q, dt=0.1)
         assert_effort(np.array(driver.ask(Q, dt=0.05).effort), expected)
         driver.ask(Q, dt=0.3)
-        answer = driver.ask(Q - 0.1)
-        assert tuple(answer.position) == tuple(Q), "active, and holding where it was"
-        assert_effort(np.array(answer.effort), arm.torque(Q - 0.1, np.zeros(2), np.full(2, 10.0)))
+        effort = arm.effort(Q - 0.1, np.zeros(2))
+        np.testing.assert_allclose(driver.answers[-1].position, held, rtol=0, atol=1e-9)
+        assert_effort(effort, arm.torque(Q - 0.1, np.zeros(2), 100.0 * (held - Q + 0.1)))
 
 
 def test_state_timeout(arm: Arm) -> None:

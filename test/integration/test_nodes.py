@@ -1,6 +1,7 @@
 """The nodes as their users see them: topics, parameters, life cycle, and which command follows which state."""
 
 import shutil
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from integration.robot import Robot
+from integration.robot import WARN, Robot
 from integration.ros import BEST_EFFORT, JOINTS, PLANAR, RELIABLE, TSAI, Driver, Graph, Log, gravity
 from lifecycle_msgs.msg import Transition
 from oracles import tsai_planar_2r
+from rclpy.duration import Duration
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -27,6 +30,8 @@ from robot_dynamics_ros.nodes.messages import nanoseconds
 
 Q = (-0.6, 0.9)
 NODE = "computed_torque_node"
+
+ANYWHERE = {**PLANAR, "position_step_limit": [float("inf")]}  # an arm that a test puts anywhere
 
 QUALITIES = [pytest.param(RELIABLE, id="reliable", marks=pytest.mark.slow), pytest.param(BEST_EFFORT, id="best effort")]
 
@@ -43,7 +48,7 @@ def _move(goal: tuple[float, float], seconds: float = 1.0, names: tuple[str, ...
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     """A controller that answers each joint_states message."""
     with Graph(tmp_path_factory.mktemp("controller")) as graph:
-        graph.start(NODE, PLANAR)
+        graph.start(NODE, ANYWHERE)
         driver = Driver(graph)
         driver.ask(Q)
         yield driver
@@ -85,7 +90,7 @@ def test_the_controller_answers_while_kernels_are_compiled_and_then_starts(tmp_p
     missing = shutil.ignore_patterns("*derivatives*", "*forward_dynamics*", "newton_euler*")
     shutil.copytree(kept, cache / kept.parent.name / kept.name, ignore=missing)
     with Graph(tmp_path) as graph:
-        log = Log(graph.start(NODE, PLANAR, NUMBA_CACHE_DIR=str(cache)).log)
+        log = Log(graph.start(NODE, ANYWHERE, NUMBA_CACHE_DIR=str(cache)).log)
         graph.await_log(log, "compiling the dynamics kernels")
         graph.set_parameters(NODE, {"law": "pd_gravity"})
         assert not graph.transition(NODE, Transition.TRANSITION_CONFIGURE)
@@ -93,6 +98,47 @@ def test_the_controller_answers_while_kernels_are_compiled_and_then_starts(tmp_p
         Driver(graph).ask(Q)
         assert log.text().count("kernels ready") == 1
         assert log.errors == []
+
+
+def test_other_publishers_are_named_and_refused(tmp_path: Path) -> None:
+    """Another node on effort_commands keeps this one from activating; a second joint_states is a warning."""
+    with Graph(tmp_path) as graph:
+        rival = graph.publisher(Float64MultiArray, "effort_commands")
+        robot = Robot(graph, graph.start(NODE, {**ANYWHERE, "autostart": False, "exclusive_topics": True}))
+        log = robot.log_from_now()
+        assert graph.transition(NODE, Transition.TRANSITION_CONFIGURE)
+        graph.await_log(log, graph.client.get_name())
+        assert not robot.activate()
+        graph.client.destroy_publisher(rival)
+        graph.await_log(log, "one publisher each again")
+        assert robot.activate()
+        robot.answer_to(Q)
+        graph.publisher(JointState, "joint_states")
+        graph.wait(lambda: "/joint_states" in robot.statuses[-1].message, "the warning")
+        assert robot.statuses[-1].level == WARN and robot.mode == "active"
+
+
+def test_a_driver_learns_that_commands_stop(tmp_path: Path) -> None:
+    """By the deadline that it requests; until then the commands are numbered without a gap."""
+    missed: list[Any] = []
+    with Graph(tmp_path) as graph:
+        node = graph.start(NODE, {**ANYWHERE, "state_timeout": 0.5})
+        driver = Driver(graph)
+        graph.client.create_subscription(
+            Float64MultiArray,
+            "effort_commands",
+            lambda message: None,
+            QoSProfile(depth=1, deadline=Duration(seconds=1.0)),
+            event_callbacks=SubscriptionEventCallbacks(deadline=missed.append),
+        )
+        driver.ask(Q)
+        driver.ask(Q)
+        numbers = [int(answer.header.frame_id) for answer in driver.answers]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) and len(numbers) > 1
+        graph.settle(2.0)
+        assert not missed, "the watch commands on without states"
+        node.process.send_signal(signal.SIGSTOP)
+        graph.wait(lambda: missed, "the deadline to be missed")
 
 
 @pytest.mark.parametrize("qos", QUALITIES)
@@ -197,7 +243,7 @@ def test_joints_in_another_order_in_a_namespace(tmp_path: Path) -> None:
     A trajectory that comes before joint_states waits for them.
     """
     with Graph(tmp_path) as graph:
-        log = Log(graph.start(NODE, {**PLANAR, "joints": ["joint2", "joint1"]}, "-r", "__ns:=/arm1").log)
+        log = Log(graph.start(NODE, {**ANYWHERE, "joints": ["joint2", "joint1"]}, "-r", "__ns:=/arm1").log)
         driver = Driver(graph, "/arm1")
         graph.await_log(log, "active")
         driver.follow(_move((0.4, -0.1)))
@@ -216,7 +262,7 @@ def test_life_cycle(tmp_path: Path) -> None:
     up = (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE)
     down = (Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP)
     with Graph(tmp_path) as graph:
-        log = Log(graph.start(NODE, {**PLANAR, "robot_description": "", "autostart": False}).log)
+        log = Log(graph.start(NODE, {**ANYWHERE, "robot_description": "", "autostart": False}).log)
         assert not graph.transition(NODE, up[0])
         assert "robot_description is empty" in "".join(log.errors)
         graph.describe(PLANAR["robot_description"])
@@ -245,7 +291,7 @@ def test_life_cycle(tmp_path: Path) -> None:
             np.testing.assert_allclose(driver.efforts[-1].data, gravity(here), rtol=0, atol=1e-9)
             driver.send(driver.message(here))
             graph.settle(0.3)
-            assert len(driver.efforts) == before + 1
+            assert before < len(driver.efforts) <= before + 3, "those that stop the arm, and the last one"
             assert graph.transition(NODE, up[1])
             elsewhere = (here[0] - 0.4, here[1] + 0.3)
             answer = driver.ask(elsewhere)
@@ -267,7 +313,7 @@ def test_a_fixed_rate_and_a_state_that_grows_old(tmp_path: Path) -> None:
     """Without feedback it carries the arm where it was for a while, then lets go."""
     settings = {"update_rate": 50.0, "law": "pd", "state_timeout": 1.0, "stale_hold_time": 3.0}
     with Graph(tmp_path) as graph:
-        log = Log(graph.start(NODE, {**PLANAR, **settings}).log)
+        log = Log(graph.start(NODE, {**ANYWHERE, **settings}).log)
         driver = Driver(graph)
         driver.now = time.time_ns()
         graph.await_log(log, "no joint_states yet")
@@ -321,7 +367,7 @@ def test_a_fixed_rate_and_a_state_that_grows_old(tmp_path: Path) -> None:
 def test_feedforward_needs_no_state(tmp_path: Path) -> None:
     """Open loop on the wall clock: the torque of the desired motion, Tsai (9.73)-(9.74)."""
     with Graph(tmp_path) as graph:
-        log = Log(graph.start(NODE, {**PLANAR, "update_rate": 100.0, "law": "feedforward"}).log)
+        log = Log(graph.start(NODE, {**ANYWHERE, "update_rate": 100.0, "law": "feedforward"}).log)
         driver = Driver(graph)
         graph.await_log(log, "active: law feedforward")
         graph.settle(0.3)
@@ -464,7 +510,9 @@ def test_exit_code_of_the_motion(settings: dict[str, Any], cancels: bool, says: 
     """It waits until the controller commands, which has no states at first."""
     motion = {"trajectory": {"kind": "point_to_point", "center": [0.2], "move_time": 3.0}, **settings}
     with Graph(tmp_path) as graph:
-        robot = Robot(graph, graph.start(NODE, PLANAR))
+        # The arm of this test never moves.
+        still = {"saturation_timeout": float("inf"), "position_step_limit": [float("inf")]}
+        robot = Robot(graph, graph.start(NODE, PLANAR | still))
         robot.await_mode("active")
         node = graph.start("trajectory_node", motion, "-r", f"joint_trajectory:={NODE}/joint_trajectory")
         log, controller = Log(node.log), robot.log_from_now()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 from integration.robot import move
-from integration.ros import PLANAR, Graph
+from integration.ros import PLANAR, Driver, Graph, Log
 from integration.simulation import Simulation
 from lifecycle_msgs.msg import Transition
 from trajectory_msgs.msg import JointTrajectory
@@ -71,6 +72,31 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
     # Both trajectories have moved it.
     with BagReader(tmp_path / "first" / "bag") as reader:
         assert len({message.data for message in reader.messages([COMMANDS])}) > 600
+
+
+def test_the_black_box_of_a_fault_is_replayed(tmp_path: Path) -> None:
+    """From rest, through a motion, into a fault and the hold after it: each command, bit for bit."""
+    boxes = tmp_path / "boxes"
+    with Graph(tmp_path) as graph:
+        node = graph.start(CONTROLLER, {**PLANAR, "black_box_directory": str(boxes), "activation_check": False})
+        driver, log = Driver(graph), Log(node.log)
+        driver.ask((-0.6, 0.9))
+        driver.follow(move((0.5, -0.4), 0.5))
+        graph.await_log(log, "following")
+        for k in range(20):
+            driver.ask((-0.6 + 0.01 * k, 0.9))
+        driver.send(driver.message((math.nan, 0.9)))
+        driver.ask((-0.4, 0.9), (0.1, 0.0))
+        graph.await_log(log, "black box")
+        assert not log.lines("ERROR")[1:], log.text()
+    (bag,) = boxes.iterdir()
+    assert str(bag) in log.text()
+    assert main(["replay", str(bag), "-o", str(tmp_path / "replayed")]) == 0
+    assert_bags_match(bag, tmp_path / "replayed", topics=[COMMANDS])
+    with BagReader(tmp_path / "replayed") as reader:
+        assert reader.count([COMMANDS]) > 20 and reader.count(["/diagnostics"]) == 1
+    assert main(["report", str(bag), "-o", str(tmp_path / "report.html")]) == 0
+    assert "state_invalid" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def _counts(log: Path) -> dict[str, int]:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from integration.robot import ERROR, NODE, OK, WARN, Robot, following, holding, move, near
-from integration.ros import PLANAR, Graph, gravity
+from integration.robot import ERROR, NODE, OK, WARN, Robot, comes_to_rest_at, following, holding, holds, move, near
+from integration.ros import LATCHED, PLANAR, Graph, gravity
 from lifecycle_msgs.msg import Transition
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
 
 from robot_dynamics_ros.cli.processes import NodeProcess
 from robot_dynamics_ros.nodes.messages import nanoseconds
@@ -65,10 +67,10 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     graph.wait(lambda: not np.any([message.data for message in robot.efforts[-3:]]), "no torque")
     assert not refused.success and "joint_states are" in refused.message
     silent = [message.data for message in robot.efforts[before:]]
-    held = [near(effort, gravity(last)) for effort in silent]
-    first = held.index(True)
-    last_held = len(held) - 1 - held[::-1].index(True)
-    assert all(held[first : last_held + 1]) and last_held - first > 3, silent
+    known = [near(effort, gravity(last)) for effort in silent]
+    first = known.index(True)
+    last_held = len(known) - 1 - known[::-1].index(True)
+    assert all(known[first : last_held + 1]) and last_held - first > 3, silent
     assert not np.any(silent[last_held + 1 :]) and last_held < len(silent) - 3, silent
 
     # States again: hold at once, the cause is over after 0.2 s, and it waits to be cleared.
@@ -77,16 +79,20 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     fault = robot.drive_to("fault", here, speed)
     assert [status.change for status in robot.changes[seen:]] == [("zero", "hold"), ("hold", "fault")]
     assert (fault.level, fault.values["cause"]) == (ERROR, "state_stale")
-    assert near(robot.answer_to(here, speed).effort, holding(here, speed))
+    answer = robot.answer_to(here, speed)
+    held = tuple(answer.position)
+    assert comes_to_rest_at(held, here, speed) and held != here
+    assert near(answer.effort, holding(here, speed, held))
     robot.refuses_a_trajectory("fault")
+    # Somewhere else it is pulled back, before clear_fault and after it.
     there = (-0.2, 0.6)
     answer = robot.answer_to(there, speed)
-    assert (tuple(answer.position), tuple(answer.velocity)) == (there, (0.0, 0.0))
-    assert near(answer.effort, holding(there, speed))
+    assert (tuple(answer.position), tuple(answer.velocity)) == (held, (0.0, 0.0))
+    assert near(answer.effort, holding(there, speed, held))
     assert robot.clear_fault().success
-    answer = robot.answer_to(there, speed)
-    assert (tuple(answer.position), tuple(answer.velocity)) == (there, (0.0, 0.0))
-    assert near(answer.effort, following(there, speed, there))
+    answer = robot.later_answer_to(there, speed)
+    assert (tuple(answer.position), tuple(answer.velocity)) == (held, (0.0, 0.0))
+    assert near(answer.effort, following(there, speed, held))
     graph.wait(lambda: robot.changes[-1].change == ("fault", "active"), "that in /diagnostics")
     assert (robot.changes[-1].level, robot.changes[-1].number("faults")) == (OK, 1)
 
@@ -98,10 +104,35 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     seen = len(robot.changes)
     robot.drive_to("active", here)
     assert [status.change for status in robot.changes[seen:]] == [("zero", "hold"), ("hold", "active")]
-    answer = robot.answer_to(here)
+    answer = robot.later_answer_to(here)
     assert (tuple(answer.position), tuple(answer.velocity)) == (here, (0.0, 0.0)), "the trajectory is forgotten"
     assert near(answer.effort, gravity(here))
     assert robot.statuses[-1].number("faults") == 2
+
+
+def test_an_emergency_stop(robots: dict[str, Robot]) -> None:
+    """On the topic before the activation: the law commands nothing; then by the service."""
+    robot = robots["wall_0"]
+    service = f"{robot.node}/emergency_stop"
+    robot.begin(Q)
+    robot.deactivate()
+    stop = robot.graph.publisher(Bool, service, LATCHED)
+    robot.graph.wait(lambda: stop.get_subscription_count() == 1, "the node to listen")
+    stop.publish(Bool(data=True))
+    robot.graph.settle(0.5)
+    assert robot.activate()
+    count, speed = len(robot.answers), (0.4, -0.3)
+    robot.answer_to(Q, speed)
+    assert all(holds(answer.effort, Q, speed) for answer in robot.answers[count:])
+    assert robot.await_mode("hold").values["cause"] == "emergency_stop"
+    assert not robot.clear_fault().success
+    stop.publish(Bool(data=False))
+    robot.graph.settle(0.5)
+    assert robot.clear_fault().success
+    assert not near(robot.answer_to(Q, speed).effort, gravity(Q))
+    assert robot.graph.call(Trigger, service, Trigger.Request()).success
+    robot.await_mode("hold")
+    assert robot.clear_fault().success
 
 
 def _plant(graph: Graph, q: tuple[float, float]) -> NodeProcess:
@@ -176,7 +207,7 @@ def test_a_rate_in_simulated_time(robots: dict[str, Robot]) -> None:
 
 @pytest.mark.parametrize("name", ["wall_0", "wall_200", "simulated_200"])
 def test_a_clock_that_jumps_back(name: str, robots: dict[str, Robot]) -> None:
-    """As with a bag that loops: the trajectory is dropped, and the arm held where it is now."""
+    """As with a bag that loops: the trajectory is dropped, and the arm held where it comes to rest."""
     robot = robots[name]
     robot.begin(Q)
     faults = 0
@@ -195,13 +226,16 @@ def test_a_clock_that_jumps_back(name: str, robots: dict[str, Robot]) -> None:
         assert (first.values["cause"], first.number("faults")) == ("clock_jumped_back", faults + 1)
         assert first.number("value") == pytest.approx((end - begin) * 1e-9, abs=0.05)
         assert [status.change for status in others] == [("hold", "fault" if reset == "manual" else "active")]
+        answer = robot.answer_to(here, speed)
+        held = tuple(answer.position)
+        assert comes_to_rest_at(held, here, speed) and held != here
         if reset == "manual":
-            assert near(robot.answer_to(here, speed).effort, holding(here, speed))
+            assert near(answer.effort, holding(here, speed, held))
             assert robot.clear_fault().success
             robot.drive_to("active", here, speed)
-        answer = robot.answer_to(here, speed)
-        assert (tuple(answer.position), tuple(answer.velocity)) == (here, (0.0, 0.0))
-        assert near(answer.effort, following(here, speed, here))
+        answer = robot.later_answer_to(here, speed)
+        assert (tuple(answer.position), tuple(answer.velocity)) == (held, (0.0, 0.0))
+        assert near(answer.effort, following(here, speed, held))
         faults += 1
 
 
@@ -217,10 +251,10 @@ def test_a_rate_that_cannot_be_kept(tmp_path: Path) -> None:
         assert 0.0 < status.number("value") < 0.9
         assert status.number("late cycles") > 100 and "update_rate" in status.message
         here = (-0.4, 0.8)
-        assert near(robot.answer_to(here, (0.2, 0.1), dt=0.02).effort, holding(here, (0.2, 0.1)))
+        assert holds(robot.answer_to(here, (0.2, 0.1), dt=0.02).effort, here, (0.2, 0.1))
         refused = robot.clear_fault()
         assert not refused.success and "update_rate" in refused.message
-        assert near(robot.answer_to(here, dt=0.02).effort, holding(here))
+        assert holds(robot.answer_to(here, dt=0.02).effort, here)
         assert not np.any([answer.velocity for answer in robot.answers])
         robot.assert_finite()
         assert graph.transition(NODE, Transition.TRANSITION_ACTIVE_SHUTDOWN)
@@ -242,7 +276,7 @@ def test_beyond_a_position_limit(robots: dict[str, Robot]) -> None:
     assert (fault.change, fault.level) == (("active", "hold"), ERROR)
     assert (fault.values["cause"], fault.values["joint"]) == ("position_limit", "joint1")
     assert fault.number("value") == 3.2
-    assert near(robot.answer_to(outside, (0.1, 0.2)).effort, holding(outside, (0.1, 0.2)))
+    assert holds(robot.answer_to(outside, (0.1, 0.2)).effort, outside, (0.1, 0.2))
     robot.refuses_a_trajectory("joint1", "3.2")
     robot.drive(lambda first=robot.now: robot.now > first + 500_000_000, "half a second", outside)
     assert robot.mode == "hold", "it stays outside"
@@ -273,37 +307,45 @@ def test_beyond_a_velocity_limit(robots: dict[str, Robot]) -> None:
     assert (fault.change, fault.level) == (("active", "hold"), ERROR)
     assert (fault.values["cause"], fault.values["joint"]) == ("velocity_limit", "joint2")
     assert fault.number("value") == -6.3
-    assert near(robot.answer_to(Q, faster).effort, holding(Q, faster))
+    assert holds(robot.answer_to(Q, faster).effort, Q, faster)
     refused = robot.clear_fault()
     assert not refused.success and "joint2" in refused.message
     robot.drive_to("fault", Q, slower)
+    held = tuple(robot.answer_to(Q, slower).position)
+    assert comes_to_rest_at(held, Q, faster) and held != Q
     assert robot.clear_fault().success
-    assert near(robot.answer_to(Q, slower).effort, following(Q, slower, Q))
+    answer = robot.later_answer_to(Q, slower)
+    assert tuple(answer.position) == held and near(answer.effort, following(Q, slower, held))
 
 
-def test_no_torque_at_once(robots: dict[str, Robot]) -> None:
-    """on_fault zero: past the rate limit, for as long as the fault waits; afterwards the rate limit holds again."""
+def test_no_torque(robots: dict[str, Robot]) -> None:
+    """on_fault zero: by the rate limit, for as long as the fault waits; then back, and to the last command, by it."""
     robot = robots["wall_0"]
     robot.begin(Q, {"on_fault": "zero", "torque_rate_limit": [100.0]})
+    largest = 100.0 * 0.02 + 1e-6
     robot.drive(lambda: near(robot.efforts[-1].data, gravity(Q)), "the whole torque", Q)
     fast = (0.0, 7.0)
-    before = len(robot.efforts)
+    robot.answer_to(Q)
+    before = len(robot.efforts) - 1
     fault = robot.drive_to("zero", Q, fast)
     assert (fault.change, fault.values["cause"]) == (("active", "zero"), "velocity_limit")
+    robot.drive(lambda: not np.any(robot.efforts[-1].data), "no torque", Q, fast)
     robot.drive_to("fault", Q)
     robot.answer_to(Q)
-    efforts = [tuple(message.data) for message in robot.efforts[before:]]
-    first = efforts.index((0.0, 0.0))
-    assert all(near(effort, gravity(Q)) for effort in efforts[:first]) and not np.any(efforts[first:]), efforts
+    efforts = np.array([message.data for message in robot.efforts[before:]])
+    steps = np.diff(efforts, axis=0)
+    assert near(efforts[0], gravity(Q)) and (steps <= 0.0).all() and -largest < steps.min() < -1.0, efforts
+    first = int(np.argmin(efforts.any(axis=1)))
+    assert not efforts[first:].any() and len(efforts) > first + 10, efforts
     assert robot.clear_fault().success
     robot.drive(lambda: near(robot.efforts[-1].data, gravity(Q)), "the whole torque", Q)
     steps = np.diff([message.data for message in robot.efforts[before + first :]], axis=0)
-    assert 1.0 < steps.max() < 100.0 * 0.02 + 1e-6
+    assert 1.0 < steps.max() < largest
 
     robot.efforts.clear()
     robot.deactivate()
-    robot.graph.wait(lambda: robot.efforts, "the last command")
-    assert tuple(robot.efforts[-1].data) == (0.0, 0.0)
+    robot.graph.wait(lambda: robot.efforts and not np.any(robot.efforts[-1].data), "the last command")
+    assert len(robot.efforts) > 5, "by the rate limit"
 
 
 def test_the_last_command_where_nothing_can_be_held(robots: dict[str, Robot]) -> None:
@@ -321,7 +363,7 @@ def test_the_last_command_where_nothing_can_be_held(robots: dict[str, Robot]) ->
 
 def test_diagnostics_once_a_second(robots: dict[str, Robot]) -> None:
     robot = robots["wall_200"]
-    robot.begin(Q)
+    robot.begin(Q, {"saturation_timeout": float("inf")})
     robot.drive(lambda: len(robot.statuses) >= 3, "two seconds", Q)
     statuses = robot.statuses
     assert robot.changes == []
@@ -350,3 +392,7 @@ def test_diagnostics_once_a_second(robots: dict[str, Robot]) -> None:
     # A state that grows old, with a timeout that lets it.
     robot.graph.wait(lambda: robot.statuses[-1].number("state age") > 0.5, "a state that grows old")
     assert robot.changes == []
+    # At the effort limit for longer than it may be.
+    robot.set("saturation_timeout", 1.0)
+    fault = robot.drive_to("hold", far)
+    assert (fault.values["cause"], fault.values["joint"]) == ("saturation", "joint1")

@@ -66,7 +66,11 @@ TOPICS = [
     "/diagnostics",
 ]
 
-COMPANIONS = ["/lab/robot_description", "/lab/computed_torque_node/configuration"]
+COMPANIONS = [
+    "/lab/robot_description",
+    "/lab/computed_torque_node/configuration",
+    "/lab/computed_torque_node/emergency_stop",
+]
 
 
 def test_own_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,6 +158,7 @@ def test_every_topic_that_a_node_reads_is_published_with_its_type() -> None:
         "robot_description": "String",
         "computed_torque_node/speed_scaling_factor": "Float64",
         "computed_torque_node/payload": "InertiaStamped",
+        "computed_torque_node/emergency_stop": "Bool",
         "external_wrench": "WrenchStamped",
     }
     nodes = launched("computed_torque").nodes

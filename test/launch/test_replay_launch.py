@@ -91,7 +91,7 @@ def test_ros2bag_where_it_is_installed(install: Install, tmp_path: Path) -> None
     path = bag(tmp_path, {"/joint_states": JOINT_STATE})
     found = launched("replay", bag=path, output="new", robot="panda")
     topics = "/joint_states|/computed_torque_node/command_states|/diagnostics"
-    topics += "|/robot_description|/computed_torque_node/configuration"
+    topics += "|/robot_description|/computed_torque_node/configuration|/computed_torque_node/emergency_stop"
     line = ["ros2", "bag", "record", "--output", "new", "--regex", f"^({topics})$"]
     assert found.processes == {"recorder": line}
 

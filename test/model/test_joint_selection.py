@@ -132,6 +132,7 @@ def test_limits_follow_the_order() -> None:
         ({"locked": ["joint"]}, "locked: .* gives no positions"),
         ({"locked": {ARM.movable[0]: 10**400}}, f'locked: joint "{ARM.movable[0]}": .* is not finite'),
         ({"joints": 5}, "joints: 5 is no list"),
+        ({"joints": np.array("a")}, "is no list"),
         ({"joints": ARM.movable[0]}, "is no list"),
         ({"joints": set(ARM.movable)}, "is no list"),
         ({"joints": [[name] for name in ARM.movable]}, f"joints: .*{ARM.movable[0]}"),
@@ -160,3 +161,12 @@ def test_joints_that_slide() -> None:
     assert model.prismatic_joints == {ARM.movable[1]}
     others = [name for name in ARM.movable if name != ARM.movable[1]]
     assert not RobotModel.from_urdf(ARM.urdf, joints=others, locked={ARM.movable[1]: 0.1}).prismatic_joints
+
+
+def test_continuous_joints_keep_their_mark_unless_another_follows() -> None:
+    order = ARM.movable[::-1]
+    model = RobotModel.from_urdf(ARM.urdf, joints=order)
+    model = model.with_payload(model.link_names[1], 1.0, [0.0] * 3, np.eye(3))
+    assert model.without_gravity().continuous.tolist() == [False, False, True, False, False]
+    follows = ARM.with_joint(ARM.movable[3], extra=f'<mimic joint="{ARM.movable[2]}"/>')
+    assert not RobotModel.from_urdf(follows.urdf).continuous.any()

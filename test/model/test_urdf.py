@@ -354,6 +354,18 @@ def test_limits_are_read() -> None:
     assert_close(model.position_upper, [1.0], 0.0)
     assert_close(model.effort_limits, [10.0], 0.0)
     assert_close(model.velocity_limits, [2.0], 0.0)
+    assert_close([*model.soft_lower, *model.soft_upper], [-1.0, 1.0], 0.0)
+
+
+@pytest.mark.parametrize(("soft", "expected"), [((-0.5, 0.7), (-0.5, 0.7)), ((-0.5, 1.1), (-1.0, 1.0))])
+def test_soft_limits_are_read_where_they_are_inside(soft: Any, expected: Any) -> None:
+    safety = f'<safety_controller soft_lower_limit="{soft[0]}" soft_upper_limit="{soft[1]}" k_velocity="10"/>'
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = RobotModel.from_urdf(robot(limit=LIMIT + safety))
+    assert_close([*model.soft_lower, *model.soft_upper], expected, 0.0)
+    assert_close([*model.position_lower, *model.position_upper], [-1.0, 1.0], 0.0)
+    assert ["elbow" in str(warning.message) for warning in caught] == [True] * (soft != expected)
 
 
 def test_continuous_joint_has_no_position_limit() -> None:

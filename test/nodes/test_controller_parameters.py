@@ -29,6 +29,9 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
         "gravity": [],
         "robot_compensates_gravity": False,
         "activation_check": True,
+        "exclusive_topics": False,
+        "black_box_seconds": 10.0,
+        "black_box_directory": "",
         "action_monitor_rate": 20.0,
         "state_publish_rate": 50.0,
     },
@@ -52,6 +55,8 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
         "interpolate_from_desired_state": True,
         "positions_upsampling.enable": True,
         "allow_nonzero_velocity_at_trajectory_end": False,
+        "trajectory_limits": "refuse",
+        "set_point_step_limit": [0.2],
         "trajectory_effort_period": 0.02,
         "constraints.decelerate_on_cancel": True,
         "constraints.max_deceleration_on_cancel": [2.0],
@@ -69,7 +74,16 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
         "stale_hold_time": 0.5,
         "on_fault": "hold",
         "fault_reset": "manual",
+        "stop_timeout": 2.0,
+        "emergency_stop_effect": "stop",
         "minimum_rate_ratio": 0.5,
+        "unstamped_states": "arrival",
+        "position_step_limit": [0.05],
+        "following_error_limit": [],
+        "following_error_time": 0.1,
+        "saturation_timeout": 1.0,
+        "hold_effort_margin": [],
+        "activation_max_velocity": 0.1,
         "observer.gain": 0.0,
         "observer.collision_threshold": [],
     },
@@ -85,9 +99,12 @@ INF, NAN = math.inf, math.nan
 #: What each takes besides its default, and what it does not; a negative and an infinite number are among them.
 LIMITS: dict[str, tuple[list[Any], list[Any]]] = {
     "executor": (["events", "single_threaded"], ["multi_threaded", ""]),
+    "trajectory_limits": (["refuse", "clamp", "off"], ["", True]),
+    "set_point_step_limit": ([0.0, INF, [0.1, 0.2]], [[], -1.0]),
     "realtime_priority": ([1, 99], [-1, 100, 50.5]),
     "update_rate": ([0.001, 1000, 1e5], [-1.0, 1e-4, 2e5, INF]),
     "gravity": ([[0, 0, -1.62], [0.0, 9.81, 0.0]], [[9.81], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, INF]]),
+    "black_box_seconds": ([0.0, 60], [-1.0, INF]),
     "law": (list(LAWS), ["pid", ""]),
     "gains.natural_frequency": ([0.0, [1.0, 2.0]], [[], -1.0, INF]),
     "gains.damping_ratio": ([0.0, [1.0, 2.0]], [[], -1.0, INF]),
@@ -119,7 +136,16 @@ LIMITS: dict[str, tuple[list[Any], list[Any]]] = {
     "stale_hold_time": ([0.0, 5.0], [-1.0, INF]),
     "on_fault": (["hold", "zero"], ["fault"]),
     "fault_reset": (["manual", "auto"], ["never"]),
+    "stop_timeout": ([0.0, 5.0], [-1.0, INF]),
+    "emergency_stop_effect": (["stop", "zero"], ["hold"]),
     "minimum_rate_ratio": ([0.0, 1.0], [-0.1, 1.1]),
+    "unstamped_states": (["arrival", "refuse"], ["ignore"]),
+    "position_step_limit": ([0.0, INF, [INF, 0.1]], [-0.1, NAN]),
+    "following_error_limit": ([INF, [0.1, 0.2]], [0.0, -0.1, NAN]),
+    "following_error_time": ([0.0, 1.0], [-0.1, INF]),
+    "saturation_timeout": ([0.1, INF], [0.0, -0.1, NAN]),
+    "hold_effort_margin": ([0.0, INF, [1.0, 2.0]], [-0.1, NAN]),
+    "activation_max_velocity": ([0.0, INF], [-0.1, NAN]),
     "observer.gain": ([0.0, 50.0], [-1.0, INF]),
     "observer.collision_threshold": ([10.0, [1.0, 2.0]], [0.0, [1.0, -2.0], INF]),
 }
@@ -190,6 +216,6 @@ def test_limits(name: str) -> None:
 
 
 def test_every_number_and_choice_has_its_limits_here() -> None:
-    free = {"robot_description", "dynamics_file", "joints", "task_space.link"}
+    free = {"robot_description", "dynamics_file", "joints", "task_space.link", "black_box_directory"}
     flags = {parameter.name for parameter in ALL if isinstance(parameter.default, bool)}
     assert {parameter.name for parameter in ALL} == free | flags | set(LIMITS)

@@ -271,13 +271,13 @@ def test_a_goal_succeeds_and_tells_of_its_progress(node: Node) -> None:
 def test_what_a_goal_asks_for_holds(node: Node) -> None:
     tolerance = SimpleNamespace(name="joint2", position=0.02, velocity=0.0, acceleration=0.0)
     handle = node.server.send(goal(path_tolerance=[tolerance]))
-    node.off[1] = 0.05
+    node.off[1] = 0.04
     node.cycle()
-    node.ends(handle, "aborted", Code.PATH_TOLERANCE_VIOLATED, '"joint2": position error 0.05')
+    node.ends(handle, "aborted", Code.PATH_TOLERANCE_VIOLATED, '"joint2": position error 0.04')
     node.off[1] = 0.0
     late = SimpleNamespace(name="joint1", position=0.02, velocity=-1.0, acceleration=0.0)
     handle = node.server.send(goal(goal_tolerance=[late], goal_time_tolerance=Duration(nanosec=300_000_000)))
-    node.off[0] = 0.05
+    node.off[0] = 0.04
     for _ in range(132):
         node.cycle()
     node.ends(handle, "aborted", Code.GOAL_TOLERANCE_VIOLATED, '"joint1": position error', "0.3")

@@ -21,9 +21,10 @@ def test_its_tests_exist() -> None:
 def test_its_limits_are_those_of_the_code() -> None:
     from robot_dynamics_ros.bags.storage import LARGEST, Room
     from robot_dynamics_ros.messages.cdr import MOST_NAMES
+    from robot_dynamics_ros.messages.joint_trajectory import MOST_POSITIONS
 
     assert f"at most {LARGEST / 1e6:.0f} MB, chunks that overlap in time to {Room().left / 1e6:.0f} MB" in PAGE
-    assert f"{MOST_NAMES:,} names" in PAGE
+    assert f"{MOST_NAMES:,} names, {MOST_POSITIONS:,} positions" in PAGE
 
 
 def test_the_locks_have_hashes() -> None:

@@ -1,0 +1,131 @@
+"""The last seconds of what the controller received and published, written as a bag after a fault."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rclpy.lifecycle import LifecycleNode
+from rclpy.logging import get_logging_directory
+from rclpy.serialization import serialize_message
+
+from robot_dynamics_ros.bags.message_types import DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT, message_types
+from robot_dynamics_ros.bags.replay import INPUTS
+from robot_dynamics_ros.bags.writing import LATCHED, BagWriter
+from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.interruption import run_in_background
+from robot_dynamics_ros.messages.effort_commands import FLOAT64_MULTI_ARRAY
+
+_OUTPUTS = {
+    "effort_commands": FLOAT64_MULTI_ARRAY,
+    "~/command_states": JOINT_STATE,
+    "~/configuration": TEXT,
+    "/diagnostics": DIAGNOSTIC_ARRAY,
+}
+_KINDS = _OUTPUTS | {name if name == "joint_states" else f"~/{name}": kind for name, kind in INPUTS.items()}
+_LASTING = ("~/configuration", "~/emergency_stop", "~/speed_scaling_factor", "~/payload")  # they count until the next
+_MOST_BYTES = 64_000_000
+_MOST_BAGS = 10
+_AFTERWARDS = 0.3  # s of the time after a fault
+_SWITCH_INTERVAL = 1e-4  # s for which the writing thread keeps a cycle from Python's lock, in place of 5 ms
+
+
+class BlackBox:
+    """Keeps the newest messages in memory and writes them in a thread, some tenths of a second after a fault.
+
+    A bag holds what came since the one before, at most ``seconds`` and 64 MB; of the bags of this process the newest
+    10 are kept.
+    """
+
+    def __init__(self, node: LifecycleNode, seconds: float, directory: str) -> None:
+        """``seconds``: 0 keeps nothing; ``directory``: empty for that of the logs."""
+        self._seconds = seconds
+        self._directory = Path(directory) if directory else get_logging_directory()
+        self._name = node.get_fully_qualified_name().strip("/").replace("/", "_")
+        self._topics = {name: node.resolve_topic_name(name) for name in _KINDS}
+        self._logger = node.get_logger()
+        self._messages: deque[tuple[str, int, bytes]] = deque()
+        self._size = 0
+        self._lasting: dict[str, bytes] = {}
+        self._due = math.inf
+        self._saved_at = -math.inf
+        self._writing: Future[object] | None = None
+        self._bags: list[Path] = []
+        if seconds > 0.0:
+            message_types()  # a tenth of a second, before there are cycles
+
+    def add(self, topic: str, data: bytes) -> None:
+        """Keep a message of a topic, as it is named in the node."""
+        if self._seconds > 0.0:
+            self._messages.append((topic, time.time_ns(), data))
+            self._size += len(data)
+            if self._size > _MOST_BYTES:
+                self._trim(0)
+
+    def recorded(self, topic: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Return a callback that keeps each message before ``receive`` takes it."""
+
+        def record(message: Any) -> None:
+            self.add(topic, message if isinstance(message, bytes) else serialize_message(message))
+            receive(message)
+
+        return record
+
+    def fault(self) -> None:
+        """Have a bag written soon, or as soon as the bag before is ``seconds`` old."""
+        if self._seconds > 0.0:
+            self._due = min(self._due, max(time.monotonic() + _AFTERWARDS, self._saved_at + self._seconds))
+
+    def work(self) -> None:
+        """Forget what is too old, and begin to write where that is due; to be called once a second."""
+        self._trim(time.time_ns() - round(self._seconds * 1e9))
+        if time.monotonic() >= self._due and (self._writing is None or self._writing.done()):
+            self._save()
+
+    def finish(self) -> None:
+        """Write what waits to be written, and wait for it."""
+        if self._due < math.inf:
+            self._save()
+        if self._writing is not None:
+            self._writing.result()
+
+    def _trim(self, since: int) -> None:
+        while self._messages and (self._messages[0][1] < since or self._size > _MOST_BYTES):
+            topic, _, data = self._messages.popleft()
+            self._size -= len(data)
+            if topic in _LASTING:
+                self._lasting[topic] = data
+
+    def _save(self) -> None:
+        self._due, self._saved_at = math.inf, time.monotonic()
+        begin = self._messages[0][1] if self._messages else time.time_ns()
+        messages = [(topic, begin, data) for topic, data in self._lasting.items()] + list(self._messages)
+        self._writing = run_in_background(lambda: self._write(messages))
+
+    def _write(self, messages: list[tuple[str, int, bytes]]) -> None:
+        path = self._directory / f"{self._name}_{datetime.now():%Y%m%d_%H%M%S}"
+        kinds = {self._topics[name]: _KINDS[name] for name, _, _ in messages}
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_INTERVAL)
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            with BagWriter(path, kinds, {self._topics["~/configuration"]: [LATCHED]}) as writer:
+                for name, at, data in messages:
+                    writer.write(self._topics[name], at, data)
+            self._logger.info(f"black box: what led to the fault is in {path}")
+        except (BagError, OSError) as problem:
+            self._logger.error(f"black box: {problem}. Cure: set black_box_directory to a folder that can be written")
+            return
+        finally:
+            sys.setswitchinterval(interval)
+        self._bags.append(path)
+        if len(self._bags) > _MOST_BAGS:
+            shutil.rmtree(self._bags.pop(0), ignore_errors=True)
