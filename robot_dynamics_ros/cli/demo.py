@@ -126,7 +126,9 @@ def _settings(arguments: argparse.Namespace, urdf: Path, dynamics: Path | None) 
     # Each law is compared to the end, even where it loses the arm, as feedforward does: the arm ends at its own stops.
     settings["position_limit_margin"] = [math.inf]
     settings["velocity_limit_margin"] = [math.inf]
-    settings["state_timeout"] = math.inf  # on a busy machine the plant pauses, and its time with it
+    # On a busy machine the plant waits for each answer, so that what is compared are the laws.
+    settings["lockstep"], settings["state_timeout"] = True, math.inf
+    settings["qos_overrides"] = {_STATES: {"subscription": {"reliability": "reliable"}}}
     return settings
 
 
@@ -163,7 +165,7 @@ def _drive(law: str, arguments: argparse.Namespace, settings: dict[str, Any], ou
         group.add(recorder)
         counts = _counts(recorder, group)
         _await(counts, lambda now: now[_STATES] > 0 and now[_COMMANDS] > 0, "the controller to answer", group)
-        group.add(
+        trajectory = group.add(
             NodeProcess(
                 "trajectory_node",
                 folder / "trajectory_node.log",
@@ -177,7 +179,7 @@ def _drive(law: str, arguments: argparse.Namespace, settings: dict[str, Any], ou
         )
         begin = _await(counts, lambda now: now[_TRAJECTORY] > 0, "the trajectory", group)
         # Half a second more than the motion: the trajectory may have come at the end of a report.
-        _progress(law, counts, begin[_STATES], arguments)
+        _progress(law, counts, begin[_STATES], arguments, trajectory)
         for member in group.members:
             if errors := member.errors():
                 raise RobotDynamicsError(f"{law}: this run shows nothing, see {member.log}:\n{errors[0]}")
@@ -206,7 +208,10 @@ def _await(
     raise RobotDynamicsError(f"waited {_START_UP:g} s for {what}. The nodes' last words:\n{logs}")
 
 
-def _progress(law: str, counts: Iterator[dict[str, int]], begin: int, arguments: argparse.Namespace) -> None:
+def _progress(
+    law: str, counts: Iterator[dict[str, int]], begin: int, arguments: argparse.Namespace, trajectory: NodeProcess
+) -> None:
+    """Return when the motion has ended: not by the count alone, since a late answer makes a state come twice."""
     from tqdm import tqdm
 
     total = arguments.duration + _START_DELAY + 0.5
@@ -215,7 +220,7 @@ def _progress(law: str, counts: Iterator[dict[str, int]], begin: int, arguments:
         for now in counts:
             done = (now[_STATES] - begin) / arguments.rate
             bar.update(min(done, total) - bar.n)
-            if done >= total:
+            if done >= total and trajectory.process.poll() is not None:
                 return
 
 

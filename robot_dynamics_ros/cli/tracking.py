@@ -1,4 +1,4 @@
-"""How well a recorded run tracked its trajectory, and how the command cycle kept its time."""
+"""How well a recorded run tracked its trajectory."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """One run: m cycles of n joints from the start of the motion. SI units.
-
-    ``lost`` cycles are states that no command answers, ``late`` ones those whose command arrived after the
-    next state.
-    """
+    """One run: m cycles of n joints from the start of the motion, each with a state and its command. SI units."""
 
     law: str
     joint_names: tuple[str, ...]
@@ -28,9 +24,6 @@ class Tracking:
     desired: Array
     actual: Array
     effort: Array
-    cycles: int
-    late: int
-    lost: int
 
     @property
     def error(self) -> Array:
@@ -78,8 +71,6 @@ def read_tracking(bag: Path, law: str, states: str, commands: str, duration: flo
             f"{bag}: no command answers a state. Cure: record with update_rate 0, and see the logs beside it"
         )
     rows, answers = (np.array(column) for column in zip(*pairs, strict=True))
-    has_next = rows + 1 < len(state.stamps)
-    late = command.received[answers[has_next]] > state.received[rows[has_next] + 1]
     return Tracking(
         law,
         state.joint_names,
@@ -87,9 +78,6 @@ def read_tracking(bag: Path, law: str, states: str, commands: str, duration: flo
         command.position[answers],
         state.position[rows],
         command.effort[answers],
-        cycles=len(window),
-        late=int(late.sum()),
-        lost=len(window) - len(rows),
     )
 
 
@@ -106,9 +94,7 @@ def tracking_table(runs: list[Tracking], units: list[str]) -> str:
         ("error, RMS of all joints", error_unit, [f"{1e3 * run.total_rms:.3f}" for run in runs]),
         ("effort, RMS of all joints", effort_unit, [f"{np.sqrt(np.mean(run.effort**2)):.2f}" for run in runs]),
         ("effort, largest", effort_unit, [f"{np.abs(run.effort).max():.1f}" for run in runs]),
-        ("cycles", "", [str(run.cycles) for run in runs]),
-        ("late cycles", "", [str(run.late) for run in runs]),
-        ("lost cycles", "", [str(run.lost) for run in runs]),
+        ("cycles", "", [str(len(run.time)) for run in runs]),
     ]
     rows = [("tracking error: RMS / largest", "", [run.law for run in runs]), *joints, *totals]
     label_width = max(len(label) for label, _, _ in rows) + 2

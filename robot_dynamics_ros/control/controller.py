@@ -398,14 +398,14 @@ class Controller:
     def _step(self, dt: float, steady: float, wrong: bool) -> float:
         """Return the time (s) since the last command: ``dt``, or by the steady clock where that is ``wrong``.
 
-        ``dt`` may exceed what the steady clock says by a period: so much is the jitter of a machine, and a replay,
-        which has other arrivals, gives the same commands.
+        ``dt`` may exceed what the steady clock says by a period, ``state_timeout`` while none is known: so much is
+        the jitter of a machine, and a replay, which has other arrivals, gives the same commands.
         """
         passed = max(steady - self._decided_at, 0.0)
         if wrong or self._by_steady_clock:
             dt = passed if wrong else min(dt, passed)
         else:
-            dt = min(dt, passed + (self.period if self.period > 0.0 else passed))
+            dt = min(dt, passed + (self.period if self.period > 0.0 else self._feedback.state_timeout))
         if self._measures_period and dt > 0.0 and not wrong:
             self.period = min(dt, 2.0 * self.period) if self.period > 0.0 else dt
         self._by_steady_clock = wrong  # the next step counts from here, whatever the stamps say

@@ -252,7 +252,7 @@ class Robot(Driver):
         return self.active
 
     def deactivate(self) -> None:
-        assert self.graph.transition(self.node, Transition.TRANSITION_DEACTIVATE)
+        assert self.graph.transition(self.node, Transition.TRANSITION_DEACTIVATE), self.graph.logs()
         self.active = False
 
 

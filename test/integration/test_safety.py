@@ -32,6 +32,8 @@ def robots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Robot
                 parameters = {**PLANAR, "update_rate": rate, "use_sim_time": clock == "simulated"}
                 process = graph.start(NODE, parameters, "-r", f"__ns:=/{name}")
                 robots[name] = Robot(graph, process, f"/{name}", clock=clock == "simulated")
+        for robot in robots.values():
+            robot.answer_to(Q)
         yield robots
         for robot in robots.values():
             robot.assert_finite()

@@ -75,8 +75,7 @@ def test_the_table_is_printed(demo: tuple[Path, str]) -> None:
         assert re.search(rf"panda_joint{k} +mrad( +[\d.]+ / [\d.]+){{2}}\n", printed)
     (header,) = (line for line in printed.splitlines() if line.startswith("tracking error"))
     assert header.split()[-2:] == list(LAWS)
-    for label in ("late cycles", "lost cycles", "effort, largest"):
-        assert label in printed
+    assert "effort, largest" in printed
     found = re.search(r"computed_torque tracks ([\d.]+) times better than pd", printed)
     assert found and float(found[1]) > 10
 
