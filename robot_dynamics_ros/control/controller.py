@@ -392,24 +392,29 @@ class Controller:
         self._safety.evaluate(fault or jump or late, time, steady, not feedback.usable)
         self._look_at_damping(time)
         command = self._decide(time, dt, steady)
+        if self._measures_period and dt > 0.0 and not self._by_steady_clock:
+            self.period = min(dt, 2.0 * self.period) if self.period > 0.0 else dt
         self.cycles += command is not None
         return command
 
     def _step(self, dt: float, steady: float, wrong: bool) -> float:
-        """Return the time (s) since the last command: ``dt``, or by the steady clock where that is ``wrong``.
-
-        ``dt`` may exceed what the steady clock says by a period, ``state_timeout`` while none is known: so much is
-        the jitter of a machine, and a replay, which has other arrivals, gives the same commands.
-        """
+        """Return the time (s) since the last command: ``dt``, or by the steady clock where that is ``wrong``."""
         passed = max(steady - self._decided_at, 0.0)
-        if wrong or self._by_steady_clock:
-            dt = passed if wrong else min(dt, passed)
-        else:
-            dt = min(dt, passed + (self.period if self.period > 0.0 else self._feedback.state_timeout))
-        if self._measures_period and dt > 0.0 and not wrong:
-            self.period = min(dt, 2.0 * self.period) if self.period > 0.0 else dt
+        if wrong:
+            dt = passed
+        elif self._by_steady_clock:
+            dt = min(dt, passed)
         self._by_steady_clock = wrong  # the next step counts from here, whatever the stamps say
         return dt
+
+    def _rate_step(self, dt: float, steady: float) -> float:
+        """Return for how long (s) the effort may have changed: at most a period more than the steady clock says.
+
+        Only the limits of rate go by it, for drives get efforts when they come, late and two at once included: all
+        else goes by stamps, so that a replay, which has other arrivals, gives the same commands.
+        """
+        passed = max(steady - self._decided_at, 0.0)
+        return min(dt, passed + (self.period if self.period > 0.0 else passed))
 
     def watch(self, steady: float) -> Command | None:
         """Return what to command where no usable state, or no cycle, has come; None while there is nothing to say."""
@@ -494,7 +499,7 @@ class Controller:
         return fault
 
     def _decide(self, time: float, dt: float, steady: float) -> Command | None:
-        safety, limiter = self._safety, self._limiter
+        safety, limiter, rate_step = self._safety, self._limiter, self._rate_step(dt, steady)
         self._decided_at = steady
         saturated: tuple[str, ...] = ()
         if safety.mode is Mode.ACTIVE:
@@ -506,7 +511,7 @@ class Controller:
             requested = self._law_effort()
             bad = first_not_finite(self.model.joint_names, requested)
             if bad is None:
-                effort = self._limited(requested, dt)
+                effort = self._limited(requested, rate_step)
                 if limiter.clamped:
                     self.clamped_cycles += 1
                     saturated = limiter.over(self.model.joint_names, requested)
@@ -516,7 +521,7 @@ class Controller:
                 self._command = Command(Mode.ACTIVE, self._desired, effort, saturated)
                 return self._command
             safety.evaluate(_not_finite(*bad), time, steady)
-        effort = self._fall_back(time, dt)
+        effort = self._fall_back(time, rate_step)
         self._command = Command(safety.mode, self._desired, effort, saturated)
         return self._command
 
