@@ -65,6 +65,12 @@ demo: $(RUN) ## drive a simulated arm with each control law and draw how well it
 test: $(TEST) ## the tests that take a few minutes
 	@$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
+# What neither starts processes nor compiles much: for the loop of edit and test.
+QUICK := $(addprefix test/,bags control formulations messages model nodes oracles parameters report)
+.PHONY: test-quick
+test-quick: $(TEST) ## the tests of the library that take a minute
+	@$(BIN)/python -m pytest $(PARALLEL) $(QUICK) $(PYTEST_ARGS)
+
 .PHONY: test-all
 test-all: $(TEST) ## every test, the slow ones and many more random cases included
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PARALLEL) --timeout 1800 -m "slow or not slow" $(PYTEST_ARGS)
@@ -86,11 +92,6 @@ bench-ros: $(TEST) ## measure the controller node beside a bare echo node, over 
 bench-sim: $(TEST) ## measure simulated robots with friction beside MuJoCo and Pinocchio (a few minutes on a quiet machine)
 	@$(BIN)/python -m benchmarks.simulation $(BENCH_ARGS)
 
-# By BENCH_ARGS='--write docs/numerics.md' into that file.
-.PHONY: numerics
-numerics: $(TEST) ## measure rounding errors against 50 digits, and whether results have the same bits (several minutes)
-	@$(BIN)/python -m benchmarks.numerics $(BENCH_ARGS)
-
 # By BENCH_ARGS='--write docs/theory.md' into that file, with its picture.
 .PHONY: formulations
 formulations: $(TEST) ## count and time the books' forms of the dynamics, as robots grow (a minute)
@@ -110,36 +111,47 @@ bench-trajectories: $(TEST) ## measure what it costs to take in a trajectory
 laws: $(RUN) ## compare how well the control laws track, and what spoils it (half a minute)
 	@$(BIN)/python -m benchmarks.control_laws $(BENCH_ARGS)
 
+# What follows checks the tests, or the package for longer than a test may (tools/).
+
+# By BENCH_ARGS='--write docs/numerics.md' into that file.
+.PHONY: numerics
+numerics: $(TEST) ## measure rounding errors against 50 digits, and whether results have the same bits (several minutes)
+	@$(BIN)/python -m tools.numerics $(BENCH_ARGS)
+
 # These two by CHAOS_ARGS='--write docs/reliability.md' and SOAK_ARGS, likewise.
 .PHONY: chaos
 chaos: $(TEST) ## break plant, controller, recorder and their network, and measure what the arm does (8 minutes)
-	@$(BIN)/python -m benchmarks.chaos $(CHAOS_ARGS)
+	@$(BIN)/python -m tools.chaos $(CHAOS_ARGS)
 
 .PHONY: soak
 soak: $(TEST) ## an hour of 1 kHz in lockstep, ten minutes by the clock: what drifts (half an hour on a quiet machine)
-	@$(BIN)/python -m benchmarks.soak $(SOAK_ARGS)
+	@$(BIN)/python -m tools.soak $(SOAK_ARGS)
 
 # By SAFETY_ARGS='--write docs/control.md' into that file; SAFETY_ARGS=--hour is an hour without a false alarm.
 SAFETY_ARGS ?=
 .PHONY: safety-times
 safety-times: $(TEST) ## count the cycles from each cause of a fault to the first safe command
-	@PYTHONPATH=.:test $(BIN)/python -m benchmarks.safety_times $(SAFETY_ARGS)
+	@$(BIN)/python -m tools.safety_times $(SAFETY_ARGS)
 
 SESSION_ARGS ?= --jobs 2
 .PHONY: fuzz-session
 fuzz-session: $(TEST) ## run the controller with random robots, messages and clocks 10,000 times, and check each command
-	@PYTHONPATH=.:test $(BIN)/python -m benchmarks.session_fuzz $(SESSION_ARGS)
+	@$(BIN)/python -m tools.session_fuzz $(SESSION_ARGS)
 
 # By FUZZ_ARGS='--full --write docs/reliability.md' at full length, into that file.
 FUZZ_ARGS ?= --seconds 100
 .PHONY: fuzz
 fuzz: $(TEST) ## try broken URDFs, dynamics files, messages, parameters and bags for ten minutes
-	@PYTHONPATH=.:test $(BIN)/python -m fuzz $(FUZZ_ARGS)
+	@$(BIN)/python -m tools.fuzz $(FUZZ_ARGS)
 
 # Goes on where it was stopped. By MUTATION_ARGS='--write docs/reliability.md' into that file.
 .PHONY: mutation
 mutation: $(TEST) ## change kernels, control and the friction step, one thing at a time: does a test fail? (an hour or more)
-	@PYTHONPATH=.:test $(BIN)/python -m mutation $(MUTATION_ARGS)
+	@$(BIN)/python -m tools.mutation $(MUTATION_ARGS)
+
+.PHONY: input-costs
+input-costs: $(TEST) ## measure what one message or file can cost at most (half a minute)
+	@$(BIN)/python -m tools.input_costs
 
 INTERPRETED := test/kernels test/model test/codegen test/oracles test/test_textbook.py
 .PHONY: test-interpreted
@@ -166,8 +178,7 @@ test-distribution: $(VENV)/$(DISTRIBUTION)-$(KEY).stamp
 
 # What machine code runs is not seen: so the kernels run once more as plain Python. Of the simulation's tests, those
 # that do not simulate for long.
-LONG := breakaway convergence coupled coupled_stick_slip free_motion limits mirror neighbours pinocchio plant plants \
-	random_runs simulate spring stick_slip sticking stopping
+LONG := coupled coupled_stick_slip free_motion limits peers plant plants simulate stick_slip stick_slip_motion sticking
 SIMULATED := $(filter-out $(LONG:%=test/simulation/test_%.py),$(wildcard test/simulation/test_*.py))
 # `$(BIN)/python -m coverage report --skip-covered --show-missing` then lists what did not run.
 COVER := $(BIN)/python -m coverage
@@ -180,7 +191,7 @@ coverage: $(TEST) ## the lines and branches that the tests run, and whether they
 	@NUMBA_DISABLE_JIT=1 $(COVER) run -m pytest $(PARALLEL) --timeout 1800 $(INTERPRETED) $(SIMULATED)
 	@$(COVER) combine --quiet
 	@$(COVER) json --quiet -o $(COVERED)/report.json
-	@$(BIN)/python -m benchmarks.coverage_table $(COVERED)/report.json $(COVERAGE_ARGS)
+	@$(BIN)/python -m tools.coverage_table $(COVERED)/report.json $(COVERAGE_ARGS)
 
 .PHONY: lint
 lint: $(TEST) ## style, types and package.xml

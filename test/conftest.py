@@ -19,7 +19,7 @@ from robot_dynamics_ros.kernels.compilation import COMPILED
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 
-# Helpers (arms, peers, oracles) are imported by plain name from every depth of this folder.
+# Helpers (support, oracles) are imported by plain name from every depth of this folder.
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 

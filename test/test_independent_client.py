@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from independent_plant import EPOCH, SECOND, START, Session, joint_state
+from support.independent_plant import EPOCH, SECOND, START, Session, joint_state
 
 from robot_dynamics_ros.control.motion_plan import TrajectoryRules
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings

@@ -26,23 +26,20 @@ def prefixes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return found
 
 
-def test_packages(prefixes: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """As ament_index_python, the peer: the first prefix wins."""
+def test_packages_and_programs_are_those_of_the_first_prefix(
+    prefixes: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ament_index_python, the peer, has it; a program that is not installed is a module."""
     from ament_index_python.packages import get_package_prefix
 
     assert package_prefix("robot_dynamics_ros") == prefixes[0] == Path(get_package_prefix("robot_dynamics_ros"))
     assert package_prefix("ros2bag") is None
-    monkeypatch.delenv("AMENT_PREFIX_PATH")
-    assert package_prefix("robot_dynamics_ros") is None
-
-
-def test_programs(prefixes: list[Path]) -> None:
     assert program("simulation_node") == {"package": "robot_dynamics_ros", "executable": "simulation_node"}
     module = program("player_node")
-    assert (module["executable"], module["arguments"]) == (
-        sys.executable,
-        ["-m", "robot_dynamics_ros.executables", "player_node"],
-    )
+    assert module["executable"] == sys.executable
+    assert module["arguments"] == ["-m", "robot_dynamics_ros.executables", "player_node"]
+    monkeypatch.delenv("AMENT_PREFIX_PATH")
+    assert package_prefix("robot_dynamics_ros") is None
 
 
 def test_dynamics_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

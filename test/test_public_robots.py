@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
-from pinocchio_peer import Peer, mimic_tags
+from support.pinocchio_peer import Peer, mimic_tags
 
 from robot_dynamics_ros import RobotModel, RobotModelError
 
@@ -177,6 +177,9 @@ def test_agrees_with_pinocchio(name: str) -> None:
     model = RobotModel.from_urdf_file(ROBOTS[name])
     assert list(model.packed.massless_ends) == MASSLESS.get(name, [])
     peer = Peer(text, model.joint_names, follows=mimic_tags(text))
+    if model.packed.massless_ends:
+        with pytest.raises(RobotModelError, match=re.escape(str(MASSLESS[name]))):
+            model.forward_dynamics(*np.zeros((3, model.n)))
     check("inertial_parameters", *_parameters(model, peer))
     states = random_states(model, peer, LOADING.index(name))
     batch = ours(model, states)
@@ -196,16 +199,7 @@ def _parameters(model: RobotModel, peer: Peer) -> tuple[Array, Array, Array]:
     return model.inertial_parameters, expected.ravel(), np.repeat(largest, [1, 3, 6], axis=0).T.ravel()
 
 
-@pytest.mark.parametrize("name", [name for name in LOADING if name in MASSLESS])
-def test_massless_ends_are_named(name: str) -> None:
-    model = RobotModel.from_urdf_file(ROBOTS[name])
-    with pytest.raises(RobotModelError, match=re.escape(f"joints {MASSLESS[name]} move no mass")):
-        model.forward_dynamics(*np.zeros((3, model.n)))
-
-
 @pytest.mark.parametrize("name", [name for name in ROBOTS if name in REFUSED])
 def test_is_refused_with_the_reason(name: str) -> None:
-    with pytest.raises(RobotModelError, match=REFUSED[name]) as caught:
+    with pytest.raises(RobotModelError, match=f"^{re.escape(str(ROBOTS[name]))}.*{REFUSED[name]}"):
         RobotModel.from_urdf_file(ROBOTS[name])
-    assert str(caught.value).startswith(str(ROBOTS[name]))
-    assert " Cure: " in str(caught.value)

@@ -11,46 +11,31 @@ from robot_dynamics_ros import resources
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 ROOT = Path(__file__).resolve().parent.parent
-ROBOTS = {"panda", "ur5e", "puma560", "scara", "planar_2r"}
 
 
-def test_source_tree() -> None:
+def test_files_of_the_source_tree_are_found() -> None:
     assert resources.share_directory() == ROOT
-
-
-def test_robots() -> None:
-    assert set(resources.robot_names()) >= ROBOTS
+    assert set(resources.robot_names()) >= {"panda", "ur5e", "puma560", "scara", "planar_2r"}
     for name in resources.robot_names():
         assert resources.robot_urdf(name) == ROOT / "urdf" / f"{name}.urdf"
-
-
-def test_dynamics_file_of_a_robot() -> None:
     assert resources.robot_dynamics_file("panda") == ROOT / "config" / "panda.dynamics.yaml"
-
-
-def test_every_file_is_found_by_its_name() -> None:
     for kind in ("urdf", "config", "launch"):
         for path in (ROOT / kind).glob("*.*"):
             assert resources.find_resource(kind, path.name) == path
 
 
-@pytest.mark.parametrize("name", ["pandaa.urdf", "panda", "", "../urdf/panda.urdf", "../package.xml", "*"])
-def test_a_name_that_is_not_there_is_named_beside_those_that_are(name: str) -> None:
+@pytest.mark.parametrize("name", ["pandaa.urdf", "panda", "", "../urdf/panda.urdf", "*"])
+def test_a_name_that_is_not_there_is_refused(name: str) -> None:
     with pytest.raises(RobotDynamicsError) as error:
         resources.find_resource("urdf", name)
     assert repr(name) in str(error.value)
-    assert "panda.urdf" in str(error.value)
 
 
-@pytest.mark.parametrize("find", [resources.robot_urdf, resources.robot_dynamics_file])
-def test_unknown_robot(find: object) -> None:
-    assert callable(find)
-    with pytest.raises(RobotDynamicsError, match="'pandaa'.*panda, "):
-        find("pandaa")
-
-
-def test_unknown_kind() -> None:
-    with pytest.raises(RobotDynamicsError, match="'meshes'.*urdf, config, launch"):
+def test_an_unknown_robot_or_kind_is_refused() -> None:
+    for find in (resources.robot_urdf, resources.robot_dynamics_file):
+        with pytest.raises(RobotDynamicsError, match="'pandaa'"):
+            find("pandaa")
+    with pytest.raises(RobotDynamicsError, match="'meshes'"):
         resources.find_resource("meshes", "panda.stl")
 
 
@@ -63,13 +48,7 @@ def test_modules_without_their_files_say_so(tmp_path: Path) -> None:
     for module in (resources.__file__, sys.modules[RobotDynamicsError.__module__].__file__):
         assert module is not None
         shutil.copy(module, lonely)
-    run = subprocess.run(
-        [sys.executable, "-c", "from robot_dynamics_ros.resources import robot_names; robot_names()"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
+    code = "from robot_dynamics_ros.resources import robot_names; robot_names()"
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 1
-    assert "RobotDynamicsError: the files of robot_dynamics_ros are missing" in run.stderr
-    assert f"no share/robot_dynamics_ros/package.xml above {lonely}" in run.stderr
-    assert "install the package again" in run.stderr
+    assert "RobotDynamicsError" in run.stderr and str(lonely) in run.stderr

@@ -1,18 +1,15 @@
-"""The examples of the textbooks through RobotModel.
-
-Closed forms from test/oracles on random parameters and states.
-"""
+"""The examples of the textbooks through RobotModel: closed forms from test/oracles on random parameters and states."""
 
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import arms
 import numpy as np
 import pytest
-from comparing import assert_close
 from oracles import craig_planar_2r, craig_rp, metr4202_statics, tsai_geared_2r, tsai_planar_2r, tsai_scara
+from support import arms
+from support.comparing import assert_close
 
 from robot_dynamics_ros import RobotModel
 

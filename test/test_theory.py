@@ -9,12 +9,12 @@ ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
 CODE = "\n".join(
     file.read_text(encoding="utf-8")
-    for folder in ("robot_dynamics_ros", "test", "benchmarks", "examples")
+    for folder in ("robot_dynamics_ros", "test", "benchmarks", "tools", "examples")
     for file in sorted((ROOT / folder).rglob("*.py"))
 )
 FILES = {
     file.name
-    for folder in ("robot_dynamics_ros", "test", "benchmarks", "examples")
+    for folder in ("robot_dynamics_ros", "test", "benchmarks", "tools", "examples")
     for file in (ROOT / folder).rglob("*.py")
 }
 WORDS = set(re.findall(r"[A-Za-z_]\w*", CODE))

@@ -93,7 +93,7 @@ def fields(topic: Any) -> dict[str, Any]:
     return {field.name: field for field in topic.fields}
 
 
-def test_largest_and_root_mean_square(tmp_path: Path) -> None:
+def test_largest_and_root_mean_square_difference(tmp_path: Path) -> None:
     """Differences 0, 3, -4, 0 on one joint: the largest is 4, the RMS sqrt(25 / 4)."""
     a = [state(START + k * PERIOD, [k, 0], effort=[1, k]) for k in range(4)]
     b = [state(START + k * PERIOD, [k + d, 0], effort=[1, k]) for k, d in enumerate((0, 3, -4, 0))]
@@ -110,24 +110,19 @@ def test_largest_and_root_mean_square(tmp_path: Path) -> None:
     assert (topic.count, topic.only_a, topic.only_b, topic.stamped) == (4, 0, 0, True)
 
 
-def test_one_sample_of_a_hundred_thousand(tmp_path: Path) -> None:
-    """Its last bit is another: found, and named, in 100,000 messages of 7 joints."""
-    count, altered = 100_000, 77_777
-    names = [f"joint{j}" for j in range(7)]
-    writer = JointStateWriter(names)
-    row = np.linspace(0.1, 0.7, 7)
-    messages = [writer.write(START + k * PERIOD, row, row, row) for k in range(count)]
-    a = record(tmp_path / "a", messages)
-    other = row.copy()
+def test_one_bit_of_many_messages_is_found(tmp_path: Path) -> None:
+    count, altered = 3000, 2222
+    rows = np.tile(np.linspace(0.1, 0.7, 7), (count, 1))
+    writer = JointStateWriter([f"joint{j}" for j in range(7)])
+    a, b = ([writer.write(START + k * PERIOD, row, row, row) for k, row in enumerate(rows)] for _ in range(2))
+    other = rows[0].copy()
     other[3] = np.nextafter(other[3], 1.0)
-    messages[altered] = writer.write(START + altered * PERIOD, row, other, row)
-    found = compare_bags(a, record(tmp_path / "b", messages))
-    (field,) = [field for field in found.topics[0].fields if not field.equal]
+    b[altered] = writer.write(START + altered * PERIOD, rows[0], other, rows[0])
+    (field,) = [field for field in compare(tmp_path, a, b).fields if not field.equal]
     assert (field.name, field.count, field.beyond) == ("joint3 velocity", count, 1)
-    assert field.largest == np.spacing(row[3]) and field.largest_at is not None
+    assert field.largest == np.spacing(rows[0, 3])
     assert (field.largest_at.a, field.largest_at.stamp) == (altered, START + altered * PERIOD)
     assert field.rms == pytest.approx(field.largest / np.sqrt(count))
-    assert "joint3 velocity" in str(found) and "77.777000 s, message 77777" in str(found)
 
 
 @given(
@@ -181,7 +176,7 @@ def test_tolerance_is_that_of_numpy(a: list[float], data: st.DataObject, atol: f
     assert field.beyond == int((~close).sum())
 
 
-def test_what_is_not_finite() -> None:
+def test_differences_of_numbers_that_are_not_finite() -> None:
     a = np.array([NAN, NAN, INF, INF, INF, 0.0, 1.0])
     b = np.array([NAN, 1.0, INF, -INF, 1.0, -0.0, 3.0])
     np.testing.assert_array_equal(difference(a, b), [0, INF, 0, INF, INF, 0, 2])
@@ -195,48 +190,6 @@ def test_not_a_number_equals_itself_whatever_its_bits(tmp_path: Path) -> None:
     b = [state(START, [other_nan, -0.0]), state(START + 1, [1, 2], order=False)]
     assert a[0] != b[0] and a[1] != b[1]
     assert all(field.equal for field in compare(tmp_path, a, b).fields)
-
-
-def test_a_number_that_is_none_in_one(tmp_path: Path) -> None:
-    topic = compare(tmp_path, [state(START, [1, NAN])], [state(START, [1, 2])], atol=1e300)
-    field = fields(topic)["b position"]
-    assert not topic.matches and field.largest == INF and field.beyond == 1
-    assert "A nan, B 2.0" in str(compare_bags(tmp_path / "a", tmp_path / "b"))
-
-
-def test_tolerances(tmp_path: Path) -> None:
-    """|10 - 10.5| <= atol + rtol 10.5."""
-    a, b = [state(START, [10, 0])], [state(START, [10.5, 0])]
-    assert compare(tmp_path / "1", a, b, atol=0.5).matches
-    assert not compare(tmp_path / "2", a, b, atol=0.49).matches
-    assert compare(tmp_path / "3", a, b, rtol=0.048).matches
-    assert not compare(tmp_path / "4", a, b, rtol=0.047).matches
-    inside = compare(tmp_path / "5", a, b, atol=1.0)
-    assert inside.largest == 0.5 and not fields(inside)["a position"].equal
-    for wrong in (-1.0, NAN):
-        with pytest.raises(BagError, match="must not be negative"):
-            compare_bags(tmp_path / "1" / "a", tmp_path / "1" / "b", atol=wrong)
-
-
-def test_messages_that_only_one_has(tmp_path: Path) -> None:
-    """The tenth is lost in B, the last two in A; B has them in another order, and one twice."""
-    a = [state(START + k * PERIOD, [k, 0]) for k in range(18)]
-    b = [state(START + k * PERIOD, [k, 0]) for k in (1, 0, *range(2, 10), 15, *range(11, 15), 15, *range(16, 20))]
-    topic = compare(tmp_path, a, b)
-    assert (topic.count, topic.only_a, topic.only_b) == (17, 1, 3)
-    assert all(field.equal for field in topic.fields) and not topic.matches
-    assert topic.first_only_a.a == 10 and topic.first_only_a.stamp == START + 10 * PERIOD
-    # The second with stamp 15 has no partner.
-    assert (topic.first_only_b.b, topic.first_only_b.stamp) == (15, START + 15 * PERIOD)
-    text = str(compare_bags(tmp_path / "a", tmp_path / "b"))
-    assert "1 message only in A, the first at 0.010000 s, message 10" in text and "3 messages only in B" in text
-
-
-def test_equal_stamps_are_paired_in_their_order(tmp_path: Path) -> None:
-    a = [state(START, [k, 0]) for k in (1, 2, 3)]
-    topic = compare(tmp_path, a, [*a[:2], state(START, [5, 0])])
-    field = fields(topic)["a position"]
-    assert (topic.count, field.largest, field.largest_at.a) == (3, 2.0, 2)
 
 
 @given(st.lists(st.integers(0, 12), max_size=30), st.lists(st.integers(0, 12), max_size=30))
@@ -265,30 +218,11 @@ def test_alignment(a: list[int], b: list[int]) -> None:
     assert found == [(messages_a[i].data, messages_b[k].data) for i, k in expected]
 
 
-def test_joints_are_found_by_name(tmp_path: Path) -> None:
+def test_joints_are_found_by_their_new_names(tmp_path: Path) -> None:
     a = [state(START, [1, 2], names=("a", "b")), state(START + 1, [3, 4], names=("b", "a"))]
-    b = [state(START, [2, 1], names=("b", "a")), state(START + 1, [3, 4.5], names=("b", "a"))]
-    found = fields(compare(tmp_path, a, b))
+    b = [state(START, [2, 1], names=("old_b", "x")), state(START + 1, [3, 4.5], names=("old_b", "x"))]
+    found = fields(compare(tmp_path, a, b, rename={"old_": "", "x": "a"}))
     assert found["a position"].largest == 0.5 and found["b position"].equal
-
-
-def test_joints_and_fields_that_only_one_has(tmp_path: Path) -> None:
-    a = [state(START + k, [1, 2], [0, 0], names=("a", "b")) for k in range(3)]
-    b = [state(START + k, [1, 2], names=("a", "c")) for k in range(3)]
-    found = fields(compare(tmp_path, a, b))
-    assert found["a position"].equal and not found["b position"].matches
-    assert {name: (field.only_a, field.only_b) for name, field in found.items() if not field.equal} == {
-        "b position": (3, 0),
-        "a velocity": (3, 0),
-        "b velocity": (3, 0),
-        "c position": (0, 3),
-    }
-    assert "only in A in 3 messages" in str(compare_bags(tmp_path / "a", tmp_path / "b"))
-
-
-def test_renamed_joints(tmp_path: Path) -> None:
-    a, b = [state(START, [1, 2], names=("fer_1", "x"))], [state(START, [1, 2], names=("panda_1", "y"))]
-    assert compare(tmp_path, a, b, rename={"fer_": "panda_", "x": "y"}).matches
 
 
 def test_senders_that_take_turns(tmp_path: Path) -> None:
@@ -305,26 +239,6 @@ def test_senders_that_take_turns(tmp_path: Path) -> None:
         "finger position": (84.0, 46),
         "position[2]": (4.0, 50),
     }
-
-
-def test_texts_must_be_equal(tmp_path: Path) -> None:
-    a = [state(START + k, [1, 2], frame="base") for k in range(3)]
-    b = [state(START + k, [1, 2], frame="base" if k < 2 else "world") for k in range(3)]
-    topic = compare(tmp_path, a, b, atol=1e9)
-    field = fields(topic)["header.frame_id"]
-    assert not topic.matches and (field.beyond, field.a, field.b, field.largest) == (1, "base", "world", None)
-    assert field.first_at.a == 2
-
-
-def test_messages_without_stamp_are_paired_by_their_order(tmp_path: Path) -> None:
-    a = [array(k, 0) for k in range(5)]
-    b = [array(k, 0.25 * (k == 3)) for k in range(4)]
-    topic = compare(tmp_path, a, b, kind=ARRAY)
-    assert not topic.stamped and (topic.count, topic.only_a, topic.only_b) == (4, 1, 0)
-    field = fields(topic)["data[1]"]
-    assert (field.largest, field.largest_at.a, field.largest_at.stamp) == (0.25, 3, None)
-    assert field.largest_at.seconds == pytest.approx(0.003)
-    assert "/x has no stamps: paired by order" in str(compare_bags(tmp_path / "a", tmp_path / "b"))
 
 
 def test_long_arrays_are_one_field(tmp_path: Path) -> None:
@@ -369,68 +283,107 @@ def test_broken_messages_are_bytes(tmp_path: Path) -> None:
     assert compare(tmp_path, [broken], [broken]).matches
     topic = compare(tmp_path / "2", [broken], [broken[:-1] + b"x"])
     assert [field.name for field in topic.fields if not field.matches] == ["bytes"]
-    with pytest.raises(BagError, match=r"a: /x: message 0 of 6 bytes has no stamp"):
+    with pytest.raises(BagError, match="a: /x: message 0 of 6 bytes"):
         compare(tmp_path / "3", [broken[:6]], [broken])
 
 
-def two_topics(path: Path, topics: dict[str, str]) -> Path:
+def one_of_each(path: Path, topics: dict[str, str]) -> Path:
     with BagWriter(path, topics) as writer:
         for topic, kind in topics.items():
             writer.write(topic, START, state(START, [1, 2]) if kind == KIND else array(1))
     return path
 
 
-def test_topics(tmp_path: Path) -> None:
-    a = two_topics(tmp_path / "a", {"/x": KIND, "/y": KIND, "/z": ARRAY})
-    b = two_topics(tmp_path / "b", {"/y": KIND, "/z": ARRAY, "/w": KIND})
+def test_topics_that_both_have_are_compared(tmp_path: Path) -> None:
+    a = one_of_each(tmp_path / "a", {"/x": KIND, "/y": KIND, "/z": ARRAY})
+    b = one_of_each(tmp_path / "b", {"/y": KIND, "/z": ARRAY, "/w": KIND})
     found = compare_bags(a, b)
     assert [topic.topic for topic in found.topics] == ["/y", "/z"] and found.alone == ("/x", "/w")
-    with pytest.raises(AssertionError, match="differ: /x, /w"):
+    with pytest.raises(AssertionError, match="/x, /w"):
         assert_bags_match(a, b)
     for chosen in ({"common": True}, {"topics": ["/y", "/z"]}):
         assert_bags_match(a, b, **chosen)
-    assert [topic.topic for topic in compare_bags(a, b, ["/z"]).topics] == ["/z"]
     assert [topic.topic for topic in compare_bags(a, b, ["z", "/y", "/z"]).topics] == ["/z", "/y"]
-    with pytest.raises(BagError, match=r"b: no topic /x. Cure: choose from /w, /y, /z"):
-        compare_bags(a, b, ["/x", "/y"])
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "reason"),
-    [
-        ({"/x": KIND}, {"/y": KIND}, r"a, .*b: no topic in common\. Cure"),
-        ({"/x": KIND}, {"/x": ARRAY}, r"b: /x holds std_msgs.*, but sensor_msgs.* in .*a\. Cure"),
-    ],
-)
-def test_what_cannot_be_compared(a: dict[str, str], b: dict[str, str], reason: str, tmp_path: Path) -> None:
-    with pytest.raises(BagError, match=reason):
-        compare_bags(two_topics(tmp_path / "a", a), two_topics(tmp_path / "b", b))
-    with pytest.raises(BagError, match=r"missing.*Cure"):
-        compare_bags(tmp_path / "a", tmp_path / "missing")
+def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+    x, y, other = (
+        one_of_each(tmp_path / name, kinds)
+        for name, kinds in (("x", {"/x": KIND}), ("y", {"/y": KIND}), ("other", {"/x": ARRAY}))
+    )
+    empty = record(tmp_path / "empty", [])
+    for a, b, topics, culprit in (
+        (x, y, None, f"{x}, {y}"),
+        (x, other, None, rf"{other}: /x .*{x}"),
+        (x, y, ["/x"], f"{y}: .*/x.* /y"),
+        (x, tmp_path / "missing", None, "missing"),
+        (empty, empty, None, "/x"),
+    ):
+        with pytest.raises(BagError, match=culprit):
+            compare_bags(a, b, topics)
+    for wrong in (-1.0, np.nan):
+        with pytest.raises(BagError, match=f"tolerances .*{wrong}"):
+            compare_bags(x, x, atol=wrong)
 
 
-def test_nothing_recorded(tmp_path: Path) -> None:
-    a, b = record(tmp_path / "a", []), record(tmp_path / "b", [])
-    with pytest.raises(BagError, match="no messages on /x"):
-        compare_bags(a, b)
-
-
-def test_assertion_says_what_differs(tmp_path: Path) -> None:
-    a = record(tmp_path / "a", [state(START, [1, 2])])
-    b = record(tmp_path / "b", [state(START, [1, 2.5])])
+def test_tolerances_are_absolute_and_relative_to_b(tmp_path: Path) -> None:
+    """|10 - 10.5| <= atol + rtol 10.5."""
+    a, b = (record(tmp_path / name, [state(START, [x, 0])]) for name, x in (("a", 10), ("b", 10.5)))
     assert_bags_match(a, a)
-    assert_bags_match(a, b, atol=0.5)
-    with pytest.raises(AssertionError, match=r"these differ: /x(.|\n)*b position +1 +1 +0.5 +0.5"):
-        assert_bags_match(a, b)
-    assert_bags_match(a, b, rtol=0.2, topics=["/x"])
+    for atol, rtol in ((0.5, 0.0), (0.0, 0.048)):
+        assert_bags_match(a, b, atol=atol, rtol=rtol)
+        with pytest.raises(AssertionError, match="a position"):
+            assert_bags_match(a, b, atol=0.98 * atol, rtol=0.98 * rtol)
+    (topic,) = compare_bags(a, b, atol=1.0).topics
+    assert topic.largest == 0.5 and not fields(topic)["a position"].equal
+
+
+TABLE = """\
+A /a
+B /b
+6 pairs of messages on 2 topics, atol 0.3, rtol 0: these differ: /x, /z
+note: /z has no stamps: paired by order
+
+/x: 3 pairs of sensor_msgs/msg/JointState, 6 fields, 5 differ
+  2 messages only in A, the first at 0.002000 s, message 2, T2000000
+  2 messages only in B, the first at 0.009000 s, message 3, T9000000
+  field            compared  beyond  largest  RMS  where
+  header.frame_id         3       3                0.000000 s, message 0 of A, 2 of B, T0000000; A '', B 'b'
+  b position              0       0                only in A in 3 messages; 0.000000 s, message 0 of A, 2 of B, T0000000
+  a velocity              0       0                only in A in 3 messages; 0.000000 s, message 0 of A, 2 of B, T0000000
+  b velocity              0       0                only in A in 3 messages; 0.000000 s, message 0 of A, 2 of B, T0000000
+  c position              0       0                only in B in 3 messages; 0.000000 s, message 0 of A, 2 of B, T0000000
+
+/z: 3 pairs of std_msgs/msg/Float64MultiArray, 4 fields, 1 differ
+  1 message only in A, the first at 0.003000 s, message 3
+  field    compared  beyond  largest  RMS  where
+  data[1]         3       2      inf  inf  0.002000 s, message 2; A nan, B 6.0; first at 0.000000 s, message 0"""
+
+
+def test_the_table_of_what_differs(tmp_path: Path) -> None:
+    """A joint, a field, a text, and messages that only one has; numbers; a topic without stamps."""
+    a = [state(START + k * PERIOD, [k, k], [0, 0]) for k in range(5)]
+    b = [state(START + k * PERIOD, [k, k], names=("a", "c"), frame="b") for k in (3, 1, 0, 9, 8)]
+    rows = {"a": [(1, 2), (3, 4), (5, NAN), (7, 8)], "b": [(1, 2.5), (3, 4.25), (5, 6)]}
+    for name, states in (("a", a), ("b", b)):
+        with BagWriter(tmp_path / name, {"/x": KIND, "/z": ARRAY}) as writer:
+            for data in states:
+                writer.write("/x", START, data)
+            for k, row in enumerate(rows[name]):
+                writer.write("/z", START + k * PERIOD, array(*row))
+    found = compare_bags(tmp_path / "a", tmp_path / "b", atol=0.3)
+    assert str(found).replace(str(tmp_path), "").replace("stamp 1700000000.00", "T") == TABLE
+    x, z = found.topics
+    assert not x.matches and x.stamped and (x.count, x.only_a, x.only_b) == (3, 2, 2)
+    assert not z.matches and not z.stamped and (z.count, z.only_a, z.only_b) == (3, 1, 0)
+    assert fields(x)["b position"].only_a == fields(x)["c position"].only_b == 3
 
 
 def test_tables_do_not_grow_without_end(tmp_path: Path) -> None:
     names = [f"j{k}" for k in range(100)]
-    a = record(tmp_path / "a", [state(START, np.zeros(100), names=names)])
-    b = record(tmp_path / "b", [state(START, np.ones(100), names=names)])
+    a, b = (record(tmp_path / name, [state(START, np.full(100, x), names=names)]) for name, x in (("a", 0), ("b", 1)))
     text = str(compare_bags(a, b))
-    assert "and 60 more fields" in text and len(text.splitlines()) < 60
+    assert "60 more fields" in text and len(text.splitlines()) < 60
 
 
 def test_only_common_messages(tmp_path: Path) -> None:
@@ -440,12 +393,11 @@ def test_only_common_messages(tmp_path: Path) -> None:
     assert_bags_match(whole, part, common=True)
     found = compare_bags(part, whole, common=True)
     assert (found.topics[0].count, found.topics[0].only_a, found.topics[0].only_b) == (12, 0, 8)
-    assert "8 messages only in B" in str(found) and "they match" in str(found)
-    with pytest.raises(AssertionError, match="8 messages only in A"):
+    with pytest.raises(AssertionError, match="/x"):
         assert_bags_match(whole, part)
     altered = record(tmp_path / "altered", [state(START + 9 * PERIOD, [0.9, 0.3])])
     with pytest.raises(AssertionError, match="b position"):
         assert_bags_match(whole, altered, common=True)
     other = record(tmp_path / "other", [state(START + 1, [0.1, 0.2])])
-    with pytest.raises(AssertionError, match="no two messages belong together"):
+    with pytest.raises(AssertionError, match="/x"):
         assert_bags_match(whole, other, common=True)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from robot_dynamics_ros.bags import mcap_file
 from robot_dynamics_ros.bags.mcap_file import MAGIC, McapFile
 from robot_dynamics_ros.bags.storage import Profiles, Room, zstd
 
@@ -45,20 +44,16 @@ def opened(folder: Path, *records: bytes) -> McapFile:
 
 
 def test_chunks_of_millions_of_empty_records(tmp_path: Path) -> None:
-    """128 MB of them would take half a minute; a hundred chunks like this one fit into 2 MB."""
-    good = packed(channel([]) + message(1) + message(2))
+    """128 MB of them would take half a minute. Equal messages whose times follow each other are as small as real ones.
+
+    A hundred chunks like the bad one fit into 2 MB.
+    """
+    good = packed(channel([]) + b"".join(message(1000 * k) for k in range(50_000)))
     bomb = packed(record(MESSAGE_INDEX, b"") * 3_000_000)
     assert len(bomb) < 20_000
     file = opened(tmp_path, good, bomb)
-    assert file.losses == ["1 of 2 chunks of crafted.mcap are damaged and left out"]
-    assert [found.received for found in file.messages([1])] == [1, 2]
-    file.close()
-
-
-def test_a_chunk_may_be_packed_well(tmp_path: Path) -> None:
-    """Equal messages whose times follow each other: as well as real ones ever are."""
-    file = opened(tmp_path, packed(channel([]) + b"".join(message(1000 * k) for k in range(50_000))))
-    assert not file.losses and file.counts() == {1: 50_000}
+    assert len(file.losses) == 1 and file.losses[0].startswith("1 of 2 chunks of crafted.mcap")
+    assert [found.received for found in file.messages([1])] == list(range(0, 50_000_000, 1000))
     file.close()
 
 
@@ -70,25 +65,9 @@ def test_only_so_much_metadata_is_read(others: int, latched: bool, tmp_path: Pat
     file.close()
 
 
-def test_only_so_many_profiles_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_profiles_are_parsed() -> None:
     profiles = Profiles()
     assert profiles.latched(LATCHED)
     assert not profiles.latched(LATCHED + "#" * (1 << 18))
     assert profiles.latched(LATCHED), "known"
     assert not profiles.latched(LATCHED + "# another"), "there is no room for it any more"
-
-
-def test_a_megabyte_of_metadata_in_each_of_many_channels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = 0
-    of_file = mcap_file._text
-
-    def counted(data: bytes, at: int) -> tuple[str, int]:
-        nonlocal read
-        read += 1
-        return of_file(data, at)
-
-    monkeypatch.setattr(mcap_file, "_text", counted)
-    many = channel([("", "")] * 100_000)
-    file = opened(tmp_path, *[packed(many)] * 10)
-    assert not file.losses and read < 10 * 250
-    file.close()

@@ -14,21 +14,11 @@ from robot_dynamics_ros.errors import BagError
 
 def outcome(*topics: tuple[str, float]) -> Comparison:
     """Topics and how much their only field differs."""
-    found = [
-        TopicDifference(
-            topic,
-            "std_msgs/msg/Float64",
-            False,
-            7,
-            0,
-            0,
-            None,
-            None,
-            (FieldDifference("data", 7, int(largest > 0), 0, 0, largest, largest / 7, None, None, 0.0, largest),),
-        )
-        for topic, largest in topics
-    ]
-    return Comparison(Path("first"), Path("second"), 0.0, 0.0, tuple(found), ("a note",))
+    found = []
+    for topic, largest in topics:
+        field = FieldDifference("data", 7, int(largest > 0), 0, 0, largest, largest / 7, None, None, 0.0, largest)
+        found.append(TopicDifference(topic, "std_msgs/msg/Float64", False, 7, 0, 0, None, None, (field,)))
+    return Comparison(Path("first"), Path("second"), 0.0, 0.0, tuple(found), ("a note",), ("/alone",))
 
 
 def read(path: Path) -> ElementTree.Element:
@@ -51,31 +41,28 @@ def read(path: Path) -> ElementTree.Element:
 
 
 def test_a_case_for_each_topic(tmp_path: Path) -> None:
-    write_junit(outcome(("/x", 0.0), ("/y", 0.5)), tmp_path / "out.xml", 1.25)
+    """Names of topics and texts may hold what XML cannot."""
+    write_junit(outcome(("/x", 0.0), ('/a<b>&"\x01\ud800', 0.5)), tmp_path / "out.xml", 1.25)
     suite = read(tmp_path / "out.xml")
-    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["time"]) == ("2", "1", "1.250")
-    x, y = suite.iter("testcase")
-    assert x.attrib["name"] == "/x" and len(x) == 0
-    assert y.attrib["name"] == "/y"
+    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["time"]) == ("3", "2", "1.250")
+    x, y, alone = suite.iter("testcase")
+    assert (x.attrib["name"], y.attrib["name"], alone.attrib["name"]) == ("/x", '/a<b>&"??', "/alone")
+    assert len(x) == 0 and len(alone) == 1
     (failure,) = y
-    assert failure.attrib["message"] == "/y: 7 pairs of std_msgs/msg/Float64, 1 field, 1 differ"
+    assert failure.attrib["message"] == '/a<b>&"??: 7 pairs of std_msgs/msg/Float64, 1 field, 1 differ'
     assert "A 0.0, B 0.5" in (failure.text or "") and "/x" not in (failure.text or "")
-    assert "note: a note" in (suite.findtext("system-out") or "")
+    assert "a note" in (suite.findtext("system-out") or "")
 
 
 def test_what_cannot_be_compared_is_an_error(tmp_path: Path) -> None:
-    write_junit(BagError("bag: no such <bag>. Cure: check the path"), tmp_path / "out.xml")
-    suite = read(tmp_path / "out.xml")
-    (error,) = suite.iter("error")
-    assert error.attrib["message"] == "bag: no such <bag>. Cure: check the path"
+    write_junit(BagError("no such <bag>"), tmp_path / "out.xml")
+    (error,) = read(tmp_path / "out.xml").iter("error")
+    assert error.attrib["message"] == error.text == "no such <bag>"
 
 
-def test_names_that_xml_cannot_hold(tmp_path: Path) -> None:
-    write_junit(outcome(('/a<b>&"\x01\ud800', 1.0)), tmp_path / "out.xml")
-    (case,) = read(tmp_path / "out.xml").iter("testcase")
-    assert case.attrib["name"] == '/a<b>&"??'
-
-
-def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(BagError, match=r"missing/out\.xml: .*Cure"):
-        write_junit(outcome(), tmp_path / "missing" / "out.xml")
+def test_no_file_is_overwritten_unasked(tmp_path: Path) -> None:
+    write_junit(outcome(), tmp_path / "out.xml")
+    for taken in (tmp_path / "out.xml", tmp_path / "missing" / "out.xml"):
+        with pytest.raises(BagError, match=f"{taken}: "):
+            write_junit(outcome(), taken)
+    write_junit(outcome(), tmp_path / "out.xml", overwrite=True)

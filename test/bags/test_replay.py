@@ -23,7 +23,7 @@ from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.messages.hand_target import TARGETS
-from robot_dynamics_ros.messages.joint_state import JointStateReader, JointStateWriter
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.parameters import controller
 from robot_dynamics_ros.parameters.controller_settings import read_settings
 from robot_dynamics_ros.parameters.file import read_parameter_file
@@ -68,11 +68,9 @@ def motion(k: int) -> tuple[Array, Array]:
     return np.array([0.3 * math.sin(t), 0.5 * math.cos(2 * t)]), np.array([0.3 * math.cos(t), -math.sin(2 * t)])
 
 
-def state(k: int, names: tuple[str, ...] = JOINTS, at: int | None = None, topic: str = STATES) -> Recorded:
-    q, qd = (dict(zip(JOINTS, values, strict=True)) for values in motion(k))
-    row = [np.array([values.get(name, 0.0) for name in names]) for values in (q, qd)]
-    data = JointStateWriter(names).write(stamp(k) if at is None else at, row[0], row[1], np.zeros(0))
-    return topic, stamp(k) + DELAY, data
+def state(k: int, names: tuple[str, ...] = JOINTS, at: int | None = None) -> Recorded:
+    q, qd = (values[: len(names)] for values in motion(k))
+    return STATES, stamp(k) + DELAY, JointStateWriter(names).write(stamp(k) if at is None else at, q, qd, np.zeros(0))
 
 
 def states(count: int) -> list[Recorded]:
@@ -81,20 +79,12 @@ def states(count: int) -> list[Recorded]:
 
 def trajectory(goal: tuple[float, float], seconds: float, start: int, received: int) -> Recorded:
     types = TYPES.types
-    sec, nanosec = divmod(start, 1_000_000_000)
-    point = types["trajectory_msgs/msg/JointTrajectoryPoint"](
-        positions=np.array(goal),
-        velocities=np.zeros(2),
-        accelerations=np.zeros(2),
-        effort=np.zeros(0),
-        time_from_start=types["builtin_interfaces/msg/Duration"](
-            sec=int(seconds), nanosec=round((seconds - int(seconds)) * 1e9)
-        ),
-    )
-    header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](sec=sec, nanosec=nanosec), "")
-    kind = KINDS[TRAJECTORIES]
-    message = types[kind](header=header, joint_names=list(JOINTS), points=[point])
-    return TRAJECTORIES, received, bytes(TYPES.serialize_cdr(message, kind))
+    time = types["builtin_interfaces/msg/Duration"](*divmod(round(seconds * 1e9), 1_000_000_000))
+    rows = np.array(goal), np.zeros(2), np.zeros(2), np.zeros(0)
+    point = types["trajectory_msgs/msg/JointTrajectoryPoint"](*rows, time)
+    header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](*divmod(start, 1_000_000_000)), "")
+    message = types[KINDS[TRAJECTORIES]](header, list(JOINTS), [point])
+    return TRAJECTORIES, received, bytes(TYPES.serialize_cdr(message, KINDS[TRAJECTORIES]))
 
 
 def record(folder: Path, messages: Iterable[Recorded], kinds: dict[str, str] | None = None) -> Path:
@@ -106,9 +96,9 @@ def record(folder: Path, messages: Iterable[Recorded], kinds: dict[str, str] | N
     return folder
 
 
-def commands(bag: Path, topic: str = COMMANDS) -> list[tuple[int, bytes]]:
+def commands(bag: Path) -> list[tuple[int, bytes]]:
     with BagReader(bag) as reader:
-        return [(message.received, message.data) for message in reader.messages([topic])]
+        return [(message.received, message.data) for message in reader.messages([COMMANDS])]
 
 
 def unnumbered(bag: Path) -> list[bytes]:
@@ -145,18 +135,6 @@ def test_commands_are_those_of_the_closed_form(tmp_path: Path, model: RobotModel
     ]
 
 
-def test_a_stamped_trajectory_follows_its_quintic(tmp_path: Path, model: RobotModel) -> None:
-    """From rest to rest, s = t/T: q0 + (goal - q0) (10 s^3 - 15 s^4 + 6 s^5), Craig (7.12)."""
-    start = stamp(100)
-    moves = trajectory((0.8, -0.4), 0.5, start, stamp(50))
-    run(tmp_path, [*states(400), moves], model)
-    held = motion(0)[0]
-    for k, command in enumerate(decoded(tmp_path / "bag_out" / "bag")):
-        s = min(max((stamp(k) - start) * 1e-9 / 0.5, 0.0), 1.0)
-        expected = held + (np.array([0.8, -0.4]) - held) * (10 * s**3 - 15 * s**4 + 6 * s**5)
-        np.testing.assert_allclose(command.position, expected, rtol=0, atol=1e-8)
-
-
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path, model: RobotModel) -> None:
     bag = record(tmp_path / "bag", [*states(300), trajectory((0.8, -0.4), 0.5, stamp(100), stamp(50))])
     for name in "ab":
@@ -167,8 +145,7 @@ def test_the_same_input_gives_the_same_bytes(tmp_path: Path, model: RobotModel) 
         assert one.read_bytes() == other.read_bytes()
 
 
-@pytest.mark.parametrize("first", [0, 1, 77])
-def test_commands_do_not_depend_on_the_first_message(tmp_path: Path, model: RobotModel, first: int) -> None:
+def test_commands_do_not_depend_on_the_first_message(tmp_path: Path, model: RobotModel) -> None:
     """A trajectory that starts from a streamed set point makes the past forgotten; then every bit is the same.
 
     Floats would round times since different first messages differently.
@@ -177,30 +154,16 @@ def test_commands_do_not_depend_on_the_first_message(tmp_path: Path, model: Robo
         trajectory((0.1, 0.2), 0.0, stamp(100), stamp(99) + 1),
         trajectory((0.8, -0.4), 1.5, stamp(120), stamp(110)),
     ]
-    run(tmp_path, [*states(400), *recording], model, "whole", trajectory_limits="off")
-    run(tmp_path, [*states(400)[first:], *recording], model, "late", trajectory_limits="off")
-    whole, late = (unnumbered(tmp_path / name / "bag")[-290:] for name in ("whole_out", "late_out"))
+    for first in (0, 77):
+        run(tmp_path, [*states(400)[first:], *recording], model, f"{first}", trajectory_limits="off")
+    whole, late = (unnumbered(tmp_path / name / "bag")[-290:] for name in ("0_out", "77_out"))
     assert whole == late
-
-
-def test_the_order_of_joints_may_change(tmp_path: Path, model: RobotModel) -> None:
-    """Names decide, so that the commands stay the same; a gripper on the same topic does not matter."""
-    mixed: list[Recorded] = []
-    for k in range(300):
-        names = JOINTS if k < 100 else JOINTS[::-1] if k < 200 else ("finger", "joint2", "other", "joint1")
-        mixed += [state(k, names), state(k, ("finger",))]
-    run(tmp_path, states(300), model, "plain")
-    run(tmp_path, mixed, model, "mixed")
-    assert commands(tmp_path / "plain_out" / "bag") == commands(tmp_path / "mixed_out" / "bag")
 
 
 def test_names_of_joints_and_topics_may_differ(tmp_path: Path, model: RobotModel) -> None:
     move = trajectory((0.8, -0.4), 0.5, stamp(100), stamp(50))
     run(tmp_path, [*states(300), move], model)
-    renamed = [state(k, JOINTS, topic="/arm/states") for k in range(300)]
-    renamed = [
-        (topic, at, data.replace(b"joint1", b"fer__1").replace(b"joint2", b"fer__2")) for topic, at, data in renamed
-    ]
+    renamed = [("/arm/states", at, data.replace(b"joint", b"fer__")) for _, at, data in states(300)]
     bag = record(tmp_path / "other", [*renamed, move], {"/arm/states": KINDS[STATES]})
     out = tmp_path / "other_out" / "bag"
     replay(bag, out, model, settings(), topics={"joint_states": "arm/states"}, rename={"fer__": "joint"})
@@ -242,13 +205,10 @@ def test_commands_that_a_limit_cuts_are_counted(
 ) -> None:
     """Gravity alone needs more than a hundredth of the limits of 100 and 50 Nm; it is said once, and counted."""
     result = run(tmp_path, states(200), model, law="gravity_compensation", effort_limit_scale=[0.01])
-    expected = {joint: 0 for joint in JOINTS}
-    limits = 0.01 * model.effort_limits
-    for k in range(200):
-        for joint, torque, limit in zip(JOINTS, tsai_planar_2r.gravity(TSAI, motion(k)[0]), limits, strict=True):
-            expected[joint] += abs(torque) > limit
+    gravity = np.array([tsai_planar_2r.gravity(TSAI, motion(k)[0]) for k in range(200)])
+    expected = dict(zip(JOINTS, (np.abs(gravity) > 0.01 * model.effort_limits).sum(axis=0), strict=True))
     assert result.saturated == {joint: count for joint, count in expected.items() if count} != {}
-    assert sum("effort limit reached" in text for text in caplog.messages) == 1
+    assert sum("effort limit" in text for text in caplog.messages) == 1
 
 
 # Targets of the hand
@@ -298,16 +258,12 @@ def test_targets_of_the_recording(tmp_path: Path, model: RobotModel) -> None:
         q, qd = motion(k)
         x, j = model.link_pose(q, "tip")[[0, 2], 3], model.jacobian(q, "tip")[[0, 2]]
         goal, velocity, acceleration = model.link_pose(motion(0)[0], "tip")[[0, 2], 3], np.zeros(2), np.zeros(2)
-        begin = k // 50 * 50 if k < 250 else 200
         if k >= 50:
-            t = 1e-9 * PERIOD * (k - begin)
-            velocity, acceleration = np.array([0.1, -0.2]), np.array([0.5, 0.3])
-            over = t > 0.1 + 1e-9
-            t = min(t, 0.1)
-            goal = np.array([0.6 + 0.001 * begin, 0.2]) + t * velocity + t**2 / 2 * acceleration
-            velocity, acceleration = (
-                (0 * velocity, 0 * acceleration) if over else (velocity + t * acceleration, acceleration)
-            )
+            begin = min(k // 50 * 50, 200)
+            t = min(1e-9 * PERIOD * (k - begin), 0.1)
+            goal = np.array([0.6 + 0.001 * begin + 0.1 * t + 0.25 * t**2, 0.2 - 0.2 * t + 0.15 * t**2])
+            if k < 250:  # else the velocity is over
+                velocity, acceleration = np.array([0.1 + 0.5 * t, -0.2 + 0.3 * t]), np.array([0.5, 0.3])
         xdd = acceleration + 2.0 * (velocity - j @ qd) + goal - x
         qdd = np.linalg.solve(j, xdd - model.jacobian_dot_qd(q, qd, "tip")[[0, 2]])
         if k != 250 and np.linalg.svd(j)[1][-1] > 0.06:  # not damped, nor just at the end of the velocity
@@ -341,21 +297,8 @@ def test_targets_that_are_none(tmp_path: Path, model: RobotModel, caplog: pytest
     for name, messages in (("held", held), ("bad", [*held, *bad])):
         replay(record(tmp_path / name, messages, TARGET_KINDS), tmp_path / name / "out", model, settings(**TASK_SPACE))
     assert commands(tmp_path / "held" / "out") == commands(tmp_path / "bad" / "out")
-    for text in (
-        "joints is not known yet",
-        'frame_id "tip" is not the root link. Cure',
-        "quaternion",
-        "twist [1e+200",
-        "acceleration [nan",
-    ):
+    for text in ("not known yet", 'frame_id "tip"', "quaternion", "twist [1e+200", "acceleration [nan"):
         assert any(text in said for said in caplog.messages), text
-
-
-def test_targets_under_another_law(tmp_path: Path, model: RobotModel) -> None:
-    """A topic that happens to have the name does not matter."""
-    other = {"/camera/target_pose": "std_msgs/msg/String"}
-    bag = record(tmp_path / "bag", [*states(50), ("/camera/target_pose", stamp(3), b"\0\1\0\0")], other)
-    assert replay(bag, tmp_path / "out", model, settings()).commands == 50
 
 
 # What goes wrong in recordings
@@ -379,27 +322,22 @@ def test_a_gap_is_stale_and_time_that_goes_back_a_fault(tmp_path: Path, model: R
 
     back = [state(k, at=stamp(k if k < 100 else k - 50)) for k in range(200)]
     result = run(tmp_path, back, model, "back")
-    assert "time jumped back by 0.098 s" in result.transitions[0].fault.message
+    assert "0.098 s" in result.transitions[0].fault.message
     assert faults(tmp_path / "back_out" / "bag")[0]["cause"] == "clock_jumped_back"
     assert result.commands == 200
 
 
-def test_not_a_number_is_held_and_named(tmp_path: Path, model: RobotModel) -> None:
+@pytest.mark.parametrize("joint", ["joint2", None], ids=["not a number", "cut short"])
+def test_a_bad_state_is_a_fault_and_not_an_end(joint: str | None, tmp_path: Path, model: RobotModel) -> None:
     broken = states(300)
     bad = JointStateWriter(JOINTS).write(stamp(100), np.array([0.1, NAN]), np.zeros(2), np.zeros(0))
-    broken[100] = (STATES, stamp(100) + DELAY, bad)
+    broken[100] = (STATES, stamp(100) + DELAY, bad if joint else bad[:-9])
     result = run(tmp_path, broken, model)
     assert [change.after.value for change in result.transitions] == ["hold", "fault"]
-    assert faults(tmp_path / "bag_out" / "bag")[0]["joint"] == "joint2"
+    assert faults(tmp_path / "bag_out" / "bag")[0]["cause"] == "state_invalid"
+    assert faults(tmp_path / "bag_out" / "bag")[0]["joint"] == (joint or "")
     assert all(np.isfinite(command.effort).all() for command in decoded(tmp_path / "bag_out" / "bag"))
     assert result.commands == 300
-
-
-def test_a_message_cut_short_is_a_fault_not_an_end(tmp_path: Path, model: RobotModel) -> None:
-    broken = states(100)
-    broken[50] = (STATES, stamp(50) + DELAY, broken[50][2][:-9])
-    result = run(tmp_path, broken, model)
-    assert result.commands == 100 and "no whole JointState" in result.transitions[0].fault.message
 
 
 def test_a_trajectory_that_cannot_be_followed_is_named(
@@ -407,53 +345,46 @@ def test_a_trajectory_that_cannot_be_followed_is_named(
 ) -> None:
     late = trajectory((0.8, -0.4), 0.01, stamp(10), stamp(100))
     cut = (TRAJECTORIES, stamp(120), late[2][:-5])
-    result = run(tmp_path, [*states(200), late, cut], model)
-    assert result.commands == 200
-    assert [text for text in caplog.messages if "trajectory refused" in text and text.startswith("at 0.2")]
+    assert run(tmp_path, [*states(200), late, cut], model).commands == 200
+    assert [text[:10] for text in caplog.messages if "trajectory refused" in text] == ["at 0.200 s", "at 0.240 s"]
 
 
-# Where nothing can be replayed
+TEXT = "std_msgs/msg/String"
+A, B, CAMERA = "/a/joint_states", "/b/joint_states", "/camera/target_pose"
 
 
 @pytest.mark.parametrize(
-    ("messages", "words"),
+    ("messages", "kinds", "topics", "culprit"),
     [
-        ([], "no topic joint_states. Cure: name it, as joint_states="),
-        ([(TRAJECTORIES, stamp(0), b"")], "no topic joint_states. Cure: "),
-        ([state(0, ("other",))], "nothing was commanded: joint_states name none of joint1, joint2. Cure: --rename"),
-        ([state(0, ("joint1",))], "joints joint2 are missing"),
+        ([], {}, {}, "no topic joint_states"),
+        ([(TRAJECTORIES, stamp(0), b"")], {}, {}, "no topic joint_states"),
+        ([state(0, ("other",))], {}, {}, "joint1, joint2"),
+        ([state(0, ("joint1",))], {}, {}, "joints joint2"),
+        ([(STATES, BEGIN, b"\0\1\0\0\0\0\0\0")], {STATES: TEXT}, {}, f"{STATES} holds {TEXT}"),
+        ([(A, *state(0)[1:]), (B, *state(0)[1:])], {A: KINDS[STATES], B: KINDS[STATES]}, {}, f"{A}, {B}"),
+        ([state(0)], {}, {"joint_states": "/else"}, f"/else.*{STATES}"),
+        ([state(0)], {}, {"states": STATES}, "no input states"),
     ],
-    ids=["empty", "no states", "other joints", "a joint is missing"],
 )
-def test_nothing_to_replay(tmp_path: Path, model: RobotModel, messages: list[Recorded], words: str) -> None:
-    with pytest.raises(BagError) as caught:
-        run(tmp_path, messages, model)
-    assert words in str(caught.value) and "Cure: " in str(caught.value) and str(tmp_path / "bag") in str(caught.value)
+def test_what_cannot_be_replayed_is_named(
+    messages: list[Recorded],
+    kinds: dict[str, str],
+    topics: dict[str, str],
+    culprit: str,
+    tmp_path: Path,
+    model: RobotModel,
+) -> None:
+    bag = record(tmp_path / "bag", messages, kinds)
+    with pytest.raises(BagError, match=culprit):
+        replay(bag, tmp_path / "out", model, settings(), topics=topics)
 
 
-def test_a_topic_of_another_type(tmp_path: Path, model: RobotModel) -> None:
-    bag = record(tmp_path / "bag", [("/joint_states", BEGIN, b"\0\1\0\0\0\0\0\0")], {STATES: "std_msgs/msg/String"})
-    with pytest.raises(
-        BagError, match=r"/joint_states holds std_msgs/msg/String, not sensor_msgs/msg/JointState\. Cure"
-    ):
-        replay(bag, tmp_path / "out", model, settings())
-
-
-def test_two_topics_of_one_name(tmp_path: Path, model: RobotModel) -> None:
-    two = {"/a/joint_states": KINDS[STATES], "/b/joint_states": KINDS[STATES]}
-    bag = record(tmp_path / "bag", [state(0, topic=topic) for topic in two], two)
-    with pytest.raises(BagError, match=r"which joint_states\? Cure: name one of /a/joint_states, /b/joint_states"):
-        replay(bag, tmp_path / "out", model, settings())
-
-
-def test_bad_names_and_a_folder_that_is_there(tmp_path: Path, model: RobotModel) -> None:
-    bag = record(tmp_path / "bag", states(3))
-    with pytest.raises(BagError, match=r"no messages on /else\. Cure: name one of /joint_states"):
-        replay(bag, tmp_path / "out", model, settings(), topics={"joint_states": "/else"})
-    with pytest.raises(BagError, match=r"no input states\. Cure: use joint_states"):
-        replay(bag, tmp_path / "out", model, settings(), topics={"states": "/joint_states"})
+def test_other_topics_and_the_recording_itself_are_left_alone(tmp_path: Path, model: RobotModel) -> None:
+    """A topic that has the name of a target by chance does not matter to a law of joints."""
+    bag = record(tmp_path / "bag", [*states(50), (CAMERA, stamp(3), b"\0\1\0\0")], {CAMERA: TEXT})
     before = {file: file.read_bytes() for file in bag.iterdir()}
-    with pytest.raises(BagError, match="Cure: name a folder that does not exist"):
+    assert replay(bag, tmp_path / "out", model, settings()).commands == 50
+    with pytest.raises(BagError, match=f"{bag}"):
         replay(bag, bag, model, settings())
     assert {file: file.read_bytes() for file in bag.iterdir()} == before
 
@@ -468,20 +399,18 @@ def test_efforts_that_contradict_the_model_end_it(tmp_path: Path, model: RobotMo
     assert replay(bag, tmp_path / "out2", model, settings(), activation_check=False).commands == 1
 
 
+def commanded(k: int, q: Array, qd: Array) -> Recorded:
+    """The answer of a live controller to a state."""
+    return COMMANDS, stamp(k) + 2 * DELAY, JointStateWriter(JOINTS).write(stamp(k), q, qd, np.zeros(2))
+
+
 def test_it_begins_with_the_first_state_that_was_answered(tmp_path: Path, model: RobotModel) -> None:
     """The live controller came later than the recorder: what it held is where the arm was then."""
     recording = states(300)
-    reader = JointStateReader(JOINTS)
-    begun = reader.read(recording[120][2])
-    assert begun is not None
-    writer = JointStateWriter(JOINTS)
-    live = [
-        (COMMANDS, stamp(k) + 2 * DELAY, writer.write(stamp(k), begun.q, np.zeros(2), np.zeros(2)))
-        for k in range(120, 290)
-    ]
-    result = run(tmp_path, [*recording, *live], model)
+    begun, _ = motion(120)
+    result = run(tmp_path, [*recording, *(commanded(k, begun, np.zeros(2)) for k in range(120, 290))], model)
     assert result.states == result.commands == 170
-    assert all((command.position == begun.q).all() for command in decoded(tmp_path / "bag_out" / "bag"))
+    assert all((command.position == begun).all() for command in decoded(tmp_path / "bag_out" / "bag"))
 
 
 def test_a_recorder_that_came_later_knows_what_is_held(tmp_path: Path, model: RobotModel) -> None:
@@ -497,11 +426,9 @@ def test_a_recorder_that_came_later_knows_what_is_held(tmp_path: Path, model: Ro
 def test_a_recording_that_begins_in_a_motion(
     tmp_path: Path, model: RobotModel, caplog: pytest.LogCaptureFixture
 ) -> None:
-    recording = states(100)
-    move = (COMMANDS, stamp(0) + 2 * DELAY, JointStateWriter(JOINTS).write(stamp(0), *motion(0), np.zeros(2)))
-    end = (COMMANDS, stamp(99) + 2 * DELAY, JointStateWriter(JOINTS).write(stamp(99), *motion(99), np.zeros(2)))
-    assert run(tmp_path, [*recording, move, end], model).commands == 100
-    assert any("begins in the middle of a motion" in text and "Cure: " in text for text in caplog.messages)
+    live = [commanded(k, *motion(k)) for k in (0, 99)]
+    assert run(tmp_path, [*states(100), *live], model).commands == 100
+    assert any("in the middle of a motion" in text for text in caplog.messages)
 
 
 def test_an_emergency_stop_is_an_input(tmp_path: Path, model: RobotModel) -> None:

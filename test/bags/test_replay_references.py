@@ -1,7 +1,8 @@
 """Replays of kept recordings give the efforts of an earlier version: bit for bit on its machine, else to 1e-9 Nm."""
 
 import pytest
-from replay_references import RECORDINGS, difference
+
+from tools.replay_references import RECORDINGS, difference
 
 
 @pytest.mark.parametrize(("name", "which"), [(name, which) for name, r in RECORDINGS.items() for which in r.settings])

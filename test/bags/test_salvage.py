@@ -1,11 +1,12 @@
 """Bags that are cut off or damaged: what is whole is read, as it was written, and it is said what is lost."""
 
 import random
-import sqlite3
 from pathlib import Path
 
 import pytest
-from bags.recordings import (
+from rosbags.rosbag2 import CompressionMode, StoragePlugin
+from rosbags.rosbag2.storage_mcap import McapReader
+from support.bag_recordings import (
     FLOAT,
     JOINT_STATE,
     START,
@@ -16,8 +17,6 @@ from bags.recordings import (
     snapshot,
     some_messages,
 )
-from rosbags.rosbag2 import CompressionMode, StoragePlugin
-from rosbags.rosbag2.storage_mcap import McapReader
 
 from robot_dynamics_ros.bags import BagReader, Message, read_joint_states
 from robot_dynamics_ros.bags.storage import zstd
@@ -36,7 +35,7 @@ def salvaged(path: Path, said: str) -> list[Message]:
             assert reader.count() == len(messages)
     assert snapshot(path.parent) == before
     (warning,) = [str(warning.message) for warning in caught]
-    assert warning.startswith(f"{path}: ") and said in warning and ". Cure: " in warning
+    assert warning.startswith(f"{path}: ") and said in warning
     return messages
 
 
@@ -48,25 +47,36 @@ def cut(path: Path, size: int) -> Path:
 # MCAP
 
 
+def chunks(file: Path) -> tuple[list[int], list[int], list[int]]:
+    """Where the chunks of a whole file begin and end, and how many messages each has, as rosbags reads its index."""
+    reader = McapReader(file)
+    reader.open()
+    begins = [chunk.chunk_start_offset for chunk in reader.chunks]
+    ends = [chunk.chunk_start_offset + chunk.chunk_length for chunk in reader.chunks]
+    counts = [sum(chunk.channel_count.values()) for chunk in reader.chunks]
+    reader.close()
+    return begins, ends, counts
+
+
 @pytest.mark.parametrize("mode", [CompressionMode.NONE, CompressionMode.STORAGE])
 def test_mcap_that_is_cut_off(mode: CompressionMode, tmp_path: Path) -> None:
-    """Exactly the messages of the chunks that end before the cut, by the whole file's index as rosbags reads it."""
+    """Exactly the messages of the chunks that end before the cut, also with zeros of a file system behind it."""
     written = some_messages(120, size=50_000)
-    (file,) = record(tmp_path / "bag", written, mode=mode).glob("*.mcap")
-    whole, index = file.read_bytes(), McapReader(file)
-    index.open()
-    ends = [chunk.chunk_start_offset + chunk.chunk_length for chunk in index.chunks]
-    counts = [sum(chunk.channel_count.values()) for chunk in index.chunks]
-    index.close()
+    folder = record(tmp_path / "bag", written, mode=mode)
+    file = folder / "bag.mcap"
+    whole, (_, ends, counts) = file.read_bytes(), chunks(file)
     assert len(ends) == 6
     sizes = [int(part * ends[-1]) for part in PARTS]
-    for size in [*sizes, ends[0] - 1, ends[0], ends[0] + 5, ends[3] + 100]:
-        file.write_bytes(whole[:size])
+    for size in [9, 60, *sizes, ends[0], ends[0] + 5, ends[3] + 100, ends[0] - 1]:
         expected = sum(count for end, count in zip(ends, counts, strict=True) if end <= size)
-        assert salvaged(file, "bag.mcap breaks off") == written[:expected], size
+        for zeros in (0, 10_000) if ends[3] + 100 == size else (0,):
+            file.write_bytes(whole[:size] + bytes(zeros))
+            assert salvaged(file, "bag.mcap breaks off") == written[:expected], size
     cut(file, ends[0] - 1)
-    seconds = (counts[0] - 1) * 1e-3
-    assert salvaged(file, f"a chunk of {seconds:.3g} s at its end is lost") == []
+    assert salvaged(file, f"{(counts[0] - 1) * 1e-3:.3g} s") == []  # how much is lost
+    file.write_bytes(whole[: ends[2]])
+    left = sum(counts[:3])
+    assert salvaged(folder, f"({left} of 120 messages") == written[:left]  # by the metadata
 
 
 @pytest.mark.filterwarnings("error")
@@ -80,48 +90,17 @@ def test_mcap_without_its_end(tmp_path: Path) -> None:
             assert list(reader.messages()) == written
 
 
-@pytest.mark.parametrize("size", [9, 60])
-def test_mcap_that_is_cut_off_in_its_header(size: int, tmp_path: Path) -> None:
-    (file,) = record(tmp_path / "bag", some_messages(10)).glob("*.mcap")
-    assert salvaged(cut(file, size), "breaks off") == []
-
-
-def test_how_much_is_lost_where_metadata_tells(tmp_path: Path) -> None:
-    written = some_messages(120, size=50_000)
-    folder = record(tmp_path / "bag", written)
-    cut(folder / "bag.mcap", 3_000_000)
-    left = salvaged(folder, "of 120 messages are left)")
-    with pytest.warns(BagWarning, match=rf"\({len(left)} of 120 messages are left\)"):
-        BagReader(folder).close()
-
-
-def test_zeros_behind_the_end(tmp_path: Path) -> None:
-    """What a file system leaves where the machine itself went down."""
-    written = some_messages(120, size=50_000)
-    (file,) = record(tmp_path / "bag", written).glob("*.mcap")
-    size = file.stat().st_size // 2
-    file.write_bytes(file.read_bytes()[:size])
-    expected = salvaged(file, "breaks off")
-    with file.open("ab") as end:
-        end.write(bytes(10_000))
-    assert salvaged(file, "breaks off") == expected and expected == written[: len(expected)]
-
-
 @pytest.mark.parametrize("has_index", [True, False])
 def test_a_damaged_chunk(has_index: bool, tmp_path: Path) -> None:
     """The others are read; zstd's own checks find it."""
     written = some_messages(120, size=50_000)
     (file,) = record(tmp_path / "bag", written, mode=CompressionMode.STORAGE).glob("*.mcap")
-    index = McapReader(file)
-    index.open()
-    counts = [sum(chunk.channel_count.values()) for chunk in index.chunks]
-    at = index.chunks[2].chunk_start_offset
-    index.close()
+    begins, _, counts = chunks(file)
     data = bytearray(file.read_bytes())
-    data[at + 53 : at + 400] = bytes(347)  # zstd's data begin after 53 bytes
+    data[begins[2] + 53 : begins[2] + 400] = bytes(347)  # zstd's data begin after 53 bytes
     file.write_bytes(data if has_index else data[:-10])
     expected = written[: sum(counts[:2])] + written[sum(counts[:3]) :]
-    with pytest.warns(BagWarning, match="damaged and left out") as caught, BagReader(file) as reader:
+    with pytest.warns(BagWarning, match="bag.mcap.* damaged") as caught, BagReader(file) as reader:
         assert list(reader.messages()) == expected
     assert len(caught) == 1
 
@@ -139,18 +118,19 @@ def test_a_compressed_file_that_is_cut_off(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [150, 6000])
 def test_database_that_is_cut_off(count: int, tmp_path: Path) -> None:
-    """A prefix, which lacks no more than fits on the pages that are lost: 4096 bytes for rows of over 300.
+    """A prefix, in order of arrival, which lacks no more than fits on the pages that are lost.
 
-    Above 5000 rows the tree has another level, of which the first page stands behind hundreds of others.
+    A page has 4096 bytes, for rows of over 300. Above 5000 rows the tree has another level, of which the first page
+    stands behind hundreds of others.
     """
-    written = some_messages(count)
+    written = [m._replace(received=m.received + (k * 7919 % 50) * 10**6) for k, m in enumerate(some_messages(count))]
     (file,) = record(tmp_path / "bag", written, StoragePlugin.SQLITE3).glob("*.db3")
     whole = file.read_bytes()
     pages = len(whole) // 4096
     for size in [*(int(part * len(whole)) for part in PARTS if part * pages > 16), 4096 * (pages // 2), len(whole) - 1]:
         file.write_bytes(whole[:size])
-        left = salvaged(file, f"{(len(whole) - size) * 1e-6:.3g} of {len(whole) * 1e-6:.3g} MB are missing")
-        assert left == written[: len(left)], size
+        left = salvaged(file, f"{(len(whole) - size) * 1e-6:.3g} of {len(whole) * 1e-6:.3g} MB")
+        assert left == sorted(written[: len(left)], key=lambda message: message.received), size
         assert len(left) >= count - (pages - size // 4096) * (4096 // 300), size
 
 
@@ -161,7 +141,7 @@ def test_database_with_long_messages_that_is_cut_off(tmp_path: Path) -> None:
     whole = file.read_bytes()
     for part in (0.3, 0.6, 0.9):
         file.write_bytes(whole[: int(part * len(whole))])
-        left = salvaged(file, "bag.db3 is damaged and read page by page")
+        left = salvaged(file, "bag.db3 is damaged")
         assert left == written[: len(left)]
         # A message leaves at most a page half empty, and one may be cut.
         assert sum(len(m.data) for m in left) > part * len(whole) - 4096 * (len(left) + 10) - 20_000
@@ -171,15 +151,8 @@ def test_database_that_is_cut_off_before_its_topics(tmp_path: Path) -> None:
     (file,) = record(tmp_path / "bag", some_messages(100), StoragePlugin.SQLITE3).glob("*.db3")
     for size in (50, 3000, 4096):
         cut(file, size)
-        with pytest.raises(BagError, match=r"bag.db3: cannot read the bag: .*no topics can be read from it.*Cure"):
+        with pytest.raises(BagError, match=f"{file}: .*no topics"):
             BagReader(file)
-
-
-def test_order_of_arrival_in_a_database_that_is_cut_off(tmp_path: Path) -> None:
-    written = [m._replace(received=m.received + (k * 7919 % 50) * 1_000_000) for k, m in enumerate(some_messages(1000))]
-    (file,) = record(tmp_path / "bag", written, StoragePlugin.SQLITE3).glob("*.db3")
-    left = salvaged(cut(file, file.stat().st_size // 2), "is damaged")
-    assert left == sorted(written[: len(left)], key=lambda message: message.received)
 
 
 def test_a_damaged_page(tmp_path: Path) -> None:
@@ -193,12 +166,7 @@ def test_a_damaged_page(tmp_path: Path) -> None:
     lost = [m for m in written if m.data in data[4096 * page : 4096 * (page + 1)]]
     data[4096 * page : 4096 * (page + 1)] = bytes(4096)
     (tmp_path / "bag.db3").write_bytes(data)
-    with pytest.raises(sqlite3.DatabaseError):
-        list(sqlite3.connect(tmp_path / "bag.db3").execute("SELECT * FROM messages"))
-    with (
-        pytest.warns(BagWarning, match="bag.db3: damaged and read page by page") as caught,
-        BagReader(tmp_path / "bag.db3") as reader,
-    ):
+    with pytest.warns(BagWarning, match="bag.db3: damaged") as caught, BagReader(tmp_path / "bag.db3") as reader:
         assert list(reader.messages()) == [message for message in written if message not in lost]
         assert reader.count() == 2000 - len(lost)
     assert len(caught) == 1 and 5 < len(lost) < 14
@@ -208,7 +176,7 @@ def test_a_damaged_page(tmp_path: Path) -> None:
 def test_a_message_that_cannot_be_unpacked(plugin: StoragePlugin, tmp_path: Path) -> None:
     written = [message._replace(data=zstd.compress(message.data)[:-5]) for message in some_messages(3)]
     folder = record(tmp_path / "bag", written, plugin)
-    with BagReader(folder) as reader, pytest.raises(BagError, match="bag: /.*: a message cannot be unpacked.*Cure"):
+    with BagReader(folder) as reader, pytest.raises(BagError, match=f"{folder}: /.*: a message"):
         list(reader.messages())
 
 
@@ -235,6 +203,6 @@ def test_any_damage(plugin: StoragePlugin, tmp_path: Path) -> None:
             outcomes.add(len(found) > 0)
             read_joint_states(file, ["/joint_states"])
         except BagError as problem:
-            assert str(problem).startswith(f"{file}: ") and ". Cure: " in str(problem)
+            assert str(problem).startswith(f"{file}: ")
             outcomes.add("error")
     assert {True, "error"} <= outcomes

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from noisy_recordings import Truth, fourier, with_friction
+from support.noisy_recordings import Truth, fourier, with_friction
 
-from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.cli import identify
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
@@ -54,17 +54,6 @@ def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     error = np.sqrt(((torque - other.tau) ** 2).mean(axis=0) / (other.tau**2).mean(axis=0))
     assert error.max() < 0.01
     np.testing.assert_allclose(found.packed.friction[:, :3], actual.packed.friction[:, :3], rtol=0.03)
-
-
-def test_a_folder_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
-    with pytest.raises(RobotDynamicsError, match=r"its folder does not exist\. Cure: make it, or name another file"):
-        command(tmp_path / "no bag", "-o", tmp_path / "no" / "new.yaml")
-
-
-@pytest.mark.parametrize("share", [-0.1, 0.95])
-def test_holdout_is_a_share(share: float, tmp_path: Path) -> None:
-    with pytest.raises(RobotDynamicsError, match=r"--holdout .* is out of range\. Cure: give a share from 0 to 0\.9"):
-        command(tmp_path / "no bag", "-o", tmp_path / "new.yaml", "--holdout", share)
 
 
 def test_everything_may_be_learnt_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

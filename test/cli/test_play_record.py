@@ -2,14 +2,12 @@
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from robot_dynamics_ros.cli import node_command, play, record
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.cli import play, record
 from robot_dynamics_ros.nodes import player_node, recorder_node
 
 NODES = {"player_node": player_node, "recorder_node": recorder_node}
@@ -45,9 +43,3 @@ def test_play(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_record(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = {"output": 'a "new" bag: 1', "topics": ("/a", "/b"), "report": "line"}
     assert started(monkeypatch, "record", "-o", 'a "new" bag: 1', "/a", "/b") == ("recorder_node", expected)
-
-
-def test_without_ros(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(node_command, "find_spec", lambda name: None)
-    with pytest.raises(RobotDynamicsError, match=r"needs ROS 2.*no rclpy\. Cure: source a ROS 2 installation"):
-        started(monkeypatch, "play", str(tmp_path))

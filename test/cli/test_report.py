@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 import pytest
-from report.recordings import ARM, COMMANDS, JOINT_STATE, STATES, TYPES, make, record
+from support.report_recordings import ARM, COMMANDS, JOINT_STATE, STATES, TYPES, make, record
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.reader import BagReader
@@ -34,14 +34,14 @@ def record_with_description(folder: Path, description: str) -> None:
             bag.write(message.topic, message.received, message.data)
 
 
-def test_robot_of_the_bag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_robot_of_the_bag_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record_with_description(tmp_path, ARM)
     monkeypatch.chdir(tmp_path)
     page = run("bag")
     assert (tmp_path / "report.html").exists() and "effort limit ±8 Nm" in page and "No model torque" not in page
 
 
-def test_robot_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_robot_of_a_file_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "arm.urdf").write_text(ARM)
     bag = record(tmp_path / "bag", names=("old_a", "b"))
     line = (str(bag), "--overwrite", "-o", str(tmp_path / "out.html"))
@@ -60,7 +60,7 @@ def test_robot_that_cannot_be_used(tmp_path: Path) -> None:
         run(*line, "--robot", "panda")
 
 
-def test_topic(tmp_path: Path) -> None:
+def test_joint_states_are_read_from_the_topic_that_is_named(tmp_path: Path) -> None:
     """Of two topics of joint states that called joint_states is taken, unless another one is named."""
     bag, output = record(tmp_path / "bag", cycles=20), str(tmp_path / "out.html")
     assert f"the first joint states on {STATES} " in run(str(bag), "-o", output)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
-from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader, read_description, read_joint_states
 from robot_dynamics_ros.cli import compare, replay, simulate
 from robot_dynamics_ros.messages.effort_commands import EffortWriter
@@ -40,10 +40,10 @@ def config(tmp_path: Path, **parameters: Any) -> Path:
     return path
 
 
-def trajectory(tmp_path: Path, *points: tuple[int, list[float]], names: tuple[str, ...] = ("joint2", "joint1")) -> Path:
+def trajectory(tmp_path: Path, *points: tuple[int, list[float]]) -> Path:
     """A file with points (s, positions)."""
     message = {
-        "joint_names": list(names),
+        "joint_names": ["joint2", "joint1"],
         "points": [{"positions": q, "time_from_start": {"sec": t, "nanosec": 0}} for t, q in points],
     }
     path = tmp_path / "trajectory.yaml"
@@ -147,35 +147,3 @@ def test_dynamics_of_the_plant(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert "bag:" not in out
         rms.append(float(out.split("error, RMS of all joints")[1].split()[1]))
     assert rms[0] < 0.5 * rms[1]
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (["nosuch"], "nosuch: No such file.* Cure: give a URDF"),
-        ([ROOT / "urdf" / "scara.urdf"], "no motion is known for .*scara.urdf. Cure: --trajectory"),
-        (["scara", "--duration", "0"], "trajectory.total_time: 0.0 is not allowed"),
-        (["scara", "--duration", "2"], "more than move_time"),
-        (["scara", "--rate", "1e9"], "publish_rate: 1000000000.0 is not allowed"),
-        (["scara", "--mass-scale", "-1"], "mass_scale: -1.0 is not allowed"),
-        (["scara", "--friction-scale", "1", "2"], "friction_scale"),
-        (["scara", "--config", "/no/such.yaml"], "/no/such.yaml: cannot read it"),
-        (["scara", "--trajectory", "/no/such.yaml"], "/no/such.yaml: cannot read it"),
-        (["scara", "--plant-dynamics", "/no/such.yaml"], "/no/such.yaml"),
-        (["scara", "--rate", "0.5"], "trajectory refused: .* state_timeout"),
-    ],
-)
-def test_errors_name_the_cure(line: list[object], message: str) -> None:
-    with pytest.raises(RobotDynamicsError, match=message):
-        call("simulate", *line)
-
-
-def test_a_law_without_a_trajectory(tmp_path: Path) -> None:
-    with pytest.raises(RobotDynamicsError, match="gravity_compensation follows no trajectory. Cure: --law with "):
-        call("simulate", "planar_2r", "--config", config(tmp_path, law="gravity_compensation"))
-
-
-def test_a_trajectory_that_is_refused(tmp_path: Path) -> None:
-    file = trajectory(tmp_path, (0, [0.0]), (1, [1.0]), names=("elbow",))
-    with pytest.raises(RobotDynamicsError, match="trajectory refused: joint 'elbow' is not controlled here"):
-        call("simulate", "planar_2r", "--trajectory", file)

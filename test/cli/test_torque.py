@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exciting_motions import exciting_motion
+from support.exciting_motions import exciting_motion
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.bags import BagWriter
@@ -52,7 +52,7 @@ def test_table_and_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"panda_joint2 Nm {measured:.3f} " in out
 
 
-def test_a_fitting_model(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fitting_model_gets_no_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dynamics = tmp_path / "loaded.yaml"
     dynamics.write_text("payload: {link: panda_link7, mass: 1.2, com: [0, 0, 0.1], inertia: [0, 0, 0, 0, 0, 0]}\n")
     shipped = Path(__file__).resolve().parents[2] / "config" / "panda.dynamics.yaml"
@@ -63,14 +63,14 @@ def test_a_fitting_model(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("more", "culprit"),
     [
         ([], "--rename"),
-        (["--rename", "fer_=panda_", "--cutoff", "40"], "Cure: give 22.5 Hz or less"),
-        (["--rename", "fer_=panda_", "--cutoff", "-1"], "Cure: give a positive number, or 0"),
-        (["--rename", "fer_=panda_", "-o", "/no/such/place.csv"], "Cure: make it, or name another file"),
+        (["--rename", "fer_=panda_", "--cutoff", "40"], "22.5 Hz"),
+        (["--rename", "fer_=panda_", "--cutoff", "-1"], "-1"),
+        (["--rename", "fer_=panda_", "-o", "/no/such/place.csv"], "/no/such/place.csv"),
     ],
 )
-def test_errors_name_the_cure(bag: Path, more: list[str], message: str) -> None:
-    with pytest.raises(RobotDynamicsError, match=message):
+def test_errors_name_the_culprit(bag: Path, more: list[str], culprit: str) -> None:
+    with pytest.raises(RobotDynamicsError, match=culprit):
         call(bag, "--robot", "panda", *more)

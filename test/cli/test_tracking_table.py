@@ -33,24 +33,15 @@ def test_root_mean_square_and_largest() -> None:
     assert found.total_rms == pytest.approx(2.5e-3)
 
 
-def test_table() -> None:
+def test_table_has_a_column_for_each_law() -> None:
     runs = [run("pd", [[0.003, 0.02], [-0.003, 0.02]], effort=-12.0), run("computed_torque", np.zeros((2, 2)))]
     lines = tracking_table(runs, ["mrad", "mm"]).splitlines()
-    cells = {line.split("  ")[0]: line.split() for line in lines}
+    cells = [line.split() for line in lines]
     assert len({len(line) for line in lines}) == 1, "columns stand under each other"
-    assert lines[0].split()[-2:] == ["pd", "computed_torque"]
-    assert cells["a"][1:] == ["mrad", "3.000", "/", "3.000", "0.000", "/", "0.000"]
-    assert cells["b"][1:] == ["mm", "20.000", "/", "20.000", "0.000", "/", "0.000"]
-    assert cells["effort, RMS of all joints"][-2:] == ["12.00", "1.00"]
-    assert cells["effort, largest"][-2:] == ["12.0", "1.0"]
-    assert cells["cycles"][-2:] == ["2", "2"]
-
-
-def test_long_names_do_not_break_the_table() -> None:
-    names = ("a_joint_with_a_name_that_is_longer_than_any_label", "b")
-    runs = [run("a_law_with_a_rather_long_name", np.ones((2, 2)), names)] * 7
-    lines = tracking_table(runs, ["mrad", "mrad"]).splitlines()
-    assert len({len(line) for line in lines}) == 1
+    assert cells[0][-2:] == ["pd", "computed_torque"]
+    assert cells[1] == ["a", "mrad", "3.000", "/", "3.000", "0.000", "/", "0.000"]
+    assert cells[2] == ["b", "mm", "20.000", "/", "20.000", "0.000", "/", "0.000"]
+    assert [row[-2:] for row in cells[-3:]] == [["12.00", "1.00"], ["12.0", "1.0"], ["2", "2"]]
 
 
 def message(stamp: int, names: tuple[str, ...], position: Any) -> bytes:
@@ -97,12 +88,11 @@ def test_states_without_an_answer_are_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_runs_that_say_nothing(made: dict[str, Any], reason: str, tmp_path: Path) -> None:
-    with pytest.raises(BagError, match=rf"bag: .*{reason}.*Cure"):
+    with pytest.raises(BagError, match=f"bag: .*{reason}"):
         read_tracking(record(tmp_path / "bag", **made), "pd", STATES, COMMANDS, 0.149)
 
 
-def test_picture(tmp_path: Path) -> None:
-    """One row a joint; zero error does not trouble the logarithmic scale."""
+def test_picture_shows_zero_error_on_its_logarithmic_scale(tmp_path: Path) -> None:
     error = np.outer(np.sin(np.linspace(0, 6, 200)), [0.01, 0.0])
     plot_tracking([run("pd", error), run("pd_gravity", error / 10)], "arm", ["mrad", "mm"], tmp_path / "plot.png")
     image = imread(tmp_path / "plot.png")

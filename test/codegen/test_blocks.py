@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from codegen.generated import ALGORITHMS, general, plain, random_vectors, result
-from comparing import assert_close
 from hypothesis import given, settings
-from robots_with_drives import Robot, robots, size
+from support.comparing import assert_close
+from support.generated import ALGORITHMS, general, plain, random_vectors, result
+from support.robots_with_drives import Robot, robots, size
 
 from robot_dynamics_ros.codegen.blocks import BLOCK
 from robot_dynamics_ros.codegen.tracing import (
     FORWARD_DYNAMICS,
-    GRAVITY_TORQUE,
     INVERSE_DYNAMICS,
     MASS_MATRIX,
     Algorithm,
@@ -68,27 +67,20 @@ def test_wrong_shapes_are_refused_and_nothing_is_written(algorithm: Algorithm, l
     assert function(*right) == OK
 
 
-def test_huge_angles_turn_like_any_others(load_robot: Any) -> None:
-    packed = load_robot("planar_2r", "planar_2r_craig").packed
-    q = np.array([[1e9, 3.0], [0.1, -2e5], [-1e22, 1e300]])
-    tau = result(GRAVITY_TORQUE, 2, 3)
-    assert plain(GRAVITY_TORQUE, packed, batch=True)(packed.numbers, q, tau) == OK
-    for k in range(3):
-        assert_close(tau[k], general(GRAVITY_TORQUE, packed, q[k])[1], 1e-13)
-
-
 def test_what_is_not_finite_stays_so_and_spoils_no_other_state(load_robot: Any) -> None:
     packed = load_robot("ur5e").packed
     function = plain(INVERSE_DYNAMICS, packed, batch=True)
     vectors = random_vectors(INVERSE_DYNAMICS, 4, 8, 6)
-    expected, tau = result(INVERSE_DYNAMICS, 6, 8), result(INVERSE_DYNAMICS, 6, 8)
-    assert function(packed.numbers, *vectors, expected) == OK
+    tau = result(INVERSE_DYNAMICS, 6, 8)
+    vectors[0][:, 1] = [0.1, -2e5, 1e9, 1e22, 1e300, 3.0, -1e9, 0.0]  # huge angles turn like any others
     vectors[0][1, 3], vectors[1][3, 0], vectors[2][5, 2], vectors[0][7, 1] = np.nan, np.inf, -np.inf, np.inf
     with np.errstate(invalid="ignore"):
         assert function(packed.numbers, *vectors, tau) == OK
-    for k in (1, 3, 5, 7):
-        assert not np.isfinite(tau[k]).all()
-    np.testing.assert_array_equal(tau[::2], expected[::2])
+    for k in range(8):
+        if k % 2:
+            assert not np.isfinite(tau[k]).all()
+        else:
+            assert_close(tau[k], general(INVERSE_DYNAMICS, packed, *(vector[k] for vector in vectors))[1], 1e-12)
 
 
 def test_the_first_state_with_a_bad_mass_matrix_is_named(load_robot: Any) -> None:
@@ -99,11 +91,9 @@ def test_the_first_state_with_a_bad_mass_matrix_is_named(load_robot: Any) -> Non
     spoiled = replace(packed, numbers=numbers)
     vectors = random_vectors(FORWARD_DYNAMICS, 9, 90, 6)
     statuses = [general(FORWARD_DYNAMICS, spoiled, *(vector[k] for vector in vectors))[0] for k in range(90)]
-    bad = [k for k in range(90) if statuses[k] != OK]
-    assert 0 < len(bad) < 90
-    assert len({statuses[k] for k in bad}) > 1
+    good, bad = ([k for k in range(90) if (statuses[k] == OK) is fine] for fine in (True, False))
+    assert good and len({statuses[k] for k in bad}) > 1
     function = plain(FORWARD_DYNAMICS, packed, batch=True)
-    good = [k for k in range(90) if k not in bad]
     for k in bad[:5]:
         order = [*good, k, *bad]  # the first bad one stands in a later block
         out = result(FORWARD_DYNAMICS, 6, len(order))

@@ -23,12 +23,6 @@ def test_error_is_a_few_units_in_the_last_place(reach: float) -> None:
         assert units.max() < 2.5
 
 
-def test_quarter_turns() -> None:
-    sines, cosines = evaluate(np.arange(-9, 10) * (np.pi / 2))
-    np.testing.assert_allclose(sines, [(0, 1, 0, -1)[k % 4] for k in range(-9, 10)], rtol=0, atol=1e-14)
-    np.testing.assert_allclose(cosines, [(1, 0, -1, 0)[k % 4] for k in range(-9, 10)], rtol=0, atol=1e-14)
-
-
 def test_huge_angles_are_those_of_the_library() -> None:
     x = np.array([1.01e5, -2e5, 1e9, 1e22, -1e300, np.finfo(float).max])
     sines, cosines = evaluate(x)

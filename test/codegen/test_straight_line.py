@@ -5,14 +5,13 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-import arms
 import numpy as np
 import pytest
-from codegen.generated import ALGORITHMS, general, plain, random_vectors, result
 from hypothesis import given
-from robots_with_drives import Robot, load, robots
+from support import arms
+from support.generated import ALGORITHMS, general, plain, random_vectors, result
+from support.robots_with_drives import Robot, load, robots
 
-from robot_dynamics_ros.codegen.straight_line import function_source
 from robot_dynamics_ros.codegen.tracing import (
     FORWARD_DYNAMICS,
     INVERSE_DYNAMICS,
@@ -36,10 +35,13 @@ def test_any_robot_gives_the_bits_of_the_general_kernels(robot: Robot) -> None:
         out = result(algorithm, model.n)
         assert plain(algorithm, model.packed)(model.packed.numbers, *vectors, out) == status
         np.testing.assert_array_equal(out, expected, err_msg=algorithm.name)
+        if status == OK and algorithm in (INVERSE_DYNAMICS, FORWARD_DYNAMICS):  # the result may overwrite an argument
+            assert plain(algorithm, model.packed)(model.packed.numbers, *vectors, vectors[2]) == OK
+            np.testing.assert_array_equal(vectors[2], expected, err_msg=algorithm.name)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
-def test_a_payload_needs_no_other_source(algorithm: Algorithm, load_robot: Any) -> None:
+def test_a_payload_needs_no_other_function(algorithm: Algorithm, load_robot: Any) -> None:
     empty = load_robot("panda", "panda")
     loaded = empty.with_payload("panda_link7", 2.5, [0.1, 0.0, 0.2], [0.02, 0.001, 0.0, 0.03, 0.0, 0.02])
     function = plain(algorithm, empty.packed)
@@ -50,9 +52,6 @@ def test_a_payload_needs_no_other_source(algorithm: Algorithm, load_robot: Any) 
         out = result(algorithm, empty.n)
         assert function(model.packed.numbers, *vectors, out) == OK
         np.testing.assert_array_equal(out, values)
-    programs = [trace_algorithm(algorithm, x.packed.structure, x.packed.numbers) for x in (empty, loaded)]
-    first, second = (function_source(program) for program in programs if program is not None)
-    assert first == second
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
@@ -85,15 +84,6 @@ def test_a_singular_mass_matrix_is_named_as_the_general_kernel_names_it(load_rob
         assert np.isnan(out).all() == (expected != OK)
         found.add(expected)
     assert OK in found and SINGULAR + 5 in found and len(found) > 3
-
-
-def test_the_result_may_overwrite_an_argument(load_robot: Any) -> None:
-    packed = load_robot("ur5e").packed
-    for algorithm in (INVERSE_DYNAMICS, FORWARD_DYNAMICS):
-        vectors = random_vectors(algorithm, 5, 6)
-        expected = general(algorithm, packed, *vectors)[1]
-        assert plain(algorithm, packed)(packed.numbers, *vectors, vectors[2]) == OK
-        np.testing.assert_array_equal(vectors[2], expected)
 
 
 def test_a_coordinate_that_only_spins_a_rotor_leaves_forward_dynamics_to_the_general_kernel() -> None:

@@ -1,29 +1,25 @@
 """The check of measured effort before activation: what it refuses, and what it must not refuse."""
 
-import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import arms
 import numpy as np
 import pytest
-from comparing import assert_close
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from support import arms
+from support.comparing import assert_close
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.activation_check import check_activation, check_effort, holding_friction, tip_load
-from robot_dynamics_ros.simulation import Plant
 
 Array = NDArray[np.float64]
 
 # Arm half stretched out, elbow and wrist bent and turned; and the ready pose, where the wrist carries its share.
 GOOD = np.array([0.3, 0.4, 0.5, -1.4, 0.8, 1.2, 0.4])
-READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
-UPRIGHT = np.array([0.0, 0.0, 0.0, -0.1, 0.0, 0.0, 0.0])
 
 SIGN, ORDER, TWICE, HALF = "wrong sign", "wrong order", "about twice", "about half"
 
@@ -74,16 +70,11 @@ def _check(measured: Array, gravity: Array, friction: Array) -> tuple[str, ...]:
 
 
 @given(loads(), st.data())
-def test_the_right_effort_passes_without_a_word(robot: tuple[Array, Array], data: st.DataObject) -> None:
+@pytest.mark.parametrize("share", [1.0, 0.0])
+def test_right_effort_and_none_at_all_pass(share: float, robot: tuple[Array, Array], data: st.DataObject) -> None:
+    """None is measured where brakes hold the arm, or the robot leaves gravity out of what it reports."""
     gravity, friction = robot
-    assert _check(_noisy(data, gravity, friction), gravity, friction) == ()
-
-
-@given(loads(), st.data())
-def test_no_effort_passes_without_a_word(robot: tuple[Array, Array], data: st.DataObject) -> None:
-    """Brakes hold the arm, or the robot leaves gravity out of what it reports."""
-    gravity, friction = robot
-    assert _check(_noisy(data, 0.0 * gravity, friction), gravity, friction) == ()
+    assert _check(_noisy(data, share * gravity, friction), gravity, friction) == ()
 
 
 @given(loads(), st.data())
@@ -92,7 +83,7 @@ def test_every_error_of_the_whole_arm_is_refused_and_named(
     cause: str, robot: tuple[Array, Array], data: st.DataObject
 ) -> None:
     gravity, friction = robot
-    with pytest.raises(RobotDynamicsError, match=f"activation_check: .*{cause}.*Cure"):
+    with pytest.raises(RobotDynamicsError, match=cause):
         _check(_noisy(data, _wrong(cause, gravity), friction), gravity, friction)
 
 
@@ -105,7 +96,7 @@ def test_the_wrong_sign_of_any_loaded_joints_is_refused_and_they_are_named(
     wrong = data.draw(st.lists(st.sampled_from(loaded), min_size=1, unique=True))
     reported = gravity.copy()
     reported[wrong] *= -1.0
-    with pytest.raises(RobotDynamicsError, match=f"{SIGN}.*Cure") as refusal:
+    with pytest.raises(RobotDynamicsError, match=SIGN) as refusal:
         _check(_noisy(data, reported, friction), gravity, friction)
     assert [f'"{name}"' in str(refusal.value) for name in _names(len(gravity))] == [
         j in wrong for j in range(len(gravity))
@@ -119,45 +110,13 @@ def test_swapped_joints_are_refused_and_named(robot: tuple[Array, Array], data: 
     j = data.draw(st.sampled_from(np.flatnonzero(gravity).tolist()))
     i = data.draw(st.sampled_from([k for k in range(len(gravity)) if k != j]))
     assume(2.0 * min(abs(gravity[i]), abs(gravity[j])) < max(abs(gravity[i]), abs(gravity[j])))
-    with pytest.raises(RobotDynamicsError, match=f"{ORDER}.*Cure") as refusal:
+    with pytest.raises(RobotDynamicsError, match=ORDER) as refusal:
         _check(_noisy(data, _wrong(ORDER, gravity, (i, j)), friction), gravity, friction)
     named = [k for k, name in enumerate(_names(len(gravity))) if f'"{name}"' in str(refusal.value)]
     assert named == sorted((i, j))
 
 
-@pytest.mark.parametrize("order", [(1, 2, 3, 0), (3, 2, 1, 0), (2, 0, 3, 1)])
-def test_any_other_order_is_refused(order: tuple[int, ...]) -> None:
-    """A cycle, reversed, sorted by another name."""
-    gravity = np.array([3.0, -40.0, 25.0, 11.0])
-    with pytest.raises(RobotDynamicsError, match=ORDER):
-        _check(gravity[list(order)], gravity, np.full(4, 0.3))
-
-
 # Panda
-
-
-@pytest.mark.parametrize("cause", [SIGN, ORDER, TWICE, HALF])
-def test_panda_in_a_good_pose(cause: str, panda: RobotModel) -> None:
-    gravity = panda.gravity_torque(GOOD)
-    assert check_activation(panda, GOOD, gravity) == ()
-    with pytest.raises(RobotDynamicsError, match=f'{cause}.*"panda_joint2" .* .gravity takes {gravity[1]:.3g}.*Cure'):
-        check_activation(panda, GOOD, _wrong(cause, gravity))
-
-
-@pytest.mark.parametrize(("joint", "q"), [(1, GOOD), (2, GOOD), (3, GOOD), (3, READY), (5, READY)])
-def test_panda_with_the_sign_of_one_joint_wrong(joint: int, q: Array, panda: RobotModel) -> None:
-    reported = panda.gravity_torque(q)
-    reported[joint] *= -1.0
-    with pytest.raises(RobotDynamicsError, match=f'{SIGN} of the measured effort: "panda_joint{joint + 1}" [^"]*$'):
-        check_activation(panda, q, reported)
-
-
-def test_every_two_loaded_joints_of_panda_swapped(panda: RobotModel) -> None:
-    gravity = panda.gravity_torque(GOOD)
-    for i, j in itertools.combinations(range(1, 4), 2):
-        expected = f'{ORDER}.*"panda_joint{i + 1}".*"panda_joint{j + 1}"'
-        with pytest.raises(RobotDynamicsError, match=expected):
-            check_activation(panda, GOOD, _wrong(ORDER, gravity, (i, j)))
 
 
 @pytest.fixture(scope="module")
@@ -192,8 +151,7 @@ def test_panda_all_over_its_reach(panda: RobotModel, poses: tuple[Array, Array, 
     assert _causes(panda, poses, 0.5 * gravity).count(HALF) >= 0.85 * len(gravity)
 
 
-@pytest.mark.parametrize("com", [(0.0, 0.0, 0.0), (0.0, 0.0, 0.12), (0.05, -0.05, 0.08)])
-@pytest.mark.parametrize("mass", [1.0, 3.0])
+@pytest.mark.parametrize(("mass", "com"), [(1.0, (0.0, 0.0, 0.0)), (3.0, (0.05, -0.05, 0.08))])
 def test_a_payload_is_not_refused(
     mass: float, com: tuple[float, ...], panda: RobotModel, poses: tuple[Array, Array, Array, Array]
 ) -> None:
@@ -206,57 +164,11 @@ def test_a_payload_is_not_refused(
     assert sum(word not in ("", "warned") for word in left) <= 2
 
 
-def test_a_payload_that_doubles_a_joints_gravity_is_a_payload(load_robot: Callable[..., RobotModel]) -> None:
-    """SCARA: gravity acts on the vertical slide alone; a payload as heavy as the slide is as good as twice g."""
-    model = load_robot("scara")
-    q = np.zeros(model.n)
-    gravity = model.gravity_torque(q)
-    (warning,) = check_activation(model, q, 2.0 * gravity)
-    assert f'"{model.joint_names[int(np.argmax(np.abs(gravity)))]}"' in warning
-    with pytest.raises(RobotDynamicsError, match=SIGN):
-        check_activation(model, q, -gravity)
-
-
-def test_the_warning_names_joint_and_both_numbers(panda: RobotModel) -> None:
-    gravity = panda.gravity_torque(GOOD)
-    loaded = panda.with_payload("panda_link8", 3.0, [0.0, 0.0, 0.1], 0.001 * np.eye(3)).gravity_torque(GOOD)
-    (warning,) = check_activation(panda, GOOD, loaded)
-    j = next(j for j, name in enumerate(panda.joint_names) if f'"{name}"' in warning)
-    assert f"{loaded[j]:.3g}" in warning
-    assert f"{gravity[j]:.3g}" in warning
-    assert "payload" in warning and "Cure" in warning
-    assert abs(loaded[j] - gravity[j]) > 1.0
-
-
-def test_contact_is_warned_of_not_refused(panda: RobotModel) -> None:
-    gravity = panda.gravity_torque(GOOD)
-    for force in (-30.0, -10.0, 10.0, 30.0):
-        for row in range(3):
-            pressed = gravity - force * panda.jacobian(GOOD, "panda_link8")[row]
-            assert len(check_activation(panda, GOOD, pressed)) <= 1
-
-
-def test_joints_that_carry_the_same_may_be_swapped() -> None:
-    """Or not: nobody can tell, and noise must not look like it."""
-    gravity = np.array([10.0, -10.4, 9.8])
-    assert _check(gravity[[2, 1, 0]], gravity, np.zeros(3)) == ()
-    assert _check(np.array([9.2, -11.1, 10.6]), gravity, np.zeros(3)) == ()
-
-
-@pytest.mark.parametrize("measured", [[0.3, -0.2], [0.0, 0.0], [-1e-15, 2e-16]])
-def test_a_pose_where_gravity_does_nothing_tells_nothing(measured: list[float]) -> None:
+@pytest.mark.parametrize("gravity", [[0.0, 0.0], [1e-15, -3e-16], [0.05, -0.03]])
+def test_a_pose_where_gravity_does_nothing_tells_nothing(gravity: list[float]) -> None:
     """An upright arm, one that moves in a horizontal plane; what friction holds, and rounding."""
-    for gravity in ([0.0, 0.0], [1e-15, -3e-16], [0.05, -0.03]):
+    for measured in ([0.3, -0.2], [-1e-15, 2e-16]):
         assert _check(np.array(measured), np.array(gravity), np.array([0.4, 0.4])) == ()
-        assert _check(np.array(measured), 1e-3 * np.array(gravity), np.zeros(2)) == ()
-
-
-def test_upright_panda(panda: RobotModel) -> None:
-    """Little load: friction covers most of it, and errors of what it covers cannot be seen."""
-    gravity, friction = panda.gravity_torque(UPRIGHT), holding_friction(panda, UPRIGHT)
-    for held in itertools.product((-1.0, 1.0), repeat=panda.n):
-        assert check_activation(panda, UPRIGHT, gravity + friction * held) == ()
-        assert check_activation(panda, UPRIGHT, friction * held) == ()
 
 
 # What drivers report, and what not
@@ -278,7 +190,7 @@ def test_joints_that_do_not_report_are_left_out(panda: RobotModel) -> None:
 
 
 def test_efforts_of_another_number_than_joints(panda: RobotModel) -> None:
-    with pytest.raises(RobotDynamicsError, match="8 efforts, expected 7.*panda_joint1.*"):
+    with pytest.raises(RobotDynamicsError, match="panda_joint1"):
         check_activation(panda, GOOD, np.zeros(8))
 
 
@@ -302,53 +214,12 @@ def test_holding_friction_takes_the_static_level(tmp_path: Any, urdf_path: Calla
     assert_close(holding_friction(model, np.zeros(2)), [1.5, 0.0], 1e-12)
 
 
-@pytest.mark.parametrize(
-    ("name", "tip"), [("panda", "panda_link8"), ("ur5e", "tool0"), ("planar_2r", "tip"), ("scara", None)]
-)
-def test_tip_load_is_what_one_kilogram_there_adds(
-    name: str, tip: str | None, load_robot: Callable[..., RobotModel]
-) -> None:
+@pytest.mark.parametrize(("name", "tip"), [("panda", "panda_link8"), ("planar_2r", "tip")])
+def test_tip_load_is_what_one_kilogram_there_adds(name: str, tip: str, load_robot: Callable[..., RobotModel]) -> None:
     model = load_robot(name)
     q = np.linspace(0.2, 0.9, model.n)
-    heavy = model.with_payload(tip or model.link_names[-1], 1.0, np.zeros(3), np.zeros((3, 3)))
+    heavy = model.with_payload(tip, 1.0, np.zeros(3), np.zeros((3, 3)))
     assert_close(tip_load(model, q), heavy.gravity_torque(q) - model.gravity_torque(q), 1e-12, scale=10.0)
-
-
-def test_the_simulated_arm_that_friction_helps_to_hold(panda: RobotModel) -> None:
-    """PD without gravity holds a sagging arm that sticks: what the plant reports fits, until it is turned round."""
-    plant = Plant(panda, initial_positions=GOOD)
-    kp, kd = np.array([600.0, 900.0, 600.0, 600.0, 60.0, 60.0, 20.0]), 30.0
-    for _ in range(1500):
-        plant.step(kp * (GOOD - plant.position) - kd * plant.velocity, 1)
-    gap = np.abs(plant.effort - panda.gravity_torque(plant.position))
-    assert gap.max() > 0.05
-    assert check_activation(panda, plant.position, plant.effort) == ()
-    with pytest.raises(RobotDynamicsError, match=SIGN):
-        check_activation(panda, plant.position, -plant.effort)
-
-
-@pytest.mark.parametrize(("gravity", "judged"), [(2.0, False), (3.0, True)])
-def test_a_joint_is_judged_where_it_carries_twice_its_friction(gravity: float, judged: bool) -> None:
-    """1 Nm of friction: what the motor holds of 2 Nm may have either sign."""
-    given = ("a",), np.array([-gravity]), np.array([gravity]), np.ones(1), np.zeros(1)
-    if judged:
-        with pytest.raises(RobotDynamicsError, match="wrong sign"):
-            check_effort(*given)
-    else:
-        assert check_effort(*given) == ()
-
-
-@pytest.mark.parametrize("speed", [1e-9, -1e-9, 0.1, -0.1])
-def test_holding_friction_is_the_largest_at_creeping_and_a_tenth_both_ways(speed: float) -> None:
-    """Of a stand-in whose friction is 3 Nm at one speed, opposing it, and 1 Nm at the others."""
-
-    class Peak:
-        n = 1
-
-        def friction_torque(self, q: Array, qd: Array) -> Array:
-            return np.sign(qd) * np.where(qd == speed, 3.0, 1.0)
-
-    assert holding_friction(Peak(), np.zeros(1)).tolist() == [3.0]  # type: ignore[arg-type]
 
 
 def test_the_tip_is_the_link_that_most_joints_move() -> None:
@@ -364,7 +235,6 @@ def test_the_tip_is_the_link_that_most_joints_move() -> None:
     ("measured", "gravity", "load"),
     [
         ([225.0, 35.5], [100.0, 20.0], [10.0, 2.0]),  # about 11 kg, by each joint's own tolerance
-        ([176.0, 224.0], [100.0, 100.0], [7.6, 12.4]),  # 10 kg to the number
         ([17.6, 22.4], [10.0, 10.0], [15.2, 24.8]),  # half a kilogram
     ],
 )
@@ -404,13 +274,6 @@ def test_numbers_at_a_threshold(given: Any, verdict: str, beyond: str) -> None:
     assert _verdict(measured, *given[1:]) == beyond
 
 
-def test_a_payload_that_fits_within_the_tolerance_is_a_payload() -> None:
-    """200 kg, which the first joint shows to the number, and 14 Nm beside at the second."""
-    given = [-100.0, 114.0], [100.0, 100.0], 0.0
-    assert _verdict(*given) == "refused"
-    assert _verdict(*given, [-1.0, 0.0]) == "warned"
-
-
 def test_friction_of_half_the_gravity_hides_it() -> None:
     """Less friction, and the sign is told."""
     assert _verdict([-100.0], [100.0], 48.0) == ""
@@ -421,3 +284,18 @@ def test_friction_of_half_the_gravity_hides_it() -> None:
 def test_the_least_gravity_that_is_judged(gravity: float, verdict: str) -> None:
     """Twice 0.01 Nm: below that it may be rounding."""
     assert _verdict([-gravity], [gravity]) == verdict
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3, 0), (3, 2, 1, 0)])
+def test_any_other_order_is_refused(order: tuple[int, ...]) -> None:
+    """A cycle, reversed, sorted by another name."""
+    gravity = np.array([3.0, -40.0, 25.0, 11.0])
+    with pytest.raises(RobotDynamicsError, match=ORDER):
+        _check(gravity[list(order)], gravity, np.full(4, 0.3))
+
+
+def test_a_payload_that_fits_within_the_tolerance_is_a_payload() -> None:
+    """200 kg, which the first joint shows to the number, and 14 Nm beside at the second."""
+    given = [-100.0, 114.0], [100.0, 100.0], 0.0
+    assert _verdict(*given) == "refused"
+    assert _verdict(*given, [-1.0, 0.0]) == "warned"

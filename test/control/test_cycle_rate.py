@@ -1,29 +1,7 @@
 """Whether a controller keeps its rate, by its own time."""
 
-import numpy as np
-import pytest
-
 from robot_dynamics_ros.control.cycle_rate import CycleRate
 from robot_dynamics_ros.control.faults import Cause
-
-
-def test_a_kept_rate_is_no_fault() -> None:
-    rate = CycleRate(100.0)
-    jitter = 0.003 * np.sin(np.arange(500))
-    assert all(rate.cycle(0.01 * k + jitter[k], 0.5) is None for k in range(500))
-
-
-@pytest.mark.parametrize(("share", "fails"), [(0.6, False), (0.4, True)])
-def test_a_share_of_the_cycles(share: float, fails: bool) -> None:
-    rate = CycleRate(100.0)
-    faults = [rate.cycle(k * 0.01 / share, 0.5) for k in range(200)]
-    assert any(faults) == fails
-    if fails:
-        fault = next(f for f in faults if f is not None)
-        assert fault.cause is Cause.CYCLE_RATE
-        assert fault.value == pytest.approx(share, rel=0.03)
-        assert "100 Hz" in fault.message
-    assert rate.late == 199
 
 
 def test_it_is_over_after_a_good_second() -> None:
@@ -45,13 +23,6 @@ def test_a_slow_rate_is_watched_over_some_cycles() -> None:
     assert any(rate.cycle(40.0 + 4.0 * k, 0.9) for k in range(20))
 
 
-def test_restart() -> None:
-    rate = CycleRate(100.0)
-    rate.cycle(0.0, 0.5)
-    rate.restart()
-    assert rate.cycle(100.0, 0.5) is None and rate.late == 0
-
-
 def test_late_is_more_than_half_a_period() -> None:
     rate = CycleRate(4.0)
     for time, late in ((0.0, 0), (0.25, 0), (0.625, 0), (1.125, 1), (1.25, 1)):
@@ -64,7 +35,8 @@ def test_the_share_is_that_of_the_cycles_since_the_last_look() -> None:
     rate = CycleRate(4.0)
     faults = [rate.cycle(0.5 * k, 0.6) for k in range(10)]
     assert faults[:3] == [None] * 3
-    assert [fault.value for fault in faults[3:] if fault is not None] == [0.5] * 7, "it stays until the next look"
+    found = [(fault.cause, fault.value) for fault in faults[3:] if fault is not None]
+    assert found == [(Cause.CYCLE_RATE, 0.5)] * 7, "it stays until the next look"
 
 
 def test_as_much_as_is_asked_for_is_enough() -> None:

@@ -3,95 +3,67 @@
 import math
 from typing import Any
 
-import arms
 import numpy as np
 import pytest
-from comparing import assert_close
-from oracles import tsai_planar_2r as tsai
+from support.comparing import assert_close
+from support.controlled_arm import MODEL, REST, Q
 
-from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.external_torque import ExternalTorque
 from robot_dynamics_ros.control.faults import Cause
 from robot_dynamics_ros.control.feedback import Feedback
 
 NAMES = ("joint1", "joint2")
-Q, REST, EFFORT = np.array([0.3, -0.8]), np.zeros(2), np.array([3.0, -5.0])
-GAIN = 20.0
+EFFORT, GAIN = np.array([3.0, -5.0]), 20.0
+ARM = MODEL.without_gravity()  # what it bears at rest comes from outside
 
 
-@pytest.fixture(scope="module")
-def model() -> RobotModel:
-    """An arm without gravity: what it bears at rest comes from outside."""
-    arm = arms.tsai_planar_2r(tsai.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81))
-    return RobotModel.from_urdf(arm.urdf, gravity=[0.0, 0.0, 0.0])
-
-
-def observed(model: RobotModel, times: Any, gain: float = GAIN) -> ExternalTorque:
+def observed(times: Any, gain: float = GAIN) -> ExternalTorque:
     """After resting at these times under EFFORT."""
     external, feedback = ExternalTorque(gain, 0.01), Feedback(NAMES, 0.0, 0.1)
     for time in times:
         feedback.take(time, time, Q, REST)
-        external.observe(model, feedback, EFFORT)
+        external.observe(ARM, feedback, EFFORT)
     return external
 
 
-def test_what_holds_the_arm_against_its_motors_is_found(model: RobotModel) -> None:
+def test_what_holds_the_arm_against_its_motors_is_found() -> None:
     """- u (1 - exp(- K t)), the observer's lag."""
-    assert_close(observed(model, [0.0]).torque, REST, 0.0)
-    external = observed(model, [0.0, 0.01, 0.05])
+    assert_close(observed([0.0]).torque, REST, 0.0)
+    external = observed([0.0, 0.01, 0.05])
     assert_close(external.torque, -EFFORT * (1.0 - math.exp(-GAIN * 0.05)), 1e-14)
 
 
-def test_a_small_gain_is_a_slow_observer(model: RobotModel) -> None:
-    assert_close(observed(model, [0.0, 1.0], gain=0.5).torque, -EFFORT * (1.0 - math.exp(-0.5)), 1e-14)
-
-
-def test_without_a_gain_nothing_is_observed(model: RobotModel) -> None:
-    external = observed(model, [0.0, 1.0], gain=0.0)
+def test_without_a_gain_nothing_is_observed() -> None:
+    external = observed([0.0, 1.0], gain=0.0)
     external.forget()
     assert external.torque is None and external.collision(NAMES, REST) is None
 
 
-def test_it_waits_until_the_velocity_is_known(model: RobotModel) -> None:
+def test_it_waits_until_the_velocity_is_known() -> None:
     external, feedback = ExternalTorque(GAIN, 0.01), Feedback(NAMES, 0.0, 0.1)
     feedback.take(0.0, 0.0, Q, None)
-    external.observe(model, feedback, EFFORT)
+    external.observe(ARM, feedback, EFFORT)
     assert external.torque is None and external.collision(NAMES, REST) is None
     feedback.take(0.01, 0.01, Q, None)
-    external.observe(model, feedback, EFFORT)
+    external.observe(ARM, feedback, EFFORT)
     assert external.torque is not None
 
 
-def test_a_filter_of_the_velocity_does_not_show_as_torque(model: RobotModel) -> None:
+def test_a_filter_of_the_velocity_does_not_show_as_torque() -> None:
     """The same with the slowest of filters, for an arm that speeds up."""
     found = []
     for cutoff in (0.0, 0.1):
         external, feedback = ExternalTorque(GAIN, 0.01), Feedback(NAMES, cutoff, 0.1)
         for k in range(10):
             feedback.take(0.01 * k, 0.01 * k, Q, np.array([0.3, 0.1]) * k)
-            external.observe(model, feedback, EFFORT)
+            external.observe(ARM, feedback, EFFORT)
         found.append(external.torque)
     np.testing.assert_array_equal(found[0], found[1])
 
 
-def test_after_a_gap_it_starts_anew(model: RobotModel) -> None:
-    external, feedback = observed(model, [0.0, 1.0]), Feedback(NAMES, 0.0, 0.1)
-    external.forget()
-    assert external.torque is None and external.collision(NAMES, REST) is None
-    feedback.take(9.0, 9.0, Q, REST)
-    external.observe(model, feedback, EFFORT)
-    assert_close(external.torque, REST, 0.0)
-
-
 @pytest.mark.parametrize(
     ("threshold", "joint", "value"),
-    [
-        ([3.0, 5.0], None, 0.0),  # at it, not over it
-        ([2.5, 5.0], "joint1", -3.0),
-        ([3.5, 4.5], "joint2", 5.0),
-        ([2.5, 4.5], "joint1", -3.0),
-        ([math.inf, math.inf], None, 0.0),
-    ],
+    [([3.0, 5.0], None, 0.0), ([2.5, 5.0], "joint1", -3.0), ([3.5, 4.5], "joint2", 5.0), ([2.5, 4.5], "joint1", -3.0)],
 )
 def test_a_collision_is_a_torque_over_the_threshold_of_its_joint(
     threshold: list[float], joint: str | None, value: float
@@ -103,5 +75,12 @@ def test_a_collision_is_a_torque_over_the_threshold_of_its_joint(
         assert fault is None
     else:
         assert fault is not None and (fault.cause, fault.joint, fault.value) == (Cause.COLLISION, joint, value)
-        limit = threshold[NAMES.index(joint)]
-        assert f"torque {value:g}, over observer.collision_threshold {limit:g}. Cure" in fault.message
+
+
+def test_after_a_gap_it_starts_anew() -> None:
+    external, feedback = observed([0.0, 1.0]), Feedback(NAMES, 0.0, 0.1)
+    external.forget()
+    assert external.torque is None and external.collision(NAMES, REST) is None
+    feedback.take(9.0, 9.0, Q, REST)
+    external.observe(ARM, feedback, EFFORT)
+    assert_close(external.torque, REST, 0.0)

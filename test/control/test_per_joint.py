@@ -18,24 +18,24 @@ def test_one_for_all_or_one_for_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("values", "culprit"),
     [
-        ([], "x: 0 numbers. Cure: give one, or 2: for a, b"),
+        ([], "x: 0 numbers"),
         ([1.0, 2.0, 3.0], "x: 3 numbers"),
-        ([1.0, -2.0], 'x: -2.0 for joint "b". Cure: give finite numbers, at least 0'),
+        ([1.0, -2.0], 'x: -2.0 for joint "b"'),
         ([np.nan], 'x: nan for joint "a"'),
         ([np.inf], 'x: inf for joint "a"'),
     ],
 )
-def test_numbers_that_cannot_be(values: list[float], message: str) -> None:
-    with pytest.raises(RobotDynamicsError, match=message):
+def test_numbers_that_cannot_be(values: list[float], culprit: str) -> None:
+    with pytest.raises(RobotDynamicsError, match=culprit):
         per_joint("x", values, NAMES)
 
 
 def test_a_limit_of_zero_would_stop_everything() -> None:
     with pytest.raises(RobotDynamicsError, match='x: 0 for joint "b"'):
         per_joint_limit("x", [1.0, 0.0], NAMES)
-    with pytest.raises(RobotDynamicsError, match="numbers from 0 to 1"):
+    with pytest.raises(RobotDynamicsError, match="1.5"):
         per_joint("x", [1.5], NAMES, most=1.0)
-    with pytest.raises(RobotDynamicsError, match="numbers from 0 to inf"):
+    with pytest.raises(RobotDynamicsError, match="-1"):
         per_joint_limit("x", [-1.0], NAMES)

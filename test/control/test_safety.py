@@ -32,82 +32,43 @@ def test_a_failed_check_leads_where_on_fault_says(on_fault: str, after: Mode, fa
     assert safety.faults == 1
 
 
-@pytest.mark.parametrize("fault", [STALE, NAN])
-def test_without_feedback_it_holds_for_a_while_only(fault: Fault) -> None:
-    """Told by steady time: the controller's own stands still."""
-    safety = machine()
-    for steady in (10.0, 10.2, 10.49):
-        safety.evaluate(fault, 1.0, steady, blind=True)
-        assert safety.mode is Mode.HOLD
-    safety.evaluate(fault, 1.0, 10.5, blind=True)
-    assert safety.mode is Mode.ZERO and not safety.holds
-    assert [t.after for t in safety.transitions] == [Mode.HOLD, Mode.ZERO]
+A, H, Z, F = Mode.ACTIVE, Mode.HOLD, Mode.ZERO, Mode.FAULT
+BACK = Fault(Cause.CLOCK_JUMPED_BACK, "back")
+#: What is found at which time (s), the controller's or, where there are two, the steady one beside it; the mode after.
+HISTORIES = {
+    "manual: a fault waits until a check fails again": [
+        (LIMIT, 0.0, H), (None, 0.1, H), (None, 0.4, F), (None, 8.0, F), (NAN, 9.0, H),
+    ],
+    "auto: nothing happens while every check passes": [(None, 0.0, A), (None, 1.0, A)],
+    "auto: over after exactly RECOVERY_TIME": [
+        (LIMIT, 0.0, H), (None, 0.0, H), (None, np.nextafter(RECOVERY_TIME, 0.0), H), (None, RECOVERY_TIME, A),
+    ],
+    "auto: a failure between begins the time anew": [
+        (LIMIT, 1.0, H), (None, 1.15, H), (LIMIT, 1.26, H), (None, 1.3, H), (None, 1.29 + RECOVERY_TIME, H),
+        (None, 1.31 + RECOVERY_TIME, A),
+    ],
+    "auto: a clock that goes back begins the time anew": [
+        (BACK, 100.0, H), (None, 100.1, H), (None, 0.0, H), (None, 0.9 * RECOVERY_TIME, H),
+        (None, 1.1 * RECOVERY_TIME, A),
+    ],
+    "manual: blind, the steady clock tells how long to hold; a state is held by, and blind anew it counts anew": [
+        (STALE, (1.0, 10.0), H), (STALE, (1.0, 10.49), H), (STALE, (1.0, 10.5), Z), (None, (3.0, 12.0), H),
+        (STALE, (3.0, 12.1), H),
+    ],
+    "manual: a good state beside bad messages is held by for ever": [
+        (NAN if second % 2 else LIMIT, float(second), H) for second in range(10)
+    ],
+}  # fmt: skip
 
 
-def test_a_limit_is_held_for_ever() -> None:
-    safety = machine()
-    for second in range(100):
-        safety.evaluate(LIMIT, float(second), float(second))
-    assert safety.mode is Mode.HOLD and len(safety.transitions) == 1
-
-
-@pytest.mark.parametrize(("reset", "after"), [("manual", Mode.FAULT), ("auto", Mode.ACTIVE)])
-@pytest.mark.parametrize("on_fault", ["hold", "zero"])
-def test_it_is_over_when_every_check_has_passed_for_a_while(reset: str, after: Mode, on_fault: str) -> None:
-    safety = machine(on_fault, reset)
-    safety.evaluate(LIMIT, 1.0, 1.0)
-    for time in (1.1, 1.2, 1.25):
-        safety.evaluate(None, time, time)
-        assert safety.mode.value == on_fault
-    safety.evaluate(LIMIT, 1.26, 1.26)  # and the while begins anew
-    safety.evaluate(None, 1.3, 1.3)
-    safety.evaluate(None, 1.29 + RECOVERY_TIME, 1.5)
-    assert safety.mode.value == on_fault
-    safety.evaluate(None, 1.31 + RECOVERY_TIME, 1.6)
-    assert safety.mode is after
-    assert safety.holds == (after is Mode.FAULT and on_fault == "hold")
-    assert len(safety.transitions) == 2
-
-
-def test_what_had_to_be_dropped_is_held_again_when_feedback_is_back() -> None:
-    safety = machine()
-    safety.evaluate(STALE, 1.0, 10.0, blind=True)
-    safety.evaluate(STALE, 1.0, 11.0, blind=True)
-    assert safety.mode is Mode.ZERO
-    safety.evaluate(None, 3.0, 12.0)
-    assert safety.mode is Mode.HOLD
-    safety.evaluate(STALE, 3.0, 12.1, blind=True)  # blind anew: it counts from here
-    assert safety.mode is Mode.HOLD
-
-
-def test_a_good_state_beside_bad_messages_is_held_by_for_ever() -> None:
-    """The fault lasts, but the arm is seen: no reason to let go."""
-    safety = machine()
-    for second in range(100):
-        safety.evaluate(NAN, float(second), float(second), blind=second % 2 == 0)
-        assert safety.mode is Mode.HOLD
-
-
-def test_a_fault_waits_to_be_cleared() -> None:
-    safety = machine()
-    safety.evaluate(LIMIT, 1.0, 1.0)
-    for time in (1.1, 1.4, 1000.0):
-        safety.evaluate(None, time, time)
-    assert safety.mode is Mode.FAULT and safety.holds
-    safety.clear(1001.0)
-    assert safety.mode is Mode.ACTIVE
-    assert [t.after for t in safety.transitions] == [Mode.HOLD, Mode.FAULT, Mode.ACTIVE]
-    assert all(t.fault is LIMIT for t in safety.transitions)
-
-
-def test_a_check_that_fails_again_leaves_fault() -> None:
-    safety = machine()
-    safety.evaluate(LIMIT, 1.0, 1.0)
-    safety.evaluate(None, 1.1, 1.1)
-    safety.evaluate(None, 2.0, 2.0)
-    safety.evaluate(NAN, 2.1, 2.1)
-    assert safety.mode is Mode.HOLD and safety.fault is NAN
-    assert safety.faults == 1  # it had not been active in between
+@pytest.mark.parametrize("name", HISTORIES)
+def test_modes_after_each_check(name: str) -> None:
+    safety = machine(reset=name.partition(":")[0])
+    for fault, times, mode in HISTORIES[name]:
+        time, steady = times if isinstance(times, tuple) else (times, times)
+        safety.evaluate(fault, time, steady, blind=fault in (STALE, NAN))
+        assert safety.mode is mode, times
+        assert safety.holds == (mode in (H, F))
 
 
 def test_the_first_fault_of_a_cause_is_the_one_that_is_told() -> None:
@@ -138,16 +99,6 @@ def test_where_even_holding_is_impossible_nothing_is_commanded() -> None:
     assert safety.mode is Mode.FAULT
 
 
-def test_the_while_is_over_at_its_very_end() -> None:
-    safety = machine(reset="auto")
-    safety.evaluate(LIMIT, 0.0, 0.0)
-    safety.evaluate(None, 0.0, 0.0)
-    safety.evaluate(None, np.nextafter(RECOVERY_TIME, 0.0), 0.2)
-    assert safety.mode is Mode.HOLD
-    safety.evaluate(None, RECOVERY_TIME, 0.2)
-    assert safety.mode is Mode.ACTIVE
-
-
 def test_a_new_cause_is_told() -> None:
     safety = machine()
     safety.evaluate(LIMIT, 1.0, 1.0)
@@ -165,17 +116,6 @@ def test_auto_set_while_a_fault_waits() -> None:
     safety.evaluate(None, 2.0, 2.0)
     safety.set("hold", "auto", 0.5)
     safety.evaluate(None, 2.1, 2.1)
-    assert safety.mode is Mode.ACTIVE
-
-
-def test_recovery_survives_a_clock_that_goes_back() -> None:
-    safety = machine(reset="auto")
-    safety.evaluate(Fault(Cause.CLOCK_JUMPED_BACK, "back"), 100.0, 1.0)
-    safety.evaluate(None, 100.1, 1.1)
-    safety.evaluate(None, 0.0, 1.2)
-    safety.evaluate(None, 0.9 * RECOVERY_TIME, 1.3)
-    assert safety.mode is Mode.HOLD
-    safety.evaluate(None, 1.1 * RECOVERY_TIME, 1.4)
     assert safety.mode is Mode.ACTIVE
 
 
@@ -251,14 +191,6 @@ def test_the_limit_itself_is_not_too_fast(way: float) -> None:
     assert not check.drives
     check.look(np.array([0.0, way * 2.1]), 0.15)
     assert check.drives
-
-
-def test_a_joint_that_is_pushed_is_not_driven() -> None:
-    """Too fast one way, for long, with dips; and another joint the other way."""
-    check = DampingCheck(np.array([2.0, np.inf, 2.0]))
-    for k in range(1000):
-        check.look(np.array([5.0 * (k % 3), 90.0 * (-1) ** k, -3.0]), 0.01 * k)
-    assert not check.drives
 
 
 def test_time_that_goes_back_begins_anew() -> None:

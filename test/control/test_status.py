@@ -1,142 +1,105 @@
 """What a controller says of itself: levels, words and counts."""
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from support.controlled_arm import MODEL, Q, command, move
+from support.teleporting import teleporting
 
+from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.faults import Cause, Fault
-from robot_dynamics_ros.control.feedback import Feedback
 from robot_dynamics_ros.control.safety import Mode, Transition
-from robot_dynamics_ros.control.status import ERROR, OK, WARN, Status, StatusReport, in_words, plain
+from robot_dynamics_ros.control.status import ERROR, OK, WARN, StatusReport, in_words, plain
 
-FAULT = Fault(Cause.COLLISION, 'joint "b" has hit something. Cure: look', "b", -7.5)
-
-
-def controller(**changes: Any) -> Any:
-    """What a report reads of a controller that has run for a while."""
-    feedback = Feedback(("a", "b"), 0.0, 0.1)
-    feedback.take(5.0, 9.0, np.zeros(2), np.zeros(2))
-    read = {
-        "settings": SimpleNamespace(law="pd"), "mode": Mode.ACTIVE, "fault": None, "fault_count": 3,
-        "feedback": feedback, "cycles": 700, "late_cycles": 20, "clamped_cycles": 0, "slowed_cycles": 40,
-        "speed_scaling": 0.5, "hand": None,
-        "trajectories": 1, "dropped_trajectories": 1, "following": True,
-    }  # fmt: skip
-    return SimpleNamespace(**{**read, **changes})
+BEYOND = [Q[0], 2.1]  # the limit of joint2 is 2 rad
 
 
-def status(of: Any, transition: Transition | None = None, report: StatusReport | None = None) -> Status:
-    """What is said of it at 10 s."""
-    return (report or StatusReport(0.0)).status(of, 10.0, 0.25, transition)
+def running() -> Controller:
+    """After seven cycles, until 0.6 s; joint2 reaches its effort limit 0.5 rad away."""
+    controller = Controller(MODEL, teleporting(law="pd", kp=[1000.0], kd=[0.0]))
+    for k in range(7):
+        command(controller, 0.1 * k)
+    return controller
 
 
-def test_the_levels_are_those_of_the_message() -> None:
-    """diagnostic_msgs/msg/DiagnosticStatus: 0 OK, 1 WARN, 2 ERROR."""
-    assert [status(controller(**changes)).level for changes in ({}, {"cycles": 0}, {"mode": Mode.ZERO})] == [0, 1, 2]
-    assert (OK, WARN, ERROR) == (0, 1, 2)
+def test_before_the_first_state_it_waits() -> None:
+    level, message, values = StatusReport(0.0).status(Controller(MODEL, teleporting()), 1.0, 0.25, None)
+    assert level == WARN and message.startswith("waiting")
+    assert (values["state age"], values["stamp age"], values["rate"]) == ("", "", 0.0)
 
 
-def test_all_is_well() -> None:
-    level, message, values = status(controller())
-    assert (level, message) == (OK, "active")
-    assert values == {
-        "law": "pd", "mode": "active", "previous mode": "", "cause": "", "joint": "", "value": "", "faults": 3,
-        "cycles": 700, "rate": 70.0, "late cycles": 20, "clamped cycles": 0, "rate limited cycles": 40,
-        "state age": 1.0, "stamp age": 0.25, "speed scaling": 0.5,
+def test_status_of_a_controller_at_work() -> None:
+    controller = running()
+    controller.follow(move([0.5, 0.1]), None, 0.6)
+    status = StatusReport(0.0).status(controller, 1.0, 0.25, None)
+    assert status[:2] == (OK, "active")
+    assert status.values == {
+        "law": "pd", "mode": "active", "previous mode": "", "cause": "", "joint": "", "value": "", "faults": 0,
+        "cycles": 7, "rate": 7.0, "late cycles": 0, "clamped cycles": 0, "rate limited cycles": 0,
+        "state age": pytest.approx(0.4), "stamp age": 0.25, "speed scaling": 1.0,
         "trajectories": 1, "dropped trajectories": 1, "following": True,
     }  # fmt: skip
 
 
-def test_before_the_first_state_it_waits() -> None:
-    new = controller(cycles=0, feedback=Feedback(("a", "b"), 0.0, 0.1))
-    level, message, values = status(new)
-    assert (level, message) == (WARN, "waiting: no joint_states yet")
-    assert (values["state age"], values["stamp age"], values["rate"]) == ("", "", 0.0)
-    assert status(controller(cycles=1)).level == OK
+def test_rate_and_warning_count_from_the_last_report() -> None:
+    controller, report = running(), StatusReport(0.0)
+    report.told(controller, 1.0)
+    command(controller, 1.1, Q + [0.0, 0.7])
+    status = report.status(controller, 1.25, 0.0, None)
+    assert status.level == WARN and status.values["clamped cycles"] == 1
+    assert status.values["rate"] == 4.0
+    report.told(controller, 1.25)
+    command(controller, 1.2)
+    status = report.status(controller, 1.25, 0.0, None)
+    assert status[:2] == (OK, "active")
+    assert status.values["rate"] == 1000.0, "in no time: of a millisecond"
 
 
-def test_it_warns_of_limits_that_cut_since_it_was_told_last() -> None:
-    report = StatusReport(0.0)
-    cut = controller(clamped_cycles=1)
-    assert status(cut, report=report)[:2] == (WARN, "active, at the effort limit")
-    report.told(cut, 8.0)
-    assert status(cut, report=report)[:2] == (OK, "active")
-    assert status(controller(clamped_cycles=2), report=report).level == WARN
-
-
-def test_the_rate_is_that_since_it_was_told_last() -> None:
-    report = StatusReport(0.0)
-    report.told(controller(cycles=500), 8.0)
-    assert status(controller(cycles=700), report=report).values["rate"] == 100.0
-    report.told(controller(cycles=699), 10.0)
-    assert status(controller(cycles=700), report=report).values["rate"] == 1000.0, "told at the same moment"
-    assert StatusReport(6.0).status(controller(), 10.0, 0.0, None).values["rate"] == 175.0
-
-
-def test_a_fault_is_told_while_it_lasts() -> None:
-    level, message, values = status(controller(mode=Mode.HOLD, fault=FAULT))
-    assert (level, message) == (ERROR, f"hold: {FAULT.message}")
-    assert (values["mode"], values["cause"], values["joint"], values["value"]) == ("hold", "collision", "b", -7.5)
-    over = status(controller(fault=FAULT))
-    assert over[:2] == (OK, "active") and over.values["cause"] == over.values["joint"] == ""
-    assert status(controller(mode=Mode.ZERO))[:2] == (ERROR, "zero")
-    assert status(controller(mode=Mode.HOLD, fault=FAULT, cycles=0, clamped_cycles=9)).level == ERROR
-
-
-def test_a_transition_is_told_as_it_was() -> None:
-    """Whatever has become of the controller since."""
-    failed = Transition(5.0, Mode.ACTIVE, Mode.HOLD, FAULT)
-    level, message, values = status(controller(), failed)
-    assert (level, message) == (ERROR, f"hold: {FAULT.message}")
-    assert (values["mode"], values["previous mode"], values["cause"]) == ("hold", "active", "collision")
-    cleared = Transition(5.0, Mode.FAULT, Mode.ACTIVE, FAULT)
-    level, message, values = status(controller(mode=Mode.HOLD), cleared)
+def test_a_fault_is_told_while_it_lasts_and_a_transition_as_it_was() -> None:
+    controller, report = running(), StatusReport(0.0)
+    command(controller, 0.7, BEYOND)
+    fault = controller.fault
+    assert fault is not None
+    level, message, values = report.status(controller, 1.0, 0.0, None)
+    assert (level, message) == (ERROR, f"hold: {fault.message}")
+    told = [values[name] for name in ("mode", "previous mode", "cause", "joint", "value", "faults")]
+    assert told == ["hold", "", fault.cause.value, "joint2", 2.1, 1]
+    controller.clear_fault(0.7)
+    status = report.status(controller, 1.0, 0.0, None)
+    assert status[:2] == (OK, "active") and status.values["cause"] == status.values["joint"] == ""
+    failed, cleared = controller.take_transitions()
+    level, message, values = report.status(controller, 1.0, 0.0, failed)
+    assert (level, message) == (ERROR, f"hold: {fault.message}")
+    assert (values["mode"], values["previous mode"]) == ("hold", "active")
+    level, message, values = report.status(controller, 1.0, 0.0, cleared)
     assert (level, message) == (OK, "active")
-    assert (values["mode"], values["previous mode"], values["value"]) == ("active", "fault", -7.5)
+    assert (values["mode"], values["previous mode"], values["value"]) == ("active", "hold", 2.1)
 
 
-def test_the_hand_where_there_is_one() -> None:
-    hand = SimpleNamespace(position_error=0.1, rotation_error=0.2, smallest_singular_value=0.3, damped=True)
-    with_hand, without = status(controller(hand=hand)).values, status(controller()).values
-    assert with_hand == without | {
-        "hand position error": 0.1, "hand rotation error": 0.2, "smallest singular value": 0.3,
-        "hand directions damped": True,
-    }  # fmt: skip
-
-
-def test_transitions_in_words() -> None:
-    for after, level, words in (
-        (Mode.ACTIVE, OK, "hold -> active: the fault is cleared, the arm holds where it is"),
-        (Mode.FAULT, WARN, "hold -> fault: every check passes again. Cure: call it"),
-        (Mode.ZERO, ERROR, f"hold -> zero: {FAULT.message}"),
-    ):
-        assert in_words(Transition(5.0, Mode.HOLD, after, FAULT), "call it") == (level, words)
+@pytest.mark.parametrize(
+    ("cause", "after", "level"),
+    [
+        (Cause.COLLISION, Mode.ACTIVE, OK),
+        (Cause.COLLISION, Mode.FAULT, WARN),
+        (Cause.COLLISION, Mode.ZERO, ERROR),
+        (Cause.DEACTIVATED, Mode.ZERO, OK),
+    ],
+)
+def test_transitions_in_words(cause: Cause, after: Mode, level: int) -> None:
+    found, text = in_words(Transition(5.0, Mode.HOLD, after, Fault(cause, "it has hit something")), "call it")
+    assert found == level and text.startswith(f"hold -> {after.value}: ")
+    assert ("it has hit something" in text, "call it" in text) == (after is Mode.ZERO, after is Mode.FAULT)
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ("words", "words"),
-        ("", ""),
-        (None, ""),
-        (True, "true"),
-        (np.False_, "false"),
-        (7, "7"),
-        (np.int64(-7), "-7"),
-        (0.1, "0.1"),
-        (1.0, "1"),
-        (0.1 + 0.2, "0.3"),
-        (np.float64(1 / 3), "0.333333"),
-        (math.inf, "inf"),
-        (math.nan, "nan"),
-        ((), ""),
-        ([1.5, np.float64(2.0)], "1.5, 2"),
-        (np.array([0.5, -1.0]), "0.5, -1"),
-        (1234567, "1234567"),
+        ("words", "words"), (None, ""), (True, "true"), (np.False_, "false"), (np.int64(-7), "-7"), (0.1 + 0.2, "0.3"),
+        (np.float64(1 / 3), "0.333333"), (math.nan, "nan"), ([1.5, np.float64(2.0)], "1.5, 2"),
+        (np.array([0.5, -1.0]), "0.5, -1"), (1234567, "1234567"),
     ],
-)
+)  # fmt: skip
 def test_values_as_a_person_writes_them(value: Any, text: str) -> None:
     assert plain(value) == text

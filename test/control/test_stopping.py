@@ -4,25 +4,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from trajectories import sampled
+from support.trajectories import sampled
 
 from robot_dynamics_ros.control.stopping import stop
 
 VELOCITIES = arrays(float, 4, elements=st.one_of(st.just(0.0), st.floats(1e-3, 5.0), st.floats(-5.0, -1e-3)))
-
-
-def test_figures_of_jtc():
-    # decelerate_to_hold_position_per_joint_calculation: v = 0.2, -0.1, 0 and 10 rad/s^2.
-    q = np.array([1.1, 2.1, 3.1])
-    trajectory = stop(5.0, q, np.array([0.2, -0.1, 0.0]), np.full(3, 10.0))
-    np.testing.assert_allclose(trajectory.duration, 0.02)
-    before = sampled(trajectory, 4.9)
-    np.testing.assert_array_equal(before[0], q)
-    assert not np.any(before[1:4])
-    at_end = sampled(trajectory, 5.02 + 1e-9)
-    np.testing.assert_allclose(at_end[0], [1.1 + 0.2**2 / 20.0, 2.1 - 0.1**2 / 20.0, 3.1], rtol=1e-15)
-    assert not np.any(at_end[1:4])
-    np.testing.assert_allclose(sampled(trajectory, 5.015)[1], [0.05, 0.0, 0.0], atol=1e-12)
 
 
 @given(
@@ -47,10 +33,3 @@ def test_every_joint_stops_in_its_own_time_and_way(q, qd, deceleration):
     np.testing.assert_allclose(
         sampled(trajectory, 99.0, 4)[0], q + np.sign(qd) * qd**2 / (2 * deceleration), rtol=0, atol=1e-13
     )
-
-
-def test_who_stands_stays():
-    trajectory = stop(0.0, np.array([0.5, -0.5]), np.array([0.0, -0.0]), np.ones(2))
-    q, qd, qdd, _, active = sampled(trajectory, 0.0, 2)
-    np.testing.assert_array_equal(q, [0.5, -0.5])
-    assert not (qd.any() or qdd.any() or active)

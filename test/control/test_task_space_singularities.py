@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import assert_close
-from task_space_loops import HANDS, READY, follow, gains, random_motion
+from support.comparing import assert_close
+from support.task_space_loops import HANDS, READY, gains, random_motion
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.poses import pose_error
-from robot_dynamics_ros.control.task_space import TaskMotion, TaskTorque, task_space_computed_torque
+from robot_dynamics_ros.control.task_space import task_space_computed_torque
 
 SINGULAR = [
     pytest.param("ur5e", np.zeros(6), id="ur5e stretched"),
@@ -38,54 +38,6 @@ def test_the_torque_at_a_singularity_is_finite_and_reported(
     missed = command - j @ model.forward_dynamics(q, qd, found.torque) - model.jacobian_dot_qd(q, qd, link)
     u, sigma, _ = np.linalg.svd(j)
     assert_close(u[:, sigma > g.singular_value].T @ missed, np.zeros(np.sum(sigma > g.singular_value)), 1e-8, 1e3)
-
-
-def test_the_damping_sets_in_without_a_jump(load_robot: Callable[..., RobotModel]) -> None:
-    model, g = load_robot("ur5e"), gains(6)
-    motion = random_motion(np.random.default_rng(0), model.link_pose(READY["ur5e"], "tool0"))
-
-    def at(bend: float) -> TaskTorque:
-        q = READY["ur5e"] * [1, 1, 1, 1, 0, 1] + [0, 0, 0, 0, bend, 0]
-        return task_space_computed_torque(model, g, "tool0", motion, q, np.zeros(6))
-
-    low, high = 0.0, 0.8
-    assert at(low).damped and not at(high).damped
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if at(middle).damped else (low, middle)
-    assert_close(at(low).torque, at(high).torque, 1e-6)
-
-
-def test_out_of_reach(load_robot: Callable[..., RobotModel]) -> None:
-    """Towards a goal beyond its reach the arm stretches, says so, and comes to rest where it is nearest."""
-    p_link, model = "tip", load_robot("planar_2r")
-    pose = model.link_pose([0.3, 0.8], p_link)
-    pose[:3, 3] = 1.2, 0.0, 0.0
-    hold = TaskMotion.at_rest(pose)
-    g = replace(gains(2, omega=4.0), posture_kd=np.full(2, 20.0))
-    errors, torques, plant = follow(model, g, p_link, lambda t: hold, [0.3, 0.8], 4.0, rows=(0, 2))
-    assert np.isfinite([found.torque for found in torques]).all()
-    assert torques[-1].damped and not torques[0].damped
-    assert np.linalg.norm(errors[-1][:3]) == pytest.approx(1.2 - 0.9, abs=0.01)
-    assert np.abs(plant.velocity).max() < 0.1
-
-
-def test_six_joints_out_of_reach(load_robot: Callable[..., RobotModel]) -> None:
-    """A goal that moves out of reach: the arm follows, stretches through its singularity, and comes to rest there."""
-    model, start = load_robot("ur5e").scaled(friction=0.0), READY["ur5e"]
-    pose = model.link_pose(start, "tool0")
-    way = pose[:3, 3] * (1.5 / np.linalg.norm(pose[:3, 3]) - 1.0)
-
-    def desired(t: float) -> TaskMotion:
-        motion = TaskMotion.at_rest(pose)
-        motion.pose[:3, 3] += way * min(t, 1.0)
-        motion.twist[:3] = way * (t < 1.0)
-        return motion
-
-    _, torques, plant = follow(model, gains(6, singular_value=0.05), "tool0", desired, start, 2.5, step=0.001)
-    assert torques[-1].damped and torques[-1].smallest_singular_value < 1e-3
-    assert np.abs([found.torque for found in torques]).max() < 400.0
-    assert np.abs(plant.velocity).max() < 0.02
 
 
 def test_damping_begins_below_the_threshold(load_robot: Callable[..., RobotModel]) -> None:

@@ -47,23 +47,7 @@ def test_time_is_the_integral_of_a_speed_without_steps(changes):
     assert scaling.at(t + 1.001 / SPEED_RATE)[1:] == (changes[-1][1], 0.0)
 
 
-def test_frozen_keeps_the_speed_of_the_moment():
-    scaling = TimeScaling().toward(1.0, 0.0).frozen(1.2)
-    np.testing.assert_allclose(scaling.at(1.2), (1.16, 0.6, 0.0), rtol=1e-14)
-    np.testing.assert_allclose(scaling.at(2.2), (1.76, 0.6, 0.0), rtol=1e-14)
-
-
-def test_standstill_stands_still():
-    scaling = TimeScaling().toward(0.0, 0.0)
-    assert scaling.at(0.5) == scaling.at(0.5)[:1] + (0.0, 0.0)
-    assert scaling.at(1e6)[0] == scaling.at(0.5)[0] == 0.25
-
-
 @pytest.mark.parametrize("factor", [-0.1, 1.001, np.nan, np.inf, -np.inf])
 def test_other_factors_are_refused(factor):
     with pytest.raises(RobotDynamicsError, match="speed scaling factor is .* Cure: give a number from 0 to 1"):
         checked_speed(factor)
-
-
-def test_factors_from_0_to_1_are_taken():
-    assert [checked_speed(x) for x in (0, 0.25, 1)] == [0.0, 0.25, 1.0]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from docs.markdown_blocks import ROOT, blocks
-from integration.ros import PLANAR, Graph, gravity
 from sensor_msgs.msg import JointState
+from support.documents.markdown_blocks import ROOT, blocks
+from support.ros import PLANAR, Graph, gravity
 
 PAGE = ROOT / "docs" / "tutorials" / "your_own_law.md"
 START = [0.4, 0.7]

@@ -6,9 +6,9 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from comparing import assert_close
-from example_scripts import load_example
 from oracles import craig_jacobians
+from support.comparing import assert_close
+from support.example_scripts import load_example
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +32,8 @@ def test_the_exercise(example: ModuleType) -> None:
     assert_close(motion.hand[-1] - motion.hand[0], 5.0 * craig_jacobians.HAND_VELOCITY, 0.03)
 
 
-def test_it_draws(
-    example: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_draws(example: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     picture = tmp_path / "picture.png"
     monkeypatch.setattr(sys, "argv", ["resolved_rate.py", str(picture)])
     example.main()
-    assert "from 4.1 over 7.03 to 3.71 m^2" in capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 30_000

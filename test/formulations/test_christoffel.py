@@ -1,45 +1,30 @@
-"""Christoffel symbols against differences of the mass matrix, the kernels, Spong's elbow, and energy."""
+"""Christoffel symbols against the kernels, Spong's elbow, and energy."""
 
 from collections.abc import Callable
 
-import arms
 import numpy as np
 import pytest
-import robots_with_drives
-from comparing import assert_close
 from hypothesis import assume, given
+from oracles import spong_elbow
 from scipy.integrate import solve_ivp
+from support import robots_with_drives
+from support.comparing import assert_close
+from support.worked_arms import IN_PLANE, elbow, load
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations import christoffel
 
-TOLERANCE = 1e-10
-ROBOTS = ["panda", "puma560", "scara", "ur5e", "planar_2r"]
-pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
-
-
-def agrees_with_the_kernels(model: RobotModel, seed: int) -> None:
-    for q, qd, _ in zip(*arms.states(seed, model.n, 2), strict=True):
-        c = christoffel.coriolis_matrix(model, q, qd)
-        assert_close(c, model.coriolis_matrix(q, qd), TOLERANCE)
-        velocity = model.bias_torque(q, qd) - model.gravity_torque(q)
-        assert_close(c @ qd, velocity, TOLERANCE, float(np.abs(model.gravity_torque(q)).max()))
-        n = christoffel.skew_symmetric_matrix(model, q, qd)
-        assert_close(n.T, -n, TOLERANCE, float(np.abs(c).max()))
-
-
-@pytest.mark.parametrize("robot", ROBOTS)
-def test_shipped_robots(robot: str, load_robot: Callable[..., RobotModel]) -> None:
-    """Spong (9.62), (9.111) with Corke's rotors on the PUMA 560."""
-    agrees_with_the_kernels(load_robot(robot, "puma560" if robot == "puma560" else None), 3)
-
 
 @given(robot=robots_with_drives.robots())
 def test_any_robot(robot: robots_with_drives.Robot) -> None:
-    """Trees with couplings, rotors on moving carriers and a payload."""
+    """Spong (9.62), (9.111), for trees with couplings, rotors on moving carriers and a payload."""
     model = robot.model()
     assume(len(model.moving_joints) <= 8)
-    agrees_with_the_kernels(model, robot.seed)
+    q, qd, _ = robots_with_drives.state(robot, model.n)
+    c = christoffel.coriolis_matrix(model, q, qd)
+    assert_close(c, model.coriolis_matrix(q, qd), 1e-10)
+    n = christoffel.skew_symmetric_matrix(model, q, qd)
+    assert_close(n.T, -n, 1e-10, float(np.abs(c).max()))
 
 
 @given(robot=robots_with_drives.robots())
@@ -52,26 +37,20 @@ def test_symbols_are_derivatives_of_the_mass_matrix(robot: robots_with_drives.Ro
     expected = robots_with_drives.slope(lambda h: model.mass_matrix(q + h * direction), scale)
     c = christoffel.christoffel_symbols(model, q)
     got = np.einsum("ijk,i->kj", c + np.swapaxes(c, 1, 2), direction)
-    size = scale * float(np.abs(model.mass_matrix(q)).max())
-    assert_close(got, expected, 1e-8, size)
+    assert_close(got, expected, 1e-8, scale * float(np.abs(model.mass_matrix(q)).max()))
 
 
 def test_planar_elbow() -> None:
     """Spong (9.83): h = -m2 l1 lc2 sin q2, and (9.88)."""
-    l1, lc2, m2 = 0.7, 0.3, 2.5
-    model = RobotModel.from_urdf(
-        arms.planar_2r(l1, 0.6, arms.Link("", 1.5, (0.2, 0, 0)), arms.Link("", m2, (lc2, 0, 0), np.eye(3) * 0.1)).urdf
-    )
+    p = spong_elbow.Parameters(0.7, 0.2, 0.3, 1.5, 2.5, 0.05, 0.1)
+    model = load(elbow(p), IN_PLANE)
     q, qd = np.array([0.4, 1.1]), np.array([0.8, -1.7])
-    h = -m2 * l1 * lc2 * np.sin(q[1])
-    c = christoffel.christoffel_symbols(model, q)
+    h = -p.m2 * p.l1 * p.lc2 * np.sin(q[1])
     expected = np.zeros((2, 2, 2))
     expected[0, 1, 0] = expected[1, 0, 0] = expected[1, 1, 0] = h
     expected[0, 0, 1] = -h
-    assert_close(c, expected, 1e-14)
-    assert_close(
-        christoffel.coriolis_matrix(model, q, qd), [[h * qd[1], h * qd[1] + h * qd[0]], [-h * qd[0], 0]], 1e-14
-    )
+    assert_close(christoffel.christoffel_symbols(model, q), expected, 1e-14)
+    assert_close(christoffel.coriolis_matrix(model, q, qd), spong_elbow.coriolis_matrix(p, q, qd), 1e-14)
 
 
 def test_energy_balance(load_robot: Callable[..., RobotModel]) -> None:
@@ -95,9 +74,8 @@ def test_energy_balance(load_robot: Callable[..., RobotModel]) -> None:
 
 
 def test_rows_that_do_not_belong(load_robot: Callable[..., RobotModel]) -> None:
-    model = load_robot("scara")
-    rows = np.zeros((4, 3))
-    with pytest.raises(RobotDynamicsError, match=r"tau has shape \(3, 3\), expected \(4, 3\)"):
+    model, rows = load_robot("scara"), np.zeros((4, 3))
+    with pytest.raises(RobotDynamicsError, match=r"tau .*\(3, 3\)"):
         christoffel.energy_balance(model, [0, 1, 2, 3], rows, rows, rows[:3])
-    with pytest.raises(RobotDynamicsError, match="rising"):
+    with pytest.raises(RobotDynamicsError, match="time"):
         christoffel.energy_balance(model, [0, 1, 1, 3], rows, rows, rows)

@@ -1,17 +1,17 @@
 """Formulas as text and as SymPy: the books' for their arms, the kernels' numbers for every other robot."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-import arms
 import numpy as np
 import pytest
-from comparing import assert_close
 from hypothesis import given, settings
 from numpy.typing import NDArray
 from oracles import craig_planar_2r, craig_rp, spong_cartesian, tsai_planar_2r, tsai_scara, tsai_spatial_3r
-from robots_with_drives import load as load_with
-from worked_arms import cartesian, load, spatial_3r
+from support import arms
+from support.comparing import assert_close
+from support.robots_with_drives import load as load_with
+from support.worked_arms import cartesian, chain, load, spatial_3r, turning
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations.closed_form import ClosedForm, closed_form
@@ -142,40 +142,21 @@ def test_the_text_is_the_books(name: str) -> None:
 
 
 @settings(max_examples=6)
-@given(arms.trees(max_joints=3, kinds=arms.MOVABLE))
-def test_random_trees(arm: arms.Arm) -> None:
-    assert_the_kernels_agree(RobotModel.from_urdf(arm.urdf), arm.seed)
-
-
-@settings(max_examples=4)
 @given(arms.coupled_trees(max_joints=3))
 def test_couplings_rotors_and_payload(coupled: arms.Coupled) -> None:
     rng = np.random.default_rng(coupled.arm.seed)
     rotors = arms.random_rotors(rng, coupled.arm, coupled.independent, 2)
-    payload = {
-        "link": coupled.arm.links[-1].name,
-        "mass": 0.7,
-        "com": [0.1, 0.2, 0.3],
-        "inertia": [0.1, 0, 0, 0.1, 0, 0.1],
-    }
+    load = {"mass": 0.7, "com": [0.1, 0.2, 0.3], "inertia": [0.1, 0, 0, 0.1, 0, 0.1]}
+    payload = {"link": coupled.arm.links[-1].name, **load}
     dynamics = {**coupled.dynamics, "rotors": rotors, "payload": payload}
     assert_the_kernels_agree(load_with(coupled.arm, dynamics), coupled.arm.seed)
 
 
-def test_the_first_joints_of_a_shipped_arm(load_robot: Callable[..., RobotModel]) -> None:
-    """Craig's way with the PUMA 560: the wrist stands still."""
-    names = load_robot("puma560").joint_names
-    wrist: Mapping[str, float] = dict.fromkeys(names[3:], 0.2)
-    assert_the_kernels_agree(load_robot("puma560", "puma560", joints=names[:3], locked=wrist), 5)
-    assert_the_kernels_agree(load_robot("scara", "scara"), 5)
-
-
 def test_too_many_joints_and_no_sympy(load_robot: Callable[..., RobotModel], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The equations of motion are for people to read."""
-    with pytest.raises(RobotDynamicsError, match="has 7 joints.*Cure: lock all but 4"):
+    with pytest.raises(RobotDynamicsError, match="7 joints"):
         closed_form(load_robot("panda"))
     monkeypatch.setitem(sys.modules, "sympy", None)
-    with pytest.raises(RobotDynamicsError, match="Cure: pip install sympy"):
+    with pytest.raises(RobotDynamicsError, match="sympy"):
         closed_form(load_robot("planar_2r"))
 
 
@@ -191,9 +172,6 @@ def test_text_leaves_out_what_its_digits_do_not_show() -> None:
 
 def test_angles_that_follow_by_a_part_of_a_coordinate() -> None:
     """A pendulum of 2 kg at 1 m that turns by half the coordinate: the torque is half too."""
-    arm = arms.Arm(
-        (arms.Link("base"), arms.Link("link1", 2.0, (1.0, 0.0, 0.0))),
-        (arms.Joint("joint1", "continuous", "base", "link1"),),
-    )
+    arm = chain((turning(), arms.Link("", 2.0, (1.0, 0.0, 0.0))))
     model = load_with(arm, {"coordinates": ["p"], "couplings": {"joint1": {"p": 0.5}}}, gravity=IN_PLANE)
     assert list(closed_form(model).lines()) == ["M11 = 0.5", "V1 = 0", "G1 = 10 cos(0.5 q1)"]

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
-from typing import Any
 
-import arms
 import numpy as np
 import pytest
-import robots_with_drives
-from comparing import assert_close
 from hypothesis import given
 from oracles import lavalle_closed_chain, spong_five_bar
 from scipy.integrate import solve_ivp
+from support import arms, robots_with_drives, worked_arms
+from support.comparing import assert_close
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations.closed_loops import (
-    ConstrainedRun,
     close_loops,
     loop_constraints,
     loop_forces,
@@ -30,32 +27,25 @@ from robot_dynamics_ros.formulations.constraints import (
     driven_motion,
 )
 from robot_dynamics_ros.model.dynamics_file import Loop
-from robot_dynamics_ros.resources import robot_names, robot_urdf
+from robot_dynamics_ros.resources import robot_urdf
 
 Array = arms.Array
-IN_PLANE = [0.0, -9.81, 0.0]
-
-
-def bar(name: str, mass: float, centre: float, inertia: float) -> arms.Link:
-    """A link along x that moves in the x-y plane."""
-    return arms.Link(name, mass, (centre, 0, 0), np.diag([0.6, 0.7, 1.0]) * inertia)
 
 
 BARS = {"crank": (0.25, 0.9), "coupler": (0.6, 1.4), "rocker": (0.5, 1.1)}
 GROUND = (0.55, 0.1, 0.0)
 
 
-def four_bar(
-    cut: str = "ground", rpy: Any = (0, 0, 0), tilt: float = 0.0, gravity: list[float] = IN_PLANE
-) -> RobotModel:
+def four_bar(cut: str = "ground", tilt: float = 0.0) -> RobotModel:
     """Crank 0.25, coupler 0.6, rocker 0.5 m on a base of 0.559 m: no parallelogram; the crank goes round.
 
     The loop is cut where the rocker stands on the ground, or where it meets the coupler.
     """
     links = [arms.Link("base")]
-    links += [bar(name, mass, 0.55 * length, mass * length**2 / 11) for name, (length, mass) in BARS.items()]
+    for name, (length, mass) in BARS.items():
+        links.append(arms.Link(name, mass, (0.55 * length, 0, 0), worked_arms.about_z(mass * length**2 / 11)))
     joints = [
-        arms.Joint("crank_joint", "continuous", "base", "crank", rpy=rpy),
+        arms.Joint("crank_joint", "continuous", "base", "crank"),
         arms.Joint("coupler_joint", "continuous", "crank", "coupler", (0.25, 0, 0), (tilt, 0, 0)),
     ]
     if cut == "ground":
@@ -66,17 +56,13 @@ def four_bar(
         # Its frame stands on the ground and has the axes of the other cut's, at the coupler.
         links[3] = replace(links[3], com=((0.55 - 1.0) * 0.5, 0, 0))
         loop = {"link_a": "coupler", "point_a": [0.6, 0.0, 0.0], "link_b": "rocker", "point_b": [-0.5, 0.0, 0.0]}
-    return robots_with_drives.load(arms.Arm(tuple(links), tuple(joints)), {"loops": [loop], "gravity": gravity})
+    return robots_with_drives.load(
+        arms.Arm(tuple(links), tuple(joints)), {"loops": [loop], "gravity": [0.0, -9.81, 0.0]}
+    )
 
 
 def still(t: float, q: Array, qd: Array) -> Array:
     return np.zeros_like(q)
-
-
-def energy(model: RobotModel, run: ConstrainedRun) -> Array:
-    return np.array(
-        [model.kinetic_energy(q, v) + model.potential_energy(q) for q, v in zip(run.q, run.qd, strict=True)]
-    )
 
 
 def between(links: tuple[str, ...], seed: int) -> list[Loop]:
@@ -85,15 +71,6 @@ def between(links: tuple[str, ...], seed: int) -> list[Loop]:
     a, b = rng.choice(len(links), 2, replace=False)
     (ax, ay, az), (bx, by, bz) = rng.uniform(-0.5, 0.5, (2, 3)).tolist()
     return [Loop(links[a], (ax, ay, az), links[b], (bx, by, bz))]
-
-
-def wrenches_of(model: RobotModel, q: Array, loop: Loop, force: Array) -> dict[str, list[float]]:
-    """What a loop's force does on its two links, at and in their frames."""
-    wrenches = {}
-    for link, point, applied in ((loop.link_a, loop.point_a, -force), (loop.link_b, loop.point_b, force)):
-        inside = model.link_pose(q, link)[:3, :3].T @ applied
-        wrenches[link] = [*inside, *np.cross(point, inside)]
-    return wrenches
 
 
 @given(robot=robots_with_drives.robots())
@@ -114,80 +91,41 @@ def test_jacobian_and_drift_are_rates_of_the_gap(robot: robots_with_drives.Robot
     assert_close(now.drift, robots_with_drives.slope(rate, speed), 1e-8, size * speed**2)
 
 
-@pytest.mark.parametrize("robot", [name for name in robot_names() if name != "planar_2r"])
-def test_forces_are_wrenches_on_the_links(robot: str) -> None:
+@given(robot=robots_with_drives.robots())
+def test_forces_are_wrenches_on_the_links(robot: robots_with_drives.Robot) -> None:
     """The kernels, given the multipliers as forces on both links, accelerate the open tree as the loop does."""
-    model = RobotModel.from_urdf_file(robot_urdf(robot))
-    q, qd, tau = (x[0] for x in arms.states(4, model.n, 1))
-    a, b = model.link_names[1], model.link_names[-1]
-    loop = Loop(a, (0.1, -0.2, 0.3), b, (0.05, 0.1, -0.1))
-    constraints = loop_constraints(model, q, qd, [loop])
+    model = robot.model()
+    (loop,) = loops = between(model.link_names, robot.bare.seed)
+    q, qd, tau = robots_with_drives.state(robot, model.n)
+    constraints = loop_constraints(model, q, qd, loops)
     got = constrained_forward_dynamics(model, q, qd, tau, constraints)
     force = loop_forces(got.multipliers)[0]
-    wrenches = wrenches_of(model, q, loop, force)
-    scale = float(np.abs(force).max())
-    assert_close(model.inverse_dynamics(q, qd, got.qdd, wrenches), tau, 1e-10, scale)
-    assert_close(constraints.jacobian @ got.qdd + constraints.drift, got.unmet * -1.0, 1e-9, scale)
-
-
-@given(robot=robots_with_drives.robots())
-def test_forces_are_wrenches_under_couplings_and_rotors(robot: robots_with_drives.Robot) -> None:
-    model = robot.model()
-    loops = between(model.link_names, robot.bare.seed)
-    q, qd, tau = robots_with_drives.state(robot, model.n)
-    got = constrained_forward_dynamics(model, q, qd, tau, loop_constraints(model, q, qd, loops))
-    wrenches = wrenches_of(model, q, loops[0], loop_forces(got.multipliers)[0])
-    forces = np.abs(loop_constraints(model, q, qd, loops).jacobian.T) @ np.abs(got.multipliers)
+    wrenches = {}
+    for link, point, applied in ((loop.link_a, loop.point_a, -force), (loop.link_b, loop.point_b, force)):
+        inside = model.link_pose(q, link)[:3, :3].T @ applied
+        wrenches[link] = [*inside, *np.cross(point, inside)]
+    forces = np.abs(constraints.jacobian.T) @ np.abs(got.multipliers)
     scale = robots_with_drives.size(model, q, qd, got.qdd) + float(forces.max())
     assert_close(model.inverse_dynamics(q, qd, got.qdd, wrenches), tau, 1e-10, scale)
 
 
-def test_an_arm_held_at_its_hand_keeps_its_energy() -> None:
-    """A loop in space: three constraints, and the arm swings with four freedoms."""
-    model = RobotModel.from_urdf_file(robot_urdf("panda"))
-    q = np.array([0.3, -0.5, 0.2, -1.8, 0.4, 1.6, 0.1])
-    hand = model.link_names[-1]
-    x, y, z = model.link_pose(q, hand)[:3, 3].tolist()
-    held = loops_of(model, [Loop(model.link_names[0], (x, y, z), hand, (0.0, 0.0, 0.0))])
-    run = run_constrained(model, held, q, np.zeros(7), still, 0.2, 0.004)
-    total = energy(model, run)
-    assert_close(total, np.full(len(total), total[0]), 1e-7)
-    assert run.error.max() <= 1e-12
-    assert model.kinetic_energy(run.q[-1], run.qd[-1]) > 0.5
-    assert constrained_forward_dynamics(model, q, qd=np.zeros(7), tau=q, constraints=held(q, 0 * q)).rank == 3
-
-
-def five_bar(p: spong_five_bar.Parameters, **content: Any) -> RobotModel:
-    """Links 1 and 2 on the base, 3 at the end of 2, 4 at the end of 1; gravity in the plane."""
-    masses = {1: (p.m1, p.lc1, p.i1), 2: (p.m2, p.lc2, p.i2), 3: (p.m3, p.lc3, p.i3), 4: (p.m4, p.lc4, p.i4)}
-    arm = arms.Arm(
-        (arms.Link("base"), *(bar(f"link{k}", *numbers) for k, numbers in masses.items())),
-        (
-            arms.Joint("joint1", "continuous", "base", "link1"),
-            arms.Joint("joint2", "continuous", "base", "link2"),
-            arms.Joint("joint3", "continuous", "link2", "link3", (p.l2, 0, 0)),
-            arms.Joint("joint4", "continuous", "link1", "link4", (p.l1, 0, 0)),
-        ),
-    )
-    return robots_with_drives.load(arm, {"gravity": [0.0, -p.g, 0.0], **content})
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_five_bar_as_loop_and_as_coupling(seed: int) -> None:
+def test_five_bar_as_loop_and_as_coupling() -> None:
     """One second of the same fall under the same torques: as loop, as coupling, and by Spong (9.108).
 
     The loop's force is that which the moments of links 3 and 4 ask for.
     """
-    p = spong_five_bar.Parameters(*np.random.default_rng(seed).uniform(0.4, 1.2, 14).tolist())
+    p = spong_five_bar.Parameters(*np.random.default_rng(0).uniform(0.4, 1.2, 14).tolist())
     joint3, joint4 = {"joint1": 1.0, "joint2": -1.0}, {"joint1": -1.0, "joint2": 1.0, "offset": -np.pi}
-    coupled = five_bar(p, couplings={"joint3": joint3, "joint4": joint4})
+    arm, gravity = worked_arms.five_bar(p), [0.0, -p.g, 0.0]
+    couplings = {"joint3": joint3, "joint4": joint4}
+    coupled = robots_with_drives.load(arm, {"gravity": gravity, "couplings": couplings})
     ends = {"link_a": "link4", "point_a": [-p.l2, 0.0, 0.0], "link_b": "link3", "point_b": [p.l1, 0.0, 0.0]}
-    looped = five_bar(p, loops=[ends])
+    looped = robots_with_drives.load(arm, {"gravity": gravity, "loops": [ends]})
 
     def torque(t: float) -> Array:
         return np.array([6.0 + np.sin(3 * t), 4.0 * np.cos(2 * t)])
 
-    names = coupled.joint_names
+    assert coupled.joint_names == ("joint1", "joint2")
     order = [looped.joint_names.index(name) for name in ("joint1", "joint2", "joint3", "joint4")]
     rows = np.array([[1, 0], [0, 1], [1, -1], [-1, 1.0]])
     start, rate = np.array([0.4, 1.7]), np.array([0.5, -0.8])
@@ -200,7 +138,6 @@ def test_five_bar_as_loop_and_as_coupling(seed: int) -> None:
         return tau
 
     run = run_constrained(looped, loops_of(looped), q, qd, on_loop, 1.0, 0.002)
-    assert names == ("joint1", "joint2")
     for dynamics in (
         lambda t, x, v: coupled.forward_dynamics(x, v, torque(t)),
         lambda t, x, v: np.linalg.solve(
@@ -237,14 +174,14 @@ def started(model: RobotModel, crank: float = 0.3, speed: float = 6.0) -> tuple[
 
 
 def test_four_bar_keeps_energy_and_closure() -> None:
-    """Five seconds of free motion through several turns of the crank."""
+    """Two seconds of free motion through a turn of the crank."""
     model = four_bar()
     q, qd = started(model)
-    run = run_constrained(model, loops_of(model), q, qd, still, 5.0, 0.004)
-    total = energy(model, run)
-    assert np.ptp(total) <= 2e-6 * np.ptp([model.kinetic_energy(q, v) for q, v in zip(run.q, run.qd, strict=True)])
+    run = run_constrained(model, loops_of(model), q, qd, still, 2.0, 0.004)
+    kinetic = model.kinetic_energy(run.q, run.qd)
+    assert np.ptp(kinetic + model.potential_energy(run.q)) <= 2e-6 * np.ptp(kinetic)
     assert run.error.max() <= 1e-12 and run.drift.max() <= 1e-6
-    assert abs(run.q[-1, 0] - run.q[0, 0]) > 4 * np.pi
+    assert abs(run.q[-1, 0] - run.q[0, 0]) > 2 * np.pi
     tip, ground = model.link_pose(run.q, "rocker") @ [0.5, 0, 0, 1], [*GROUND, 1]
     assert_close(tip, np.broadcast_to(ground, tip.shape), 1e-12)
 
@@ -266,40 +203,26 @@ def test_forces_are_reactions_of_an_explicit_joint() -> None:
     reaction = here.joint_reactions(q, qd, a.qdd, wrench)[here.moving_joints.index("rocker_joint")]
     assert_close(rotation @ reaction[:3], loop_forces(b.multipliers)[0], 1e-9, 100.0)
     assert_close(reaction[5], 0.0, 1e-9, 100.0)
-    # And the other way: the coupler's on the rocker.
-    head = there.link_pose(other, "rocker")[:3, :3]
-    inside = head.T @ loop_forces(b.multipliers)[0]
-    wrench = {"rocker": [*inside, *np.cross([-0.5, 0, 0], inside)]}
-    reaction = there.joint_reactions(other, other_rate, b.qdd, wrench)[there.moving_joints.index("rocker_joint")]
-    assert_close(head @ reaction[:3], loop_forces(a.multipliers)[0], 1e-9, 100.0)
 
 
 def test_a_planar_loop_in_space_has_two_constraints() -> None:
     """Across its plane a point tells nothing; 1.5708 for pi / 2 between two axes does not lock it."""
-    upright = four_bar(rpy=(np.pi / 2, 0, 0), gravity=[0, 0, -9.81])
-    flat = four_bar()
-    q, qd = started(flat)
-    expected = constrained_forward_dynamics(flat, q, qd, np.zeros(3), loop_constraints(flat, q, qd))
+    model = four_bar()
+    q, qd = started(model)
+    expected = constrained_forward_dynamics(model, q, qd, np.zeros(3), loop_constraints(model, q, qd))
     assert expected.rank == 2
-    loops = [replace(upright.loops[0], point_a=(GROUND[0], 0.0, GROUND[1]))]
-    got = constrained_forward_dynamics(upright, q, qd, np.zeros(3), loop_constraints(upright, q, qd, loops))
-    assert got.rank == 2
-    assert_close(got.qdd, expected.qdd, 1e-10, 100.0)
-    x, y, z = expected.multipliers
-    assert_close(z, 0.0, 1e-12)
-    assert_close(got.multipliers, [x, 0.0, y], 1e-10, 100.0)
+    assert_close(expected.multipliers[2], 0.0, 1e-12)
     rounded = four_bar(tilt=1.5708 - np.pi / 2)
     almost = constrained_forward_dynamics(rounded, q, qd, np.zeros(3), loop_constraints(rounded, q, qd))
     assert almost.rank == 2
     assert_close(almost.qdd, expected.qdd, 1e-4, 100.0)
-    run = run_constrained(rounded, loops_of(rounded), q, qd, still, 0.1, 0.005)
-    same = run_constrained(flat, loops_of(flat), q, qd, still, 0.1, 0.005)
-    assert_close(run.q, same.q, 1e-5)
-    assert run.error.max() <= 3e-6  # 3.7e-6 rad times 0.6 m
 
 
-def test_driven_motion_is_that_of_the_closed_positions() -> None:
-    """Rates and accelerations of all joints, by differences of closing the loop along the crank's motion."""
+def test_the_crank_alone_drives_it() -> None:
+    """Rates and accelerations of all joints are those of the positions that close the loop along the crank's motion.
+
+    The crank's power is the rate of the energy, and forward dynamics gives the motion back.
+    """
     model = four_bar()
     q, _ = started(model)
     rate, acceleration = 2.0, -3.0
@@ -314,13 +237,6 @@ def test_driven_motion_is_that_of_the_closed_positions() -> None:
     h = 1e-2
     second = (16 * (at(h) + at(-h)) - at(2 * h) - at(-2 * h) - 30 * q) / (12 * h * h)
     assert_close(qdd, second, 1e-5, 10.0)
-
-
-def test_the_crank_alone_drives_it() -> None:
-    """Its power is the rate of the energy, and forward dynamics gives the motion back."""
-    model = four_bar()
-    q, _ = started(model)
-    qd, qdd = driven_motion(model, loops_of(model), q, ["crank_joint"], [2.0], [-3.0])
     c = loop_constraints(model, q, qd)
     tau, multipliers = constrained_inverse_dynamics(model, q, qd, qdd, c, ["crank_joint"])
     power = robots_with_drives.slope(
@@ -344,17 +260,17 @@ def test_loops_stay_with_the_model() -> None:
 
 
 def test_what_cannot_be_closed_or_driven_says_so() -> None:
-    model = four_bar()
-    with pytest.raises(RobotDynamicsError, match=r'"base" and "rocker" stays open by 0\.\d+ m.*Cure'):
+    model, rest = four_bar(), np.zeros(3)
+    with pytest.raises(RobotDynamicsError, match=r'"base" and "rocker" .* 0\.\d+ m'):
         close_loops(model, [0.3, 3.0, 0.0], held=["crank_joint", "coupler_joint"])
-    with pytest.raises(RobotDynamicsError, match=r'no joint "elbow".*Cure'):
-        close_loops(model, np.zeros(3), held=["elbow"])
-    with pytest.raises(RobotDynamicsError, match=r"no loops.*Cure"):
+    with pytest.raises(RobotDynamicsError, match="elbow"):
+        close_loops(model, rest, held=["elbow"])
+    with pytest.raises(RobotDynamicsError, match="no loops"):
         loops_of(RobotModel.from_urdf_file(robot_urdf("scara")))
-    with pytest.raises(RobotDynamicsError, match=r'no link "hand".*Cure'):
-        loop_constraints(model, np.zeros(3), np.zeros(3), [Loop("base", (0, 0, 0), "hand", (0, 0, 0))])
+    with pytest.raises(RobotDynamicsError, match="hand"):
+        loop_constraints(model, rest, rest, [Loop("base", (0, 0, 0), "hand", (0, 0, 0))])
     q, _ = started(model)
-    with pytest.raises(RobotDynamicsError, match=r"start breaks the constraints by 0\.\d+.*close_loops"):
-        run_constrained(model, loops_of(model), q + 0.1, np.zeros(3), still, 0.1)
-    with pytest.raises(RobotDynamicsError, match=r"breaks.*Cure"):
-        driven_motion(model, loops_of(model), q, model.joint_names, [1.0, 1.0, 1.0], [0.0, 0.0, 0.0])
+    with pytest.raises(RobotDynamicsError, match=r"start .* 0\.\d+"):
+        run_constrained(model, loops_of(model), q + 0.1, rest, still, 0.1)
+    with pytest.raises(RobotDynamicsError, match="breaks"):
+        driven_motion(model, loops_of(model), q, model.joint_names, [1.0, 1.0, 1.0], rest)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import arms
 import numpy as np
-import robots_with_drives as drives
 from hypothesis import given
+from support import arms
+from support import robots_with_drives as drives
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations.generalized_dalembert import dalembert_terms
@@ -34,18 +32,3 @@ def test_rotation_and_translation_apart(arm: arms.Arm) -> None:
     for part, h in (("D_rot", terms.h_rot), ("D_tran", terms.h_tran)):
         slope = drives.slope(lambda t, part=part: getattr(dalembert_terms(tree, q + t * qd, qd), part), stride)
         np.testing.assert_allclose(qd @ h, 0.5 * qd @ slope @ qd, rtol=0, atol=bound)
-
-
-def test_points_do_not_rotate() -> None:
-    """Links without inertia have the part of translation only, links without mass that of rotation."""
-    arm = arms.random_arm(np.random.default_rng(4), [0, 1, 2, 3], ["revolute", "prismatic", "revolute", "revolute"])
-    tree = LinkTree.of(RobotModel.from_urdf(arm.urdf))
-    q, qd, _ = (x[0] for x in arms.states(2, 4, 1))
-    whole = dalembert_terms(tree, q, qd)
-    points = replace(tree, links=tuple(replace(link, inertia=np.zeros((3, 3))) for link in tree.links))
-    light = replace(tree, links=tuple(replace(link, mass=0.0) for link in tree.links))
-    for name in whole._fields:
-        kept, gone = (points, light) if name in ("D_tran", "h_tran", "c") else (light, points)
-        np.testing.assert_array_equal(getattr(dalembert_terms(kept, q, qd), name), getattr(whole, name))
-        assert np.any(getattr(whole, name) != 0.0)
-        np.testing.assert_array_equal(getattr(dalembert_terms(gone, q, qd), name), 0.0)

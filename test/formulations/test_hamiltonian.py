@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-import arms
 import numpy as np
 import pytest
-import robots_with_drives
-from comparing import assert_close
 from hypothesis import assume, given
 from scipy.integrate import simpson, solve_ivp
+from support import arms, robots_with_drives
+from support.comparing import assert_close
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.formulations import hamiltonian
@@ -18,36 +17,26 @@ Array = np.ndarray
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 
 
-def agrees_with_the_kernels(model: RobotModel, seed: int) -> None:
-    """H is the energy, qd comes back, and pd = M qdd + dM/dt qd for the kernels' torque of any motion."""
-    for q, qd, qdd in zip(*arms.states(seed, model.n, 2), strict=True):
-        p = hamiltonian.momenta(model, q, qd)
-        tau = model.inverse_dynamics(q, qd, qdd)
-        energy = model.kinetic_energy(q, qd) + model.potential_energy(q)
-        assert hamiltonian.hamiltonian(model, q, p) == pytest.approx(energy, rel=1e-10, abs=1e-9)
-        rate, force = hamiltonian.hamilton_equations(model, q, p, tau)
-        # Solving for qd loses what the matrix is badly conditioned by.
-        lost = 1e-15 * np.linalg.cond(model.mass_matrix(q))
-        assert_close(rate, qd, 1e-10 + lost)
-        derivatives = inertia_matrix_derivatives(model, q)
-        expected = model.mass_matrix(q) @ qdd + np.einsum("abi,i,b->a", derivatives, qd, qd)
-        assert_close(force, expected, 1e-10 + lost, float(np.abs(derivatives).max() * np.abs(qd).max() ** 2))
-        # -dH/dq by its definition, Hamilton's second equation.
-        by_definition = 0.5 * np.einsum("a,abi,b->i", qd, derivatives, qd) - model.gravity_torque(q)
-        free = hamiltonian.hamilton_equations(model, q, p)[1]
-        assert_close(free, by_definition, 1e-10 + lost, float(np.abs(derivatives).max() * np.abs(qd).max() ** 2))
-
-
-@pytest.mark.parametrize("robot", ["panda", "puma560", "scara", "ur5e"])
-def test_shipped_robots(robot: str, load_robot: Callable[..., RobotModel]) -> None:
-    agrees_with_the_kernels(load_robot(robot, "puma560" if robot == "puma560" else None), 2)
-
-
 @given(robot=robots_with_drives.robots())
 def test_any_robot(robot: robots_with_drives.Robot) -> None:
+    """H is the energy, qd comes back, and pd = M qdd + dM/dt qd for the kernels' torque of any motion."""
     model = robot.model()
     assume(len(model.moving_joints) <= 5 and not model.packed.massless_ends)
-    agrees_with_the_kernels(model, robot.seed)
+    q, qd, qdd = robots_with_drives.state(robot, model.n)
+    p = hamiltonian.momenta(model, q, qd)
+    tau = model.inverse_dynamics(q, qd, qdd)
+    energy = model.kinetic_energy(q, qd) + model.potential_energy(q)
+    assert hamiltonian.hamiltonian(model, q, p) == pytest.approx(energy, rel=1e-10, abs=1e-9)
+    rate, force = hamiltonian.hamilton_equations(model, q, p, tau)
+    # Solving for qd loses what the matrix is badly conditioned by.
+    lost = 1e-10 + 1e-15 * float(np.linalg.cond(model.mass_matrix(q)))
+    assert_close(rate, qd, lost)
+    derivatives = inertia_matrix_derivatives(model, q)
+    scale = float(np.abs(derivatives).max() * np.abs(qd).max() ** 2)
+    assert_close(force, model.mass_matrix(q) @ qdd + np.einsum("abi,i,b->a", derivatives, qd, qd), lost, scale)
+    # Without torque -dH/dq, Hamilton's second equation.
+    by_definition = 0.5 * np.einsum("a,abi,b->i", qd, derivatives, qd) - model.gravity_torque(q)
+    assert_close(hamiltonian.hamilton_equations(model, q, p)[1], by_definition, lost, scale)
 
 
 def energies(model: RobotModel, q: Array, p: Array) -> Array:
@@ -55,51 +44,13 @@ def energies(model: RobotModel, q: Array, p: Array) -> Array:
     return np.asarray(model.kinetic_energy(q, rates) + model.potential_energy(q))
 
 
-def runge_kutta(model: RobotModel, q: Array, p: Array, step: float, steps: int) -> Array:
-    """Energies (steps + 1,) by the classic method."""
-
-    def rate(z: Array) -> Array:
-        return np.array(hamiltonian.hamilton_equations(model, z[0], z[1]))
-
-    states = [np.array([q, p])]
-    for _ in range(steps):
-        z = states[-1]
-        a = rate(z)
-        b = rate(z + step / 2 * a)
-        c = rate(z + step / 2 * b)
-        states.append(z + step / 6 * (a + 2 * b + 2 * c + rate(z + step * c)))
-    return energies(model, *np.swapaxes(states, 0, 1))
-
-
-def compare(model: RobotModel, step: float, minutes: int) -> tuple[Array, Array]:
-    """Energy errors (minutes, steps) of both methods, the planar arm let go from horizontal."""
-    steps = round(60.0 / step)
-    start = np.zeros(2)
-    errors = []
-    for energy in (
-        energies(model, *hamiltonian.implicit_midpoint(model, start, start, step, minutes * steps)),
-        runge_kutta(model, start, start, step, minutes * steps),
-    ):
-        errors.append((energy - energy[0])[1:].reshape(minutes, steps))
-    return errors[0], errors[1]
-
-
 def test_energy_does_not_drift(load_robot: Callable[..., RobotModel]) -> None:
-    """One minute in steps of 0.02 s: Runge-Kutta loses 4.8 J, ever on; the midpoint rule's error only swings."""
-    midpoint, classic = (error.reshape(4, -1) for error in compare(load_robot("planar_2r"), 0.02, 1))
-    assert np.all(np.diff(classic.mean(axis=1)) < -0.5) and classic[-1, -1] < -4.0
-    assert abs(midpoint[-1].mean() - midpoint[0].mean()) < 0.5
-    assert np.abs(midpoint[-1]).max() < 1.3 * np.abs(midpoint[0]).max()
-
-
-@pytest.mark.slow
-def test_energy_does_not_drift_in_ten_minutes(load_robot: Callable[..., RobotModel]) -> None:
-    """The figure of hamiltonian.py: 600 s in steps of 0.01 s."""
-    midpoint, classic = compare(load_robot("planar_2r"), 0.01, 10)
-    assert np.abs(midpoint).max() < 0.43
-    assert np.abs(midpoint.mean(axis=1)).max() < 0.01
-    assert np.all(np.diff(classic.mean(axis=1)) < -0.1)
-    assert classic[-1, -1] == pytest.approx(-2.3, abs=0.2)
+    """One minute in steps of 0.02 s from rest, the planar arm horizontal: the midpoint rule's error only swings."""
+    model, start = load_robot("planar_2r"), np.zeros(2)
+    energy = energies(model, *hamiltonian.implicit_midpoint(model, start, start, 0.02, 3000))
+    error = (energy - energy[0])[1:].reshape(4, -1)
+    assert abs(error[-1].mean() - error[0].mean()) < 0.5
+    assert np.abs(error[-1]).max() < 1.3 * np.abs(error[0]).max()
 
 
 def test_a_step_is_symplectic_and_reversible(load_robot: Callable[..., RobotModel]) -> None:
@@ -124,17 +75,14 @@ def test_a_step_is_symplectic_and_reversible(load_robot: Callable[..., RobotMode
     assert_close(np.concatenate([back_q[-1], -back_p[-1]]), start, 1e-9)
 
 
-def test_second_order_and_work_of_a_force(load_robot: Callable[..., RobotModel]) -> None:
-    """Half the step, a quarter of the error; damping takes the energy that it should: dH/dt = qd . tau."""
+def test_work_of_a_force(load_robot: Callable[..., RobotModel]) -> None:
+    """Damping takes the energy that it should: dH/dt = qd . tau."""
     model = load_robot("scara")
-    q, p = np.array([0.2, 0.5, 0.05]), np.array([1.0, -0.4, 0.3])
-    damping = np.array([0.5, 0.1, 1.0])
+    q, p, damping = np.array([0.2, 0.5, 0.05]), np.array([1.0, -0.4, 0.3]), np.array([0.5, 0.1, 1.0])
 
     def force(t: float, at: Array, rate: Array) -> Array:
         return np.asarray(model.gravity_torque(at) - damping * rate + [np.sin(4.0 * t), 0.0, 0.0])
 
-    ends = [hamiltonian.implicit_midpoint(model, q, p, 0.5 / steps, steps, force)[0][-1] for steps in (20, 40, 80)]
-    assert np.linalg.norm(ends[0] - ends[1]) / np.linalg.norm(ends[1] - ends[2]) == pytest.approx(4.0, rel=0.05)
     positions, impulses = hamiltonian.implicit_midpoint(model, q, p, 1e-3, 500, force)
     rates = np.linalg.solve(model.mass_matrix(positions), impulses[..., np.newaxis])[..., 0]
     power = [force(1e-3 * k, at, rate) @ rate for k, (at, rate) in enumerate(zip(positions, rates, strict=True))]
@@ -146,9 +94,9 @@ def test_second_order_and_work_of_a_force(load_robot: Callable[..., RobotModel])
 
 def test_steps_that_do_not_do(load_robot: Callable[..., RobotModel]) -> None:
     model = load_robot("planar_2r")
-    with pytest.raises(RobotDynamicsError, match="a step of 10 s does not converge"):
+    with pytest.raises(RobotDynamicsError, match="10 s"):
         hamiltonian.implicit_midpoint(model, [0, 0], [5, 0], 10.0, 3)
-    with pytest.raises(RobotDynamicsError, match="no motion"):
+    with pytest.raises(RobotDynamicsError, match="-0.1"):
         hamiltonian.implicit_midpoint(model, [0, 0], [0, 0], -0.1, 3)
     arm = arms.random_arm(np.random.default_rng(1), [0, 1], ["revolute", "revolute"])
     bare = RobotModel.from_urdf(arm.with_link(arm.links[2].name, mass=None).urdf)

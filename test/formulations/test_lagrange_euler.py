@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
-import arms
 import numpy as np
-import pytest
-from hypothesis import given
 from oracles import tsai_planar_2r
+from support import arms
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.formulations.lagrange_euler import dynamic_coefficients, generalized_torque, pseudo_inertia
-from robot_dynamics_ros.formulations.lagrange_link_jacobians import inertia_matrix_derivatives
+from robot_dynamics_ros.formulations.lagrange_euler import dynamic_coefficients, pseudo_inertia
 from robot_dynamics_ros.formulations.link_tree import Link
 
 
@@ -31,28 +26,10 @@ def test_planar_arm() -> None:
     """Tsai (9.114)-(9.118): D, c, and by hand h_122 = 2 h_112 / 2 = -h_211."""
     p = tsai_planar_2r.Parameters(0.5, 0.4, 3.0, 2.0)
     model = RobotModel.from_urdf(arms.tsai_planar_2r(p).urdf, gravity=[0.0, -p.g, 0.0])
-    for q, qd, qdd in zip(*arms.states(1, 2, 5), strict=True):
+    for q in arms.states(1, 2, 5)[0]:
         D, h, c = dynamic_coefficients(model, q)
         np.testing.assert_allclose(D, tsai_planar_2r.mass_matrix(p, q), atol=1e-13)
         np.testing.assert_allclose(c, tsai_planar_2r.gravity(p, q), atol=1e-13)
         centrifugal = p.m2 * p.a1 * p.a2 * np.sin(q[1]) / 2
         expected = np.array([[[0.0, -1.0], [-1.0, -1.0]], [[1.0, 0.0], [0.0, 0.0]]]) * centrifugal
         np.testing.assert_allclose(h, expected, atol=1e-13)
-        np.testing.assert_allclose(
-            generalized_torque(model, q, qd, qdd), tsai_planar_2r.torque(p, q, qd, qdd), atol=1e-12
-        )
-
-
-@given(arm=arms.trees(max_joints=6))
-def test_velocity_coefficients(arm: arms.Arm) -> None:
-    """h_ikm = h_imk; h_iii = 0, as no joint feels its own centrifugal force; they are D's Christoffel symbols."""
-    model = RobotModel.from_urdf(arm.urdf)
-    q = arms.states(arm.seed, model.n, 1)[0][0]
-    D, h, _ = dynamic_coefficients(model, q)
-    bound = 1e-12 * (1.0 + np.abs(h).max())
-    np.testing.assert_allclose(h, h.swapaxes(1, 2), rtol=0, atol=bound)
-    np.testing.assert_allclose(np.einsum("iii->i", h), 0.0, atol=bound)
-    np.testing.assert_allclose(D, D.T, rtol=0, atol=1e-12 * np.abs(D).max())
-    dD = inertia_matrix_derivatives(model, q)
-    for i, k, m in itertools.product(range(model.n), repeat=3):
-        assert h[i, k, m] == pytest.approx((dD[i, k, m] + dD[i, m, k] - dD[k, m, i]) / 2, abs=100 * bound)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import arms
 import numpy as np
-import pytest
 from hypothesis import given
+from support import arms
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations.link_tree import LinkTree
-from robot_dynamics_ros.resources import robot_names, robot_urdf
 
 
 @given(arm=arms.trees())
-def test_frames_and_weights(arm: arms.Arm) -> None:
-    """Link frames share their origin with the joint's; potential energy is -sum m g . c."""
+def test_frames_weights_and_paths(arm: arms.Arm) -> None:
+    """Link frames share their origin with the joint's; potential energy is -sum m g . c; paths lead from the base."""
     model = RobotModel.from_urdf(arm.urdf)
     tree = LinkTree.of(model)
     q = arms.states(arm.seed, model.n, 1)[0][0]
@@ -25,11 +23,6 @@ def test_frames_and_weights(arm: arms.Arm) -> None:
         link.mass * tree.gravity @ (p + r @ link.com) for link, r, p in zip(tree.links, rotations, origins, strict=True)
     )
     np.testing.assert_allclose(energy, model.potential_energy(q), rtol=1e-12, atol=1e-9)
-
-
-@pytest.mark.parametrize("robot", robot_names())
-def test_paths_lead_from_the_base(robot: str) -> None:
-    tree = LinkTree.of(RobotModel.from_urdf_file(robot_urdf(robot)))
     for i in range(len(tree.links)):
         path = tree.path(i)
         assert path[-1] == i and tree.links[path[0]].parent == -1

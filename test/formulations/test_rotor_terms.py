@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import robots_with_drives as drives
-from hypothesis import assume, given
 from oracles import tsai_geared_2r
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.formulations.lagrange_link_jacobians import link_jacobians
 from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree, Rotor
-from robot_dynamics_ros.formulations.rotor_terms import rotor_inertia, rotor_velocity_torque
+from robot_dynamics_ros.formulations.rotor_terms import rotor_inertia
 from robot_dynamics_ros.resources import robot_urdf
 
 
@@ -38,29 +35,3 @@ def test_rotor_along_its_carriers_axis() -> None:
     M, _ = rotor_inertia(replace(arm, rotors=(rotor,), rotor_couplings=np.array([[0.0, N]])), [0.4, -0.9])
     # The carrier's own inertia has the square of qd1 already.
     np.testing.assert_allclose(M, inertia * np.array([[0.0, N], [N, N**2]]), rtol=1e-12)
-
-
-@given(robot=drives.robots())
-def test_energy(robot: drives.Robot) -> None:
-    """M gives the energy of (9.157), dM is its slope, and the velocity torque does the work that M takes up."""
-    model = robot.model()
-    tree = LinkTree.of(model)
-    assume(tree.rotors and len(tree.links) <= 12)
-    q, qd, _ = drives.state(robot, model.n)
-    M, dM = rotor_inertia(tree, q)
-    _, J_w = link_jacobians(tree, q)
-    rotations, _ = tree.base_placements(q)
-    energy = 0.0
-    for rotor, N in zip(tree.rotors, tree.rotor_couplings, strict=True):
-        along = 0.0
-        if rotor.carrier != BASE:
-            along = (rotations[rotor.carrier] @ rotor.axis) @ (J_w[rotor.carrier] @ tree.couplings @ qd)
-        energy += rotor.inertia * (0.5 * (N @ qd) ** 2 + along * (N @ qd))
-    size = np.abs(qd) @ np.abs(M) @ np.abs(qd)
-    np.testing.assert_allclose(0.5 * qd @ M @ qd, energy, rtol=0, atol=1e-12 * size)
-    stride = drives.stride(robot, model.joint_names, qd)
-    slope = drives.slope(lambda t: rotor_inertia(tree, q + t * qd)[0], stride)
-    bound = 1e-9 * stride * np.abs(M).max()
-    np.testing.assert_allclose(dM @ qd, slope, rtol=0, atol=bound)
-    power = qd @ rotor_velocity_torque(tree, q, qd)
-    np.testing.assert_allclose(power, 0.5 * qd @ slope @ qd, rtol=0, atol=bound * (np.abs(qd).sum() ** 2 + 1.0))

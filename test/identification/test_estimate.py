@@ -90,8 +90,8 @@ def test_deviations_allow_for_correlation(load_robot: Callable[..., RobotModel])
     np.testing.assert_allclose(many.deviations, one.deviations, rtol=0.2)
 
 
-def test_every_body_is_one_that_can_be(load_robot: Callable[..., RobotModel]) -> None:
-    """Even where noise drowns the torque, every pseudo-inertia is positive definite and all friction positive."""
+def test_every_body_is_physical_whatever_the_noise(load_robot: Callable[..., RobotModel]) -> None:
+    """Every pseudo-inertia is positive definite, and all friction positive."""
     model = load_robot("panda")
     result = identify(model, [motion_of(model, 3, 200, np.full(7, 50.0))])
     bodies = result.values[:70].reshape(7, 10)
@@ -135,16 +135,10 @@ def test_what_the_motion_does_not_show_is_said(load_robot: Callable[..., RobotMo
     )
 
 
-def test_a_joint_that_never_moves_has_no_friction_to_find(load_robot: Callable[..., RobotModel]) -> None:
+def test_recordings_that_tell_too_little_are_refused(load_robot: Callable[..., RobotModel]) -> None:
     model = load_robot("planar_2r")
     motion = motion_of(model, 7, 300, np.zeros(2))
-    qd = motion.qd.copy()
-    qd[:, 1] = 0.0
-    with pytest.raises(BagError, match=r"joint2 never moves one way .* Cure: record a motion of all joints"):
-        identify(model, [replace(motion, qd=np.abs(qd))])
-
-
-def test_too_few_samples_are_refused(load_robot: Callable[..., RobotModel]) -> None:
-    model = load_robot("planar_2r")
-    with pytest.raises(BagError, match=r"12 torques are too few for 7 base parameters\. Cure: record longer"):
-        identify(model, [motion_of(model, 8, 6, np.zeros(2))], "none")
+    with pytest.raises(BagError, match="joint2 never moves one way"):
+        identify(model, [replace(motion, qd=np.abs(motion.qd) * [1.0, 0.0])])
+    with pytest.raises(BagError, match="12 torques .* 7 base parameters"):
+        identify(model, [motion.part(slice(6))], "none")

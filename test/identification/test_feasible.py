@@ -112,8 +112,11 @@ def test_the_frame_does_not_matter() -> None:
     np.testing.assert_allclose(there, moved @ here, rtol=1e-6, atol=1e-7 * np.abs(moved @ here).max())
 
 
-def test_prior_of_a_rod_and_of_nothing_is_physical() -> None:
-    """A thin rod along x gets thickness, 1 cm radius of gyration; mass, centre and the rest stay. Nothing: a ball."""
+def test_priors_are_made_physical() -> None:
+    """A thin rod along x gets thickness, 1 cm radius of gyration; mass, centre and the rest stay. Nothing: a ball.
+
+    What is physical stays.
+    """
     length, mass = 0.5, 2.0
     rod = np.array([mass, mass * length / 2, 0, 0, 0, 0, 0, mass * length**2 / 3, 0, mass * length**2 / 3])
     found = physical_prior(np.array([rod, np.zeros(10)]))
@@ -123,8 +126,5 @@ def test_prior_of_a_rod_and_of_nothing_is_physical() -> None:
     np.testing.assert_allclose(found[0, [4, 7, 9]], rod[[4, 7, 9]] + [2 * thick, thick, thick], rtol=1e-9)
     assert found[1, 0] == pytest.approx(0.05 * mass)
     np.testing.assert_allclose(found[1, [4, 7, 9]], 2 * found[1, 0] * 0.05**2)
-
-
-def test_prior_that_is_physical_stays() -> None:
     body = parameters_of(*cloud(np.random.default_rng(7)))[np.newaxis]
     np.testing.assert_allclose(physical_prior(body), body, rtol=0, atol=1e-14)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from panda_recording import NEEDED, WITHOUT_HAND, public_panda, recorded
+from support.panda_recording import NEEDED, WITHOUT_HAND, public_panda, recorded
 
 from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.identification.estimate import identify
@@ -36,6 +36,5 @@ def test_last_third_is_explained_better(
     write_dynamics_file(identified, dynamics_document(result, prior), [])
     found = public_panda(identified)
     before, after = (analyse_torque(m, motion.part(slice(end, None))).rms for m in (model, found))
-    print(f"cutoff {cutoff}: before {np.round(before, 3)}, now {np.round(after, 3)}")
     assert np.count_nonzero(after < before) >= 6
     assert np.linalg.norm(after) < 0.7 * np.linalg.norm(before)

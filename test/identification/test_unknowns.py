@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from numpy.typing import NDArray
-from robots_with_drives import Robot, robots, state
+from support.robots_with_drives import Robot, robots, state
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.identification.unknowns import Unknowns
@@ -51,5 +51,5 @@ def test_columns_of_friction_are_the_nodes_friction(robot: Robot) -> None:
 
 
 def test_unknown_kind_of_friction_is_refused(load_robot: Callable[..., RobotModel]) -> None:
-    with pytest.raises(RobotDynamicsError, match=r"friction 'oil' is no kind\. Cure: use one of viscous_coulomb"):
+    with pytest.raises(RobotDynamicsError, match="oil"):
         Unknowns.of(load_robot("planar_2r"), "oil")

@@ -114,13 +114,6 @@ def test_pip_puts_the_commands_on_the_path(environment: Path) -> None:
     assert "usage: robot_dynamics" in _run([str(environment / "bin" / "robot_dynamics"), "--help"], environment)
 
 
-def test_pip_into_a_target(wheel: str, tmp_path: Path) -> None:
-    target = tmp_path / "target"
-    _pip(tmp_path, "install", "--target", str(target), wheel)
-    output = _run([sys.executable, "-c", FIND], tmp_path, PYTHONPATH=str(target))
-    _assert_finds_everything(output, target, target / "share" / PACKAGE)
-
-
 def test_pip_into_a_prefix(wheel: str, tmp_path: Path) -> None:
     """The layout of --user too, which pip refuses inside a virtual environment."""
     prefix = tmp_path / "prefix"
@@ -151,12 +144,6 @@ def test_colcon(option: str, source: Path, tmp_path: Path) -> None:
     assert {path.name for path in executables} == COMMANDS
     assert {path.parent for path in executables} == {prefix / "lib" / PACKAGE}
     assert "usage: robot_dynamics" in sourced(f"{prefix / 'lib' / PACKAGE / 'robot_dynamics'} --help")
-
-
-def test_colcon_builds_nothing_else_of_a_checkout(tmp_path: Path) -> None:
-    """A .venv in it is full of package.xml files."""
-    listed = _run(["colcon", "list", "--names-only", "--base-paths", str(ROOT)], tmp_path, PATH=_path())
-    assert listed.split() == [PACKAGE]
 
 
 def _path() -> str:

@@ -12,23 +12,22 @@ from typing import Any
 import numpy as np
 import pytest
 import rclpy
-from integration.robot import move
-from integration.ros import PLANAR, Driver, Graph, Log, gravity
-from integration.simulation import Simulation
 from lifecycle_msgs.msg import Transition
+from support.robot import move
+from support.ros import PATIENCE, PLANAR, Driver, Graph, Log, gravity
+from support.simulation import Simulation
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.bags import read_joint_states
 from robot_dynamics_ros.cli.processes import NodeProcess
 
-#: The promise is 2 s; a loaded machine gets more.
-BOUND = 5.0
+#: The promise is 2 s; a loaded machine gets more, but less than compiling takes.
+BOUND = 20.0
 INT, TERM = signal.SIGINT, signal.SIGTERM
 
 
 def _end(process: NodeProcess, signals: list[signal.Signals]) -> None:
     """Signal a process, the later ones while it ends; it must end in time, well and without a traceback."""
-    start = time.monotonic()
     process.process.send_signal(signals[0])
     for number in signals[1:]:
         time.sleep(0.01)
@@ -38,16 +37,12 @@ def _end(process: NodeProcess, signals: list[signal.Signals]) -> None:
         code = process.process.wait(timeout=BOUND)
     except subprocess.TimeoutExpired:
         raise AssertionError(f"{process.name} runs on {BOUND} s after {signals[0].name}") from None
-    print(f"{process.name}: {time.monotonic() - start:.2f} s after {signals[0].name} x {len(signals)}")
     assert code == 0, f"{process.name}: exit code {code}\n{process.tail()}"
     log = process.log.read_text(encoding="utf-8")
     assert "Traceback" not in log and "[FATAL]" not in log, log
 
 
-@pytest.mark.parametrize(
-    "signals",
-    [pytest.param([INT], id="once", marks=pytest.mark.slow), pytest.param([TERM, INT] * 30, id="again and again")],
-)
+@pytest.mark.parametrize("signals", [[INT], [TERM, INT] * 30], ids=["once", "again and again"])
 def test_every_node_ends_at_once(signals: list[signal.Signals], tmp_path: Path) -> None:
     """Alive and at work: a plant, its controller, a recorder, and a trajectory that waits to be heard."""
     bag = tmp_path / "bag"
@@ -72,9 +67,7 @@ def test_every_node_ends_at_once(signals: list[signal.Signals], tmp_path: Path) 
     assert (np.diff(series.stamps) > 0).all()
 
 
-@pytest.mark.parametrize(
-    ("rate", "executor", "ended"), [(0.0, "events", True), (200.0, "single_threaded", False), (0.0, "auto", False)]
-)
+@pytest.mark.parametrize(("rate", "executor", "ended"), [(0.0, "events", True), (200.0, "single_threaded", False)])
 def test_the_controller_stops_the_arm_first(rate: float, executor: str, ended: bool, tmp_path: Path) -> None:
     """At the end of the process and on deactivation; the plant has no friction that could."""
     with Graph(tmp_path) as graph:
@@ -88,12 +81,16 @@ def test_the_controller_stops_the_arm_first(rate: float, executor: str, ended: b
             driver.follow(move((0.0, 3.0), 3.0))
             graph.settle(0.5)
         graph.wait(lambda: plant.states and plant.states[-1].velocity[1] > 1.0, "the motion")
+        count = len(plant.states)
         if ended:
             node.process.send_signal(INT)
             graph.wait(lambda: node.process.poll() is not None, "the end")
         else:
             assert graph.transition("computed_torque_node", Transition.TRANSITION_DEACTIVATE)
-        assert np.abs(plant.states[-1].velocity).max() < 0.1
+        end = time.time_ns()
+        graph.wait(lambda: plant.now > end, "the state after that")
+        at_rest = [state for state in plant.states[count:] if np.abs(state.velocity).max() < 0.1]
+        assert at_rest and at_rest[0].position[1] < 2.5, "well before the end of the motion"
         assert "Traceback" not in node.log.read_text(encoding="utf-8")
 
 
@@ -109,25 +106,12 @@ def test_the_controller_leaves_a_last_command(on_fault: str, number: signal.Sign
         driver.ask(q, (0.5, 1.0))
         before = len(driver.efforts)
         _end(node, [number])
-        graph.wait(lambda: len(driver.efforts) > before, "the last command", seconds=10.0)
         expected = gravity(q) if on_fault == "hold" else np.zeros(2)
         assert np.abs(np.subtract(driver.efforts[before - 1].data, expected)).max() > 0.1
-        graph.settle(0.3)
-        np.testing.assert_allclose(driver.efforts[-1].data, expected, rtol=0, atol=1e-9)
+        graph.wait(lambda: np.allclose(driver.efforts[-1].data, expected, rtol=0, atol=1e-9), "the last command")
 
 
-def test_a_controller_that_commanded_nothing_says_nothing(tmp_path: Path) -> None:
-    with Graph(tmp_path) as graph:
-        node = graph.start("computed_torque_node", {**PLANAR, "robot_description": ""})
-        driver = Driver(graph)
-        graph.await_log(Log(node.log), "waiting for the topic")
-        _end(node, [INT])
-        graph.settle(0.3)
-        assert driver.efforts == []
-
-
-@pytest.mark.parametrize("node", ["computed_torque_node", "simulation_node"])
-@pytest.mark.parametrize("late", [False, True], ids=["parameter", "topic"])
+@pytest.mark.parametrize(("node", "late"), [("computed_torque_node", True), ("simulation_node", False)])
 def test_compiling_is_broken_off(node: str, late: bool, tmp_path: Path) -> None:
     """The first start compiles for half a minute; it ends at once all the same."""
     with Graph(tmp_path) as graph:
@@ -163,7 +147,7 @@ def test_a_subscriber_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
         controller.process.send_signal(signal.SIGSTOP)
         late_comer = rclpy.create_node("late_comer", context=graph.client.context)
         late_comer.create_subscription(JointTrajectory, topic, lambda message: None, 1)
-        graph.wait(lambda: trajectory.process.poll() is not None, "the trajectory node to end", seconds=30.0)
+        graph.wait(lambda: trajectory.process.poll() is not None, "the trajectory node to end")
         late_comer.destroy_node()
         trajectory.join(0.0)
         graph.processes.members.remove(trajectory)  # the group takes exit code 1 for a failure
@@ -194,7 +178,7 @@ def _command_line(process: int) -> str:
         return ""
 
 
-def _await(true: Any, what: str, log: Path, seconds: float = 120.0) -> None:
+def _await(true: Any, what: str, log: Path, seconds: float = PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, f"waited {seconds} s for {what}\n{log.read_text()}"
@@ -218,13 +202,11 @@ def test_the_interrupted_demo_leaves_nothing_behind(signals: list[signal.Signals
         _await(lambda: demo.poll() is not None or " of 61.0 s" in log.read_text(), "the motion to begin", log)
         children = _children(demo.pid)
         assert len(children) >= 3, children  # trajectory_node may have ended
-        start = time.monotonic()
         for number in signals:
             if demo.poll() is None:
                 demo.send_signal(number)
             time.sleep(0.02)
-        code = demo.wait(timeout=15.0)
-        print(f"demo: {time.monotonic() - start:.2f} s after {signals[0].name} x {len(signals)}")
+        code = demo.wait(timeout=3 * BOUND)
         assert [line for child, line in children.items() if _command_line(child) == line] == []
         assert code == 128 + INT, log.read_text()
         assert "Traceback" not in log.read_text()

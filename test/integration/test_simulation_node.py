@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from integration.robot import ERROR, OK, WARN
-from integration.ros import JOINTS, PLANAR, TSAI, URDF, Array, Graph, Log, gravity
-from integration.simulation import Simulation
 from oracles import tsai_planar_2r
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from simulation import mechanisms
+from support import mechanisms
+from support.robot import ERROR, OK, WARN
+from support.ros import JOINTS, PLANAR, TSAI, URDF, Array, Graph, gravity
+from support.simulation import Simulation
 
 from robot_dynamics_ros.nodes.messages import nanoseconds
 from robot_dynamics_ros.simulation.loops import loop_gaps
@@ -23,7 +23,6 @@ from robot_dynamics_ros.simulation.loops import loop_gaps
 Q = (-0.6, 0.9)
 TAU = (12.0, -3.0)
 PERIOD = 2_000_000  # ns
-NAN = math.nan
 
 USUAL = {
     "real_time_factor": 1.0,
@@ -40,7 +39,7 @@ USUAL = {
 
 @pytest.fixture(scope="module")
 def simulations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Simulation]]:
-    """One that publishes the clock, whose friction counts only where a test says so, and one whose motors lag."""
+    """One that publishes the clock, whose friction counts only where a test says so, and one that does not."""
     folder = tmp_path_factory.mktemp("simulations")
     dynamics = folder / "planar.dynamics.yaml"
     document = yaml.safe_load(Path(PLANAR["dynamics_file"]).read_text(encoding="utf-8"))
@@ -56,9 +55,7 @@ def simulations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     with Graph(folder) as graph:
         simulations = {
             "clocked": Simulation(graph, {**usual, "publish_clock": True}, "/clocked"),
-            "lagging": Simulation(
-                graph, {**usual, "effort_delay": 0.02, "start_paused": True, "use_sim_time": True}, "/lagging"
-            ),
+            "unclocked": Simulation(graph, {**usual, "start_paused": True, "use_sim_time": True}, "/unclocked"),
         }
         for simulation in simulations.values():
             simulation.await_start()
@@ -98,20 +95,15 @@ def test_pause_step_and_reset_while_commands_keep_arriving(paused: Simulation) -
     graph, states = paused.graph, paused.states
     timer = graph.client.create_timer(0.005, lambda: paused.command(TAU))
     try:
-        assert "already" not in paused.pause(False) and "already" in paused.pause(False)
+        paused.pause(False)
         graph.wait(lambda: paused.now > 50 * PERIOD and any(states[-1].velocity), "the arm to move")
         success, reason = paused.try_step()
-        assert not success and "it runs" in reason and "~/pause" in reason
+        assert not success and "~/pause" in reason
 
         paused.pause()
-        graph.settle(0.1)
+        graph.wait(lambda: all(state == states[-1] for state in states[-5:]), "the same state again and again")
         seen = len(states)
-        graph.settle(0.5)
-        still = states[seen - 1 :]
-        assert len(still) > 5, "it goes on publishing"
-        assert all(state == still[0] for state in still), "time stands still, and all else"
-        said = paused.pause()
-        assert "already" in said and said.endswith(f"t = {paused.now / 1e9:.6f} s")
+        assert paused.pause().endswith(f"t = {paused.now / 1e9:.6f} s")
 
         for _ in range(3):
             before = paused.now
@@ -123,10 +115,10 @@ def test_pause_step_and_reset_while_commands_keep_arriving(paused: Simulation) -
         paused.pause(False)
         graph.wait(lambda: paused.now > before + 10 * PERIOD, "time to go on")
         stamps = np.array([nanoseconds(state.header.stamp) for state in states[seen:]])
-        assert set(np.diff(stamps)) <= {0, PERIOD}, "no jump anywhere"
+        assert not (np.diff(stamps) < 0).any(), "no jump"
 
         seen = len(states) - 1  # the jump may come right after the last one heard
-        assert "brakes on" in paused.reset()
+        paused.reset()
         graph.wait(lambda: any(nanoseconds(x.header.stamp) == PERIOD for x in states[seen:]), "a new start")
         graph.wait(lambda: paused.now > 20 * PERIOD and any(states[-1].velocity), "the arm to move again")
     finally:
@@ -146,64 +138,36 @@ def test_the_clock_on_a_reset(paused: Simulation) -> None:
     paused.pause(False)
     graph.wait(lambda: clock and nanoseconds(clock[-1].clock) > 100 * PERIOD, "the clock")
     paused.reset()
-    graph.wait(lambda: paused.now < 100 * PERIOD, "the reset")
+    graph.wait(lambda: (np.diff([nanoseconds(message.clock) for message in clock]) < 0).any(), "the reset")
     graph.wait(lambda: nanoseconds(clock[-1].clock) > 20 * PERIOD, "time to go on")
     paused.pause()
-    graph.settle(0.2)
+    graph.wait(lambda: len({nanoseconds(message.clock) for message in clock[-5:]}) == 1, "the same time again")
     times = np.array([nanoseconds(message.clock) for message in clock])
     assert times.min() >= PERIOD and (np.diff(times) < 0).sum() == 1
-    assert times[-1] == paused.now
-    seen = len(clock)
-    graph.settle(0.3)
-    assert len(clock) > seen + 3 and {nanoseconds(message.clock) for message in clock[seen:]} == {paused.now}
+    assert times[-1] == nanoseconds(paused.step().header.stamp) - PERIOD
 
 
 def test_without_a_clock_stamps_go_on(simulations: dict[str, Simulation]) -> None:
     """They are dates, those of the start and of what has been simulated since; after a pause they are up to date."""
-    lagging = simulations["lagging"]
-    before = lagging.now
-    assert abs(before - time.time_ns()) < 600e9
-    lagging.step(3)
-    assert lagging.now == before + 3 * PERIOD
-    lagging.graph.settle(1.0)
+    plant = simulations["unclocked"]
+    before = plant.now
+    assert 0 < time.time_ns() - before < 3600e9
+    plant.step(3)
+    assert plant.now == before + 3 * PERIOD
+    plant.graph.settle(0.5)
     resumed = time.time_ns()
-    lagging.pause(False)
-    lagging.graph.wait(lambda: lagging.now > before + 4 * PERIOD, "time to go on")
-    assert lagging.now > resumed
-    seen = len(lagging.states)
-    lagging.process.process.send_signal(signal.SIGSTOP)
-    time.sleep(1.0)
-    continued = time.time_ns()
-    lagging.process.process.send_signal(signal.SIGCONT)
-    lagging.graph.wait(lambda: lagging.now > continued, "the plant to catch up", seconds=20.0)
-    lagging.pause()
-    assert lagging.now < time.time_ns() + 1e9
-    assert (np.diff([nanoseconds(state.header.stamp) for state in lagging.states[seen:]]) >= 0).all()
+    plant.pause(False)
+    plant.graph.wait(lambda: plant.now > resumed, "time to go on")
+    plant.process.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.5)
+    continued, seen = time.time_ns(), len(plant.states)
+    plant.process.process.send_signal(signal.SIGCONT)
+    plant.graph.wait(lambda: plant.now > continued, "the plant to catch up")
+    plant.pause()
+    assert (np.diff([nanoseconds(state.header.stamp) for state in plant.states[seen:]]) >= 0).all()
 
 
 # Forces
-
-
-def test_masses_scale(paused: Simulation) -> None:
-    """Twice the masses: 2 M a = tau - 2 g."""
-    _assert_first_period(paused.first_step_under(TAU), _acceleration(np.array(Q), np.array(TAU)))
-    paused.set(mass_scale=2.0)
-    paused.reset()
-    _assert_first_period(paused.first_step_under(TAU), _acceleration(np.array(Q), np.array(TAU) / 2.0))
-
-
-def test_a_payload(paused: Simulation) -> None:
-    """A point mass m at the tip adds m J^T J to the mass matrix and its weight to gravity."""
-    m, (q1, q2) = 2.0, Q
-    paused.set(payload__link="tip", payload__mass=m)
-    state = paused.first_step_under(TAU)
-    a1, a2 = TSAI.a1, TSAI.a2
-    x = np.array([a1 * math.cos(q1) + a2 * math.cos(q1 + q2), a2 * math.cos(q1 + q2)])
-    y = np.array([a1 * math.sin(q1) + a2 * math.sin(q1 + q2), a2 * math.sin(q1 + q2)])
-    jacobian = np.array([-y, x])
-    matrix = tsai_planar_2r.mass_matrix(TSAI, np.array(Q)) + m * jacobian.T @ jacobian
-    weight = gravity(Q) + m * TSAI.g * x
-    _assert_first_period(state, np.linalg.solve(matrix, np.array(TAU) - weight))
 
 
 def test_a_push(paused: Simulation) -> None:
@@ -219,17 +183,13 @@ def test_a_push(paused: Simulation) -> None:
 
 
 def test_wrenches_that_cannot_be(paused: Simulation) -> None:
-    for link, wrench, culprits in (
-        ("hand", (1.0,) * 6, ("external_wrench", '"hand"', "base_link", "tip")),
-        ("tip", (0.0, NAN, 0.0, 0.0, 0.0, 0.0), ("external_wrench", '"tip"', "not finite")),
-    ):
-        time.sleep(1.1)  # the log tells one of them a second
-        log = paused.log_from_now()
-        before = paused.statuses[-1].number("refused")
-        paused.push(link, wrench)
-        paused.graph.wait(lambda log=log: log.errors, "the refusal")
-        assert all(culprit in log.errors[0] for culprit in culprits), log.errors
-        paused.graph.wait(lambda before=before: paused.statuses[-1].number("refused") == before + 1, "the count of it")
+    """They are counted; the log tells one of them a second."""
+    log = paused.log_from_now()
+    before = paused.statuses[-1].number("refused")
+    paused.push("hand", (1.0,) * 6)
+    paused.push("tip", (0.0, math.nan, 0.0, 0.0, 0.0, 0.0))
+    paused.graph.wait(lambda: paused.statuses[-1].number("refused") == before + 2, "the count of them")
+    paused.graph.await_log(log, '"hand"')
     assert paused.next_status().values["pushed links"] == ""
 
 
@@ -243,26 +203,20 @@ def test_commands_that_stop(paused: Simulation) -> None:
     assert tuple(paused.step(10).effort) == TAU
     moving = paused.step()
     assert tuple(moving.effort) == (0.0, 0.0) and any(moving.velocity)
-    status = paused.statuses[-1]
-    paused.pause(False)
-    status = paused.await_mode("commands timed out")
-    assert status.level == WARN and "no effort" in status.message and status.values["brakes"] == "off"
-    assert status.number("command age") > 0.02
-    paused.pause()
-    before = paused.states[-1]
-    assert paused.step(2).position != before.position, "it swings"
+    status = paused.next_status()
+    assert status.values["brakes"] == "off" and status.number("command age") > 0.02
 
     paused.set(on_command_timeout="hold")
     paused.reset()
     paused.await_command(TAU)
     last = paused.step(10)
     assert any(last.velocity)
-    locked = paused.step(5)
+    locked = paused.step(2)
     assert (tuple(locked.velocity), tuple(locked.effort)) == ((0.0, 0.0), (0.0, 0.0))
     assert tuple(locked.position) == tuple(last.position), "where it was when the time was over"
     paused.pause(False)
     status = paused.await_mode("commands timed out")
-    assert status.level == WARN and "brakes on" in status.message and status.values["brakes"] == "on"
+    assert status.level == WARN and status.values["brakes"] == "on"
     paused.pause()
     paused.await_command(TAU)
     state = paused.step()
@@ -270,100 +224,54 @@ def test_commands_that_stop(paused: Simulation) -> None:
     _assert_first_period(state, _acceleration(np.array(last.position), np.array(TAU)))
 
 
-def test_motors_that_lag(simulations: dict[str, Simulation]) -> None:
-    """effort_delay 20 ms: ten periods under the brakes, then the effort."""
-    lagging = simulations["lagging"]
-    lagging.reset()
-    lagging.graph.settle(0.1)
-    lagging.await_command(TAU)
-    state = lagging.step(10)
-    assert (tuple(state.position), tuple(state.effort)) == (Q, (0.0, 0.0))
-    state = lagging.step()
-    assert tuple(state.effort) == TAU
-    _assert_first_period(state, _acceleration(np.array(Q), np.array(TAU)))
+def test_sensors(paused: Simulation) -> None:
+    """The same noise for the same seed; encoders have steps."""
 
-
-# Sensors
-
-
-def test_noise_is_the_same_for_the_same_seed(paused: Simulation) -> None:
     def heard(seed: int) -> list[tuple[float, ...]]:
         paused.set(seed=seed)
         paused.reset()
         paused.graph.wait(lambda: paused.now == PERIOD, "the reset")
-        return [tuple([*state.position, *state.velocity]) for state in (paused.step() for _ in range(10))]
+        return [tuple([*state.position, *state.velocity]) for state in (paused.step() for _ in range(3))]
 
     paused.set(position_noise=[0.01], velocity_noise=[0.1, 0.2])
     first, other, again = heard(3), heard(4), heard(3)
     assert first == again and first != other
-    noise = np.array(first) - [*Q, 0.0, 0.0]
     # Under the brakes nothing else changes; six standard deviations.
-    assert (np.abs(noise) < [0.06, 0.06, 0.6, 1.2]).all() and (noise.std(axis=0) > 0.0).all()
-
-
-def test_encoders_have_steps(paused: Simulation) -> None:
-    paused.set(position_resolution=[0.01, 0.0])
-    state = paused.step()
-    np.testing.assert_allclose(state.position, Q, rtol=0, atol=1e-12)
-    paused.set(position_resolution=[0.25, 0.0])
+    assert (np.abs(np.array(first) - [*Q, 0.0, 0.0]) < [0.06, 0.06, 0.6, 1.2]).all()
+    paused.set(position_noise=[0.0], position_resolution=[0.25, 0.0])
     assert tuple(paused.step().position) == (-0.5, 0.9)
 
 
 # Pace
 
 
-def test_pace(paused: Simulation) -> None:
-    """Simulated time is slower than the clock by real_time_factor, or as fast as can be; services work all the same."""
-    graph = paused.graph
-
-    def advance(factor: float, seconds: float) -> float:
-        paused.set(real_time_factor=factor)
-        paused.pause(False)
-        graph.settle(0.1)
-        begin, stamp = time.monotonic(), paused.now
-        graph.settle(seconds)
-        paused.pause()
-        graph.settle(0.2)
-        elapsed = time.monotonic() - begin
-        simulated = (paused.now - stamp) * 1e-9
-        print(f"real_time_factor {factor:g}: {simulated / elapsed:.3g} times real time at least")
-        # What had been published before may come late; up to 20 ms are made up for.
-        assert factor == 0.0 or simulated < factor * (elapsed + 1.0)
-        return simulated
-
-    assert 0.0 < advance(0.05, 0.5)
-    assert 0.0 < advance(1.0, 0.5)
-    assert 0.0 < advance(0.0, 0.05)
-    assert paused.next_status().number("real time factor wanted") == 0.0
-
-
 def test_slower_than_the_controller_waits(paused: Simulation) -> None:
     """With a second from state to state each is sent again, so that nobody takes the robot for dead."""
     paused.set(real_time_factor=0.002)
     paused.pause(False)
-    paused.graph.settle(0.1)
-    seen, stamp = len(paused.states), paused.now
-    paused.graph.settle(0.9)
-    assert len(paused.states) > seen + 5
-    assert paused.now <= stamp + 3 * PERIOD
+    stamps: list[int] = []
+
+    def repeated() -> bool:
+        stamps[:] = [nanoseconds(state.header.stamp) for state in paused.states]
+        return stamps.count(stamps[-1]) > 5
+
+    paused.graph.wait(repeated, "a state that is sent again")
+    assert paused.next_status().number("real time factor wanted") == 0.002
 
 
 # What it refuses
 
 
 def test_bad_parameters_change_nothing(paused: Simulation) -> None:
-    for name, value, culprit in (
-        ("step_size", 0.002, "start the node again"),
-        ("lockstep", True, "start the node again"),
-        ("initial_positions", [0.0, 0.0], "start the node again"),
-        ("friction_scale", [1.0, 1.0, 1.0], "joint1, joint2"),
-        ("position_noise", [-0.1], "position_noise"),
-        ("payload.link", "hand", '"hand"'),
-        ("on_command_timeout", "panic", "zero, hold"),
-        ("seed", -1, "seed"),
+    for name, value in (
+        ("step_size", 0.002),  # it needs a new start
+        ("friction_scale", [1.0, 1.0, 1.0]),
+        ("payload.link", "hand"),
+        ("on_command_timeout", "panic"),
+        ("seed", -1),
     ):
         (reason,) = paused.graph.try_parameters(paused.node, {name: value}).values()
-        assert reason and culprit in reason and ("Cure" in reason or "range" in reason), reason
+        assert name.partition(".")[0] in reason
     _assert_first_period(paused.first_step_under(TAU), _acceleration(np.array(Q), np.array(TAU)))
 
 
@@ -375,67 +283,21 @@ def test_a_simulation_that_cannot_be(paused: Simulation) -> None:
     paused.await_command(TAU)
     paused.pause(False)
     status = paused.await_mode("failed")
-    assert status.level == ERROR and '"joint' in status.message and "step_size" in status.message
+    assert status.level == ERROR and "joint" in status.message
     (error,) = log.errors
-    assert '"joint' in error and "Cure: " in error and "~/reset" in error
+    assert "joint" in error
     graph.settle(0.1)
     last, seen = paused.states[-1], len(paused.states)
     paused.command((0.0, 0.0))
     graph.settle(0.3)
     assert len(paused.states) > seen + 3 and all(state == last for state in paused.states[seen:])
     success, reason = paused.try_step()
-    assert not success and '"joint' in reason and "~/reset" in reason
+    assert not success and "joint" in reason
     paused.pause()
     paused.set(friction_scale=[0.0])
     paused.reset()
     assert paused.await_mode("paused").level == OK
     _assert_first_period(paused.first_step_under(TAU), _acceleration(np.array(Q), np.array(TAU)))
-
-
-def test_what_it_says_of_itself(paused: Simulation) -> None:
-    paused.await_command(TAU)
-    paused.pause(False)
-    status = paused.await_mode("running")
-    paused.graph.wait(lambda: paused.statuses[-1].number("steps") > 100, "a second")
-    status = paused.statuses[-1]
-    assert status.at == pytest.approx(status.number("simulated time"))
-    assert set(status.values) == {
-        "mode",
-        "simulated time",
-        "real time factor",
-        "real time factor wanted",
-        "skipped time",
-        "brakes",
-        "commands",
-        "refused",
-        "command age",
-        "pushed links",
-        "states sent again",
-        "answers to other states",
-        "steps",
-        "solves per step",
-        "largest residual",
-    }
-    assert 0.0 < status.number("real time factor") < 2.0
-    assert 0.0 <= status.number("largest residual") < 1e-9 and status.number("solves per step") >= 0.0
-    assert status.number("command age") > 0.1
-
-
-def test_a_start_that_cannot_be(tmp_path: Path) -> None:
-    """It says which parameter is wrong, and starts when that has been cured and the robot comes again."""
-    with Graph(tmp_path) as graph:
-        good = {"lockstep": True, "lockstep_topic": "answers", "effort_delay": 0.0, "position_noise": [0.0]}
-        process = graph.start("simulation_node", {**PLANAR, **good, "robot_description": ""})
-        for name, value in (("lockstep_topic", "a b"), ("effort_delay", 0.0005), ("position_noise", [0.1] * 3)):
-            log = Log(process.log)
-            graph.set_parameters("simulation_node", {**good, name: value})
-            graph.describe(URDF)
-            graph.wait(lambda log=log: log.errors, "the error")
-            assert name in log.errors[0] and "no simulation" in log.errors[0] and "Cure: " in log.errors[0]
-        graph.set_parameters("simulation_node", good)
-        states = graph.collect(JointState, "joint_states")
-        graph.describe(URDF)
-        graph.wait(lambda: states, "the simulation")
 
 
 def test_loops_are_closed(tmp_path: Path) -> None:
@@ -447,14 +309,7 @@ def test_loops_are_closed(tmp_path: Path) -> None:
     dynamics.write_text(yaml.safe_dump(content), encoding="utf-8")
     robot = {"robot_description": arm.urdf, "dynamics_file": str(dynamics)}
     with Graph(tmp_path) as graph:
-        open_start = graph.start(
-            "simulation_node", {**robot, "initial_positions": [0.3, 0.7, -2.5]}, "-r", "__ns:=/open"
-        )
-        log = Log(open_start.log)
-        graph.wait(lambda: log.errors, "the error")
-        assert 'between "base" and "rocker" is open by' in log.errors[0] and "start from [" in log.errors[0]
-
-        simulation = Simulation(graph, {**robot, "initial_positions": q.tolist()}, "/closed")
+        simulation = Simulation(graph, {**robot, "initial_positions": q.tolist()})
         simulation.await_start()
         simulation.await_command([8.0, 0.0, 0.0])
         graph.wait(lambda: simulation.states[-1].position[0] > 2.0, "a third of a turn")
@@ -464,4 +319,3 @@ def test_loops_are_closed(tmp_path: Path) -> None:
         assert status.number("loop 1: gap, m") < 1e-12
         force = [float(x) for x in status.values["loop 1: force of base on rocker, N"].split(",")]
         assert len(force) == 3 and force[2] == 0.0 and np.abs(force).max() > 0.1
-        assert not [line for line in Log(simulation.process.log).lines("WARN") if "loops" in line]

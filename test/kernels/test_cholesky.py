@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from comparing import assert_close
+from support.comparing import assert_close
 
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 

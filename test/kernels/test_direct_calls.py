@@ -46,35 +46,12 @@ def odd_forms(x: Any) -> list[Any]:
     read_only.flags.writeable = False
     unaligned = np.ndarray(x.shape, float, bytearray(x.nbytes + 1), 1)
     unaligned[:] = x
-    kinds = ["f4", ">f8", "i8", "u8", "c16", "O", "M8[s]"]
-    return [
-        *(x.astype(kind) for kind in kinds),
-        x.astype([("number", "f8")]),
-        np.repeat(x, 2, axis=-1)[..., ::2],
-        x[..., ::-1],
-        np.broadcast_to(0.5, x.shape),
-        read_only,
-        unaligned,
-        x.view(np.memmap),
-        np.ma.array(x),
-        x.view(np.recarray),
-        x[None],
-        x[..., :-1].copy(),
-        np.append(x.ravel(), 1.0),
-        np.empty(0),
-        np.array(1.0),
-        x.tolist(),
-        tuple(x.tolist()),
-        memoryview(x),
-        x.tobytes(),
-        None,
-        1.0,
-        1,
-        "1",
-        {},
-        float,
-        np.ndarray,
-    ]
+    kinds = ["f4", ">f8", "i8", "c16", "O", "M8[s]", [("number", "f8")]]
+    strided = [np.repeat(x, 2, axis=-1)[..., ::2], x[..., ::-1], np.broadcast_to(0.5, x.shape), x.T[:3]]
+    shapes = [x[None], x[..., :-1].copy(), np.append(x.ravel(), 1.0), np.empty(0), np.array(1.0)]
+    subclasses = [x.view(np.memmap), np.ma.array(x), x.view(np.recarray)]
+    others = [x.tolist(), tuple(x.tolist()), memoryview(x), x.tobytes(), None, 1, np.ndarray]
+    return [*(x.astype(kind) for kind in kinds), *strided, *shapes, *subclasses, read_only, unaligned, *others]
 
 
 def test_only_plain_arrays_are_taken(model: RobotModel, way: str) -> None:
@@ -84,7 +61,7 @@ def test_only_plain_arrays_are_taken(model: RobotModel, way: str) -> None:
     for odd in odd_forms(q):
         assert call(odd, matrix) is not matrix
     assert np.isnan(matrix).all()
-    for odd in [*odd_forms(np.zeros_like(matrix)), matrix.T[:3], np.zeros((model.n, model.n), order="F")]:
+    for odd in [*odd_forms(np.zeros_like(matrix)), np.zeros_like(matrix, order="F")]:
         assert odd is None or call(q, odd) is not odd
     assert call(q, matrix) is matrix
     np.testing.assert_allclose(matrix, model.mass_matrix(q.tolist()), rtol=1e-14, atol=1e-14)
@@ -108,16 +85,14 @@ def test_references_are_counted(model: RobotModel, way: str) -> None:
     refused = call(q, None)
     known = [q, tau] if refused is None else [q, tau, refused]
     before = [sys.getrefcount(x) for x in known]
+    alone = sys.getrefcount(tau)
+    results = [call(q, tau) for _ in range(1000)]
+    assert sys.getrefcount(tau) == alone + 1000
+    del results
     for _ in range(1000):
-        call(q, tau)
         call(q, None)
         call(tau.tolist(), tau)
     assert [sys.getrefcount(x) for x in known] == before
-    alone = sys.getrefcount(tau)
-    results = [call(q, tau) for _ in range(5)]
-    assert sys.getrefcount(tau) == alone + 5
-    del results
-    assert sys.getrefcount(tau) == alone
 
 
 def test_what_a_call_reads_lives_as_long_as_it(model: RobotModel, way: str) -> None:

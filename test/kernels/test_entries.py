@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import arms
 import numpy as np
 import pytest
+from support import arms
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels import entries
@@ -87,14 +87,6 @@ def test_the_coordinate_of_a_singular_robot_is_told(coordinate: int) -> None:
     none = np.zeros((3, 2, 6))
     status = entries.forward_dynamics_under_wrenches(*_robot(model), *states[:3], none, states[3])
     assert status == SINGULAR + coordinate
-
-
-def test_wrenches_of_zero_change_nothing(model: RobotModel) -> None:
-    q, qd, tau = np.random.default_rng(4).uniform(0.5, 1.0, (3, 5, N))
-    got, expected = np.empty((2, 5, N))
-    assert entries.forward_dynamics_batch(*_robot(model), q, qd, tau, expected) == OK
-    assert entries.forward_dynamics_under_wrenches(*_robot(model), q, qd, tau, np.zeros((5, N, 6)), got) == OK
-    np.testing.assert_array_equal(got, expected)
 
 
 def _robot(model: RobotModel) -> tuple[Any, Any]:

@@ -1,8 +1,8 @@
 """The kernels of one robot take plain arrays of its size, and give the last one back; the caller sees to all others."""
 
-import arms
 import numpy as np
 import pytest
+from support import arms
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.entries import OK

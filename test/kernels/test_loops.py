@@ -1,10 +1,10 @@
 """Gap, Jacobian and drift of loops, from poses and motions of links that Pinocchio finds."""
 
 import numpy as np
-from arms import Array
-from comparing import assert_close
 from hypothesis import given
-from robots_with_drives import Robot, Tree, robots, state, stride
+from support.arms import Array
+from support.comparing import assert_close
+from support.robots_with_drives import Robot, Tree, robots, state, stride
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.entries import make_work

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 import yaml
-from integration.ros import PATIENCE, Graph
-from launch_files import HAS_LAUNCH, ROOT
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from support.launch_files import HAS_LAUNCH, ROOT
+from support.ros import PATIENCE, Graph
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.bags import BagReader
@@ -235,31 +235,3 @@ def _counts(bag: Path) -> dict[str, int]:
         for message in reader.messages():
             counts[message.topic] = counts.get(message.topic, 0) + 1
     return counts
-
-
-STAND_IN = """#!{python}
-import json, signal, sys, threading
-print("STARTED", json.dumps(sys.argv), flush=True)
-signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
-signal.pause()
-"""
-
-
-def test_state_publisher_and_rviz_where_they_are_installed(graph: Graph, tmp_path: Path) -> None:
-    """Found by ament's index and started with the robot, in its namespace: programs of these names that tell."""
-    prefix = tmp_path / "ros"
-    for name in ("robot_state_publisher", "rviz2"):
-        (prefix / "share/ament_index/resource_index/packages").mkdir(parents=True, exist_ok=True)
-        (prefix / "share/ament_index/resource_index/packages" / name).touch()
-        (prefix / "lib" / name).mkdir(parents=True)
-        program = prefix / "lib" / name / name
-        program.write_text(STAND_IN.format(python=sys.executable), encoding="utf-8")
-        program.chmod(0o755)
-    graph.environment["AMENT_PREFIX_PATH"] = os.pathsep.join([str(prefix), os.environ.get("AMENT_PREFIX_PATH", "")])
-    with Launch(graph, "simulation", robot="scara", namespace="lab", rviz="true") as launch:
-        graph.wait(lambda: launch.text.count("STARTED") == 2, f"both\n{launch.text}")
-        assert launch.interrupt() == 0
-    for name in ("robot_state_publisher", "rviz2"):
-        (line,) = [line for line in launch.text.splitlines() if line.startswith(f"[{name}-") and "STARTED" in line]
-        assert "__ns:=/lab" in line and "/tf:=tf" in line
-    assert '"--fixed-frame", "base_link"' in line

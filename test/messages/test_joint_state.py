@@ -18,41 +18,12 @@ def read(reader: JointStateReader, message: JointState) -> Sample | None:
     return reader.read(serialize_message(message))
 
 
-def test_joints_are_found_by_name_in_any_order() -> None:
+def test_other_joints_do_not_matter_even_between_ours() -> None:
     reader = JointStateReader(["a", "b"])
-    for names, position in (
-        (["a", "b"], [1.0, 2.0]),
-        (["b", "a"], [2.0, 1.0]),
-        (["x", "b", "y", "a"], [9.0, 2.0, np.nan, 1.0]),
-        (["a", "b"], [1.0, 2.0]),
-    ):
-        found = read(reader, JointState(name=names, position=position, velocity=position, effort=position))
-        assert found is not None
-        for values in (found.q, found.qd, found.effort):
-            np.testing.assert_array_equal(values, [1.0, 2.0])
-
-
-def test_what_a_driver_does_not_measure() -> None:
-    reader = JointStateReader(["a", "b"])
-    found = read(reader, JointState(name=["b", "a"], position=[1.0, 2.0], effort=[3.0, 4.0]))
-    assert found is not None and found.qd is None
-    np.testing.assert_array_equal(found.effort, [4.0, 3.0])
-    found = read(reader, JointState(name=["b", "a"], position=[1.0, 2.0], velocity=[3.0, 4.0]))
-    assert found is not None and found.effort is None
-    np.testing.assert_array_equal(found.qd, [4.0, 3.0])
-
-
-def test_numbers_are_passed_on_as_they_are() -> None:
-    found = read(JointStateReader(["a", "b"]), JointState(name=["b", "a"], position=[np.nan, -np.inf]))
-    assert found is not None
-    np.testing.assert_array_equal(found.q, [-np.inf, np.nan])
-
-
-def test_other_joints_are_no_matter_even_between_ours() -> None:
-    reader = JointStateReader(["a", "b"])
-    ours = JointState(name=["a", "b"], position=[1.0, 2.0], velocity=[3.0, 4.0])
+    ours = JointState(name=["x", "b", "y", "a"], position=[0.0, 2.0, np.nan, -np.inf])
     for _ in range(2):
-        assert read(reader, ours) is not None
+        found = read(reader, ours)
+        assert found is not None and found.q.tolist() == [-np.inf, 2.0]
         assert read(reader, JointState(name=["finger"], position=[np.nan])) is None
         assert read(reader, JointState()) is None
 
@@ -60,16 +31,18 @@ def test_other_joints_are_no_matter_even_between_ours() -> None:
 @pytest.mark.parametrize(
     ("names", "position", "velocity", "reason"),
     [
-        (["a"], [1.0], [1.0], "joints b are missing"),
-        (["a", "b"], [1.0], [1.0, 2.0], "1 numbers in position for 2 names"),
-        (["a", "b"], [1.0, 2.0], [1.0], "1 numbers in velocity for 2 names"),
+        (["a"], [1.0], [1.0], "joints b"),
+        (["a", "b"], [1.0], [1.0, 2.0], "1 numbers in position for 2"),
+        (["a", "b"], [1.0, 2.0], [1.0], "1 numbers in velocity for 2"),
         (["a", "b"], [], [1.0, 2.0], "no position"),
     ],
 )
-def test_bad_states(names: list[str], position: list[float], velocity: list[float], reason: str) -> None:
+def test_states_that_cannot_be_used_are_refused(
+    names: list[str], position: list[float], velocity: list[float], reason: str
+) -> None:
     reader = JointStateReader(["a", "b"])
     for _ in range(2):  # the order that it remembers changes nothing
-        with pytest.raises(RobotDynamicsError, match=f"joint_states: .*{reason}.*Cure"):
+        with pytest.raises(RobotDynamicsError, match=f"joint_states: .*{reason}"):
             read(reader, JointState(name=names, position=position, velocity=velocity))
         assert read(reader, JointState(name=["a", "b"], position=[1.0, 2.0], velocity=[1.0, 2.0])) is not None
 
@@ -93,9 +66,13 @@ def messages(draw: st.DrawFn) -> JointState:
     return message
 
 
-def _check(found: Sample | None, message: JointState, names: list[str]) -> None:
+def nanoseconds(message: JointState) -> int:
+    return int(message.header.stamp.sec * 10**9 + message.header.stamp.nanosec)
+
+
+def assert_same(found: Sample | None, message: JointState, names: list[str]) -> None:
     assert found is not None
-    assert found.at == message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+    assert found.at == nanoseconds(message)
     places = [list(message.name).index(name) for name in names]
     for values, field in ((found.q, "position"), (found.qd, "velocity"), (found.effort, "effort")):
         expected = getattr(message, field)
@@ -112,14 +89,12 @@ def test_it_reads_what_rclpy_writes(history: list[JointState], data: Any) -> Non
     reader = JointStateReader(names)
     for message in (history[0], *history, history[0]):
         if set(names) <= set(message.name):
-            _check(read(reader, message), message, names)
-            assert (
-                stamp_of(serialize_message(message)) == message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
-            )
+            assert_same(read(reader, message), message, names)
+            assert stamp_of(serialize_message(message)) == nanoseconds(message)
 
 
 @given(messages(), st.data())
-def test_messages_that_end_too_early(message: JointState, data: Any) -> None:
+def test_truncated_messages_are_refused(message: JointState, data: Any) -> None:
     """Never a crash, never numbers that are not there."""
     whole = JointStateWriter(message.name).write(
         0, np.array(message.position), np.array(message.velocity), np.array(message.effort)
@@ -134,7 +109,7 @@ def test_messages_that_end_too_early(message: JointState, data: Any) -> None:
 
 
 @given(messages(), st.data())
-def test_bytes_that_are_anything(message: JointState, data: Any) -> None:
+def test_corrupt_bytes_are_refused_or_read(message: JointState, data: Any) -> None:
     whole = bytearray(serialize_message(message))
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
@@ -161,9 +136,8 @@ def test_the_other_byte_order() -> None:
 
 @given(messages())
 def test_rclpy_reads_what_it_writes(message: JointState) -> None:
-    at = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
     fields = [np.array(values) for values in (message.position, message.velocity, message.effort)]
-    back = deserialize_message(JointStateWriter(message.name).write(at, *fields), JointState)
+    back = deserialize_message(JointStateWriter(message.name).write(nanoseconds(message), *fields), JointState)
     message.header.frame_id = ""
     assert back.header == message.header and back.name == message.name
     for field in ("position", "velocity", "effort"):

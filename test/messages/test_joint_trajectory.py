@@ -1,17 +1,13 @@
 """JointTrajectory bytes: read and written as rclpy would, whatever they hold."""
 
 import struct
-import time
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
-import rclpy
 from hypothesis import given
 from hypothesis import strategies as st
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import deserialize_message, serialize_message
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -163,22 +159,10 @@ def test_writes_points_as_rclpy_would(made: JointTrajectory, m: int, present: An
             filled = with_points(data, points)
             assert type(filled) is bytes  # publishers take nothing else
             assert deserialize_message(filled, JointTrajectory) == expected
+            assert len(filled) == len(encode(expected))  # rclpy's extra bytes are dropped
         else:
             with pytest.raises(TrajectoryError, match="names no joints|has no points"):
                 with_points(data, points)
-
-
-@pytest.mark.parametrize("present", [FIELDS[:1], FIELDS[:2], FIELDS[:3], FIELDS, ("positions", "effort")])
-@pytest.mark.parametrize("names", [["a"], ["a", "bcdef"], NAMES, [f"joint{i}" for i in range(7)]])
-@pytest.mark.parametrize("frame", ["", "base"])  # where the points begin: at a multiple of eight, or four bytes off
-def test_every_layout(present: tuple[str, ...], names: list[str], frame: str) -> None:
-    for m in (1, 2, 3, 50):
-        made = message(m, *present, names=names, frame=frame)
-        for data in encodings(made):
-            assert_read_as_rclpy_does(data)
-            points = read_trajectory(data)[1]
-            assert_same(read_trajectory(with_points(data, points))[1], points)
-            assert len(with_points(data, points)) == len(encode(made))  # rclpy's extra bytes are dropped
 
 
 def test_what_was_read_outlives_the_bytes() -> None:
@@ -190,56 +174,45 @@ def test_what_was_read_outlives_the_bytes() -> None:
     np.testing.assert_array_equal(points.positions, before)
 
 
-@pytest.mark.parametrize("m", [4, 50])
 @pytest.mark.parametrize("endian", ["<", ">"])
 @pytest.mark.parametrize(
     ("point", "field", "values", "reason"),
     [
-        (0, "positions", [], "point 0 has 0 positions for 3 joint names; give one value for each joint in every point"),
-        (2, "positions", [1.0], "point 2 has 1 positions for 3 joint names"),
-        (3, "positions", [1.0] * 4, "point 3 has 4 positions"),
-        (1, "velocities", [], "point 1 has no velocities, unlike point 0; .* or leave velocities out of all points"),
+        (0, "positions", [], "point 0 has 0 positions for 3"),
+        (3, "positions", [1.0] * 4, "point 3 has 4 positions for 3"),
+        (1, "velocities", [], "point 1 has no velocities, unlike point 0"),
         (0, "velocities", [], "point 1 has velocities, unlike point 0"),
-        (-1, "velocities", [], r"point \d+ has no velocities"),
+        (-1, "velocities", [], "point 49 has no velocities"),
         (3, "accelerations", [1.0] * 3, "point 3 has accelerations, unlike point 0"),
         (0, "accelerations", [1.0], "point 0 has 1 accelerations"),
-        (3, "effort", [1.0, 2.0], "point 3 has 2 effort for 3 joint names"),
-        (-1, "effort", [1.0] * 3, r"point \d+ has effort"),
+        (-1, "effort", [1.0, 2.0], "point 49 has 2 effort for 3"),
     ],
 )
-def test_irregular_points_are_named(
-    m: int, endian: str, point: int, field: str, values: list[float], reason: str
-) -> None:
-    made = message(m, "positions", "velocities")
+def test_irregular_points_are_named(endian: str, point: int, field: str, values: list[float], reason: str) -> None:
+    made = message(50, "positions", "velocities")
     setattr(made.points[point], field, values)
     data = encode(made, endian)
-    for function in (read_trajectory, lambda data: with_points(data, points_of(NAMES, m, ()))):
+    for function in (read_trajectory, lambda data: with_points(data, points_of(NAMES, 50, ()))):
         with pytest.raises(TrajectoryError, match=reason):
             function(data)
 
 
-@pytest.mark.parametrize(
-    ("made", "reason"),
-    [(message(0), "has no points"), (message(2, names=[]), "names no joints"), (JointTrajectory(), "names no joints")],
-)
-def test_empty_messages(made: JointTrajectory, reason: str) -> None:
-    with pytest.raises(TrajectoryError, match=reason):
-        read_trajectory(encode(made))
+def test_messages_without_points_or_joints_are_refused() -> None:
+    for made, reason in ((message(0), "points"), (message(2, names=[]), "joints"), (JointTrajectory(), "joints")):
+        with pytest.raises(TrajectoryError, match=reason):
+            read_trajectory(encode(made))
 
 
 # Bytes that are no message
 
 
 @pytest.mark.parametrize("endian", ["<", ">"])
-@pytest.mark.parametrize("m", [1, 3])
-def test_every_truncation_is_refused(endian: str, m: int) -> None:
+def test_every_truncation_is_refused(endian: str) -> None:
     """rclpy takes some of these for whole messages, with zeros for what is missing."""
-    data = encode(message(m, "positions", "velocities"), endian)
+    data = encode(message(3, "positions", "velocities"), endian)
     for end in range(len(data)):
-        for function in (read_trajectory, lambda data: with_points(data, points_of(NAMES, m, ()))):
-            with pytest.raises(
-                TrajectoryError, match=f"ends too early, after {end} bytes" if end > 1 else "begins with"
-            ):
+        for function in (read_trajectory, lambda data: with_points(data, points_of(NAMES, 3, ()))):
+            with pytest.raises(TrajectoryError, match=f"{end} bytes" if end > 1 else "begins with"):
                 function(data[:end])
 
 
@@ -256,90 +229,23 @@ def test_corrupt_bytes_are_refused_or_read_as_they_are(made: JointTrajectory, da
     del corrupt[data.draw(st.integers(0, len(corrupt)) | st.just(len(corrupt))) :]
     try:
         read_trajectory(bytes(corrupt))
-    except TrajectoryError as reason:
-        assert "\n" not in str(reason)
+    except TrajectoryError:
+        pass
     else:
         assert_read_as_rclpy_does(bytes(corrupt))
 
 
-@given(st.binary(max_size=200), st.sampled_from([b"", b"\0\0\0\0", b"\0\1\0\0"]))
-def test_noise(noise: bytes, head: bytes) -> None:
-    try:
-        _, points = read_trajectory(head + noise)
-    except TrajectoryError:
-        return
-    assert points.positions.shape == (len(points.times), len(points.joint_names))
+@pytest.mark.parametrize("count", [100, 2**31, 2**32 - 1])
+def test_lengths_beyond_the_end_are_refused(count: int) -> None:
+    """Of frame_id, names, the first name, points, and the first point's positions."""
+    data = encode(JointTrajectory(joint_names=["a"], points=[JointTrajectoryPoint(positions=[1.0])]))
+    for at in (12, 20, 24, 32, 36):
+        assert 1 <= struct.unpack_from("<I", data, at)[0] <= 2, "no length is here"
+        with pytest.raises(TrajectoryError, match="too early" if at < 36 else r"point 0 has \d+ positions for 1"):
+            read_trajectory(data[:at] + struct.pack("<I", count) + data[at + 4 :])
 
 
-@pytest.mark.parametrize("count", [100, 2**31 - 1, 2**31, 2**32 - 1])
-@pytest.mark.parametrize(
-    ("what", "at", "reason"),
-    [
-        ("frame_id", 12, "ends too early"),
-        ("joint_names", 20, "ends too early"),
-        ("a joint's name", 24, "ends too early"),
-        ("points", 32, "ends too early"),
-        ("positions", 36, r"point 0 has \d+ positions for 1 joint names"),
-    ],
-)
-def test_lengths_beyond_the_end(count: int, what: str, at: int, reason: str) -> None:
-    data = bytearray(encode(JointTrajectory(joint_names=["a"], points=[JointTrajectoryPoint(positions=[1.0])])))
-    assert 1 <= struct.unpack_from("<I", data, at)[0] <= 2, f"the length of {what} is elsewhere"
-    struct.pack_into("<I", data, at, count)
-    with pytest.raises(TrajectoryError, match=reason):
-        read_trajectory(bytes(data))
-
-
-@pytest.mark.parametrize("head", [b"\0\2\0\0", b"\0\3\0\0", b"\0\6\0\0", b"\0\7\0\0", b"\1\1\0\0"])
+@pytest.mark.parametrize("head", [b"\0\2\0\0", b"\0\7\0\0", b"\1\1\0\0"])
 def test_other_representations_are_refused(head: bytes) -> None:
-    with pytest.raises(TrajectoryError, match="begins with .* send it in plain CDR"):
+    with pytest.raises(TrajectoryError, match="plain CDR"):
         read_trajectory(head + encode(message(2, "positions"))[4:])
-
-
-# Over DDS
-
-LATCHED = QoSProfile(depth=9, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-
-def executors() -> list[Any]:
-    try:
-        from rclpy.experimental import EventsExecutor
-    except ImportError:
-        return [SingleThreadedExecutor]
-    return [SingleThreadedExecutor, EventsExecutor]
-
-
-@pytest.mark.parametrize("executor_class", executors())
-def test_raw_messages_over_dds(executor_class: Any) -> None:
-    """A raw subscription brings bytes that we read; a publisher takes bytes that others read."""
-    context = rclpy.Context()
-    context.init()
-    node = rclpy.create_node("raw", context=context)
-    executor = executor_class(context=context)
-    executor.add_node(node)
-    try:
-        raw: list[bytes] = []
-        typed: list[JointTrajectory] = []
-        sender = node.create_publisher(JointTrajectory, "~/plain", LATCHED)
-        filler = node.create_publisher(JointTrajectory, "~/filled", LATCHED)
-        node.create_subscription(JointTrajectory, "~/plain", raw.append, LATCHED, raw=True)
-        node.create_subscription(JointTrajectory, "~/filled", typed.append, LATCHED)
-        made = message(20, "positions", "velocities")
-        sender.publish(made)
-        points = points_of(NAMES, 20, FIELDS)
-        deadline = time.monotonic() + 60.0
-        filled = None
-        while not typed:
-            assert time.monotonic() < deadline
-            executor.spin_once(timeout_sec=0.02)
-            if raw and filled is None:
-                filled = with_points(raw[0], points)
-                filler.publish(filled)
-        assert_same(read_trajectory(raw[0])[1], trajectory_points(made))
-        expected = trajectory_message(points)
-        expected.header = made.header
-        assert typed == [expected]
-    finally:
-        executor.shutdown()
-        node.destroy_node()
-        context.try_shutdown()

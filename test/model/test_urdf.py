@@ -1,19 +1,15 @@
-"""Bad and messy URDFs.
-
-Each mistake is one clear error; defaults are the format's; what does not matter here causes no word.
-"""
+"""Bad and messy URDFs: each mistake is an error that names its culprit; defaults are the format's."""
 
 import re
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
-import arms
 import numpy as np
 import pytest
-from comparing import assert_close
-from pinocchio_peer import Peer
+from support import arms
+from support.comparing import assert_close
+from support.pinocchio_peer import Peer
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError, RobotModelWarning
 from robot_dynamics_ros.formulations.collision_inertias import with_collision_inertials
@@ -73,156 +69,100 @@ def inertia(mass: str = "1", **entries: str) -> str:
     return f'<inertial><mass value="{mass}"/><inertia {text}/></inertial>'
 
 
-ENTITY = '<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY a "base">]>' + robot(extra='<link name="&a;2"/>')
-EXTERNAL = '<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY a SYSTEM "file:///etc/hostname">]>' + robot(
-    extra="<x>&a;</x>"
-)
-BILLION = (
-    '<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY a "ha">'
-    + "".join(f'<!ENTITY {chr(98 + k)} "{f"&{chr(97 + k)};" * 10}">' for k in range(9))
-    + "]>"
-    + robot(extra="<x>&j;</x>")
-)
+ENTITY = '<!DOCTYPE robot [<!ENTITY a SYSTEM "file:///etc/hostname">]>' + robot(extra="<x>&a;</x>")
 
-#: text, and words that the message must hold: the element, and what is wrong or what would be right
-BAD: dict[str, tuple[str | bytes, list[str]]] = {
-    "empty": ("", ["empty|XML"]),
-    "blank": ("  \n ", ["empty|XML"]),
-    "not_xml": ("panda.urdf", ["XML"]),
-    "unclosed": ('<robot name="r"><link name="a"></robot>', ["XML", "line"]),
-    "binary": (b"\x00\x01\x02\xff", ["XML|encod"]),
-    "doctype": ("<!DOCTYPE robot>" + robot(), ["DOCTYPE"]),
-    "entity": (ENTITY, ["DOCTYPE|entit"]),
-    "external_entity": (EXTERNAL, ["DOCTYPE|entit"]),
-    "billion_laughs": (BILLION, ["DOCTYPE|entit"]),
-    "wrong_root": ('<sdf version="1.6"><model name="m"/></sdf>', ["sdf", "robot"]),
-    "no_links": ('<robot name="r"/>', ["link"]),
-    "xacro_left_over": (robot(origin='<origin xyz="0 0 ${height}"/>'), ["elbow", r"\$\{height\}", "xacro"]),
-    "xacro_in_name": (robot(extra='<link name="${prefix}tool"/>'), [r"\$\{prefix\}", "xacro"]),
-    "nan_mass": (robot(inertial=inertia(mass="nan")), ["forearm", "mass", "nan"]),
-    "inf_inertia": (robot(inertial=inertia(ixx="inf")), ["forearm", "ixx", "inf"]),
-    "underscore": (robot(inertial=inertia(mass="1_000")), ["forearm", "mass", "1_000"]),
-    "word_for_number": (robot(origin='<origin xyz="0 0 zero"/>'), ["elbow", "xyz", "zero"]),
-    "two_numbers": (robot(origin='<origin xyz="0 0"/>'), ["elbow", "xyz", "3|three"]),
-    "four_numbers": (robot(axis='<axis xyz="0 0 1 0"/>'), ["elbow", "axis", "3|three"]),
-    "nan_rpy": (robot(origin='<origin rpy="0 nan 0"/>'), ["elbow", "rpy", "nan"]),
-    "inf_limit": (
-        robot(limit='<limit lower="-1" upper="nan" effort="1" velocity="1"/>'),
-        ["elbow", "upper", "nan"],
-    ),
-    "bogus_type": (robot(joint_type="hinge"), ["elbow", "hinge"]),
+#: Text, and what the message names: the element, and what is wrong with it.
+BAD: dict[str, tuple[Any, str]] = {
+    "blank": ("  \n ", "XML"),
+    "unclosed": ('<robot name="r"><link name="a"></robot>', "line 1"),
+    "binary": (b"<\x00\x01\x02\xff", "XML"),
+    "no_text": (None, "NoneType"),
+    "entity": (ENTITY, "DOCTYPE robot"),
+    "wrong_root": ('<sdf version="1.6"><model name="m"/></sdf>', "<sdf>"),
+    "no_links": ('<robot name="r"/>', "'r'"),
+    "no_movable_joint": (robot(joint_type="fixed"), "joint"),
+    "xacro_expression": (robot(origin='<origin xyz="0 0 ${height}"/>'), r"elbow.*\$\{height\}"),
+    "xacro_command": (robot(inertial=inertia(mass="$(arg mass)")), r"forearm.*mass.*\$\(arg mass\)"),
+    "xacro_element": (robot(extra='<xacro:arm xmlns:xacro="http://www.ros.org/wiki/xacro"/>'), "xacro:arm"),
+    "nan": (robot(inertial=inertia(mass="nan")), "forearm.*mass.*'nan'"),
+    "infinite": (robot(limit='<limit lower="-1" upper="1" effort="inf" velocity="1"/>'), "elbow.*effort.*'inf'"),
+    "too_large": (robot(inertial=inertia(mass="1e999")), "forearm.*mass.*'1e999'"),
+    "underscore": (robot(inertial=inertia(mass="1_000")), "forearm.*mass.*'1_000'"),
+    "two_numbers": (robot(origin='<origin xyz="0 0"/>'), 'elbow.*xyz="0 0"'),
+    "four_numbers": (robot(axis='<axis xyz="0 0 1 0"/>'), 'elbow.*axis.*xyz="0 0 1 0"'),
+    "nan_rpy": (robot(origin='<origin rpy="0 nan 0"/>'), "elbow.*rpy.*'nan'"),
+    "nan_damping": (robot(limit=LIMIT + '<dynamics damping="nan" friction="0"/>'), "elbow.*dynamics.*damping.*'nan'"),
+    "unknown_type": (robot(joint_type="hinge"), "elbow.*hinge"),
+    "floating": (robot(joint_type="floating"), "elbow.*floating"),
+    "planar": (robot(joint_type="planar"), "elbow.*planar"),
     "no_type": (
         robot(joints='<joint name="elbow"><parent link="base"/><child link="forearm"/></joint>'),
-        ["elbow", "type"],
+        "elbow.*type",
     ),
-    "negative_mass": (robot(inertial=inertia(mass="-2")), ["forearm", "mass", "-2"]),
-    "negative_inertia": (robot(inertial=inertia(ixx="-0.1")), ["forearm", "inertia", "eigenvalue|negative"]),
-    "indefinite_inertia": (robot(inertial=inertia(ixy="3")), ["forearm", "inertia", "eigenvalue|negative"]),
-    "inertia_without_mass_value": (robot(inertial="<inertial><mass/></inertial>"), ["forearm", "mass"]),
-    "inertial_without_mass": (robot(inertial="<inertial><inertia/></inertial>"), ["forearm", "mass"]),
-    "zero_axis": (robot(axis='<axis xyz="0 0 0"/>'), ["elbow", "axis"]),
-    "duplicate_link": (robot(extra=massive("forearm")), ["forearm", "twice|duplicate|more than once|unique"]),
-    "duplicate_joint": (
-        robot(extra=massive("hand") + joint("elbow", "forearm", "hand")),
-        ["elbow", "twice|duplicate|more than once|unique"],
-    ),
-    "unnamed_link": (robot(extra="<link/>"), ["link", "name"]),
-    "unnamed_joint": (
-        robot(extra=massive("hand") + '<joint type="fixed"><parent link="base"/><child link="hand"/></joint>'),
-        ["joint", "name"],
-    ),
-    "cycle": (
-        robot(
-            extra=massive("a") + massive("b") + joint("ab", "a", "b") + joint("ba", "b", "a"),
-        ),
-        ["a|b", "cycle|loop"],
-    ),
-    "whole_cycle": (
-        robot(links=massive("a") + massive("b"), joints=joint("ab", "a", "b") + joint("ba", "b", "a")),
-        ["a|b", "cycle|loop|root"],
-    ),
-    "own_parent": (robot(extra=massive("a") + joint("aa", "a", "a")), ["aa|a", "cycle|loop|itself"]),
-    "two_roots": (robot(extra='<link name="island"/>'), ["island", "base", "root|no parent"]),
-    "two_parents": (robot(extra=joint("second", "base", "forearm", "fixed")), ["forearm", "elbow", "second"]),
-    "unknown_parent": (robot(extra=massive("hand") + joint("wrist", "ghost", "hand")), ["wrist", "ghost"]),
-    "unknown_child": (robot(extra=joint("wrist", "forearm", "ghost")), ["wrist", "ghost"]),
+    "empty_link_name": (robot(extra='<link name=" "/>'), "link.*name"),
+    "unnamed_link": (robot(extra="<link/>"), "link.*name"),
     "no_parent": (
         robot(extra=massive("hand") + '<joint name="wrist" type="fixed"><child link="hand"/></joint>'),
-        ["wrist", "parent"],
+        "wrist",
     ),
-    "no_child": (
-        robot(extra='<joint name="wrist" type="fixed"><parent link="base"/></joint>'),
-        ["wrist", "child"],
+    "mass_without_value": (robot(inertial="<inertial><mass/></inertial>"), "forearm.*mass.*value"),
+    "inertial_without_mass": (robot(inertial="<inertial><inertia/></inertial>"), "forearm.*<mass>"),
+    "negative_mass": (robot(inertial=inertia(mass="-2")), "forearm.*mass -2"),
+    "negative_inertia": (robot(inertial=inertia(ixx="-0.1")), "forearm.*inertia.*-0.1"),
+    "indefinite_inertia": (robot(inertial=inertia(ixy="3")), "forearm.*inertia.*-2"),
+    "zero_axis": (robot(axis='<axis xyz="0 0 0"/>'), "elbow.*axis"),
+    "origin_twice": (robot(origin="<origin/><origin/>"), "elbow.*<origin>"),
+    "duplicate_link": (robot(extra=massive("forearm")), "link.*forearm"),
+    "duplicate_joint": (robot(extra=massive("hand") + joint("elbow", "forearm", "hand")), "joint.*elbow"),
+    "cycle_beside_the_tree": (
+        robot(extra=massive("a") + massive("b") + joint("ab", "a", "b") + joint("ba", "b", "a")),
+        r"\['ab', 'ba'\].*cycle",
     ),
-    "crossed_limits": (
-        robot(limit='<limit lower="2" upper="-2" effort="1" velocity="1"/>'),
-        ["elbow", "lower", "upper"],
+    "cycle_of_all": (
+        robot(links=massive("a") + massive("b"), joints=joint("ab", "a", "b") + joint("ba", "b", "a")),
+        "cycle",
     ),
-    "negative_effort": (
-        robot(limit='<limit lower="-1" upper="1" effort="-5" velocity="1"/>'),
-        ["elbow", "effort"],
-    ),
-    "floating": (robot(joint_type="floating"), ["elbow", "floating"]),
-    "planar": (robot(joint_type="planar"), ["elbow", "planar"]),
-    "mimic_of_nothing": (follower('joint="ghost"'), ["finger", "mimic", "ghost"]),
-    "mimic_of_a_fixed_joint": (follower('joint="weld"'), ["finger", "mimic", "weld", "fixed"]),
-    "mimic_of_itself": (follower('joint="finger"'), ["finger", "mimic", "cycle"]),
+    "two_roots": (robot(extra='<link name="island"/>'), r"\['base', 'island'\]"),
+    "two_parents": (robot(extra=joint("second", "base", "forearm", "fixed")), "forearm.*elbow.*second"),
+    "unknown_parent": (robot(extra=massive("hand") + joint("wrist", "ghost", "hand")), "wrist.*parent.*ghost"),
+    "unknown_child": (robot(extra=joint("wrist", "forearm", "ghost")), "wrist.*child.*ghost"),
+    "crossed_limits": (robot(limit='<limit lower="2" upper="-2" effort="1" velocity="1"/>'), "elbow.*2.*-2"),
+    "negative_effort": (robot(limit='<limit lower="-1" upper="1" effort="-5" velocity="1"/>'), "elbow.*effort"),
+    "negative_velocity": (robot(limit='<limit lower="-1" upper="1" effort="5" velocity="-1"/>'), "elbow.*velocity"),
+    "negative_damping": (robot(limit=LIMIT + '<dynamics damping="-1"/>'), "elbow.*dynamics"),
+    "negative_friction": (robot(limit=LIMIT + '<dynamics friction="-1"/>'), "elbow.*dynamics"),
+    "mimic_of_nothing": (follower('joint="ghost"'), "finger.*mimic.*ghost"),
+    "mimic_of_a_fixed_joint": (follower('joint="weld"'), "finger.*mimic.*weld.*fixed"),
+    "mimic_of_itself": (follower('joint="finger"'), "finger.*mimic.*cycle"),
     "mimic_cycle": (
         follower('joint="elbow"').replace(LIMIT, LIMIT + '<mimic joint="finger"/>', 1),
-        ["finger", "elbow", "mimic", "cycle"],
+        "mimic(?=.*finger)(?=.*elbow).*cycle",
     ),
-    "mimic_without_joint": (follower('multiplier="2"'), ["finger", "mimic", "joint"]),
-    "mimic_nan": (follower('joint="elbow" multiplier="nan"'), ["finger", "mimic", "multiplier", "nan"]),
-    "mimic_infinite": (follower('joint="elbow" offset="-inf"'), ["finger", "mimic", "offset", "-inf"]),
-    "mimic_word": (follower('joint="elbow" offset="far"'), ["finger", "mimic", "offset", "far"]),
-    "mimic_xacro": (follower('joint="${side}_elbow"'), ["finger", r"\$\{side\}", "xacro"]),
-    "mimic_twice": (follower('joint="elbow"/><mimic joint="elbow"'), ["finger", "mimic", "twice"]),
-    "origin_twice": (robot(origin="<origin/><origin/>"), ["elbow", "origin", "twice"]),
-    "xacro_command": (robot(inertial=inertia(mass="$(arg mass)")), ["forearm", "mass", r"\$\(arg mass\)", "xacro"]),
-    "xacro_element": (
-        robot(extra='<xacro:arm xmlns:xacro="http://www.ros.org/wiki/xacro"/>'),
-        ["xacro"],
-    ),
-    "infinite_effort": (robot(limit='<limit lower="-1" upper="1" effort="inf" velocity="1"/>'), ["elbow", "effort"]),
-    "nan_damping": (
-        robot(limit=LIMIT + '<dynamics damping="nan" friction="0"/>'),
-        ["elbow", "dynamics", "damping", "nan"],
-    ),
-    "negative_friction": (robot(limit=LIMIT + '<dynamics friction="-1"/>'), ["elbow", "dynamics", "friction"]),
-    "no_movable_joint": (robot(joint_type="fixed"), ["joint"]),
+    "mimic_without_joint": (follower('multiplier="2"'), "finger.*mimic.*joint"),
+    "mimic_infinite": (follower('joint="elbow" offset="-inf"'), "finger.*mimic.*offset.*'-inf'"),
 }
 
 
-@pytest.mark.parametrize(("text", "words"), BAD.values(), ids=BAD.keys())
-def test_bad_urdf_is_one_clear_error(text: str | bytes, words: list[str], tmp_path: Path) -> None:
-    """From text and from a file, where the message also names the file."""
-    with pytest.raises(RobotModelError) as failure:
+@pytest.mark.parametrize(("text", "culprit"), BAD.values(), ids=BAD.keys())
+def test_bad_urdf_is_refused_by_its_culprit(text: Any, culprit: str) -> None:
+    with pytest.raises(RobotModelError, match=culprit) as failure:
         RobotModel.from_urdf(text)
-    message = str(failure.value)
-    for word in [*words, "Cure: "]:
-        assert re.search(word, message), f"{word!r} is not in: {message}"
-    assert len(message) < 600, "longer than a person reads"
-
-    path = tmp_path / "broken_arm.urdf"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(RobotModelError) as failure:
-        RobotModel.from_urdf_file(path)
-    message = str(failure.value)
-    for word in ["broken_arm.urdf", *words]:
-        assert re.search(word, message), f"{word!r} is not in: {message}"
+    assert len(str(failure.value)) < 600, "longer than a person reads"
 
 
-def test_missing_file_is_named() -> None:
-    with pytest.raises(RobotModelError, match=r"no_such_arm\.urdf"):
-        RobotModel.from_urdf_file("/nowhere/no_such_arm.urdf")
+def test_bad_files_are_named(tmp_path: Path) -> None:
+    broken = tmp_path / "broken_arm.urdf"
+    broken.write_text(robot(joint_type="hinge"))
+    for path in (broken, tmp_path, "/nowhere/no_such_arm.urdf", "arm\0.urdf"):
+        with pytest.raises(RobotModelError, match=re.escape(str(path))):
+            RobotModel.from_urdf_file(path)
 
 
 def test_text_and_path_mixed_up() -> None:
-    """The error names the other function; no error prints a whole document."""
-    with pytest.raises(RobotModelError, match="from_urdf_file"):
-        RobotModel.from_urdf("robots/arm.urdf")
-    with pytest.raises(RobotModelError, match="from_urdf_file"):
-        RobotModel.from_urdf(Path("robots/arm.urdf"))  # type: ignore[arg-type]
+    """The error names the other function, and prints no whole document."""
+    for path in ("robots/arm.urdf", Path("robots/arm.urdf")):
+        with pytest.raises(RobotModelError, match="from_urdf_file"):
+            RobotModel.from_urdf(path)  # type: ignore[arg-type]
     for text in (robot(), robot().encode()):
         with pytest.raises(RobotModelError, match="from_urdf$") as failure:
             RobotModel.from_urdf_file(text)  # type: ignore[arg-type]
@@ -231,37 +171,25 @@ def test_text_and_path_mixed_up() -> None:
 
 def test_long_errors_are_cut() -> None:
     """Culprit and cure stay."""
-    links = "".join(f'<link name="link_{k}"/>' for k in range(20_000))
+    links = "".join(f'<link name="link_{k}"/>' for k in range(2_000))
     with pytest.raises(RobotModelError, match=r"link_0'.* \[\.\.\.\] .*Cure: ") as failure:
         RobotModel.from_urdf(robot(extra=links))
     assert len(str(failure.value)) < 3000
 
 
-def test_nul_in_a_path() -> None:
-    with pytest.raises(RobotModelError, match="cannot read the URDF"):
-        RobotModel.from_urdf_file("arm\0.urdf")
-
-
-def test_folder_instead_of_file(tmp_path: Path) -> None:
-    with pytest.raises(RobotModelError, match=re.escape(tmp_path.name)):
-        RobotModel.from_urdf_file(tmp_path)
-
-
-@pytest.mark.parametrize("text", [None, 3, ["<robot/>"]])
-def test_no_text_at_all(text: Any) -> None:
-    with pytest.raises(RobotModelError, match="str|text"):
-        RobotModel.from_urdf(text)
-
-
-def test_good_robot_is_silent(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_plain_robot_is_silent_and_has_its_limits() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = RobotModel.from_urdf(robot())
-    assert model.n == 1
-    assert list(model.joint_names) == ["elbow"]
-    assert list(model.link_names) == ["base", "forearm"]
-    captured = capfd.readouterr()
-    assert captured.out == captured.err == ""
+    assert model.joint_names == ("elbow",) and model.link_names == ("base", "forearm")
+    assert limits(model) == [-1.0, 1.0, 10.0, 2.0]
+    assert [*model.soft_lower, *model.soft_upper] == [-1.0, 1.0]
+
+
+def limits(model: RobotModel) -> list[float]:
+    """Lower and upper position, effort and velocity of the only joint."""
+    each = (model.position_lower, model.position_upper, model.effort_limits, model.velocity_limits)
+    return [float(value) for (value,) in each]
 
 
 def test_text_forms() -> None:
@@ -274,7 +202,7 @@ def test_text_forms() -> None:
     assert RobotModel.from_urdf(latin).n == 1
 
 
-def test_unknown_tags_are_silent(capfd: pytest.CaptureFixture[str]) -> None:
+def test_unknown_tags_are_silent() -> None:
     extra = """
       <gazebo reference="forearm"><material>Gazebo/Blue</material></gazebo>
       <transmission name="t"><type>SimpleTransmission</type><joint name="nowhere"/></transmission>
@@ -287,8 +215,6 @@ def test_unknown_tags_are_silent(capfd: pytest.CaptureFixture[str]) -> None:
         warnings.simplefilter("error")
         model = RobotModel.from_urdf(robot(links=links, extra=extra))
     assert model.n == 1
-    captured = capfd.readouterr()
-    assert captured.out == captured.err == ""
 
 
 def test_what_urdfdom_takes() -> None:
@@ -322,14 +248,6 @@ def test_missing_axis_is_x() -> None:
     assert_close(model.gravity_torque([0.0]), [2.0 * 9.81 * 0.25], 1e-14)
 
 
-def test_missing_origin_is_identity() -> None:
-    assert_close(
-        RobotModel.from_urdf(robot()).mass_matrix([0.3]),
-        RobotModel.from_urdf(robot(origin='<origin xyz="0 0 0" rpy="0 0 0"/>')).mass_matrix([0.3]),
-        0.0,
-    )
-
-
 def test_missing_inertia_entries_are_zero() -> None:
     model = RobotModel.from_urdf(robot(inertial='<inertial><origin xyz="2 0 0"/><mass value="3"/></inertial>'))
     assert_close(model.mass_matrix([0.0]), [[12.0]], 1e-15)
@@ -348,15 +266,6 @@ def test_turned_inertial_frame() -> None:
     assert_close(model.inverse_dynamics(q, qd, qdd), peer.rnea(q, qd, qdd), 1e-12)
 
 
-def test_limits_are_read() -> None:
-    model = RobotModel.from_urdf(robot())
-    assert_close(model.position_lower, [-1.0], 0.0)
-    assert_close(model.position_upper, [1.0], 0.0)
-    assert_close(model.effort_limits, [10.0], 0.0)
-    assert_close(model.velocity_limits, [2.0], 0.0)
-    assert_close([*model.soft_lower, *model.soft_upper], [-1.0, 1.0], 0.0)
-
-
 @pytest.mark.parametrize(("soft", "expected"), [((-0.5, 0.7), (-0.5, 0.7)), ((-0.5, 1.1), (-1.0, 1.0))])
 def test_soft_limits_are_read_where_they_are_inside(soft: Any, expected: Any) -> None:
     safety = f'<safety_controller soft_lower_limit="{soft[0]}" soft_upper_limit="{soft[1]}" k_velocity="10"/>'
@@ -368,38 +277,27 @@ def test_soft_limits_are_read_where_they_are_inside(soft: Any, expected: Any) ->
     assert ["elbow" in str(warning.message) for warning in caught] == [True] * (soft != expected)
 
 
-def test_continuous_joint_has_no_position_limit() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = RobotModel.from_urdf(robot(joint_type="continuous", limit=""))
-    assert model.position_lower[0] == -np.inf and model.position_upper[0] == np.inf
-    assert model.effort_limits[0] == np.inf and model.velocity_limits[0] == np.inf
+INF = float("inf")
 
 
-def test_revolute_without_limit_works_with_a_warning() -> None:
-    with pytest.warns(RobotModelWarning, match="elbow.*position limit") as caught:
-        model = RobotModel.from_urdf(robot(limit=""))
-    messages = [str(warning.message) for warning in caught]
-    assert all("elbow" in message for message in messages) and len(messages) <= 2
-    assert model.position_lower[0] == -np.inf and model.position_upper[0] == np.inf
-    assert model.effort_limits[0] == np.inf and model.velocity_limits[0] == np.inf
-
-
-def test_missing_bound_is_zero() -> None:
-    """The format's default of lower and upper is 0."""
-    with pytest.warns(RobotModelWarning):
-        model = RobotModel.from_urdf(robot(limit='<limit upper="2" effort="1" velocity="1"/>'))
-    assert_close([*model.position_lower, *model.position_upper], [0.0, 2.0], 0.0)
-
-
-@pytest.mark.parametrize("numbers", ['effort="0" velocity="0"', 'effort="0"', ""])
-def test_zero_or_absent_limits_mean_no_limit(numbers: str) -> None:
-    """A limit of zero would forbid all torque: it is read as not given, with one warning."""
-    with pytest.warns(RobotModelWarning, match="elbow") as caught:
-        model = RobotModel.from_urdf(robot(limit=f'<limit lower="-1" upper="1" {numbers}/>'))
-    assert len(caught) == 1
-    assert model.effort_limits[0] == np.inf and model.velocity_limits[0] == np.inf
-    assert model.position_upper[0] == 1.0
+@pytest.mark.parametrize(
+    ("kind", "limit", "expected"),
+    [
+        ("continuous", "", [-INF, INF, INF, INF]),
+        ("continuous", LIMIT, [-INF, INF, 10.0, 2.0]),
+        ("revolute", "", [-INF, INF, INF, INF]),
+        ("revolute", '<limit upper="2" effort="1" velocity="1"/>', [0.0, 2.0, 1.0, 1.0]),
+        ("revolute", '<limit lower="-1" upper="1" effort="0" velocity="0"/>', [-1.0, 1.0, INF, INF]),
+        ("revolute", '<limit lower="-1" upper="1" effort="5"/>', [-1.0, 1.0, 5.0, INF]),
+    ],
+)
+def test_limits_that_are_absent_or_zero(kind: str, limit: str, expected: list[float]) -> None:
+    """A missing bound is 0 by the format; a limit of zero would forbid all torque and is none. One warning of each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = RobotModel.from_urdf(robot(joint_type=kind, limit=limit))
+    assert limits(model) == expected
+    assert ["elbow" in str(warning.message) for warning in caught] == [True] * (limit != LIMIT)
 
 
 def test_impossible_inertia_warns_or_is_refused() -> None:
@@ -411,39 +309,20 @@ def test_impossible_inertia_warns_or_is_refused() -> None:
         RobotModel.from_urdf(text, strict=True)
 
 
-def test_thin_rod_is_possible() -> None:
-    """The boundary of the triangle inequality is a real body: no warning for rounding."""
+def test_inertias_on_the_boundary_are_possible() -> None:
+    """Thin rods to six digits, no mass, and rounding dust with negative eigenvalues, as in the iCub's URDF."""
     rod = repr(2.3 * 0.7**2 / 12)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        RobotModel.from_urdf(robot(inertial=inertia(ixx="0", iyy=rod, izz=rod)), strict=True)
-
-
-@pytest.mark.parametrize("ixz", ["2.40741e-35", "1.35525e-20"])
-def test_rounding_dust_is_no_mistake(ixz: str) -> None:
-    """The public URDF of the iCub has links with these inertias, whose eigenvalues are negative."""
-    dust = inertia(ixx="0", iyy="0", izz="0", ixz=ixz)
-    assert (
-        RobotModel.from_urdf(robot(extra=f'<link name="head">{dust}</link>' + joint("neck", "forearm", "head"))).n == 2
-    )
-
-
-def test_massless_link_that_carries_mass() -> None:
-    text = robot(inertial="", extra=massive("hand") + joint("wrist", "forearm", "hand", axis='<axis xyz="1 0 0"/>'))
-    with pytest.warns(RobotModelWarning, match="forearm|elbow"):
-        model = RobotModel.from_urdf(text)
-    q, qd, qdd = (x[0] for x in arms.states(0, 2, 1))
-    tau = model.inverse_dynamics(q, qd, qdd)
-    assert_close(model.forward_dynamics(q, qd, tau), qdd, 1e-9)
-    with pytest.raises(RobotModelError, match="forearm|elbow"):
-        RobotModel.from_urdf(text, strict=True)
+    entries = [{"ixx": "0", "iyy": rod, "izz": rod}, {"ixx": "0", "iyy": "1000", "izz": "1000.0015"}, {"mass": "0"}]
+    entries += [{"ixx": "0", "iyy": "0", "izz": "0", "ixz": dust} for dust in ("2.40741e-35", "1.35525e-20")]
+    for values in entries:
+        hand = f'<link name="hand">{inertia(**values)}</link>' + joint("weld", "forearm", "hand", "fixed", limit="")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            RobotModel.from_urdf(robot(extra=hand), strict=True)
 
 
 def test_massless_end_body() -> None:
-    """Torques of a massless end body are zero.
-
-    Its acceleration is undefined, and the error names the joint.
-    """
+    """Its torque is zero, its acceleration undefined, and the error names the joint."""
     with pytest.warns(RobotModelWarning, match="tip|wrist"):
         model = RobotModel.from_urdf(robot(extra='<link name="tip"/>' + joint("wrist", "forearm", "tip")))
     q, qd, qdd = (x[0] for x in arms.states(0, 2, 1))
@@ -479,27 +358,12 @@ def test_warm_up_where_the_zero_configuration_is_singular() -> None:
     model.warm_up()
 
 
-def test_inertia_of_the_root_is_ignored() -> None:
-    text = robot(links=massive("base") + massive("forearm"))
-    assert_close(RobotModel.from_urdf(text).mass_matrix([0.0]), RobotModel.from_urdf(robot()).mass_matrix([0.0]), 0.0)
-
-
 def test_order_is_depth_first_in_document_order() -> None:
     """Children come in document order, whatever their names; a joint may stand before its parent's."""
     edges = [("tip", "z", "z_tip"), ("z", "base", "z"), ("b", "z", "b"), ("a", "base", "a"), ("c", "a", "c")]
     links = "".join(massive(name) for name in ("z_tip", "a", "z", "base", "b", "c"))
     model = RobotModel.from_urdf(robot(links=links, joints="".join(joint(*edge) for edge in edges)))
     assert list(model.joint_names) == ["z", "tip", "b", "a", "c"]
-
-
-def test_mimic_joint_follows() -> None:
-    """finger = 2 elbow + 0.5: as the arm of independent joints at those positions."""
-    text = follower('joint="elbow" multiplier="2" offset="0.5"')
-    model = RobotModel.from_urdf(text, gravity=[1, 2, 3])
-    free = RobotModel.from_urdf(re.sub("<mimic.*?/>", "", text), gravity=[1, 2, 3])
-    assert list(model.joint_names) == ["elbow"] and list(free.joint_names) == ["elbow", "finger"]
-    tree = free.inverse_dynamics([0.3, 1.1], [0.7, 1.4], [-0.2, -0.4])
-    assert_close(model.inverse_dynamics([0.3], [0.7], [-0.2]), [tree[0] + 2 * tree[1]], 1e-14)
 
 
 def test_mimic_inside_a_fixed_joint_does_not_matter() -> None:
@@ -509,34 +373,6 @@ def test_mimic_inside_a_fixed_joint_does_not_matter() -> None:
     assert RobotModel.from_urdf(text).n == 1
 
 
-def test_no_file_that_a_urdf_names_is_opened(tmp_path: Path) -> None:
-    """Meshes, textures and plugins are not looked at, whether they are there or not."""
-    there = tmp_path / "mesh.stl"
-    there.write_text("solid")
-    names = [f"file://{there}", str(there), "package://nowhere/gone.stl", "model.dae"]
-    meshes = "".join(f'<visual><geometry><mesh filename="{name}"/></geometry></visual>' for name in names)
-    shapes = meshes.replace("visual", "collision")
-    links = f'<link name="base">{meshes}</link><link name="forearm">{INERTIAL}{shapes}</link>'
-    extra = f'<gazebo><plugin filename="{there}"/></gazebo><material name="m"><texture filename="{there}"/></material>'
-    opened: list[str] = []
-    watching = True
-
-    def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        if watching and event == "open":
-            opened.append(str(arguments[0]))
-
-    sys.addaudithook(watch)  # it cannot be taken off again
-    try:
-        model = RobotModel.from_urdf(robot(links=links, extra=extra))
-        there.read_text()
-    finally:
-        watching = False
-    assert model.n == 1
-    assert opened.count(str(there)) == 1, "the watch itself, and nothing else"
-    assert not [name for name in opened if "gone" in name or "model.dae" in name]
-
-
-@pytest.mark.parametrize("gravity", [[0, 0], [0, 0, np.nan], "down", [0, 0, 0, -9.81], 9.81])
-def test_bad_gravity(gravity: Any) -> None:
+def test_gravity_that_is_not_finite_is_refused() -> None:
     with pytest.raises(RobotModelError, match="gravity"):
-        RobotModel.from_urdf(robot(), gravity=gravity)
+        RobotModel.from_urdf(robot(), gravity=[0, 0, np.nan])

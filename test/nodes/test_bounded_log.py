@@ -1,7 +1,5 @@
 """A log that is written to very often."""
 
-from typing import Any
-
 from robot_dynamics_ros.nodes.bounded_log import BoundedLog
 
 
@@ -21,15 +19,6 @@ class Recorder:
 
     def error(self, message: str) -> None:
         self.lines.append(f"error: {message}")
-
-
-def test_what_is_said_now_and_then_is_said_as_it_is() -> None:
-    said: Any = Recorder()
-    for word in ("a", "b"):
-        said.log.info(word)
-        said.log.warning(word)
-        said.log.error(word)
-    assert said.lines == ["info: a", "warning: a", "error: a", "info: b", "warning: b", "error: b"]
 
 
 def test_a_flood_of_lines_is_cut_and_counted() -> None:

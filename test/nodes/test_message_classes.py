@@ -15,5 +15,5 @@ def test_a_type_that_is_installed() -> None:
     "kind", ["nowhere_msgs/msg/Grip", "sensor_msgs/msg/Grip", "sensor_msgs/JointState", "", "../x/y"]
 )
 def test_one_that_is_not(kind: str) -> None:
-    with pytest.raises(BagError, match="not installed here. Cure: install "):
+    with pytest.raises(BagError, match="not installed"):
         message_class(kind)

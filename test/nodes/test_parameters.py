@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,12 @@ from rclpy.parameter import Parameter as RosParameter
 from rclpy.parameter import get_parameter_value
 
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.nodes import recorder_node, trajectory_node
 from robot_dynamics_ros.nodes.parameters import declare, present_values, with_changes
 from robot_dynamics_ros.nodes.spinning import make_executor
-from robot_dynamics_ros.parameters.bounds import NOT_NEGATIVE_OR_INFINITE, POSITIVE, RATE, RATE_OR_ZERO, Bounds
+from robot_dynamics_ros.parameters import controller, simulation
+from robot_dynamics_ros.parameters.bounds import NOT_NEGATIVE_OR_INFINITE, POSITIVE, RATE_OR_ZERO, Bounds
+from robot_dynamics_ros.parameters.file import misspelt
 from robot_dynamics_ros.parameters.kinds import Flag, Names, Number, Numbers, Parameter, Text, WholeNumber
 
 NAN, INF = math.nan, math.inf
@@ -51,115 +56,88 @@ def make_node(context: rclpy.Context, tmp_path: Path) -> Iterator[Callable[..., 
         node.destroy_node()
 
 
-MODE = Text("x", "hold", "", choices=("hold", "zero"))
-TEXT = Text("x", "", "")
-FLAG = Flag("x", True, "")
-NUMBER = Number("x", 1.0, "")
-POSITIVE_NUMBER = Number("x", 1.0, "", POSITIVE)
-SHARE = Number("x", 0.5, "", Bounds(0.0, 1.0))
-OPEN_SHARE = Number("x", 0.5, "", Bounds(0.0, 1.0, above=True))
-RATE_NUMBER = Number("x", 500.0, "", RATE)
-MAYBE_RATE = Number("x", 0.0, "", RATE_OR_ZERO)
-WHOLE = WholeNumber("x", 0, "", 0, 99)
 NUMBERS = Numbers("x", [], "")
-SOME_NUMBERS = Numbers("x", [1.0], "")
 MARGIN = Numbers("x", [0.05], "", NOT_NEGATIVE_OR_INFINITE)
 THREE = Numbers("x", [], "", how_many="three of them", count=3)
+NUMBER = Number("x", 1.0, "")
+SHARE = Number("x", 0.5, "", Bounds(0.0, 1.0))
+MAYBE_RATE = Number("x", 0.0, "", RATE_OR_ZERO)
+WHOLE = WholeNumber("x", 0, "", 0, 99)
+TEXT, MODE = Text("x", "", ""), Text("x", "hold", "", choices=("hold", "zero"))
+FLAG = Flag("x", True, "")
 NAMES = Names("x", [], "")
 
 GOOD: list[tuple[Parameter[Any], Any, Any]] = [
     (TEXT, "words", "words"),
-    (TEXT, "", ""),
     (MODE, "zero", "zero"),
     (FLAG, False, False),
-    (NUMBER, 5, 5.0),
     (NUMBER, -2.5, -2.5),
     (SHARE, 1, 1.0),
-    (RATE_NUMBER, 500, 500.0),
     (MAYBE_RATE, 0, 0.0),
-    (MAYBE_RATE, 250.0, 250.0),
     (WHOLE, 99, 99),
     (NUMBERS, [1, 2], (1.0, 2.0)),
-    (NUMBERS, [1.5, 2.0], (1.5, 2.0)),
     (NUMBERS, 3, (3.0,)),
-    (NUMBERS, 0, (0.0,)),
     (NUMBERS, [], ()),
     (MARGIN, [INF, 0.0], (INF, 0.0)),
-    (MARGIN, INF, (INF,)),
     (THREE, [0, 0, -10], (0.0, 0.0, -10.0)),
     (THREE, [], ()),
     (NAMES, ["a", "b"], ("a", "b")),
     (NAMES, [""], ()),
-    (NAMES, [], ()),
 ]
-# With what the message says beside the parameter's name and the cure.
+# With what the message quotes of the value.
 BAD: list[tuple[Parameter[Any], Any, str]] = [
-    (TEXT, 5, "5 is not allowed. Cure: give a text, in quotes"),
-    (TEXT, ["words"], "['words'] is not"),
-    (MODE, "panic", "'panic' is not allowed. Cure: give one of hold, zero"),
-    (MODE, True, "True is not allowed. Cure: give one of hold, zero"),
-    (FLAG, 1, "1 is not allowed. Cure: give true or false"),
-    (FLAG, "true", "'true' is not"),
-    (NUMBER, "5", "'5' is not allowed. Cure: give a number"),
-    (NUMBER, True, "True is not"),
-    (NUMBER, NAN, "nan is not"),
-    (NUMBER, INF, "inf is not"),
-    (NUMBER, [1.0], "[1.0] is not"),
-    (POSITIVE_NUMBER, 0.0, "0.0 is not allowed. Cure: give a number above 0"),
-    (POSITIVE_NUMBER, -1, "-1 is not"),
-    (SHARE, 2, "2 is not allowed. Cure: give a number from 0 to 1"),
-    (SHARE, 2.0, "2.0 is not allowed. Cure: give a number from 0 to 1"),
-    (SHARE, NAN, "nan is not allowed. Cure: give a number from 0 to 1"),
-    (OPEN_SHARE, 0.0, "0.0 is not allowed. Cure: give a number above 0, at most 1"),
-    (RATE_NUMBER, 0, "0 is not allowed. Cure: give a number from 0.001 to 100000"),
-    (MAYBE_RATE, 1e-300, "1e-300 is not allowed. Cure: give 0, or a number from 0.001 to 100000"),
-    (WHOLE, 100, "100 is not allowed. Cure: give a whole number from 0 to 99"),
-    (WHOLE, 5.0, "5.0 is not"),
-    (WHOLE, True, "True is not"),
-    (NUMBERS, "1 2", "'1 2' is not allowed. Cure: give numbers"),
-    (NUMBERS, ["1", "2"], "'1' (number 1 of 2) is not allowed"),
-    (NUMBERS, [1.0, NAN], "nan (number 2 of 2) is not allowed. Cure: give numbers, one for each joint, or one for all"),
-    (NUMBERS, [True, False], "True (number 1 of 2) is not"),
-    (NUMBERS, False, "False is not"),
-    (SOME_NUMBERS, [], "[] is not"),
-    (MARGIN, [0.1, -0.1], "-0.1 (number 2 of 2) is not allowed. Cure: give numbers of at least 0 or .inf"),
-    (THREE, [1.0, 2.0], "[1.0, 2.0] is not allowed. Cure: give numbers, three of them, or []"),
-    (NAMES, "a", "'a' is not allowed. Cure: give a list of names"),
-    (NAMES, [1, 2], "[1, 2] is not"),
+    (TEXT, 5, "5"),
+    (MODE, "panic", "panic"),
+    (MODE, True, "True"),
+    (FLAG, "true", "true"),
+    (NUMBER, True, "True"),
+    (NUMBER, NAN, "nan"),
+    (SHARE, 2, "2"),
+    (MAYBE_RATE, 1e-300, "1e-300"),
+    (WHOLE, 100, "100"),
+    (WHOLE, 5.0, "5.0"),
+    (NUMBERS, "1 2", "1 2"),
+    (NUMBERS, [1.0, NAN], "nan (number 2 of 2)"),
+    (NUMBERS, [True, False], "True (number 1 of 2)"),
+    (NUMBERS, False, "False"),
+    (MARGIN, [], "[]"),
+    (THREE, [1.0, 2.0], "[1.0, 2.0]"),
+    (NAMES, "a", "a"),
+    (NAMES, [1, 2], "[1, 2]"),
 ]
 
 
 @pytest.mark.parametrize(("parameter", "value", "expected"), GOOD)
-def test_good(parameter: Parameter[Any], value: Any, expected: Any, make_node: Callable[..., Node]) -> None:
+def test_allowed_values_are_read_as_their_type(
+    parameter: Parameter[Any], value: Any, expected: Any, make_node: Callable[..., Node]
+) -> None:
     """From a parameter file, and set later."""
-    node = make_node(x=value)
+    node, other = make_node(x=value), make_node()
     declare(node, parameter)
     found = parameter.read(present_values(node))
-    assert found == expected
-    assert type(found) is type(expected)
-
-    other = make_node()
+    assert found == expected and type(found) is type(expected)
     declare(other, parameter)
     assert other.set_parameters([RosParameter("x", value=value)])[0].successful
     assert parameter.read(present_values(other)) == expected
 
 
-@pytest.mark.parametrize(("parameter", "value", "words"), BAD)
-def test_bad(parameter: Parameter[Any], value: Any, words: str, make_node: Callable[..., Node]) -> None:
-    """A parameter file's bad value stays until it is read, so that the node can say what is wrong and be cured."""
+@pytest.mark.parametrize(("parameter", "value", "culprit"), BAD)
+def test_a_bad_value_of_a_file_is_told_when_it_is_read_and_can_be_cured(
+    parameter: Parameter[Any], value: Any, culprit: str, make_node: Callable[..., Node]
+) -> None:
     node = make_node(x=value)
     declare(node, parameter)
-    with pytest.raises(RobotDynamicsError) as caught:
+    with pytest.raises(RobotDynamicsError, match=f"parameter x: .*{re.escape(culprit)}"):
         parameter.read(present_values(node))
-    assert str(caught.value).startswith(f"parameter x: {words}")
-    assert ". Cure: " in str(caught.value)
     assert node.set_parameters([RosParameter("x", value=parameter.default)])[0].successful
     assert parameter.read(present_values(node)) == parameter.check(parameter.default)
 
 
-@pytest.mark.parametrize(("parameter", "value", "words"), BAD)
-def test_bad_changes(parameter: Parameter[Any], value: Any, words: str, make_node: Callable[..., Node]) -> None:
-    """Whether rclpy refuses it or a callback does, the reason names the parameter, and the old value stays."""
+@pytest.mark.parametrize(("parameter", "value", "culprit"), BAD)
+def test_a_bad_change_is_refused_and_the_old_value_stays(
+    parameter: Parameter[Any], value: Any, culprit: str, make_node: Callable[..., Node]
+) -> None:
+    """By rclpy, which knows ranges and types, or by what the node's callback checks."""
     node = make_node()
     declare(node, parameter)
 
@@ -172,14 +150,37 @@ def test_bad_changes(parameter: Parameter[Any], value: Any, words: str, make_nod
 
     node.add_on_set_parameters_callback(check)
     (result,) = node.set_parameters([RosParameter("x", value=value)])
-    assert not result.successful
-    if "out of range" in result.reason:  # rclpy's own words
-        (bounds,) = node.describe_parameter("x").floating_point_range or node.describe_parameter("x").integer_range
-        for word in ("Parameter x", f"Min: {bounds.from_value}", f"Max: {bounds.to_value}", f"value: {value}"):
-            assert word in result.reason
-    else:
-        assert result.reason.startswith(f"parameter x: {words}")
+    assert not result.successful and "arameter x" in result.reason
     assert parameter.read(present_values(node)) == parameter.check(parameter.default)
+
+
+TABLES: dict[str, Any] = {
+    "controller": controller,
+    "simulation": simulation,
+    "trajectory": trajectory_node,
+    "recorder": recorder_node,
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_tables_are_complete_with_defaults_that_a_node_reads_back(table: str, make_node: Callable[..., Node]) -> None:
+    module, node = TABLES[table], make_node()
+    own = [value for value in vars(module).values() if isinstance(value, Parameter)]
+    assert own and {id(parameter) for parameter in own} <= {id(parameter) for parameter in module.ALL}
+    assert len({parameter.name for parameter in module.ALL}) == len(module.ALL)
+    declare(node, *module.ALL)
+    values = present_values(node)
+    for parameter in module.ALL:
+        assert parameter.read(values) == parameter.check(parameter.default), parameter.name
+        assert len(parameter.description) > 7, parameter.name
+
+
+def test_nodes_share_a_file_without_names_taken_for_misspelt_ones() -> None:
+    tables = [[parameter.name for parameter in module.ALL] for module in TABLES.values()]
+    for known, other in itertools.permutations(tables, 2):
+        assert not misspelt(other, known)
+    (message,) = misspelt(["kp"], tables[0])
+    assert "gains.kp" in message
 
 
 # As a user types them behind `ros2 param set <node> x`
@@ -196,12 +197,12 @@ def _typed(text: str) -> RosParameter[Any]:
         (MARGIN, ".inf", (INF,)),
         (NUMBERS, "[]", ()),
         (NUMBERS, "[1, 2]", (1.0, 2.0)),
-        (NAMES, "[]", ()),
         (NAMES, "[a, b]", ("a", "b")),
-        (FLAG, "false", False),
     ],
 )
-def test_typed(parameter: Parameter[Any], text: str, expected: Any, make_node: Callable[..., Node]) -> None:
+def test_values_as_typed_in_a_shell(
+    parameter: Parameter[Any], text: str, expected: Any, make_node: Callable[..., Node]
+) -> None:
     node = make_node()
     declare(node, parameter)
     assert node.set_parameters([_typed(text)])[0].successful
@@ -209,62 +210,35 @@ def test_typed(parameter: Parameter[Any], text: str, expected: Any, make_node: C
 
 
 def test_a_list_that_mixes_integers_and_doubles_is_explained() -> None:
-    with pytest.raises(RobotDynamicsError, match=r"parameter x: '\[1, 2\.5\]' .*Cure: .* as \[1\.0, 2\.5\]"):
+    with pytest.raises(RobotDynamicsError, match=r"parameter x: .*\[1\.0, 2\.5\]"):
         NUMBERS.check(_typed("[1, 2.5]").value)
 
 
 def test_an_empty_list_of_a_parameter_file_is_no_number(make_node: Callable[..., Node]) -> None:
     node = make_node(x=[])
     declare(node, NUMBER)
-    with pytest.raises(RobotDynamicsError, match=r"parameter x: no value is not allowed\. Cure: give a number$"):
+    with pytest.raises(RobotDynamicsError, match="parameter x: no value"):
         NUMBER.read(present_values(node))
 
 
-# What `ros2 param describe` and rqt show
-
-
-def test_descriptors(make_node: Callable[..., Node]) -> None:
+def test_descriptors_tell_ranges_choices_and_what_is_read_only(make_node: Callable[..., Node]) -> None:
+    """What `ros2 param describe` and rqt show."""
     node = make_node()
     table: list[Parameter[Any]] = [
-        Flag("autostart", True, "Begin at once", when="start"),
         WholeNumber("priority", 0, "Priority", 0, 99, when="start"),
         Number("rate", 0.0, "Commands (Hz)", RATE_OR_ZERO),
         Text("law", "pd", "Law", when="run", choices=("pd", "computed_torque")),
-        Number("share", 0.5, "Share", Bounds(0.0, 1.0), when="run"),
-        Number("timeout", 0.1, "Time (s)", POSITIVE, when="run"),
         Numbers("gains.kp", [], "Gain", POSITIVE, when="run"),
         Names("joints", [], "Joints"),
     ]
     declare(node, *table)
-    described = {parameter.name: node.describe_parameter(parameter.name) for parameter in table}
-    assert {name: shown.description for name, shown in described.items()} == {
-        "autostart": "Begin at once. Read once, when the process starts.",
-        "priority": "Priority. Read once, when the process starts.",
-        "rate": "Commands (Hz). Takes effect when the node is configured.",
-        "law": "Law. May be changed while the node runs.",
-        "share": "Share. May be changed while the node runs.",
-        "timeout": "Time (s). May be changed while the node runs.",
-        "gains.kp": "Gain. May be changed while the node runs.",
-        "joints": "Joints. Takes effect when the node is configured.",
-    }
-    assert {name: shown.additional_constraints for name, shown in described.items()} == {
-        "autostart": "",
-        "priority": "",
-        "rate": "0, or a number from 0.001 to 100000",
-        "law": "one of pd, computed_torque",
-        "share": "",
-        "timeout": "a number above 0",
-        "gains.kp": "numbers above 0, one for each joint, or one for all, or []",
-        "joints": "",
-    }
-    assert {name for name, shown in described.items() if shown.read_only} == {"autostart", "priority"}
-    assert {
-        name: [(bounds.from_value, bounds.to_value) for bounds in shown.floating_point_range or shown.integer_range]
-        for name, shown in described.items()
-        if shown.floating_point_range or shown.integer_range
-    } == {"priority": [(0, 99)], "rate": [(0.0, 1e5)], "share": [(0.0, 1.0)]}
-    assert described["gains.kp"].type == ParameterType.PARAMETER_DOUBLE_ARRAY
-    assert described["joints"].type == ParameterType.PARAMETER_STRING_ARRAY
+    priority, rate, law, kp, joints = (node.describe_parameter(parameter.name) for parameter in table)
+    assert [shown.read_only for shown in (priority, rate, law)] == [True, False, False]
+    assert (priority.integer_range[0].from_value, priority.integer_range[0].to_value) == (0, 99)
+    assert (rate.floating_point_range[0].from_value, rate.floating_point_range[0].to_value) == (0.0, 1e5)
+    assert "pd, computed_torque" in law.additional_constraints and "above 0" in kp.additional_constraints
+    assert law.description.startswith("Law. ")
+    assert (kp.type, joints.type) == (ParameterType.PARAMETER_DOUBLE_ARRAY, ParameterType.PARAMETER_STRING_ARRAY)
 
 
 def test_empty_lists_of_a_parameter_file_have_a_type(make_node: Callable[..., Node]) -> None:
@@ -284,9 +258,6 @@ def test_read_only_parameters_come_from_the_start(make_node: Callable[..., Node]
     assert flag.read(present_values(node)) is False
 
 
-# Candidates
-
-
 def test_changes_come_before_present_values() -> None:
     present = {"a": 1.0, "b": 2.0}.__getitem__
     candidates = with_changes(present, [RosParameter("b", value=3.0), RosParameter("c", value=False)])
@@ -295,17 +266,14 @@ def test_changes_come_before_present_values() -> None:
 
 def test_a_parameter_that_is_deleted(make_node: Callable[..., Node]) -> None:
     deletion = RosParameter("x", RosParameter.Type.NOT_SET, None)
-    with pytest.raises(RobotDynamicsError, match=r"parameter x: it cannot be deleted\. Cure: "):
+    with pytest.raises(RobotDynamicsError, match="parameter x: .*deleted"):
         with_changes({}.__getitem__, [deletion])
     # A node that did not refuse it
     node = make_node()
     declare(node, NUMBER)
     node.set_parameters([deletion])
-    with pytest.raises(RobotDynamicsError, match="parameter x: no value is not allowed"):
+    with pytest.raises(RobotDynamicsError, match="parameter x: no value"):
         NUMBER.read(present_values(node))
-
-
-# Executor
 
 
 def test_the_executor_that_is_asked_for() -> None:

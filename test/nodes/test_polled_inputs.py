@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 import rclpy
-from integration.ros import RELIABLE
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64
+from support.ros import RELIABLE
 
 from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
 

@@ -99,7 +99,7 @@ def locked():
 
 def unprivileged():
     resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
-    resource.setrlimit(resource.RLIMIT_MEMLOCK, (2**20, 2**20))
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (2**19, 2**20))
     if os.getuid() == 0:
         os.setuid(65534)
 
@@ -116,24 +116,11 @@ def _run(code: str) -> str:
 
 
 @linux
-def test_without_privileges_a_priority_is_refused_with_the_cure() -> None:
-    policies, _, warning = _run(
-        "unprivileged(); warning = real_time.set_priority(42); print(policies(), warning, sep='|')"
-    ).partition("|")
-    assert policies == str({os.SCHED_OTHER})
-    for words in (
-        "realtime_priority 42",
-        "Operation not permitted",
-        "Cure: ",
-        "`operator - rtprio 42` to /etc/security/limits.d",
-        "CAP_SYS_NICE",
-    ):
-        assert words in warning
-
-
-@linux
-def test_no_priority_needs_no_privileges() -> None:
-    assert _run("unprivileged(); print(real_time.set_priority(0), policies())") == f"None {{{os.SCHED_OTHER}}}"
+def test_without_privileges_a_priority_is_refused_and_none_is_needed_for_none() -> None:
+    code = "unprivileged(); print(real_time.set_priority(0), policies(), real_time.set_priority(42), sep='|')"
+    nothing, policies, warning = _run(code).split("|")
+    assert (nothing, policies) == ("None", str({os.SCHED_OTHER}))
+    assert "realtime_priority 42" in warning and "operator - rtprio 42" in warning
 
 
 @linux
@@ -156,22 +143,14 @@ print(warning, given, later, real_time.set_priority(0), policies(), sep="|")
 
 
 @linux
-def test_memory_is_not_locked_below_a_limit() -> None:
+def test_memory_is_not_locked_below_a_limit_even_where_the_soft_one_is_lower() -> None:
     """It could work at first, and the next allocation would end the process."""
     amount, _, warning = _run("unprivileged(); w = real_time.lock_memory(); print(locked(), w, sep='|')").partition("|")
-    assert amount == "0"
-    for words in (
-        "lock_memory",
-        "1.05 MB only",
-        "Cure: ",
-        "`operator - memlock unlimited` to /etc/security/limits.d",
-        "CAP_IPC_LOCK",
-    ):
-        assert words in warning
+    assert amount == "0" and "lock_memory" in warning
 
 
 @linux
-def test_locked_memory() -> None:
+def test_locked_memory_holds_what_comes_later_too() -> None:
     code = """
 warning = real_time.lock_memory()
 before = int(locked())
@@ -185,19 +164,7 @@ print(warning, before, int(locked()) - before, sep="|")
     assert int(growth) >= 2**14  # kB: what comes later is locked, too
 
 
-@linux
-def test_a_raisable_limit_is_raised() -> None:
-    """Where the hard limit is higher than the soft one, the hard one counts."""
-    code = """
-resource.setrlimit(resource.RLIMIT_MEMLOCK, (2**19, 2**20))
-if os.getuid() == 0:
-    os.setuid(65534)
-print(real_time.lock_memory())
-"""
-    assert "may lock 1.05 MB only" in _run(code)
-
-
-def test_other_platforms(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_platforms_are_told_that_they_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     warnings: list[Any] = [real_time.set_priority(10), real_time.lock_memory()]
     assert all("darwin" in warning for warning in warnings)

@@ -24,9 +24,9 @@ def _periods(pace: Pace, begin: float, seconds: float, work: float = 0.0) -> tup
     return done, skipped
 
 
-@pytest.mark.parametrize("factor", [0.01, 0.5, 1.0, 3.0, 50.0])
-@pytest.mark.parametrize("rate", [1.0, 60.0, 500.0, 10_000.0])
-def test_pace(factor: float, rate: float) -> None:
+@pytest.mark.parametrize("factor", [0.01, 1.0, 50.0])
+@pytest.mark.parametrize("rate", [1.0, 60.0, 10_000.0])
+def test_simulated_time_passes_by_the_factor(factor: float, rate: float) -> None:
     """In T seconds pass factor T simulated seconds, that is factor T rate periods, to half a tick."""
     pace = Pace(1.0 / rate, factor, 100.0)
     seconds = 200.0 / (factor * rate)
@@ -37,15 +37,15 @@ def test_pace(factor: float, rate: float) -> None:
 
 
 @pytest.mark.parametrize("interval", [1e-5, 1e-3, 0.007, 0.011, 0.5, 30.0])
-def test_ticks(interval: float) -> None:
-    """From 0.5 to 10 ms, and a period is a whole number of them, or shorter than one."""
+def test_a_period_is_a_whole_number_of_ticks_or_shorter(interval: float) -> None:
+    """Of 0.5 to 10 ms."""
     pace = Pace(interval, 1.0, 0.0)
     assert 0.0005 <= pace.tick <= 0.01
     ticks = interval / pace.tick
     assert ticks < 1.0 or math.isclose(ticks, round(ticks))
 
 
-def test_as_fast_as_it_can() -> None:
+def test_factor_zero_is_always_due() -> None:
     pace = Pace(0.002, 0.0, 0.0)
     for now in (0.0, 0.0, 1.0, 1.0):
         assert pace.due(now)
@@ -74,8 +74,7 @@ def test_a_long_delay_is_not() -> None:
     assert not pace.due(5.0009) and pace.due(5.0011), "the next one is due in time"
 
 
-@pytest.mark.parametrize("rate", [500.0, 1000.0 / 3.0, 700.0])
-@pytest.mark.parametrize("stall", [0.0117, 0.0231, 0.0519, 3.3333])
+@pytest.mark.parametrize(("rate", "stall"), [(500.0, 0.0117), (1000.0 / 3.0, 0.0519), (700.0, 3.3333)])
 def test_after_a_delay_each_tick_has_one_period_again(rate: float, stall: float) -> None:
     """Ticks of a timer that are late by a little, and once by a lot: else states would come in pairs, for good."""
     pace = Pace(1.0 / rate, 1.0, 100.0)

@@ -6,7 +6,6 @@ Multipliers are those of (13.173): the constraint's generalized force is +G^T la
 import numpy as np
 from numpy.typing import NDArray
 from oracles import spong_five_bar
-from scipy.special import ellipj, ellipk
 
 Array = NDArray[np.float64]
 
@@ -24,13 +23,6 @@ def sphere_motion(q: Array, qd: Array, t: Array) -> Array:
     """Example 13.14: the great circle (13.178) through q along qd, (times, 3)."""
     speed = np.linalg.norm(qd)
     return np.outer(np.cos(speed * t), q) + np.outer(np.sin(speed * t), qd / speed)
-
-
-def pendulum_angle(amplitude: float, length: float, g: float, t: Array) -> Array:
-    """Angle from the lowest point, rad, of a bead on a vertical circle that starts at rest at t = 0."""
-    k = np.sin(amplitude / 2)
-    sn = ellipj(ellipk(k**2) - np.sqrt(g / length) * t, k**2)[0]
-    return np.asarray(2 * np.arcsin(k * sn))
 
 
 def knife_edge(slope: float, rate: float, g: float, t: Array) -> Array:

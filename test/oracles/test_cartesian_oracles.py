@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-import arms
 import numpy as np
 import pytest
-from comparing import assert_close
 from numpy.typing import NDArray
 from oracles import (
     craig_cartesian_2r,
@@ -19,6 +17,9 @@ from oracles import (
     metr4202_statics,
     tsai_planar_2r,
 )
+from support import arms
+from support.comparing import assert_close
+from support.worked_arms import chain
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations import force_propagation, velocity_propagation
@@ -29,19 +30,15 @@ from robot_dynamics_ros.formulations.resolved_rate import joint_rates, smallest_
 
 Array = NDArray[np.float64]
 L1, L2 = 0.7, 0.4
-STATES = list(zip(*arms.states(8, 2, 10)[:2], strict=True))
+STATES = list(zip(*arms.states(8, 2, 4)[:2], strict=True))
 
 
-def _two_links() -> RobotModel:
+def _two_links(l1: float = L1, l2: float = L2) -> RobotModel:
     rod = arms.Link("", 1.0, (0.2, 0, 0), arms.thin_rod(1.0, 0.4))
-    return RobotModel.from_urdf(arms.planar_2r(L1, L2, rod, rod).urdf)
+    return RobotModel.from_urdf(arms.planar_2r(l1, l2, rod, rod).urdf)
 
 
-# Chapter 5
-
-
-@pytest.mark.parametrize(("alpha", "beta", "gamma"), [(0.3, 1.1, -0.6), (-2.0, 0.4, 2.5)])
-def test_example_5_2(alpha: float, beta: float, gamma: float) -> None:
+def test_example_5_2() -> None:
     """E of (5.42) against dR/dt R^T, (5.39), with R = Rz Ry Rz by a complex step."""
 
     def turned(angles: Any) -> Any:
@@ -50,22 +47,18 @@ def test_example_5_2(alpha: float, beta: float, gamma: float) -> None:
         middle = np.array([[cb, 0, sb], [0, 1, 0], [-sb, 0, cb]])
         return first @ middle @ np.array([[cc, -sc, 0], [sc, cc, 0], [0, 0, 1]])
 
-    angles, rates = np.array([alpha, beta, gamma]), np.array([0.7, -1.3, 0.4])
+    angles, rates = np.array([-2.0, 0.4, 2.5]), np.array([0.7, -1.3, 0.4])
     spin = (turned(angles + 1e-30j * rates).imag / 1e-30) @ turned(angles).T
-    w = craig_jacobians.zyz_rates_to_angular_velocity(alpha, beta) @ rates
+    w = craig_jacobians.zyz_rates_to_angular_velocity(*angles[:2]) @ rates
     assert_close([spin[2, 1], spin[0, 2], spin[1, 0]], w, 1e-14)
 
 
 def test_exercise_5_16_is_example_5_2() -> None:
     """A wrist with the axes z, y, z has the matrix E as its angular Jacobian."""
-    joints = [
-        arms.Joint(f"j{k}", "continuous", f"l{k}", f"l{k + 1}", axis=axis)
-        for k, axis in enumerate(((0, 0, 1), (0, 1, 0), (0, 0, 1)))
-    ]
-    links = [arms.Link(f"l{k}", 1.0, inertia=np.eye(3)) for k in range(4)]
-    model = RobotModel.from_urdf(arms.Arm(tuple(links), tuple(joints)).urdf)
+    joints = [arms.Joint("", "continuous", "", "", axis=axis) for axis in ((0, 0, 1), (0, 1, 0), (0, 0, 1))]
+    model = RobotModel.from_urdf(chain(*((joint, arms.Link("", 1.0, inertia=np.eye(3))) for joint in joints)).urdf)
     e = craig_jacobians.zyz_rates_to_angular_velocity(0.3, 1.1)
-    assert_close(model.jacobian([0.3, 1.1, -0.6], "l3")[3:], e, 1e-14)
+    assert_close(model.jacobian([0.3, 1.1, -0.6], "link3")[3:], e, 1e-14)
 
 
 @pytest.mark.parametrize(("q", "qd"), STATES)
@@ -87,12 +80,12 @@ def test_example_5_3(q: Array, qd: Array) -> None:
         assert np.linalg.det(j) == pytest.approx(craig_jacobians.determinant(L1, L2, q), abs=1e-14)
 
 
-@pytest.mark.parametrize("fold", [0.0, np.pi])
-def test_example_5_4(fold: float) -> None:
+def test_example_5_4() -> None:
     """Stretched or folded the arm cannot move along itself."""
-    j = craig_jacobians.jacobian_in_base_axes(L1, L2, np.array([0.4, fold]))
-    assert smallest_singular_value(j) < 1e-15
-    assert_close(np.array([np.cos(0.4), np.sin(0.4)]) @ j, np.zeros(2), 1e-15)
+    for fold in (0.0, np.pi):
+        j = craig_jacobians.jacobian_in_base_axes(L1, L2, np.array([0.4, fold]))
+        assert smallest_singular_value(j) < 1e-15
+        assert_close(np.array([np.cos(0.4), np.sin(0.4)]) @ j, np.zeros(2), 1e-15)
 
 
 def test_example_5_5() -> None:
@@ -130,7 +123,7 @@ def test_example_5_6(load_robot: Callable[..., RobotModel]) -> None:
     assert 0.5 < min(off, 90.0 - off) < 5.0
 
 
-@pytest.mark.parametrize("q", [q for q, _ in STATES[:4]])
+@pytest.mark.parametrize("q", [q for q, _ in STATES])
 def test_example_5_7(q: Array) -> None:
     """Below (5.90), (5.96); exercises 5.10 and 5.13 turn it round and into the base's axes."""
     model, force = _two_links(), np.array([3.0, -2.0])
@@ -154,16 +147,6 @@ def test_example_5_8() -> None:
     read = np.array([5.0, -2.0, 1.0, 0.3, 0.2, -0.1])
     expected = np.concatenate([r.T @ read[:3], r.T @ (read[3:] - np.cross(p, read[:3]))])
     assert_close(force_transform(inverse_pose(tool_in_sensor)) @ read, expected, 1e-14)
-
-
-def test_exercise_5_8_isotropic_points() -> None:
-    """Columns at right angles and of one length: only where l1 = sqrt(2) l2, at q2 = +-135 degrees."""
-    for sign in (1.0, -1.0):
-        j = craig_jacobians.jacobian_in_tip_axes(np.sqrt(2.0) * L2, L2, np.array([0.3, sign * np.deg2rad(135)]))
-        assert_close(j.T @ j, L2**2 * np.eye(2), 1e-14)
-
-
-# Chapter 6
 
 
 def _rr(seed: int) -> tuple[craig_planar_2r.Parameters, RobotModel]:
@@ -214,24 +197,23 @@ def test_me5118_rp(q: Array, qd: Array) -> None:
     assert_close(velocity_propagation.jacobian(model, q, "link2")[:2], me5118_cartesian.jacobian(p, q), 1e-14)
 
 
-# METR4202
-
-
 def test_metr4202_q1_and_q2() -> None:
     q = metr4202_statics.POSITION
     j = metr4202_statics.jacobian(q)
     assert_close(metr4202.inverse_jacobian(q) @ j, np.eye(2), 1e-14)
     assert_close(j @ metr4202.RATES, metr4202.PRINTED_VELOCITY, 1e-4, 10.0)
-    l1, l2 = metr4202_statics.LENGTHS
-    rod = arms.Link("", 1.0, (0.2, 0, 0), arms.thin_rod(1.0, 0.4))
-    model = RobotModel.from_urdf(arms.planar_2r(l1, l2, rod, rod).urdf)
+    assert_close(j, metr4202_statics.PRINTED_JACOBIAN, 5e-4)
+    tau = metr4202_statics.torque(q, metr4202_statics.FORCE)
+    assert tau[0] == pytest.approx(metr4202_statics.PRINTED_TAU_1, abs=0.05)
+    assert tau[1] == pytest.approx(-0.5512 * 30 - 2.9489 * 20, abs=2e-3)
+    model = _two_links(*metr4202_statics.LENGTHS)
     assert_close(model.jacobian(q, "tool")[:2], j, 1e-14)
     assert_close(joint_rates(model.jacobian(q, "tool")[:2], j @ metr4202.RATES, q), metr4202.RATES, 1e-13)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_metr4202_q3(seed: int) -> None:
-    """From its energies; with the print's sign of qd1^2 in tau_2 it would not follow."""
+    """From its energies, as Tsai's planar arm, and by the model."""
     rng = np.random.default_rng(seed)
     p = metr4202.Parameters(*rng.uniform(0.3, 3.0, 4))
     q, qd, qdd = rng.uniform(-3, 3, (3, 2))
@@ -244,5 +226,3 @@ def test_metr4202_q3(seed: int) -> None:
     assert_close(tau, tsai_planar_2r.torque(rods, q, qd, qdd), 1e-13, 1e2)
     model = RobotModel.from_urdf(arms.tsai_planar_2r(rods).urdf, gravity=[0, -p.g, 0])
     assert_close(model.inverse_dynamics(q, qd, qdd), tau, 1e-12, 1e2)
-    printed = tau[1] - p.m2 * p.l1 * p.l2 * np.sin(q[1]) * qd[0] ** 2
-    assert abs(printed - expected[1]) > 1e-3

@@ -21,13 +21,13 @@ def test_no_peak_is_lost(values: np.ndarray, points: int) -> None:
     assert np.isnan(values[kept]).any() == (~finite).any()
 
 
-@pytest.mark.parametrize("at", [0, 1, 4_999, 77_777, 99_998, 99_999])
 @pytest.mark.parametrize("height", [5.0, -5.0, np.nan])
-def test_a_single_sample_of_many(at: int, height: float) -> None:
-    values = np.sin(np.linspace(0, 50, 100_000))
-    values[at] = height
-    kept = extremes(values, 2000)
-    assert at in kept and len(kept) <= 2003
+def test_a_single_sample_of_many_is_kept(height: float) -> None:
+    for at in (0, 77_777, 99_999):
+        values = np.sin(np.linspace(0, 50, 100_000))
+        values[at] = height
+        kept = extremes(values, 2000)
+        assert at in kept and len(kept) <= 2003
 
 
 def test_few_points_stay() -> None:

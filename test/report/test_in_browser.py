@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report.recordings import ARM, STATES, fault, record
+from support.report_recordings import ARM, STATES, fault, record
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.report import read_recording, write_report
@@ -55,7 +55,6 @@ def test_opens_and_draws(whole: bool, tmp_path: Path, context: Any) -> None:
         shapes = [mark.get_attribute("d") or "" for mark in marks]
         assert shapes and any(len(shape) > 10 for shape in shapes)
         assert "NaN" not in "".join(shapes)
-    assert len(page.screenshot(path=tmp_path / "page.png", full_page=True)) > 20_000
     _choose_joints(page)
     _zoom_together(page)
     _print(page)

@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report.recordings import ARM, JOINT_STATE, START, STATES, diagnostics, fault, record
+from support.report_recordings import ARM, STATES, diagnostics, fault, record
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.report import read_recording, write_report
 
 pytest.importorskip("plotly")
@@ -63,7 +61,7 @@ def traces(page: _Page, name: str) -> list[np.ndarray]:
     return [np.frombuffer(base64.b64decode(trace["y"]["bdata"]), "<" + trace["y"]["dtype"]) for trace in found]
 
 
-def test_everything_is_there(tmp_path: Path) -> None:
+def test_a_whole_recording_has_every_figure_and_table(tmp_path: Path) -> None:
     said = [(100, fault("active", "hold")), (150, fault("hold", "fault")), (200, fault("fault", "active"))]
     page = report(record(tmp_path / "bag", said=said), model=RobotModel.from_urdf(ARM))
     assert page.outside == []
@@ -82,32 +80,19 @@ def test_everything_is_there(tmp_path: Path) -> None:
     assert [shape["x0"] for shape in shapes] == [pytest.approx(1.0, abs=1e-6)], "where it left the active mode"
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
     page = report(record(tmp_path / "bag", commands=False, efforts=False))
-    for text in (
-        "No robot model: no robot was given",
-        "No diagnostics: the bag has no",
-        "No desired positions: the bag has no topic command_states",
-        "No commanded torque: ",
-        "No measured torque: the messages on /joint_states leave effort empty",
-        "No model torque: no robot was given",
-        "No latency of commands: ",
+    for what in (
+        "robot model",
+        "diagnostics",
+        "desired positions",
+        "commanded torque",
+        "measured torque",
+        "model torque",
+        "latency of commands",
     ):
-        assert text in re.sub(r"\s+", " ", page.text)
+        assert f"No {what}: " in page.text
     assert traces(page, "desired") == [] and len(traces(page, "actual")) == 2
-
-
-def test_a_peak_of_a_long_recording_is_drawn(tmp_path: Path) -> None:
-    writer = JointStateWriter(["a"])
-    empty = np.empty(0)
-    with BagWriter(tmp_path / "bag", {STATES: JOINT_STATE}) as bag:
-        for k in range(100_000):
-            position = np.array([9.0 if k == 77_777 else -7.0 if k == 5 else np.sin(k * 1e-3)])
-            bag.write(STATES, START + k * 1_000_000, writer.write(START + k * 1_000_000, position, empty, empty))
-    page = report(tmp_path / "bag")
-    (values,) = traces(page, "actual")
-    assert len(values) < 2010 and values.max() == 9.0 and values.min() == -7.0
-    assert len(page.html) < 7e6
 
 
 def test_names_of_a_bag_are_text(tmp_path: Path) -> None:
@@ -120,14 +105,14 @@ def test_names_of_a_bag_are_text(tmp_path: Path) -> None:
     assert all("<" not in text for trace in modes for text in [trace["name"], *trace["y"]])
 
 
-def test_one_message(tmp_path: Path) -> None:
-    page = report(record(tmp_path / "bag", cycles=1), model=RobotModel.from_urdf(ARM))
-    assert "No model torque" in page.text and [len(values) for values in traces(page, "actual")] == [1, 1]
-
-
 def test_no_file_is_overwritten_unasked(tmp_path: Path) -> None:
-    recording, output = read_recording(record(tmp_path / "bag", cycles=5), STATES), tmp_path / "report.html"
+    """A recording of one message has a report, too, though no torque of the model."""
+    model = RobotModel.from_urdf(ARM)
+    recording = read_recording(record(tmp_path / "bag", cycles=1), STATES, model=model)
+    output = tmp_path / "report.html"
     write_report(recording, output)
     with pytest.raises(BagError, match=r"report\.html"):
         write_report(recording, output)
     write_report(recording, output, overwrite=True)
+    page = _Page(output)
+    assert "No model torque" in page.text and [len(values) for values in traces(page, "actual")] == [1, 1]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report.recordings import ARM, COMMANDS, PERIOD, START, STATES, diagnostics, fault, record
+from support.report_recordings import ARM, COMMANDS, PERIOD, START, STATES, diagnostics, fault, record
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import BagError
@@ -20,9 +20,11 @@ def test_tracking_error(tmp_path: Path) -> None:
     assert found is not None and (found.lost, found.late, len(found.states)) == (2, 2, 398)
     motion = tracking(recording, found)
     assert motion is not None and motion.joint_names == ("a", "b")
-    assert rms(motion.error[:, 0]) == pytest.approx(np.sqrt(12.5e-6)) and largest(motion.error[:, 0]) == pytest.approx(
-        0.004
-    )
+    assert rms(motion.error[:, 0]) == pytest.approx(np.sqrt(12.5e-6))
+    assert largest(motion.error[:, 0]) == pytest.approx(0.004)
+    facts = {fact.topic: fact for fact in recording.topics}
+    assert set(facts) == {STATES, COMMANDS} and facts[STATES].count == 400
+    assert facts[STATES].rate == pytest.approx(100.0) and facts[STATES].first == START + 500
     a, b = tracking_table(recording, motion).rows
     assert a[:4] == ("a", "mrad", "3.536", "4") and b[:4] == ("b", "mrad", "0", "0")
     assert motion.time[0] == 0.0 and motion.time[-1] == pytest.approx(3.99)
@@ -44,7 +46,7 @@ def test_states_that_are_sent_again_count_once(tmp_path: Path) -> None:
     np.testing.assert_allclose(found.latency, 1e-3, rtol=1e-9)
 
 
-def test_timing(tmp_path: Path) -> None:
+def test_latency_counts_from_the_state_to_its_answer(tmp_path: Path) -> None:
     recording = read_recording(record(tmp_path / "bag", late=range(0, 400, 100)), STATES)
     stamps, arrival, latency = timing_table(recording, answers(recording)).rows
     assert stamps[1:] == ("399", *["10"] * 6) and arrival[1:] == stamps[1:]
@@ -68,7 +70,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     recording = read_recording(record(tmp_path / "bag", commands=False), STATES, no_model="nobody said")
     assert recording.command is None and "command_states" in recording.why["command"]
     assert recording.why["model"] == recording.why["analysis"] == "nobody said"
-    assert answers(recording) is None
+    assert answers(recording) is None and [fact.topic for fact in recording.topics] == [STATES]
     silent = read_recording(record(tmp_path / "silent", efforts=False), STATES, model=RobotModel.from_urdf(ARM))
     assert silent.analysis is None and "effort" in silent.why["analysis"]
     with pytest.raises(BagError, match=r"no topic /other"):
@@ -82,7 +84,7 @@ def test_renamed_joints(tmp_path: Path) -> None:
     assert recording.command is not None and recording.command.joint_names == ("a", "b")
 
 
-def test_faults(tmp_path: Path) -> None:
+def test_transitions_and_warnings_are_events(tmp_path: Path) -> None:
     """Regular reports of a mode are no events; a transition is, and a warning of another node, once."""
     said = [
         (10, diagnostics(0, "active", mode="active", previous_mode="")),
@@ -101,16 +103,7 @@ def test_faults(tmp_path: Path) -> None:
     # They are placed where they arrive, whatever their stamps say: 100 ns after joint states.
     np.testing.assert_allclose(times, [0.2, 0.4, 0.5, 0.9], atol=1e-6)
     rows = events_table(events, times).rows
-    assert rows[0] == (
-        "0.200",
-        "controller",
-        "ERROR",
-        "active → hold",
-        "velocity_limit",
-        "a",
-        "2.31",
-        "too fast",
-    )
+    assert rows[0] == ("0.200", "controller", "ERROR", "active → hold", "velocity_limit", "a", "2.31", "too fast")
     assert [row[2] for row in rows] == ["ERROR", "ERROR", "WARN", "OK"]
     assert [row[3] for row in rows] == ["active → hold", "hold → fault", "", "fault → active"]
     modes = [mode for _, mode in recording.diagnostics.modes["controller"]]
@@ -130,15 +123,8 @@ def test_messages_without_stamp(tmp_path: Path) -> None:
     stamps = recording.state.stamps
     stamps[2] = 0
     np.testing.assert_allclose(recording.seconds(recording.state), [0, 0.01, np.nan, 0.03, 0.04], atol=1e-9)
-    stamps[:] = [0, PERIOD, 2 * PERIOD, 3 * PERIOD, 4 * PERIOD]
+    stamps[:] = PERIOD * np.arange(5)
     np.testing.assert_allclose(recording.seconds(recording.state), [0, 0.01, 0.02, 0.03, 0.04], atol=1e-9)
     stamps[:] = 0
     assert not recording.stamped
     np.testing.assert_allclose(recording.seconds(recording.state), [0, 0.01, 0.02, 0.03, 0.04], atol=1e-9)
-
-
-def test_topics(tmp_path: Path) -> None:
-    recording = read_recording(record(tmp_path / "bag", cycles=101), STATES)
-    facts = {fact.topic: fact for fact in recording.topics}
-    assert set(facts) == {STATES, COMMANDS} and facts[STATES].count == 101
-    assert facts[STATES].rate == pytest.approx(100.0) and facts[STATES].first == START + 500

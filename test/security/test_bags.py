@@ -3,35 +3,21 @@
 import os
 import sqlite3
 import struct
-import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from zlib import crc32
 
 import lz4.frame
 import pytest
-from bags.recordings import JOINT_STATE, insert, joint_state, open_database, record, some_messages
-from rosbags.rosbag2 import CompressionMode, StoragePlugin
+from support.bag_recordings import JOINT_STATE, insert, joint_state, open_database, record, some_messages
+from support.crafted_bags import TOPIC, chunk, mcap, mcap_messages, soon
 
 from robot_dynamics_ros.bags import BagReader, Message, mcap_file, reader, storage
 from robot_dynamics_ros.bags.storage import LARGEST, unpacked, zstd
 from robot_dynamics_ros.errors import BagError, BagWarning
 
-TOPIC = "/joint_states"
 KINDS = {TOPIC: JOINT_STATE}
-#: For what honest files of this size take a hundredth of a second.
-SOON = 20.0
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.BagWarning")
-
-
-@contextmanager
-def soon() -> Iterator[None]:
-    start = time.monotonic()
-    yield
-    assert time.monotonic() - start < SOON
 
 
 def read_all(path: Path) -> list[Message]:
@@ -43,23 +29,19 @@ def read_all(path: Path) -> list[Message]:
 # Packed data
 
 
-def test_packed_data_has_a_limit() -> None:
-    bomb = zstd.compress(bytes(LARGEST + 1))
-    assert len(bomb) < 20_000
-    with pytest.raises(ValueError, match="more than it may"):
-        unpacked(bomb)
-    with pytest.raises(ValueError, match="more than it may"):
-        unpacked(zstd.compress(bytes(60)) + zstd.compress(bytes(60)), 100)
+@pytest.mark.parametrize(
+    ("packed", "most"),
+    [
+        (zstd.compress(bytes(LARGEST + 1)), LARGEST),
+        (zstd.compress(bytes(60)) + zstd.compress(bytes(60)), 100),
+        (zstd.compress(os.urandom(1000))[:-9], LARGEST),
+    ],
+    ids=["one frame", "two frames", "cut off"],
+)
+def test_packed_data_has_a_limit(packed: bytes, most: int) -> None:
+    with pytest.raises(ValueError):
+        unpacked(packed, most)
     assert unpacked(zstd.compress(b"ab") + zstd.compress(b"c"), 3) == b"abc"
-    with pytest.raises(ValueError, match="breaks off"):
-        unpacked(zstd.compress(os.urandom(1000))[:-9])
-
-
-def test_a_message_that_unpacks_to_gigabytes(tmp_path: Path) -> None:
-    bomb = zstd.compress(bytes(LARGEST + 1))
-    bag = record(tmp_path / "bag", [Message(TOPIC, JOINT_STATE, 1, bomb)])
-    with pytest.raises(BagError, match="cannot be unpacked.*more than it may"):
-        read_all(bag)
 
 
 def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,54 +53,12 @@ def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.Mo
     bag = tmp_path / "bag.db3.zstd"
     bag.write_bytes(zstd.compress(b"SQLite format 3\0" + bytes(1 << 24)))
     assert bag.stat().st_size < 5000
-    with pytest.raises(BagError, match=r"unpacks to more than .* Cure: .*unzstd"):
+    with pytest.raises(BagError, match="bag.db3.zstd"):
         BagReader(bag)
     assert not [*(tmp_path / "tmp").iterdir()]
 
 
 # MCAP
-
-
-def mcap_record(operation: int, body: bytes) -> bytes:
-    return struct.pack("<BQ", operation, len(body)) + body
-
-
-def mcap_text(text: str) -> bytes:
-    return struct.pack("<I", len(text)) + text.encode()
-
-
-SCHEMA = mcap_record(3, struct.pack("<H", 1) + mcap_text(JOINT_STATE) + mcap_text("ros2msg") + struct.pack("<I", 0))
-CHANNEL = mcap_record(4, struct.pack("<HH", 1, 1) + mcap_text(TOPIC) + mcap_text("cdr") + struct.pack("<I", 0))
-
-
-def chunk(data: bytes, compression: str, packed: bytes, size: int | None = None, first: int = 0) -> bytes:
-    head = struct.pack("<QQQI", first, first, len(data) if size is None else size, crc32(data))
-    return mcap_record(6, head + mcap_text(compression) + struct.pack("<Q", len(packed)) + packed)
-
-
-def mcap(path: Path, chunks: list[bytes], index: list[tuple[int, int]] | None = None) -> Path:
-    """A file of these chunks; ``index`` names chunks and first times of arrival where it is not each once."""
-    head = mcap_file.MAGIC + mcap_record(1, mcap_text("") + mcap_text("test")) + SCHEMA + CHANNEL
-    at, places = len(head), []
-    for part in chunks:
-        places.append((at, len(part)))
-        at += len(part)
-    body = head + b"".join(chunks) + mcap_record(15, struct.pack("<I", 0))
-    index = [(k, 0) for k in range(len(chunks))] if index is None else index
-    summary = SCHEMA + CHANNEL
-    for k, first in index:
-        numbers = struct.pack("<IHQ", 10, 1, 0)
-        summary += mcap_record(8, struct.pack("<QQQQ", first, 1 << 40, *places[k]) + numbers + bytes(32))
-    counts = struct.pack("<QHIIIIqqI", len(index), 1, 1, 0, 0, len(index), 0, 0, 0)
-    summary += mcap_record(11, counts)
-    footer = mcap_record(2, struct.pack("<QQI", len(body), 0, 0))
-    path.write_bytes(body + summary + footer + mcap_file.MAGIC)
-    return path
-
-
-def mcap_messages(count: int, size: int) -> bytes:
-    one = struct.pack("<HIQQ", 1, 0, 1, 1)
-    return mcap_record(5, one + bytes(size)) * count
 
 
 @pytest.mark.parametrize("pack", [zstd.compress, lz4.frame.compress], ids=["zstd", "lz4"])
@@ -132,7 +72,7 @@ def test_a_chunk_that_unpacks_to_gigabytes(
     large, small = mcap_messages(1, 1 << 24), mcap_messages(1, 8)
     bomb, honest = chunk(large, compression, pack(large), said), chunk(small, compression, pack(small), first=1)
     file = mcap(tmp_path / "bag.mcap", [bomb, honest])
-    with pytest.warns(BagWarning, match="left out"):
+    with pytest.warns(BagWarning, match="bag.mcap"):
         assert [len(message.data) for message in read_all(file)] == [8]
     file.write_bytes(file.read_bytes()[:-8])  # and without the index
     assert [len(message.data) for message in read_all(file)] == [8]
@@ -144,7 +84,7 @@ def test_chunks_that_overlap_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
     data = mcap_messages(16, 1 << 16)
     file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", zstd.compress(data))] * 40)
     assert file.stat().st_size < 40_000
-    with pytest.raises(BagError, match=r"overlap in time.*Cure: sort it"):
+    with pytest.raises(BagError, match="overlap in time"):
         read_all(file)
 
 
@@ -253,7 +193,7 @@ def test_generated_columns(value: str, tmp_path: Path) -> None:
     )
     connection.execute("INSERT INTO messages(topic_id, timestamp, a) VALUES (1, 1, x'00')")
     connection.close()
-    with pytest.raises(BagError, match="without the tables of a bag"):
+    with pytest.raises(BagError, match="bag.db3"):
         BagReader(bag)
 
 
@@ -288,15 +228,6 @@ def test_a_tree_that_leads_to_one_page_many_times(indexed: bool, tmp_path: Path)
     assert len({message.received for message in messages}) == len(messages)
 
 
-def test_without_an_index(tmp_path: Path) -> None:
-    bag = database(tmp_path / "bag.db3")
-    before = read_all(bag)
-    connection = sqlite3.connect(bag)
-    connection.execute("DROP INDEX timestamp_idx")
-    connection.close()
-    assert read_all(bag) == before and len(before) == 50
-
-
 def test_rows_that_share_their_bytes(tmp_path: Path) -> None:
     """Every cell of every page leads to one long row: reading each would take the square of the file's size."""
     bag = database(tmp_path / "bag.db3", count=300, size=9000)
@@ -319,11 +250,11 @@ def test_rows_that_share_their_bytes(tmp_path: Path) -> None:
 
 def test_metadata_that_names_files_elsewhere(tmp_path: Path) -> None:
     """Only the folder's own files are opened."""
-    record(tmp_path / "secret", some_messages(5))
+    secret = record(tmp_path / "secret", some_messages(5)) / "secret.mcap"
     bag = record(tmp_path / "bag", some_messages(5))
     metadata = bag / "metadata.yaml"
     text = metadata.read_text(encoding="utf-8")
-    for name in ("../secret/secret.mcap", str(tmp_path / "secret" / "secret.mcap"), "..", "/etc/passwd"):
+    for name in ("../secret/secret.mcap", str(secret), "..", "/etc/passwd"):
         metadata.write_text(text.replace("bag.mcap", name), encoding="utf-8")
         with pytest.raises(BagError):
             BagReader(bag)
@@ -334,20 +265,5 @@ def test_a_pipe_in_place_of_a_file(tmp_path: Path) -> None:
     bag = record(tmp_path / "bag", some_messages(5))
     (bag / "bag.mcap").unlink()
     os.mkfifo(bag / "bag.mcap")
-    with soon(), pytest.raises(BagError, match="is missing"):
+    with soon(), pytest.raises(BagError, match="bag.mcap"):
         BagReader(bag)
-
-
-def test_a_profile_of_megabytes() -> None:
-    with soon():
-        assert not storage.is_latched("[" + "{durability: 1}, " * 2_000_000 + "]")
-    assert storage.is_latched("[{durability: 1}]")
-
-
-def test_honest_bags_are_read_as_before(tmp_path: Path) -> None:
-    written = some_messages(300)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for k, plugin in enumerate(StoragePlugin):
-            for mode in (CompressionMode.NONE, CompressionMode.FILE, CompressionMode.MESSAGE):
-                assert read_all(record(tmp_path / f"{k}_{mode.name}", written, plugin, mode)) == written

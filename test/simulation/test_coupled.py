@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import arms
 import numpy as np
 import pytest
-import robots_with_drives
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
+from support import arms, mechanisms, robots_with_drives
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.simulation import Plant, Plants
@@ -17,21 +16,14 @@ INTEGRATORS = ("rk4", "semi_implicit")
 ROOM = '<limit lower="-3" upper="3" effort="1000" velocity="100"/>'
 
 
-def _gripper(leader: str, follower: str, *, limit: str = ROOM, other: str = ROOM, factor: float = -0.5) -> RobotModel:
-    """Two fingers on one base that slide along x and y; the second follows the first by ``factor``."""
+def _gripper(leader: str, follower: str, other: str = ROOM) -> RobotModel:
+    """Two fingers on one base that slide along x and y; the second follows the first by -0.5."""
+    follower += '<mimic joint="first" multiplier="-0.5" offset="0.1"/>'
     arm = arms.Arm(
         (arms.Link("base"), arms.Link("left", 0.3), arms.Link("right", 0.4)),
         (
-            arms.Joint("first", "prismatic", "base", "left", axis=(1, 0, 0), limit=limit, extra=leader),
-            arms.Joint(
-                "second",
-                "prismatic",
-                "base",
-                "right",
-                axis=(0, 1, 0),
-                limit=other,
-                extra=f'{follower}<mimic joint="first" multiplier="{factor}" offset="0.1"/>',
-            ),
+            arms.Joint("first", "prismatic", "base", "left", axis=(1, 0, 0), limit=ROOM, extra=leader),
+            arms.Joint("second", "prismatic", "base", "right", axis=(0, 1, 0), limit=other, extra=follower),
         ),
     )
     return RobotModel.from_urdf(arm.urdf)
@@ -113,31 +105,8 @@ def test_remotely_driven_elbow_moves_as_the_one_driven_at_its_joints(
     assert np.abs(direct.position - start).max() > 0.2
 
 
-def _five_bar(friction: dict[str, dict[str, float]]) -> RobotModel:
-    """Spong, figure 9.10: links 1 and 2 at the base, link 3 stays parallel to 1, link 4 against 2."""
-    axis = (0, -1, 0)
-    arm = arms.Arm(
-        (
-            arms.Link("base"),
-            *(
-                arms.Link(f"link{k}", m, (c, 0, 0))
-                for k, m, c in ((1, 0.8, 0.2), (2, 0.6, 0.1), (3, 0.4, 0.3), (4, 0.9, 0.4))
-            ),
-        ),
-        (
-            arms.Joint("q1", "revolute", "base", "link1", axis=axis, limit=ROOM),
-            arms.Joint("q2", "revolute", "base", "link2", axis=axis, limit=ROOM),
-            arms.Joint("q3", "revolute", "link2", "link3", (0.2, 0, 0), axis=axis, limit=ROOM),
-            arms.Joint("q4", "revolute", "link1", "link4", (0.4, 0, 0), axis=axis, limit=ROOM),
-        ),
-    )
-    couplings = {"q3": {"q1": 1.0, "q2": -1.0}, "q4": {"q1": -1.0, "q2": 1.0, "offset": np.pi}}
-    wide = {"q4": '<limit lower="0.2" upper="6" effort="1000" velocity="100"/>'}
-    return robots_with_drives.load(arm.with_joint("q4", limit=wide["q4"]), {"joints": friction, "couplings": couplings})
-
-
-FIVE_BAR = {f"q{k}": {"coulomb": c} for k, c in ((1, 0.9), (2, 0.7), (3, 0.4), (4, 0.3))}
-# Joints that slide together are one line: those of q3 and q4 are.
+FIVE_BAR = {f"joint{k}": {"coulomb": c} for k, c in ((1, 0.9), (2, 0.7), (3, 0.4), (4, 0.3))}
+# Joints that slide together are one line: joints 3 and 4 are.
 LINES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]])
 LEVELS = np.array([0.9, 0.7, 0.7])
 
@@ -145,7 +114,7 @@ LEVELS = np.array([0.9, 0.7, 0.7])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_five_bar_at_rest_does_not_drift(integrator: str) -> None:
     """More lines stick than there are coordinates; the load is at 0.999 of what all of them can hold."""
-    model = _five_bar(FIVE_BAR)
+    model = mechanisms.five_bar(False, FIVE_BAR)
     start = np.array([0.4, 1.3])
     for direction in ([1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0], [-1.0, 0.3]):
         # The most of this load, by the ratio test of all ways to move: |z_k| of each way against the load's work.
@@ -165,7 +134,12 @@ def test_five_bar_at_rest_does_not_drift(integrator: str) -> None:
 def test_five_bar_in_motion_satisfies_the_optimality_conditions(seed: int, integrator: str) -> None:
     """Friction's impulse is E^T lambda, lambda_k = -level sign(z_k), or within the level where z_k = 0."""
     rng = np.random.default_rng(seed)
-    plant = Plant(_five_bar(FIVE_BAR), integrator, initial_positions=[0.4, 1.3], initial_velocities=rng.normal(size=2))
+    plant = Plant(
+        mechanisms.five_bar(False, FIVE_BAR),
+        integrator,
+        initial_positions=[0.4, 1.3],
+        initial_velocities=rng.normal(size=2),
+    )
     for _ in range(60):
         plant.step(plant.model.gravity_torque(plant.position) + rng.normal(0.0, 3.0, 2))
         z = LINES @ plant.velocity
@@ -175,16 +149,6 @@ def test_five_bar_in_motion_satisfies_the_optimality_conditions(seed: int, integ
         assert np.abs(answer.fun).max() < 1e-9
         assert plant.impulse @ plant.velocity <= 1e-15
         assert plant.residual < 1e-9
-
-
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_a_combination_that_sticks_stays_where_it_is(integrator: str) -> None:
-    """Friction locks joint 2 of the remotely driven elbow while the whole arm swings: q2 = p2 - p1 to rounding."""
-    plant = Plant(_planar(True, {"joint2": {"coulomb": 500.0}}), integrator, initial_positions=[0.3, -0.4])
-    for _ in range(20):
-        plant.step([2.0, 0.0], 50)
-        assert plant.position[1] - plant.position[0] == pytest.approx(-0.7, abs=1e-13)
-    assert abs(plant.position[0] - 0.3) > 0.1
 
 
 @given(robot=robots_with_drives.robots(friction=True, payload=False))
@@ -206,7 +170,7 @@ def test_any_coupled_robot_loses_energy_to_friction(robot: robots_with_drives.Ro
 
 def test_many_plants_stick_as_one() -> None:
     """With more lines than coordinates, some of the plants moving."""
-    model, start = _five_bar(FIVE_BAR), np.array([0.4, 1.3])
+    model, start = mechanisms.five_bar(False, FIVE_BAR), np.array([0.4, 1.3])
     rates = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]])
     many = Plants(model, 4, initial_positions=start, initial_velocities=rates)
     each = [Plant(model, initial_positions=start, initial_velocities=rate).stuck for rate in rates]

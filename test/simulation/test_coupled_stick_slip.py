@@ -1,83 +1,41 @@
-"""The friction problem along combinations of coordinates, against its optimality conditions in NumPy and SciPy."""
+"""Friction and limits along combinations of coordinates, against the same definitions as for joints one by one."""
 
-import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
-from scipy.optimize import lsq_linear
-from simulation.test_stick_slip import random_problem
+from support.friction_problems import Problem, random_lines, random_problem
 
 from robot_dynamics_ros.simulation import coupled_stick_slip as coupled
 from robot_dynamics_ros.simulation import stick_slip as ss
 
-Array = NDArray[np.float64]
+
+def _sum_of_two(free: float, lower: float = -4.0, upper: float = 5.0, grips: tuple[float, float] = (1, 3)) -> Problem:
+    """A = 1, one line z = v1 + v2, whose free velocity is this: z = free + 2 lambda."""
+    rest = (np.array([x], dtype=float) for x in (*grips, lower, upper))
+    return Problem(np.eye(2), np.array([free - 10.0, 10.0]), *rest, np.ones((1, 2)))
 
 
-class Problem:
-    """minimise 1/2 (v - free)^T A (v - free) + forward max(z, 0) + backward max(-z, 0), z = E v in [lower, upper]."""
+def _one_coordinate(free: float, factors: list[float], grip: float, lower: float, upper: float) -> Problem:
+    """A = 1, and lines that are multiples of one coordinate, with the same friction and limits."""
+    rest = (np.full(len(factors), x) for x in (grip, grip, lower, upper))
+    return Problem(np.eye(1), np.array([free]), *rest, np.array(factors)[:, np.newaxis])
 
-    def __init__(self, rng: np.random.Generator, n: int, count: int, *, whole: bool) -> None:
-        """``whole``: factors of E are -1, 0 and 1, so that lines depend on each other."""
-        q, _ = np.linalg.qr(rng.standard_normal((n, n)))
-        self.a = q @ np.diag(10 ** rng.uniform(-3.0, 0.0, n)) @ q.T
-        self.a = (self.a + self.a.T) / 2
-        self.e = rng.choice([-1.0, 0.0, 1.0], (count, n)) if whole else rng.standard_normal((count, n))
-        self.e[np.arange(count), rng.integers(0, n, count)] = 1.0
-        size = np.abs(self.a).sum() / n
-        self.forward = rng.choice([0.0, 0.3, 1.0, 3.0], count) * rng.uniform(0, 1, count) * size
-        self.backward = np.where(rng.random(count) < 0.5, self.forward, rng.uniform(0, 1, count) * size)
-        self.lower = -rng.choice([0.0, 0.1, 1.0, np.inf], count)
-        self.upper = rng.choice([0.0, 0.1, 1.0, np.inf], count)
-        self.free = rng.standard_normal(n)
 
-    def solved(self, pattern: NDArray[np.int64], carried: Array) -> tuple[Array, Array, float]:
-        v, impulse, error, _ = self.counted(pattern, carried)
-        return v, impulse, error
-
-    def counted(self, pattern: NDArray[np.int64], carried: Array) -> tuple[Array, Array, float, int]:
-        """Velocity, impulses, residual and the linear systems solved."""
-        lines = np.full((len(self.e), ss.LINE_SIZE), np.nan)
-        lines[:, ss.GRIP_FORWARD], lines[:, ss.GRIP_BACKWARD] = self.forward, self.backward
-        lines[:, ss.LOWER], lines[:, ss.UPPER] = self.lower, self.upper
-        v = np.empty(len(self.free))
-        free = self.free + np.linalg.solve(self.a, carried)
-        solves, error = coupled.solve_coupled(self.a, self.e, lines, pattern, free, carried, v)
-        assert lines[:, ss.VELOCITY] == pytest.approx(self.e @ v, abs=1e-14)
-        return v, lines[:, ss.IMPULSE].copy(), error, solves
-
-    def objective(self, v: Array) -> float:
-        d, z = v - self.free, self.e @ v
-        return float(d @ self.a @ d / 2 + self.forward @ np.maximum(z, 0) + self.backward @ np.maximum(-z, 0))
-
-    def violation(self, v: Array) -> float:
-        """How far A (v - free) is from any E^T lambda with each lambda in its range; relative."""
-        z = self.e @ v
-        room = 1e-9 * (1.0 + np.abs(self.e) @ np.abs(v))
-        assert np.all((self.lower - room <= z) & (z <= self.upper + room))
-        highest = np.where(z > room, -self.forward, self.backward)
-        lowest = np.where(z < -room, self.backward, -self.forward)
-        highest = np.where(z <= self.lower + room, np.inf, highest)
-        lowest = np.where(z >= self.upper - room, -np.inf, lowest)
-        pull = self.a @ (v - self.free)
-        # Where nothing holds it, v is the free velocity to rounding.
-        size = np.abs(self.a) @ (np.abs(v) + np.abs(self.free)) + np.abs(self.e).T @ (self.forward + self.backward)
-        tiny = 1e-13 * size.max()  # lsq_linear wants an interval
-        answer = lsq_linear(self.e.T, pull, (lowest - tiny, highest + tiny), method="bvls", tol=1e-14)
-        return float(np.max(np.abs(answer.fun)) / size.max())
+# --- Any problem
 
 
 @given(seed=st.integers(0, 2**31 - 1), n=st.integers(1, 5), extra=st.integers(-2, 4), whole=st.booleans())
-def test_satisfies_the_optimality_conditions(seed: int, n: int, extra: int, whole: bool) -> None:
+def test_solution_satisfies_the_optimality_conditions(seed: int, n: int, extra: int, whole: bool) -> None:
     rng = np.random.default_rng(seed)
     count = max(1, n + extra)
-    p = Problem(rng, n, count, whole=whole)
-    v, impulse, error = p.solved(rng.integers(0, 5, count), np.zeros(n))
+    p = random_lines(rng, n, count, whole=whole)
+    v, impulse, error, _ = p.solved(rng.integers(0, 5, count))
     assert p.violation(v) < 1e-8
     assert error < 1e-8 * (1.0 + np.abs(p.free).max())
-    assert impulse @ (p.e @ v) <= 1e-12
+    assert impulse @ (p.lines @ v) <= 1e-12
 
 
 def test_ten_thousand_problems_with_lines_that_depend_on_each_other_are_all_solved() -> None:
@@ -86,67 +44,33 @@ def test_ten_thousand_problems_with_lines_that_depend_on_each_other_are_all_solv
     for seed in range(10_000):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 4))
-        p = Problem(rng, n, n + int(rng.integers(0, 5)), whole=True)
-        worst = np.maximum(worst, p.solved(rng.integers(0, 5, len(p.e)), np.zeros(n))[2])  # NaN stays
+        count = n + int(rng.integers(0, 5))
+        p = random_lines(rng, n, count, whole=True)
+        worst = np.maximum(worst, p.solved(rng.integers(0, 5, count))[2])  # NaN stays
     assert worst < 1e-9
 
 
 @given(seed=st.integers(0, 2**31 - 1), n=st.integers(1, 6))
-def test_equals_the_separable_solution_where_each_line_is_a_coordinate(seed: int, n: int) -> None:
+def test_equals_the_solution_joint_by_joint_where_each_line_is_a_coordinate(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     p = random_problem(rng, n, 2.0)
-    expected, impulse, _ = p.solved(np.full(n, ss.STUCK), np.zeros(n))
-    q = Problem(rng, n, n, whole=False)
-    q.a, q.e, q.free = p.a, np.eye(n), p.free
-    q.forward, q.backward, q.lower, q.upper = p.forward, p.backward, p.lower, p.upper
-    v, pull, _ = q.solved(rng.integers(0, 5, n), p.a @ rng.standard_normal(n))
+    expected, impulse, _, _ = p.solved(np.full(n, ss.STUCK))
+    v, pull, _, _ = replace(p, e=np.eye(n)).solved(rng.integers(0, 5, n), p.a @ rng.standard_normal(n))
     assert np.abs(v - expected).max() < 1e-9
     assert np.abs(pull - impulse).max() < 1e-9 * (1.0 + np.abs(impulse).max())
     assert np.array_equal(v == 0.0, expected == 0.0), "what sticks has the velocity 0, not nearly 0"
 
 
-def test_a_stuck_combination_keeps_both_coordinates_together() -> None:
-    """A = 1, z = v2 - v1 stuck, free velocity (3, 1): both move at 2, and friction gives -1 and 1."""
-    p = Problem(np.random.default_rng(0), 2, 1, whole=True)
-    p.a, p.e, p.free = np.eye(2), np.array([[-1.0, 1.0]]), np.array([3.0, 1.0])
-    p.forward = p.backward = np.array([1.5])
-    p.lower, p.upper = np.array([-np.inf]), np.array([np.inf])
-    v, impulse, error = p.solved(np.array([ss.BACKWARD]), np.zeros(2))
-    assert v[0] == v[1] == pytest.approx(2.0, abs=1e-14)
-    assert impulse == pytest.approx([1.0])
-    assert error == pytest.approx(0.0, abs=1e-15)
-
-
-def brute_force(p: Problem) -> Array:
-    """The best feasible point over all patterns of fixed and sliding lines: the solution is among them."""
-    n, count = len(p.free), len(p.e)
-    best, least = np.zeros(n), p.objective(np.zeros(n))
-    for pattern in itertools.product(range(5), repeat=count):
-        ends = np.select([[s == 0 for s in pattern], [s == 4 for s in pattern]], [p.lower, p.upper], 0.0)
-        pull = np.select([[s == 1 for s in pattern], [s == 3 for s in pattern]], [p.backward, -p.forward], 0.0)
-        held = np.array([s not in (1, 3) for s in pattern])
-        if not np.isfinite(ends).all():
-            continue
-        e = p.e[held]
-        system = np.block([[p.a, -e.T], [e, np.zeros((len(e), len(e)))]])
-        v = np.linalg.lstsq(system, np.concatenate([p.a @ p.free + p.e.T @ pull, ends[held]]), rcond=1e-12)[0][:n]
-        z, room = p.e @ v, 1e-10
-        if np.all((p.lower - room <= z) & (z <= p.upper + room)) and p.objective(v) < least:
-            best, least = v, p.objective(v)
-    return best
-
-
 @pytest.mark.parametrize("seed", range(30))
-def test_finds_the_best_of_all_patterns(seed: int) -> None:
-    """From a random pattern; and the pattern that it tells is that of the solution."""
+def test_solution_is_the_best_of_all_patterns_and_tells_its_segments(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 4)), int(rng.integers(1, 4))
-    p = Problem(rng, n, count, whole=True)
+    p = random_lines(rng, n, count, whole=True)
     pattern = rng.integers(0, 5, count)
-    v, impulse, error = p.solved(pattern, np.zeros(n))
-    assert np.abs(v - brute_force(p)).max() < 1e-8
+    v, impulse, error, _ = p.solved(pattern)
+    assert np.abs(v - p.brute_force()).max() < 1e-8
     assert error < 1e-9
-    z, room = p.e @ v, 1e-9
+    z, room = p.lines @ v, 1e-9
     ends = {ss.WALL_LOWER: p.lower, ss.STUCK: np.zeros(count), ss.WALL_UPPER: p.upper}
     for k, segment in enumerate(pattern):
         if segment in ends:
@@ -154,7 +78,125 @@ def test_finds_the_best_of_all_patterns(seed: int) -> None:
         elif p.forward[k] + p.backward[k] > 0.0:
             assert z[k] > -room if segment == ss.FORWARD else z[k] < room
             assert impulse[k] == (-p.forward[k] if segment == ss.FORWARD else p.backward[k])
-    again, same, _, solves = p.counted(pattern, np.zeros(n))
+    again, same, _, solves = p.solved(pattern)
     assert solves == 1, "the solution's own pattern leads there at once"
     assert again == pytest.approx(v, abs=1e-12)
     assert same == pytest.approx(impulse, abs=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9])
+@pytest.mark.parametrize("seed", range(30))
+def test_descent_takes_as_many_solves_as_the_textbook(seed: int, unit: float) -> None:
+    """Where the pattern it starts with is not the solution's: each step is the right one."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 6))
+    count = int(rng.integers(2, n + 1))
+    p = random_lines(rng, n, count, whole=False)
+    expected, segments, solution = p.textbook()
+    loose = p.forward + p.backward == 0.0
+    for start in (segments, (segments + 1 + rng.integers(0, 4, count)) % 5):
+        pattern = start.copy()
+        v, _, _, solves = p.scaled(unit).solved(pattern)
+        assert v == pytest.approx(unit * solution, abs=1e-9 * unit)
+        assert np.all((pattern == segments) | (loose & (np.abs(pattern - ss.STUCK) == 1)))
+        assert solves in ((1,) if start is segments else (1, 1 + expected))
+    assert solves == 1 + expected or loose.any(), "only what nothing holds slides on two segments"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_residual_is_that_of_its_definition(seed: int) -> None:
+    """With any velocity and impulses."""
+    rng = np.random.default_rng(seed)
+    n, count = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+    p = random_lines(rng, n, count, whole=False)
+    v, carried = rng.standard_normal(n), rng.standard_normal(n)
+    for scale in (0.0, 0.01, 1.0):
+        lines = p.table()
+        lines[:, ss.VELOCITY], lines[:, ss.IMPULSE] = p.lines @ v, scale * rng.standard_normal(count)
+        # The free velocity that these impulses lead to this velocity from, but for a part of random size.
+        pull = p.lines.T @ lines[:, ss.IMPULSE] + rng.choice([0.0, 1.0]) * rng.standard_normal(n)
+        p.free = v - np.linalg.solve(p.a, pull)
+        free = p.free + np.linalg.solve(p.a, carried)
+        found = coupled._residual(p.a, p.lines, lines, free, carried, v)
+        assert found == pytest.approx(p.residual(v, lines[:, ss.IMPULSE]), rel=1e-10, abs=1e-12)
+
+
+# --- Segment by segment
+
+
+@pytest.mark.parametrize("start", range(5))
+@pytest.mark.parametrize("grips", [(1, 3), (0, 0)])
+def test_line_without_room_is_held_by_its_limit(start: int, grips: tuple[float, float]) -> None:
+    """Whatever the load, and without friction too; the other way it is free to go."""
+    cases = [
+        (-50.0, 0.0, np.inf, 0.0),
+        (50.0, 0.0, np.inf, 50.0 - 2.0 * grips[0]),
+        (50.0, -np.inf, 0.0, 0.0),
+        (-50.0, -np.inf, 0.0, -50.0 + 2.0 * grips[1]),
+        (7.0, 0.0, 0.0, 0.0),
+    ]
+    for free, lower, upper, velocity in cases:
+        v = _sum_of_two(free, lower, upper, grips).solved(np.array([start]))[0]
+        assert v.sum() == pytest.approx(velocity, abs=1e-13)
+
+
+@pytest.mark.parametrize("start", range(5))
+def test_matrix_that_is_not_positive_definite_gives_no_number(start: int) -> None:
+    for diagonal in ([-1.0, 1.0], [1.0, -1.0]):
+        p, v = replace(_sum_of_two(4.0), a=np.diag(diagonal)), np.empty(2)
+        lines = p.table()
+        coupled.solve_coupled(p.a, p.lines, lines, np.array([start]), p.free, np.zeros(2), v)
+        assert np.isnan(v).all()
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-12])
+@pytest.mark.parametrize("factors", [[1.0, 2.0], [2.0, 1.0], [1.0, -2.0]])
+def test_lines_that_contradict_each_other_are_no_solution(factors: list[float], unit: float) -> None:
+    """v <= 1 and 2 v <= 1, both at their ends: only the second one can be; in any unit."""
+    p = _one_coordinate(9.0 * unit, factors, 0.0, -unit, unit)
+    for start in ([4, 4], [4, 0], [0, 4], [2, 2], [4, 2], [2, 4], [3, 3]):
+        v, _, error, _ = p.solved(np.array(start))
+        assert v[0] == pytest.approx(0.5 * unit, rel=1e-15)
+        assert error < 1e-14 * unit
+
+
+@pytest.mark.parametrize(
+    ("load", "lower", "upper", "start"),
+    [(1.5, -np.inf, np.inf, 1), (1.5, -1.0, 0.5, 1), (1.5, 0.0, 0.5, 4), (-1.5, -1.0, 0.0, 0), (-1.5, -np.inf, 0.0, 1)],
+)
+def test_two_bearings_on_one_axle_hold_it_together(load: float, lower: float, upper: float, start: int) -> None:
+    """Each with friction of 1. One of them is about to slide: from rest, nothing is left to do."""
+    p = _one_coordinate(load, [1.0, 1.0], 1.0, lower, upper)
+    v, impulse, error, solves = p.solved(np.array([start, start]))
+    assert (v[0], impulse.sum(), error, solves) == (0.0, -load, 0.0, 2)
+    assert np.abs(impulse).max() <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("free", "grip", "start", "velocity", "solves", "end"),
+    [
+        (6.0, 1.0, ss.STUCK, 5.0, 3, ss.FORWARD),
+        (-5.0, 1.0, ss.STUCK, -4.0, 3, ss.BACKWARD),
+        (5.0, 0.0, ss.WALL_UPPER, 5.0, 1, ss.WALL_UPPER),
+        (-4.0, 0.0, ss.WALL_LOWER, -4.0, 1, ss.WALL_LOWER),
+    ],
+)
+def test_line_that_just_reaches_its_limit_goes_on_by_itself(
+    free: float, grip: float, start: int, velocity: float, solves: int, end: int
+) -> None:
+    pattern = np.array([start])
+    v, _, error, count = _one_coordinate(free, [1.0], grip, -4.0, 5.0).solved(pattern)
+    assert (v[0], error, count, pattern[0]) == (velocity, 0.0, solves, end)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_line_that_is_pulled_back_from_its_limit_stops_on_the_way(sign: float) -> None:
+    """The first joint starts, is at its limit, and the light second one throws it back, with more than its friction."""
+    a, room = np.array([[1.0, 0.27], [0.27, 0.09]]), np.array([0.1, np.inf])
+    free = sign * np.linalg.solve(a, np.array([3.0, 2.5]))
+    p = Problem(a, free, np.ones(2), np.ones(2), -room, room, np.eye(2))
+    expected, _, solution = p.textbook()
+    v, _, _, solves = p.solved(np.array([ss.STUCK, ss.STUCK]))
+    assert v == pytest.approx(solution, rel=1e-12)
+    assert solves == 1 + expected == 9
+    assert sign * v[0] < 0.0 < sign * v[1]

@@ -46,6 +46,12 @@ def test_equations_are_those_of_the_independent_lines(seed: int, scale: float) -
     assert np.abs(mixture @ e[members] - found.table[: found.rank]).max(initial=0.0) < 1e-12
     expected = mixture @ targets[members]
     assert np.abs(found.targets[: found.rank] - expected).max(initial=0.0) <= 1e-12 * np.abs(expected).max(initial=0.0)
+    v = rng.standard_normal(n)
+    before = v.copy()
+    elimination.respect(found, v)
+    assert found.table[: found.rank] @ v == pytest.approx(found.targets[: found.rank], rel=1e-12, abs=1e-13)
+    others = np.setdiff1d(np.arange(n), pivots)
+    assert np.array_equal(v[others], before[others]), "a vector changes only in its pivots"
 
 
 @pytest.mark.parametrize("nearness", [1e-9, 1e-13])
@@ -63,19 +69,6 @@ def test_the_largest_factor_is_the_pivot() -> None:
     elimination.respect(equations, v)
     assert equations.pivots[0] == 1
     assert v == pytest.approx(solution, rel=1e-13)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_vector_that_respects_them_changes_only_in_its_pivots(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n, count = int(rng.integers(1, 5)), int(rng.integers(2, 8))
-    e = _lines(rng, n, count)
-    targets, v = e @ rng.standard_normal(n), rng.standard_normal(n)
-    before, equations = v.copy(), elimination.eliminate(e, np.ones(count, bool), targets)
-    elimination.respect(equations, v)
-    assert e @ v == pytest.approx(targets, abs=1e-13)
-    others = np.setdiff1d(np.arange(n), equations.pivots[: equations.rank])
-    assert np.array_equal(v[others], before[others])
 
 
 def _matrix(rng: np.random.Generator, n: int) -> Array:
@@ -109,6 +102,9 @@ def test_the_coordinate_without_mass_is_named(bad: int) -> None:
         equations = elimination.eliminate(e, np.ones(1, bool), np.zeros(1))
         found = elimination.accelerate_within(equations, matrix, np.ones(3), np.empty(3))
         assert found == (-1 if held == bad else bad), "one that is held needs no mass"
+        lines = np.full((1, ss.LINE_SIZE), float(held is not None))
+        motion = np.vstack([np.zeros(3), np.ones(3), matrix])
+        assert elimination.hold_at_rest(matrix, e, lines, motion) == found
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -136,12 +132,6 @@ def test_the_last_of_many_lines_rests() -> None:
     motion = np.vstack([np.zeros(2), [3.0, 5.0], np.eye(2)])
     assert elimination.hold_at_rest(np.eye(2), directions, lines, motion) == -1
     assert motion[:2].tolist() == [[3.0, 0.0], [0.0, -5.0]]
-
-
-def test_a_missing_mass_is_told_from_rest_as_well() -> None:
-    lines = np.zeros((1, ss.LINE_SIZE))
-    motion = np.vstack([np.zeros(2), np.ones(2), np.diag([1.0, 0.0])])
-    assert elimination.hold_at_rest(motion[2:], np.array([[1.0, 0.0]]), lines, motion) == 1
 
 
 def test_pinned_lines_end_where_they_are_told_and_others_stay() -> None:

@@ -3,14 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-import arms
 import numpy as np
 import pytest
-import robots_with_drives
-from comparing import assert_close
 from hypothesis import given
-from simulation import mechanisms, plants
-from simulation.mechanisms import JOINTS, assembled, energy, five_bar, four_bar, in_tree
+from support import arms, mechanisms, plants, robots_with_drives
+from support.comparing import assert_close
+from support.mechanisms import JOINTS, assembled, energy, five_bar, four_bar, in_tree
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.errors import RobotModelError
@@ -33,6 +31,7 @@ LEVELS = np.array([0.8, 0.5, 0.3])
 DRY = {name: {"coulomb": level} for name, level in zip(JOINTS, LEVELS.tolist(), strict=True)}
 
 
+@pytest.mark.timeout(1500)  # where the machine is busy compiling takes minutes
 def test_agrees_with_lagrange_multipliers() -> None:
     """One second of the four-bar's motion under a torque, and the forces in its loop."""
     model = four_bar()
@@ -63,7 +62,6 @@ def test_order(integrator: str, order: float) -> None:
     steps = (0.004, 0.002, 0.001)
     errors = [np.abs(end(integrator, step) - exact).max() for step in steps]
     slope = np.polyfit(np.log(steps), np.log(errors), 1)[0]
-    print(f"{integrator}: order {slope:.2f}, errors {errors}")
     assert slope == pytest.approx(order, abs=0.3)
 
 
@@ -80,7 +78,6 @@ def test_energy_and_closure_in_ten_seconds() -> None:
         error = max(error, abs(energy(plant) - start))
         rate = loops_of(model)(plant.position, plant.velocity).jacobian @ plant.velocity
         assert np.abs(rate).max() < 1e-12
-    print(f"gap {gap:.2g} m, energy {error / kinetic:.2g} of the largest kinetic energy")
     assert gap < 1e-12 and error < 1e-7 * kinetic
     assert abs(plant.position[0] - q[0]) > 4 * np.pi
 
@@ -164,40 +161,34 @@ def test_any_push_satisfies_the_optimality_conditions(integrator: str) -> None:
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-@pytest.mark.parametrize("friction", [False, True])
-def test_five_bar_as_loop_and_as_coupling(integrator: str, friction: bool) -> None:
-    """The same second of motion; with friction on all four joints, while joints start, stick and slide."""
-    levels = {f"joint{k}": {"coulomb": c, "viscous": 0.1 * c} for k, c in enumerate((0.9, 0.7, 0.4, 0.3), start=1)}
-    drawn = levels if friction else {}
-    coupled, looped = five_bar(False, drawn), five_bar(True, drawn)
+def test_five_bar_as_loop_and_as_coupling(integrator: str) -> None:
+    """The same second of motion with friction on all four joints, while joints start, stick and slide."""
+    friction = {f"joint{k}": {"coulomb": c, "viscous": 0.1 * c} for k, c in enumerate((0.9, 0.7, 0.4, 0.3), start=1)}
+    coupled, looped = five_bar(False, friction), five_bar(True, friction)
     start, rate = np.array([0.4, 1.7]), np.array([-0.5, 0.2])
     by_coupling = Plant(coupled, integrator, initial_positions=start, initial_velocities=rate)
-    tree = mechanisms.ROWS @ start - [0.0, 0.0, 0.0, np.pi]
     by_loop = Plant(
         looped,
         integrator,
-        initial_positions=in_tree(looped, tree),
+        initial_positions=in_tree(looped, mechanisms.ROWS @ start - [0.0, 0.0, 0.0, np.pi]),
         initial_velocities=in_tree(looped, mechanisms.ROWS @ rate),
     )
     motors = [looped.joint_names.index(name) for name in coupled.joint_names]
     stuck = np.zeros(2, dtype=int)
     for k in range(500):
-        push = (3.0 if friction else 0.4) * np.array([np.sin(0.02 * k), np.cos(0.013 * k)])
-        tau = push + coupled.gravity_torque(by_coupling.position)
+        tau = np.array([3.0 * np.sin(0.02 * k), 3.0 * np.cos(0.013 * k)]) + coupled.gravity_torque(by_coupling.position)
         by_coupling.step(tau, 2)
         all_joints = np.zeros(4)
         all_joints[motors] = tau
         by_loop.step(all_joints, 2)
         assert_close(by_loop.position[motors], by_coupling.position, 1e-11)
-        assert_close(by_loop.velocity[motors], by_coupling.velocity, 1e-10)
-        assert_close(in_tree(looped, mechanisms.ROWS @ by_coupling.velocity), by_loop.velocity, 1e-10)
+        assert_close(by_loop.velocity, in_tree(looped, mechanisms.ROWS @ by_coupling.velocity), 1e-10)
         # What sticks has the velocity 0 to the last bit in both.
         assert ((by_loop.velocity[motors] == 0.0) == by_coupling.stuck).all()
         stuck += by_coupling.stuck
-        assert (
-            abs(np.sin(by_coupling.position @ [1, -1])) > 0.05
-        )  # all bars in one line: only couplings go on as before
-    assert friction == bool((stuck > 5).any())
+        # With all bars in one line only couplings would go on as before.
+        assert abs(np.sin(by_coupling.position @ [1, -1])) > 0.05
+    assert (stuck > 5).any()
     assert np.abs(by_coupling.position - start).max() > 0.2
 
 
@@ -217,33 +208,6 @@ def test_limit_of_any_joint_stops_all(integrator: str, joint: int) -> None:
             assert plant.loop_gaps.max() < 1e-12
         assert not plant.velocity.any() and not plant.stuck.any()
         assert plant.position[joint] in (low, high)
-
-
-def test_a_robot_in_space_with_couplings() -> None:
-    """A loop holds the hand of an arm whose last joints are coupled; friction only takes energy."""
-    parents = ("base", "one", "two", "three", "four")
-    links = tuple(arms.Link(name, 1.0, (0.1, 0.05, 0.02), 0.05 * np.eye(3)) for name in (*parents[1:], "hand"))
-    axes = ((0, 0, 1), (0, 1, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
-    joints = tuple(
-        arms.Joint(f"joint{k}", "revolute", parent, link.name, (0.3, 0.0, 0.1), axis=axis)
-        for k, (parent, link, axis) in enumerate(zip(parents, links, axes, strict=True), start=1)
-    )
-    arm = arms.Arm((arms.Link("base"), *links), joints)
-    content: dict[str, Any] = {
-        "couplings": {"joint5": {"joint1": 0.5, "joint3": -0.7}},
-        "joints": {f"joint{k}": {"coulomb": 0.4 * k} for k in range(1, 6)},
-    }
-    q = np.array([0.3, -0.4, 0.2, 0.5])
-    at = robots_with_drives.load(arm, content).link_pose(q, "hand") @ [0.1, 0.0, 0.0, 1.0]
-    content["loops"] = [{"link_a": "base", "point_a": at[:3].tolist(), "link_b": "hand", "point_b": [0.1, 0.0, 0.0]}]
-    model = robots_with_drives.load(arm, content)
-    plant = Plant(model, initial_positions=q)
-    for k in range(200):
-        before = energy(plant)
-        plant.step(np.zeros(4) if k % 50 > 10 else [20.0, -30.0, 10.0, 5.0], 5)
-        assert k % 50 <= 10 or energy(plant) <= before + 1e-7 * (1.0 + abs(before))
-        assert plant.loop_gaps.max() < 1e-12 and plant.residual < 1e-9
-    assert np.abs(plant.position - q).max() > 0.05
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
@@ -338,21 +302,19 @@ def test_through_a_singular_position(integrator: str) -> None:
         assert energy(plant) == pytest.approx(start, abs=0.1)
 
 
-def test_starts_that_are_open() -> None:
+def test_open_starts_are_refused_and_a_closed_one_is_told() -> None:
     model = four_bar()
     q, qd = assembled(model, speed=2.0)
     near = q + [0.0, 0.0, 0.01]
-    with pytest.raises(
-        RobotDynamicsError, match=r'between "base" and "rocker" is open by 0\.005 m .*close_loops'
-    ) as told:
+    with pytest.raises(RobotDynamicsError, match=r'"base" and "rocker" is open by 0\.005 m') as told:
         Plant(model, initial_positions=near)
     closed = np.array([float(x) for x in str(told.value).split("start from [")[1].split("]")[0].split(",")])
     assert Plant(model, initial_positions=closed).loop_gaps.max() < 1e-12
     assert_close(closed, close_loops(model, near), 1e-12)
     for run in (lambda: Plant(model), lambda: simulate_batch(model, np.zeros((1, 3)), 0.001, count=2)):
-        with pytest.raises(RobotDynamicsError, match=r"is open by 0\..* at the initial positions \[0\.0, 0\.0, 0\.0\]"):
+        with pytest.raises(RobotDynamicsError, match=r"is open by 0\..*\[0\.0, 0\.0, 0\.0\]"):
             run()
-    with pytest.raises(RobotDynamicsError, match=r"opens by 1\.1 m/s .*driven_motion"):
+    with pytest.raises(RobotDynamicsError, match=r"opens by 1\.1 m/s"):
         Plant(model, initial_positions=q, initial_velocities=[2.0, 0.0, 0.0])
     Plant(model, initial_positions=q, initial_velocities=qd)
 
@@ -361,7 +323,7 @@ def test_what_knows_no_loops_says_so() -> None:
     model = four_bar()
     q, _ = assembled(model)
     tree = RobotModel.from_urdf(mechanisms.four_bar_files()[0].urdf, gravity=model.gravity)
-    with pytest.raises(RobotModelError, match=r"loops.*Cure: use a Plant"):
+    with pytest.raises(RobotModelError, match="loops"):
         EventPlant(model, initial_positions=q)
     with pytest.raises(RobotDynamicsError, match="other joints"):
         Plant(model, initial_positions=q).change_model(tree)
@@ -441,6 +403,5 @@ def test_peer() -> None:
     for _ in range(500):
         mujoco.mj_step(peer, data, 10)
         plant.step(np.zeros(3))
-    print("against MuJoCo:", np.abs(plant.position - data.qpos).max())
     assert_close(plant.position, data.qpos, 1e-6)
     assert np.abs(plant.position - q).max() > 0.5

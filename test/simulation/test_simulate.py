@@ -2,20 +2,17 @@
 
 import io
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
-import arms
 import numpy as np
 import pytest
-from comparing import assert_close
 from numpy.typing import NDArray
-from simulation import plants
-from simulation.controllers import Broken, ComputedTorque
+from support import arms, plants
+from support.comparing import assert_close
+from support.plant_controllers import Broken, ComputedTorque
 
-from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
-from robot_dynamics_ros.errors import RobotModelWarning
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.simulation import Plant
 from robot_dynamics_ros.simulation.run import Run, SimulationError
 from robot_dynamics_ros.simulation.sensors import Sensors
@@ -35,27 +32,18 @@ def _same(a: Run, b: Run) -> bool:
     return all(np.array_equal(value, vars(b)[name]) for name, value in vars(a).items())
 
 
-@pytest.mark.parametrize("method", ["rk4", "semi_implicit", "event"])
+@pytest.mark.parametrize("method", plants.METHODS)
 def test_friction_stops_a_mass(method: str) -> None:
     """Stopping time m v0 / c and distance m v0^2 / (2 c), to a step's length; then it stays."""
     mass, coulomb, speed, step = 2.0, 4.0, 1.5, 0.001
-    model = _slider(mass, coulomb)
-    run = simulate(
-        model,
-        lambda t, q, qd: [0.0],
-        1.0,
-        method=method,
-        step_size=step,
-        control_period=0.01,
-        initial_velocities=[speed],
-    )
+    settings: dict[str, Any] = {"method": method, "step_size": step, "control_period": 0.01}
+    run = simulate(_slider(mass, coulomb), lambda t, q, qd: [0.0], 1.0, initial_velocities=[speed], **settings)
     stop = mass * speed / coulomb
     assert (run.velocity[run.time < stop - step] > 0.0).all()
     assert (run.velocity[run.time > stop + step] == 0.0).all()
-    assert abs(run.position[-1, 0] - mass * speed**2 / (2 * coulomb)) < speed * step
+    assert abs(run.position[-1, 0] - speed * stop / 2) < speed * step
     assert run.stuck.dtype == np.bool_
-    assert run.stuck[-1, 0]
-    assert not run.stuck[0, 0]
+    assert run.stuck[[0, -1], 0].tolist() == [False, True]
 
 
 @pytest.mark.parametrize(("steps", "delay"), [(1, 0), (5, 0), (5, 5), (5, 3), (4, 9), (1, 7)])
@@ -158,14 +146,7 @@ def test_torque_beyond_the_limits_is_commanded_but_does_not_act() -> None:
     assert_close(run.velocity[-1], [3.0 / 2.0 * 0.01], 1e-14)
 
 
-def test_default_start_is_that_of_the_plant(load_robot: Callable[..., Any]) -> None:
-    model = load_robot("panda")
-    run = simulate(model, lambda t, q, qd: np.zeros(7), 0.001)
-    assert np.array_equal(run.position[0], Plant(model).position)
-    assert not run.velocity[0].any()
-
-
-def test_arrays_of_a_controller_may_be_used_again(load_robot: Callable[..., Any]) -> None:
+def test_arrays_of_a_controller_may_be_used_again() -> None:
     buffer = np.zeros(1)
 
     def controller(t: float, q: Array, qd: Array) -> Array:
@@ -181,28 +162,25 @@ def test_arrays_of_a_controller_may_be_used_again(load_robot: Callable[..., Any]
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("answer", "culprit"),
     [
-        ([np.nan], r'not finite: joint "slide": nan\. Cure'),
-        ([np.inf], 'joint "slide": inf'),
-        ([1.0, 2.0], r"controller's torque has shape \(2,\), expected \(1,\)"),
-        ([[1.0]], r"the controller's torque has shape \(1, 1\)\. Cure: give \(1,\)"),
-        (3.0, "controller's torque"),
-        (None, "controller's torque: None is not an array"),
-        ("left", "controller's torque: 'left' is not an array"),
+        ([np.nan], 'joint "slide": nan'),
+        ([-np.inf], 'joint "slide": -inf'),
+        ([1.0, 2.0], r"\(2,\)"),
+        ([[1.0]], r"\(1, 1\)"),
+        (None, "None"),
+        ("left", "'left'"),
     ],
 )
-def test_what_is_no_torque_ends_the_run(answer: Any, message: str) -> None:
+def test_what_is_no_torque_ends_the_run(answer: Any, culprit: str) -> None:
     model = _slider()
 
     def controller(t: float, q: Array, qd: Array) -> Any:
         return answer if t > 0.0105 else [2.0]
 
-    with pytest.raises(SimulationError, match=f"ends at t = 0.011 s: .*{message}") as caught:
+    with pytest.raises(SimulationError, match=f"t = 0.011 s: .*controller.*{culprit}") as caught:
         simulate(model, controller, 0.1, effort_delay=0.003)
-    run = caught.value.run
-    whole = simulate(model, np.full((11, 1), 2.0), 0.011, effort_delay=0.003)
-    assert _same(run, whole)
+    assert _same(caught.value.run, simulate(model, np.full((11, 1), 2.0), 0.011, effort_delay=0.003))
 
 
 @pytest.mark.parametrize("control_period", [0.01, 0.05])
@@ -212,7 +190,7 @@ def test_motion_that_becomes_infinite_ends_the_run(control_period: float) -> Non
     arm = arms.Arm((arms.Link("base"), arms.Link("bob", 1e-3, (0.0, 1.0, 0.0))), (swing,))
     model = RobotModel.from_urdf(arm.urdf)
     keywords: dict[str, Any] = {"step_size": 0.01, "control_period": control_period, "initial_velocities": [1.0]}
-    with pytest.raises(SimulationError, match=r'ends at t = .* s: .*joint "swing".* Cure') as caught:
+    with pytest.raises(SimulationError, match='joint "swing"') as caught:
         simulate(model, lambda t, q, qd: [1e308 if t > 0.295 else 0.0], 100.0, **keywords)
     run = caught.value.run
     assert isinstance(caught.value, RobotDynamicsError)
@@ -232,51 +210,37 @@ def test_other_errors_of_a_controller_come_through() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keywords", "message"),
+    ("keywords", "culprit"),
     [
-        ({"duration": 0.0}, r"duration: 0.0 s are 0 control periods of 0.001 s\. Cure: make it a whole number"),
-        ({"duration": -1.0}, "duration"),
+        ({"duration": 0.0}, "duration: 0.0 s"),
         ({"duration": np.inf}, "duration"),
-        ({"duration": 0.0155, "control_period": 0.01}, "duration: 0.0155 s are 1.55 control periods of 0.01 s"),
-        ({"control_period": 0.0005}, "control_period: 0.0005 s are 0.5 steps of 0.001 s"),
-        ({"control_period": 0.0}, "control_period: 0.0 s are 0 steps"),
-        ({"effort_delay": 0.0015}, "effort_delay: 0.0015 s are 1.5 steps of 0.001 s"),
+        ({"duration": 0.0155, "control_period": 0.01}, "duration: 0.0155 s are 1.55 .* 0.01 s"),
+        ({"control_period": 0.0005}, "control_period: 0.0005 s are 0.5"),
+        ({"control_period": 0.0}, "control_period: 0.0 s"),
+        ({"effort_delay": 0.0015}, "effort_delay: 0.0015 s"),
         ({"effort_delay": -0.001}, "effort_delay"),
-        ({"effort_delay": np.nan}, "effort_delay"),
-        ({"step_size": 0.0}, "step_size is 0.0"),
-        ({"method": "euler"}, r'no method "euler"\. Cure: use one of rk4, semi_implicit, event'),
-        ({"method": "event", "velocity_limits": True}, 'method "event" knows no velocity_limits'),
+        ({"step_size": 0.0}, "step_size"),
+        ({"method": "euler"}, "euler"),
+        ({"method": "event", "velocity_limits": True}, "event.*velocity_limits"),
         ({"initial_positions": [1.0, 2.0]}, "initial_positions"),
-        ({"initial_velocities": [np.nan]}, "initial_velocities"),
-        ({"sensors": Sensors([0.1, 0.1])}, "position_noise: 2 numbers"),
-        (
-            {"controller": np.zeros((9, 1))},
-            r"controller: an array \(9, 1\)\. Cure: give a function .* \(10, 1\): a row",
-        ),
-        ({"controller": np.zeros(10)}, r"controller: an array \(10,\)"),
-        ({"controller": np.zeros((1, 10, 1))}, r"controller: an array \(1, 10, 1\)"),
-        ({"controller": None}, "controller: None. Cure: give a function"),
+        ({"sensors": Sensors([0.1, 0.1])}, "position_noise"),
+        ({"controller": np.zeros((9, 1))}, r"controller.*\(9, 1\)"),
+        ({"controller": np.zeros(10)}, r"controller.*\(10,\)"),
+        ({"controller": np.zeros((1, 10, 1))}, r"controller.*\(1, 10, 1\)"),
+        ({"controller": None}, "controller.*None"),
     ],
 )
-def test_impossible_settings_are_refused(keywords: dict[str, Any], message: str) -> None:
+def test_impossible_settings_are_refused(keywords: dict[str, Any], culprit: str) -> None:
     settings = {"controller": np.zeros((10, 1)), "duration": 0.01, **keywords}
-    with pytest.raises(RobotDynamicsError, match=message) as caught:
+    with pytest.raises(RobotDynamicsError, match=culprit) as caught:
         simulate(_slider(), **settings)
     assert not isinstance(caught.value, SimulationError)
 
 
 def test_times_may_be_rounded() -> None:
     """3 * 0.1 is no multiple of 0.1 in binary numbers, and 0.3 / 0.1 is below 3."""
-    run = simulate(_slider(), lambda t, q, qd: [0.0], 3 * 0.1, step_size=0.1)
-    assert len(run.effort) == len(simulate(_slider(), lambda t, q, qd: [0.0], 0.3, step_size=0.1).effort) == 3
-
-
-def test_what_moves_no_mass_is_refused() -> None:
-    arm = arms.Arm((arms.Link("base"), arms.Link("bob")), (arms.Joint("swing", "continuous", "base", "bob"),))
-    with pytest.warns(RobotModelWarning):
-        model = RobotModel.from_urdf(arm.urdf)
-    with pytest.raises(RobotModelError, match="swing"):
-        simulate(model, np.zeros((10, 1)), 0.01)
+    for duration in (3 * 0.1, 0.3):
+        assert len(simulate(_slider(), lambda t, q, qd: [0.0], duration, step_size=0.1).effort) == 3
 
 
 class _Terminal(io.StringIO):
@@ -285,22 +249,13 @@ class _Terminal(io.StringIO):
 
 
 def test_progress_shows_on_a_terminal_of_a_run_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second in truth; less here."""
-    assert BAR["delay"] == 1.0
-    monkeypatch.setitem(BAR, "delay", 0.1)
-
-    def shown(stream: io.StringIO, sleep: float) -> str:
-        def controller(t: float, q: Array, qd: Array) -> list[float]:
-            time.sleep(sleep)
-            return [0.0]
-
+    """Long is what is longer than the bar's delay."""
+    for stream, delay, shows in ((_Terminal(), 0.0, True), (_Terminal(), 1e9, False), (io.StringIO(), 0.0, False)):
+        monkeypatch.setitem(BAR, "delay", delay)
         monkeypatch.setattr(sys, "stderr", stream)
-        simulate(_slider(), controller, 0.02)
-        return stream.getvalue()
-
-    assert shown(_Terminal(), 0.0) == ""
-    assert shown(io.StringIO(), 0.02) == ""
-    assert "/20 [" in shown(_Terminal(), 0.02)
+        simulate(_slider(), lambda t, q, qd: [0.0], 0.02)
+        assert ("/20 [" in stream.getvalue()) == shows
+        assert shows or stream.getvalue() == ""
 
 
 def test_run_says_what_it_is() -> None:
@@ -309,8 +264,8 @@ def test_run_says_what_it_is() -> None:
     )
 
 
-def test_error_tells_the_first_bad_joint_and_keeps_nothing_of_a_run_that_never_began() -> None:
-    with pytest.raises(SimulationError, match="ends at t = 0 s") as caught:
+def test_nothing_is_kept_of_a_run_that_never_began() -> None:
+    with pytest.raises(SimulationError, match="t = 0 s") as caught:
         simulate(_slider(), Broken(0.0, -1.0), 0.01)
     assert caught.value.run.position.shape == (1, 1)
     assert caught.value.run.effort.shape == (0, 1)

@@ -7,10 +7,9 @@ effort tau it turns by tau t^2 / (2 I), exactly so in an rk4 step.
 import math
 from typing import Any
 
-import arms
 import numpy as np
 import pytest
-from simulation import mechanisms
+from support import arms, mechanisms
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotDynamicsError
@@ -126,19 +125,16 @@ def test_timeout_to_hold() -> None:
     assert arm.position[0] - stopped[0] == pytest.approx(2.0 * 0.008**2 / (2 * INERTIA), rel=1e-9)
 
 
-def test_commands_that_keep_coming_never_time_out() -> None:
+def test_what_is_on_its_way_is_lost_in_a_timeout() -> None:
+    """The watchdog acts after 4 ms, the command would after 6; it never does while commands keep coming."""
+    arm = _go(_arm(command_timeout=PERIOD, effort_delay=0.006))
+    _advance(arm, 10)
+    assert arm.timed_out and _turned(arm) == 0.0
     arm = _arm(command_timeout=PERIOD)
     for _ in range(20):
         _advance(_go(arm), 1)
         assert not arm.timed_out
     assert arm.velocity[0] == pytest.approx(2.0 * 20 * PERIOD / INERTIA, rel=1e-9)
-
-
-def test_what_is_on_its_way_is_lost_in_a_timeout() -> None:
-    """The watchdog acts after 4 ms, the command would after 6."""
-    arm = _go(_arm(command_timeout=0.004, effort_delay=0.006))
-    _advance(arm, 10)
-    assert arm.timed_out and _turned(arm) == 0.0
 
 
 def test_pushes() -> None:
@@ -160,25 +156,19 @@ def test_pushes() -> None:
     assert arm.pushed == ()
 
 
-@pytest.mark.parametrize(
-    ("link", "wrench", "culprits"),
-    [("hand", (1.0,) * 6, ("hand", "base, wheel")), ("wheel", (0.0, math.nan, 0, 0, 0, 0), ("wheel", "not finite"))],
-)
-def test_bad_pushes(link: str, wrench: Any, culprits: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("link", "wrench"), [("hand", (1.0,) * 6), ("wheel", (0.0, math.nan, 0, 0, 0, 0))])
+def test_bad_pushes_are_refused_and_what_was_there_acts_on(link: str, wrench: Any) -> None:
     arm = _arm()
     arm.push("wheel", (0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
-    with pytest.raises(RobotDynamicsError, match="Cure: ") as error:
+    with pytest.raises(RobotDynamicsError, match=link):
         arm.push(link, wrench)
-    assert all(culprit in str(error.value) for culprit in culprits)
-    assert arm.pushed == ("wheel",), "what was there acts on"
+    assert arm.pushed == ("wheel",)
 
 
-@pytest.mark.parametrize(
-    ("effort", "culprit"), [([], "0 numbers for 1 joints"), ([1.0, 2.0], "2 numbers"), ([math.inf], '"spin"')]
-)
-def test_bad_commands(effort: list[float], culprit: str) -> None:
+@pytest.mark.parametrize(("effort", "culprit"), [([1.0, 2.0], "2 numbers"), ([math.inf], '"spin"')])
+def test_bad_commands_are_refused_and_brakes_stay_on(effort: list[float], culprit: str) -> None:
     arm = _arm(command_timeout=0.01)
-    with pytest.raises(RobotDynamicsError, match=f"{culprit}.*Cure: "):
+    with pytest.raises(RobotDynamicsError, match=culprit):
         arm.command(np.array(effort))
     _advance(arm, 10)
     assert arm.braked and arm.command_age == math.inf
@@ -195,7 +185,7 @@ def test_a_failure() -> None:
         arm.advance()
         if arm.failure:
             break
-    assert '"spin"' in arm.failure and "step_size" in arm.failure and "Cure: " in arm.failure
+    assert '"spin"' in arm.failure
     assert np.array_equal(arm.position, before[0]) and np.array_equal(arm.velocity, before[1])
     assert arm.periods == before[2] and np.isfinite([arm.position, arm.velocity]).all()
     _go(arm, 0.0)
@@ -207,20 +197,6 @@ def test_a_failure() -> None:
 
 
 # A plant that differs
-
-
-def test_mass_scale() -> None:
-    """Twice the mass, half the acceleration; also when it changes on the way."""
-    arm = _go(_arm(mass_scale=2.0))
-    _advance(arm, 5)
-    speed = 2.0 * 0.02 / (2.0 * INERTIA)
-    assert arm.velocity[0] == pytest.approx(speed, rel=1e-9)
-    arm.tune(_settings(mass_scale=0.5))
-    _advance(arm, 5)
-    assert arm.velocity[0] == pytest.approx(speed + 2.0 * 0.02 / (0.5 * INERTIA), rel=1e-9)
-    arm.tune(_settings())
-    _advance(arm, 5)
-    assert arm.velocity[0] == pytest.approx(speed + 2.0 * 0.02 * 3.0 / INERTIA, rel=1e-9)
 
 
 def test_friction_scale() -> None:
@@ -235,7 +211,10 @@ def test_friction_scale() -> None:
 
 
 def test_payload() -> None:
-    """A mass m at a distance r adds m r^2, and Izz its own; it replaces the dynamics file's, which comes back."""
+    """A mass m at a distance r adds m r^2, and Izz its own, whatever mass_scale is.
+
+    It replaces the dynamics file's, which comes back.
+    """
     own = MODEL.with_payload("wheel", 1.0, (0.5, 0.0, 0.0), np.zeros(6))
     payload = {
         "payload.link": "wheel",
@@ -243,20 +222,13 @@ def test_payload() -> None:
         "payload.com": [0.0, 0.4, 1.0],
         "payload.inertia": [0.1, 0.0, 0.0, 0.1, 0.0, 0.02],
     }
-    arm = _go(_arm(own, **payload))
+    arm = _go(_arm(own, mass_scale=2.0, **payload))
     _advance(arm, 5)
-    speed = 2.0 * 0.02 / (INERTIA + 3.0 * 0.4**2 + 0.02)
+    speed = 2.0 * 0.02 / (2.0 * INERTIA + 3.0 * 0.4**2 + 0.02)
     assert arm.velocity[0] == pytest.approx(speed, rel=1e-9)
     arm.tune(_settings(own))
     _advance(arm, 5)
     assert arm.velocity[0] == pytest.approx(speed + 2.0 * 0.02 / (INERTIA + 0.25), rel=1e-9)
-
-
-def test_mass_scale_leaves_the_payload_alone() -> None:
-    payload = {"payload.link": "wheel", "payload.mass": 3.0, "payload.com": [0.4, 0.0, 0.0]}
-    arm = _go(_arm(mass_scale=2.0, **payload))
-    _advance(arm, 5)
-    assert arm.velocity[0] == pytest.approx(2.0 * 0.02 / (2.0 * INERTIA + 3.0 * 0.16), rel=1e-9)
 
 
 # Sensors
@@ -270,51 +242,39 @@ def _heard(arm: SimulatedArm, periods: int) -> np.ndarray:
     return np.array(samples)
 
 
-def test_noise() -> None:
-    """Standard deviations as asked for (chi square: 0.1 of 1 for 500 samples is over 3 sigma); a reset repeats it."""
-    arm = _arm(position_noise=[0.01], velocity_noise=[0.2], seed=7)
-    first = _heard(arm, 500)
-    assert first[:, 0].std() == pytest.approx(0.01, rel=0.1)
-    assert first[:, 1].std() == pytest.approx(0.2, rel=0.1)
-    assert abs(first[:, 0].mean() - 0.3) < 4 * 0.01 / math.sqrt(500)
-    arm.reset()
-    assert np.array_equal(_heard(arm, 500), first)
-    assert not np.array_equal(_heard(_arm(position_noise=[0.01], seed=8), 500)[:, 0], first[:, 0])
-
-
-def test_noise_does_not_touch_the_motion() -> None:
-    quiet, noisy = _go(_arm()), _go(_arm(position_noise=[0.1], velocity_noise=[0.1]))
-    _advance(quiet, 30)
-    _advance(noisy, 30)
+def test_noise_and_encoder_are_measured_and_do_not_touch_the_motion() -> None:
+    """A reset repeats the noise, another seed gives another; positions are whole steps of the encoder."""
+    sensors = {"position_noise": [0.01], "velocity_noise": [0.2], "position_resolution": [0.005]}
+    quiet, noisy = _go(_arm()), _go(_arm(**sensors, seed=7))
+    exact, first = _heard(quiet, 300), _heard(noisy, 300)
+    noise = first - exact
+    assert noise.std(axis=0) == pytest.approx([0.01, 0.2], rel=0.2)
+    np.testing.assert_allclose(first[:, 0] / 0.005, np.rint(first[:, 0] / 0.005), rtol=0, atol=1e-6)
+    assert not np.array_equal(_heard(_go(_arm(**sensors, seed=8)), 300), first)
     noisy.tune(_settings())
-    _advance(quiet, 1)
-    _advance(noisy, 1)
-    assert np.array_equal(noisy.position, quiet.position) and np.array_equal(noisy.velocity, quiet.velocity)
-
-
-def test_encoders() -> None:
-    """Positions are whole steps of the encoder, the nearest ones."""
-    heard = _heard(_go(_arm(position_resolution=[0.01])), 60)[:, 0]
-    exact = 0.3 + 2.0 * (np.arange(1, 61) * PERIOD) ** 2 / (2 * INERTIA)
-    np.testing.assert_allclose(heard / 0.01, np.rint(heard / 0.01), rtol=0, atol=1e-9)
-    assert np.abs(heard - exact).max() <= 0.005 + 1e-9 and len(set(heard.round(6))) > 5
+    assert np.array_equal(_heard(noisy, 1), _heard(quiet, 1))
+    noisy.tune(_settings(**sensors, seed=7))
+    noisy.reset()
+    assert np.array_equal(_heard(_go(noisy), 300), first)
 
 
 # What changes on the way
 
 
-def test_what_cannot_be_changes_nothing() -> None:
-    """Refused as a whole, with the reason."""
-    for bad in (
-        {"friction_scale": [1.0, 2.0]},
-        {"payload.link": "hand", "payload.mass": 1.0},
-        {"payload.link": "wheel", "payload.mass": 1.0, "payload.inertia": [-1.0, 0.0, 0.0, 1.0, 0.0, 1.0]},
-        {"position_noise": [0.1, 0.1]},
-        {"effort_delay": 0.0005},
-        {"publish_rate": 300.0},
-    ):
-        with pytest.raises(RobotDynamicsError, match="Cure: "):
-            _settings(**bad)
+@pytest.mark.parametrize(
+    ("bad", "culprit"),
+    [
+        ({"friction_scale": [1.0, 2.0]}, "friction_scale"),
+        ({"payload.link": "hand", "payload.mass": 1.0}, "hand"),
+        ({"payload.link": "wheel", "payload.mass": 1.0, "payload.inertia": [-1.0, 0, 0, 1.0, 0, 1.0]}, "inertia"),
+        ({"position_noise": [0.1, 0.1]}, "position_noise"),
+        ({"effort_delay": 0.0005}, "effort_delay"),
+        ({"publish_rate": 300.0}, "publish_rate"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(bad: dict[str, Any], culprit: str) -> None:
+    with pytest.raises(RobotDynamicsError, match=culprit):
+        _settings(**bad)
 
 
 def test_reports() -> None:

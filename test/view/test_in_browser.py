@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report.recordings import ARM, STATES, record
+from support.report_recordings import ARM, STATES, record
 
 from robot_dynamics_ros import RobotModel
 
@@ -74,6 +74,12 @@ class Page:
         rows = self.page.query_selector_all("table tr")[1:]
         return [[cell.inner_text().strip() for cell in row.query_selector_all("td")] for row in rows]
 
+    def is_still(self) -> bool:
+        """Whether half a second changes no number."""
+        before = self.numbers()
+        self.page.wait_for_timeout(500)
+        return self.numbers() == before
+
     def until(self, true: Callable[[], bool]) -> None:
         """Wait, while the page goes on."""
         for _ in range(600):
@@ -136,10 +142,8 @@ def test_recording(shown: Callable[..., Page], tmp_path: Path) -> None:
     page.until(lambda: page.numbers() != first)
     play = page.page.get_by_role("checkbox").first
     play.uncheck(force=True)
-    page.page.wait_for_timeout(1000)
+    page.until(page.is_still)
     still = page.numbers()
-    page.page.wait_for_timeout(500)
-    assert page.numbers() == still
     assert -4.0 <= float(still[0][2].removesuffix(" mrad")) <= 3.0, "the error that was recorded"
     pictures = []
     for time in (1.0, 3.0):

@@ -1,0 +1,73 @@
+"""Commands that cannot run: exit code 1, and one line on stderr with what is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from robot_dynamics_ros.cli import node_command
+from robot_dynamics_ros.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: Words of the command line, and what its error names.
+ERRORS = [
+    ("excite", "--robot"),
+    ("excite --robot planar_2r --joints joint9", "joint9"),
+    ("excite --robot planar_2r --cycles 0", "--cycles"),
+    ("excite --robot planar_2r --margin 2", "margin of 2"),
+    ("excite --robot planar_2r --restarts 1 -o /no/such/folder.yaml", "/no/such/folder.yaml"),
+    ("identify bag -o no/new.yaml", "no/new.yaml"),
+    ("identify bag -o new.yaml --holdout=-0.1", "--holdout"),
+    ("identify bag -o new.yaml --holdout 0.95", "--holdout"),
+    ("inspect nosuch", "nosuch"),
+    ("inspect panda --equations", "7 joints of panda"),
+    ("inspect panda --joints nosuch", "nosuch"),
+    ("inspect panda --locked nosuch=1", "nosuch"),
+    ("inspect panda --locked panda_joint1=nan", "panda_joint1"),
+    ("inspect panda --xacro-arg a:=1", "--xacro-arg"),
+    ("inspect scara --state 0.1", "--state"),
+    ("inspect scara --state 0 nan 0", "not finite"),
+    ("inspect scara --dynamics /no/such.yaml", "/no/such.yaml"),
+    ("simulate nosuch", "nosuch"),
+    (f"simulate {ROOT}/urdf/scara.urdf", "--trajectory"),
+    ("simulate scara --duration 0", "trajectory.total_time"),
+    ("simulate scara --duration 2", "move_time"),
+    ("simulate scara --rate 1e9", "publish_rate"),
+    ("simulate scara --rate 0.5", "state_timeout"),
+    ("simulate scara --mass-scale -1", "mass_scale"),
+    ("simulate scara --friction-scale 1 2", "friction_scale"),
+    ("simulate scara --config /no/such.yaml", "/no/such.yaml"),
+    ("simulate scara --trajectory /no/such.yaml", "/no/such.yaml"),
+    ("simulate scara --plant-dynamics /no/such.yaml", "/no/such.yaml"),
+    ("simulate planar_2r --config floating.yaml", "gravity_compensation"),
+    ("simulate planar_2r --trajectory elbow.yaml", "'elbow'"),
+    ("view planar_2r --host 192.0.2.1", "192.0.2.1"),
+    ("view planar_2r --host nowhere.invalid", "nowhere.invalid"),
+    ("view planar_2r nothing --live", "only one of them"),
+    ("view planar_2r nothing", "nothing"),
+]
+
+
+@pytest.mark.parametrize(("line", "culprit"), ERRORS, ids=[line for line, _ in ERRORS])
+def test_errors_name_the_culprit(
+    line: str, culprit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if line.startswith("view"):
+        pytest.importorskip("viser")
+        pytest.importorskip("yourdfpy")
+    monkeypatch.chdir(tmp_path)
+    Path("floating.yaml").write_text("/**: {ros__parameters: {law: gravity_compensation}}", encoding="utf-8")
+    points = "[{positions: [1.0], time_from_start: {sec: 1, nanosec: 0}}]"
+    Path("elbow.yaml").write_text(f"joint_names: [elbow]\npoints: {points}", encoding="utf-8")
+    assert main(line.split()) == 1
+    (told,) = [part for part in capsys.readouterr().err.splitlines() if part.startswith("robot_dynamics: ")]
+    assert culprit in told
+
+
+@pytest.mark.parametrize("line", ["demo", "play bag", "view planar_2r --live"])
+def test_without_ros_commands_that_start_nodes_name_it(
+    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(node_command, "find_spec", lambda name: None)
+    assert main(line.split()) == 1
+    assert "no rclpy" in capsys.readouterr().err

@@ -1,0 +1,171 @@
+"""Models made of a model: other masses and friction, no gravity. Nothing is compiled for them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import arms
+from support.comparing import assert_close
+from support.robots_with_drives import Robot, load, robots, size, state
+
+from robot_dynamics_ros import RobotModel, RobotModelError
+from robot_dynamics_ros.kernels.compilation import COMPILED
+
+ARM = arms.random_arm(np.random.default_rng(3), [0, 1, 2], ["revolute", "prismatic", "revolute"])
+NAMES = ARM.movable
+PAYLOAD = ARM.links[-1].name, 2.0, [0.1, 0.2, 0.3], [1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
+FACTORS = st.floats(0.1, 4.0)
+
+
+def _worn(friction: dict[str, Any], factor: float) -> dict[str, Any]:
+    """A joint's friction in the dynamics file with every torque times a factor."""
+    worn = dict(friction)
+    for name in {"viscous", "coulomb", "coulomb_negative", "static"} & set(worn):
+        worn[name] = worn[name] * factor
+    for name in {"ripple", "sigmoid"} & set(worn):
+        worn[name] = {**worn[name], "amplitude": worn[name]["amplitude"] * factor}
+    return worn
+
+
+# --- Other masses and friction
+
+
+@given(robot=robots(friction=True), mass=FACTORS, friction=FACTORS)
+def test_scaled_is_the_robot_of_scaled_files(robot: Robot, mass: float, friction: float) -> None:
+    """Masses and inertias in the URDF, friction torques in the dynamics file; payload and rotors as they were."""
+    arm = robot.arm
+    for link in arm.links:
+        if link.mass is not None:
+            inertia = None if link.inertia is None else mass * np.asarray(link.inertia)
+            arm = arm.with_link(link.name, mass=mass * link.mass, inertia=inertia)
+    worn = replace(robot, friction={name: _worn(each, friction) for name, each in robot.friction.items()})
+    expected = load(arm, worn.dynamics)
+    model = robot.model()
+    found, same = model.scaled(mass, friction), model.scaled()
+    q, qd, qdd = state(robot, model.n)
+    scale = size(expected, q, qd, qdd)
+    assert_close(found.inverse_dynamics(q, qd, qdd), expected.inverse_dynamics(q, qd, qdd), 1e-12, scale)
+    assert_close(found.mass_matrix(q), expected.mass_matrix(q), 1e-12)
+    assert_close(found.inertial_parameters, expected.inertial_parameters, 1e-12)
+    assert_close(found.packed.friction, expected.packed.friction, 1e-14)
+    assert found.packed.massless_ends == expected.packed.massless_ends
+    # Factors of one change no bit, and the model it came from is as it was.
+    for unchanged in (same, model):
+        assert np.array_equal(unchanged.packed.numbers, robot.model().packed.numbers)
+        assert np.array_equal(unchanged.packed.friction, robot.model().packed.friction)
+
+
+def _frictional(**content: Any) -> RobotModel:
+    joints = {name: {"viscous": 1.0, "coulomb": 2.0, "static": 3.0} for name in NAMES}
+    return load(ARM, {"joints": joints, **content})
+
+
+def test_friction_by_joint_in_the_order_of_joint_names() -> None:
+    joints = {name: {"viscous": k + 1.0, "coulomb": k + 2.0} for k, name in enumerate(NAMES)}
+    model = load(ARM, {"joints": joints}, joints=NAMES[::-1])
+    factors, qd = np.array([0.5, 0.0, 2.0]), np.array([1.0, -2.0, 3.0])
+    expected = factors * model.friction_torque(np.zeros(3), qd)
+    assert_close(model.scaled(friction=factors).friction_torque(np.zeros(3), qd), expected, 1e-15)
+
+
+def test_a_follower_has_the_factor_of_what_it_follows() -> None:
+    """q2 = -2 q0: its viscous torque, brought back to joint 0, is b (-2)^2 qd0, and Coulomb c |-2|."""
+    model = _frictional(couplings={NAMES[2]: {NAMES[0]: -2.0}})
+    tau = model.scaled(friction=[3.0, 0.5]).friction_torque(np.zeros(2), np.array([1.0, 1.0]))
+    assert_close(tau, [3.0 * (1.0 + 2.0 + 4.0 + 4.0), 0.5 * (1.0 + 2.0)], 1e-14)
+
+
+def test_a_follower_of_two_joints_needs_the_same_factor_of_both() -> None:
+    model = _frictional(couplings={NAMES[2]: {NAMES[0]: 1.0, NAMES[1]: 1.0}})
+    q, qd = np.zeros(2), np.array([1.0, 2.0])
+    assert_close(model.scaled(friction=[3.0, 3.0]).friction_torque(q, qd), 3.0 * model.friction_torque(q, qd), 1e-14)
+    with pytest.raises(RobotModelError, match=NAMES[2]):
+        model.scaled(friction=[3.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("keywords", "culprit"),
+    [
+        ({"mass": 0.0}, "mass is 0.0"),
+        ({"mass": np.nan}, "mass is nan"),
+        ({"mass": np.inf}, "mass is inf"),
+        ({"mass": [1.0, 1.0, 1.0]}, "mass is"),
+        ({"mass": "heavy"}, "mass is 'heavy'"),
+        ({"friction": -0.1}, f'-0.1 for joint "{NAMES[0]}"'),
+        ({"friction": [1.0, np.nan, 1.0]}, f'nan for joint "{NAMES[1]}"'),
+        ({"friction": [1.0, 1.0, np.inf]}, f'inf for joint "{NAMES[2]}"'),
+        ({"friction": [1.0, 1.0]}, "friction is"),
+        ({"friction": [[1.0, 1.0, 1.0]]}, "friction is"),
+        ({"friction": "rusty"}, "friction is 'rusty'"),
+        ({"mass": 1.79e308}, "mass 1.79e"),
+        ({"friction": 1.7e308}, "friction 1.7e"),
+    ],
+)
+def test_impossible_factors_are_refused(keywords: dict[str, Any], culprit: str) -> None:
+    model = _frictional().with_payload(*PAYLOAD)
+    with pytest.raises(RobotModelError, match=culprit):
+        model.scaled(**keywords)
+
+
+# --- Without gravity
+
+
+@given(robot=robots(payload=True))
+def test_without_gravity_nothing_has_weight_and_all_else_is_as_it_was(robot: Robot) -> None:
+    model = robot.model()
+    without = model.without_gravity()
+    q, qd, qdd = state(robot, model.n)
+    assert_close(without.gravity, np.zeros(3), 0.0)
+    assert_close(without.gravity_torque(q), np.zeros(model.n), 0.0)
+    assert without.potential_energy(q) == 0.0
+    expected = model.inverse_dynamics(q, qd, qdd) - model.gravity_torque(q)
+    assert_close(without.inverse_dynamics(q, qd, qdd), expected, 1e-12, size(model, q, qd, qdd))
+    assert np.array_equal(model.mass_matrix(q), without.mass_matrix(q))
+    assert np.array_equal(model.inertial_parameters, without.inertial_parameters)
+    # The model it came from has its weight still.
+    assert np.array_equal(model.packed.numbers, robot.model().packed.numbers)
+
+
+# --- Both
+
+
+@pytest.mark.parametrize("customised", [False, True])
+def test_payload_masses_and_gravity_change_in_any_order(customised: bool) -> None:
+    """Of states alone and many at once; no payload is scaled, so that without one all is proportional to the masses."""
+    model = RobotModel.from_urdf(ARM.urdf, gravity=[1.0, 2.0, -9.0])
+    weightless = RobotModel.from_urdf(ARM.urdf, gravity=[0.0, 0.0, 0.0])
+    if customised:
+        model = model.customised()
+    q, qd, qdd = arms.states(3, 3, 4)
+    numbers = model.with_payload(*PAYLOAD).scaled(1.7).packed.numbers
+    assert np.array_equal(numbers, model.scaled(1.7).with_payload(*PAYLOAD).packed.numbers)
+    loaded = model.with_payload(*PAYLOAD).without_gravity(), model.without_gravity().with_payload(*PAYLOAD)
+    cases = [(found, weightless.with_payload(*PAYLOAD), 1.0) for found in loaded]
+    for found, expected, factor in [*cases, (model.scaled(1.7).without_gravity(), weightless, 1.7)]:
+        assert type(found.kernels) is type(model.kernels)
+        for states in ((q, qd, qdd), (q[0], qd[0], qdd[0])):
+            tau = factor * expected.inverse_dynamics(*states)
+            assert_close(found.inverse_dynamics(*states), tau, 1e-13, 100.0)
+            assert_close(found.mass_matrix(states[0]), factor * expected.mass_matrix(states[0]), 1e-13)
+            assert_close(found.forward_dynamics(states[0], states[1], tau), states[2], 1e-11, 100.0)
+            assert_close(found.gravity_torque(states[0]), np.zeros_like(states[0]), 0.0)
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled at all")
+@pytest.mark.parametrize(
+    "change",
+    [lambda model: model.scaled(2.0, [1.0, 2.0, 3.0]), lambda model: model.without_gravity()],
+    ids=["scaled", "without_gravity"],
+)
+def test_nothing_is_compiled(change: Callable[[RobotModel], RobotModel]) -> None:
+    from numba.core import event
+
+    model = RobotModel.from_urdf(ARM.urdf)
+    model.warm_up()
+    with event.install_recorder("numba:compile") as compiled:
+        change(model).warm_up()
+    assert not compiled.buffer

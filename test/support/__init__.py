@@ -1,0 +1,20 @@
+"""What several tests share, imported as ``from support import arms``; books' numbers are in ``oracles``.
+
+Robots
+    ``arms`` (builder, random trees), ``robots_with_drives`` (couplings, rotors, friction), ``worked_arms`` (the
+    books'), ``mechanisms`` (closed chains), ``packing`` (packed models)
+Controllers and plants
+    ``controlled_arm``, ``task_space_control``, ``task_space_loops``, ``trajectories``, ``plants``,
+    ``plant_controllers``, ``friction_problems``
+Peers
+    ``pinocchio_peer``, ``independent_plant`` (plant and client that share no code with the package), ``generated``
+    (generated source as plain Python), ``comparing`` (tolerances)
+Recordings
+    ``bag_recordings``, ``report_recordings``, ``noisy_recordings``, ``exciting_motions``, ``panda_recording``,
+    ``crafted_bags``
+Processes
+    ``ros`` (nodes and a client), ``robot`` (drives a controller's arm), ``simulation`` (a plant's user),
+    ``teleporting``
+Declarations and documents
+    ``node_interfaces``, ``launch_files``, ``example_scripts``, ``odd_arguments``, ``documents``
+"""

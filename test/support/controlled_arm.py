@@ -1,0 +1,47 @@
+"""Tsai's planar arm under a controller, cycle by cycle: without ROS, without clocks."""
+
+from typing import Any
+
+import numpy as np
+from oracles import tsai_planar_2r as tsai
+from support import arms
+from support.teleporting import teleporting
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.controller import Command, Controller
+from robot_dynamics_ros.control.settings import TaskSpaceSettings
+from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+
+P = tsai.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
+GRAVITY = [0.0, -P.g, 0.0]
+FREE_ARM = arms.tsai_planar_2r(P)
+ARM = FREE_ARM.with_joint("joint2", limit='<limit lower="-2" upper="2" effort="500" velocity="5"/>')
+MODEL = RobotModel.from_urdf(ARM.urdf, gravity=GRAVITY)
+Q, REST = np.array([0.3, -0.8]), np.zeros(2)
+WEIGHT = tsai.gravity(P, Q)
+HAND = TaskSpaceSettings(components=("x", "y"))
+
+
+def command(controller: Controller, time: float, q: Any = Q, qd: Any = REST, steady: float | None = None) -> Command:
+    """One cycle with a state that comes as steady time goes; that is the controller's unless it is given."""
+    steady = time if steady is None else steady
+    velocity = None if qd is None else np.array(qd, dtype=float)
+    if steady != controller.feedback.stamp:
+        controller.measure(steady, steady, np.array(q, dtype=float), velocity)
+    found = controller.update(time, steady)
+    assert found is not None
+    return found
+
+
+def move(*goals: Any, seconds: float = 1.0, effort: Any = None) -> TrajectoryPoints:
+    """Goals a while apart, each at rest."""
+    rows = np.array(goals, dtype=float)
+    times = seconds * np.arange(1.0, len(rows) + 1)
+    return TrajectoryPoints(MODEL.joint_names, times, rows, 0.0 * rows, 0.0 * rows, effort)
+
+
+def started(**settings: Any) -> Controller:
+    """A controller after its first cycle, at 0 s; positions may jump."""
+    controller = Controller(MODEL, teleporting(**settings))
+    command(controller, 0.0)
+    return controller

@@ -1,0 +1,70 @@
+"""Bags and messages made to do harm, piece by piece."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from zlib import crc32
+
+from support.bag_recordings import JOINT_STATE
+
+from robot_dynamics_ros.bags import mcap_file
+
+TOPIC = "/joint_states"
+CDR = b"\0\1\0\0"
+
+
+@contextmanager
+def soon(seconds: float = 10.0) -> Iterator[None]:
+    """Fail what takes more processor time; honest input of the same size takes milliseconds."""
+    start = time.process_time()
+    yield
+    assert time.process_time() - start < seconds
+
+
+def many_names(count: int, said: int | None = None) -> bytes:
+    """A header and empty names; in a trajectory no points follow, in a state no fields."""
+    head = CDR + struct.pack("<IIII", 0, 0, 0, count if said is None else said)
+    return head + bytes(4 * count + 12)
+
+
+def mcap_record(operation: int, body: bytes) -> bytes:
+    return struct.pack("<BQ", operation, len(body)) + body
+
+
+def mcap_messages(count: int, size: int) -> bytes:
+    return mcap_record(5, struct.pack("<HIQQ", 1, 0, 1, 1) + bytes(size)) * count
+
+
+def chunk(data: bytes, compression: str, packed: bytes, size: int | None = None, first: int = 0) -> bytes:
+    """A chunk that says to hold ``size`` bytes and to begin at ``first``."""
+    head = struct.pack("<QQQI", first, first, len(data) if size is None else size, crc32(data))
+    return mcap_record(6, head + _text(compression) + struct.pack("<Q", len(packed)) + packed)
+
+
+def mcap(path: Path, chunks: list[bytes], index: list[tuple[int, int]] | None = None) -> Path:
+    """A file of these chunks; ``index`` names chunks and first times of arrival where it is not each once."""
+    schema = mcap_record(3, struct.pack("<H", 1) + _text(JOINT_STATE) + _text("ros2msg") + struct.pack("<I", 0))
+    channel = mcap_record(4, struct.pack("<HH", 1, 1) + _text(TOPIC) + _text("cdr") + struct.pack("<I", 0))
+    head = mcap_file.MAGIC + mcap_record(1, _text("") + _text("test")) + schema + channel
+    at, places = len(head), []
+    for part in chunks:
+        places.append((at, len(part)))
+        at += len(part)
+    body = head + b"".join(chunks) + mcap_record(15, struct.pack("<I", 0))
+    index = [(k, 0) for k in range(len(chunks))] if index is None else index
+    summary = schema + channel
+    for k, first in index:
+        numbers = struct.pack("<IHQ", 10, 1, 0)
+        summary += mcap_record(8, struct.pack("<QQQQ", first, 1 << 40, *places[k]) + numbers + bytes(32))
+    summary += mcap_record(11, struct.pack("<QHIIIIqqI", len(index), 1, 1, 0, 0, len(index), 0, 0, 0))
+    footer = mcap_record(2, struct.pack("<QQI", len(body), 0, 0))
+    path.write_bytes(body + summary + footer + mcap_file.MAGIC)
+    return path
+
+
+def _text(text: str) -> bytes:
+    return struct.pack("<I", len(text)) + text.encode()

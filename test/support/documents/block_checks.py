@@ -1,0 +1,109 @@
+"""What every block must be, by its language; a language that is not here is an error."""
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import yaml
+from support.documents import ros_names
+from support.documents.markdown_blocks import Block
+from support.documents.shell_checks import check, needed_files
+from support.documents.shell_lines import commands
+from support.launch_files import flat
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.trajectory_file import read_trajectory_file
+from robot_dynamics_ros.model.dynamics_file import read_dynamics_file
+from robot_dynamics_ros.parameters.file import read_parameter_file
+
+_DYNAMICS = {"gravity", "joints", "links", "rotors", "coordinates", "couplings", "loops", "payload"}
+
+
+def check_block(block: Block, folder: Path) -> None:
+    """Raise where a block is not what its language says; ``folder`` is for files that readers want."""
+    checks = {
+        "python": _check_python,
+        "sh": _check_shell,
+        "console": _check_console,
+        "yaml": _check_yaml,
+        "xml": _check_xml,
+        "json": _check_json,
+        "text": _check_text,
+    }
+    assert block.language in checks, f"{block.where}: no test knows blocks of {block.language or 'no language'}"
+    checks[block.language](block, folder)
+
+
+def _check_python(block: Block, folder: Path) -> None:
+    ast.parse(block.text, block.where)
+
+
+def _check_shell(block: Block, folder: Path) -> None:
+    for command in commands(block.text):
+        check(command.words, block.where)
+        for file in needed_files(command.words):
+            assert file.exists(), f"{block.where}: {file}"
+
+
+def _check_console(block: Block, folder: Path) -> None:
+    prompts = [line.removeprefix("$ ") for line in block.text.splitlines() if line.startswith("$ ")]
+    assert prompts, f"{block.where}: no line begins with $"
+    for prompt in prompts:
+        _check_shell(block._replace(text=prompt.removesuffix("\\")), folder)
+
+
+def _check_text(block: Block, folder: Path) -> None:
+    """Words, or what a program printed."""
+
+
+def _check_json(block: Block, folder: Path) -> None:
+    json.loads(block.text)
+
+
+def _check_xml(block: Block, folder: Path) -> None:
+    if block.text.lstrip().startswith("<?xml"):
+        RobotModel.from_urdf(block.text)
+    else:
+        ElementTree.fromstring(f"<part>{block.text}</part>")
+
+
+def _check_yaml(block: Block, folder: Path) -> None:
+    content = yaml.safe_load(block.text)
+    assert isinstance(content, dict), block.where
+    path = folder / "block.yaml"
+    path.write_text(block.text, encoding="utf-8")
+    if "controller_manager" in content:
+        return  # for ros2_control
+    if "ros__parameters" in block.text:
+        _check_parameters(path, content, block)
+    elif {"joint_names", "points"} <= content.keys():
+        read_trajectory_file(path)
+    else:
+        assert content.keys() <= _DYNAMICS, f"{block.where}: not a dynamics file: {', '.join(content)}"
+        read_dynamics_file(path)
+
+
+def _check_parameters(path: Path, content: dict[str, Any], block: Block) -> None:
+    """Every parameter is one of a node that the file is for, which takes its value."""
+    nodes = [node for node in ros_names.PARAMETERS if _is_for(node, content)]
+    assert nodes, f"{block.where}: for none of our nodes"
+    known: set[str] = set()
+    for node in nodes:
+        declared = ros_names.PARAMETERS[node]
+        known |= declared.keys()
+        values = read_parameter_file(path, f"/arm/{node}", declared.values())
+        for parameter in declared.values():
+            parameter.read(values)
+    for name in _names(content):
+        assert name in known | ros_names.OF_EVERY_NODE or name.startswith("qos_overrides."), f"{block.where}: {name}"
+
+
+def _is_for(node: str, content: dict[str, Any]) -> bool:
+    return any(key.rpartition("/")[2] in (node, "*", "**") for key in content)
+
+
+def _names(content: dict[str, Any]) -> list[str]:
+    """Full names of all parameters."""
+    return [name for table in content.values() for name, _ in flat(table["ros__parameters"])]

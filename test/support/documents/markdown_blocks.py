@@ -1,0 +1,53 @@
+"""The fenced blocks of a Markdown page."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[3]
+_FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,}) *(?P<language>\S*)")
+_FILE = re.compile(r"^ *<!-- file: (?P<name>\S+) -->")
+
+
+class Block(NamedTuple):
+    """A block, the line of its first fence, and the file that it is by the comment before it, "" for none."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    file: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def pages() -> list[Path]:
+    """README and all pages of docs."""
+    docs = [path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts]
+    return [ROOT / "README.md", *sorted(docs)]
+
+
+def blocks(page: Path) -> list[Block]:
+    """All blocks of a page, without those that are directives of Sphinx, which `make docs` checks."""
+    found: list[Block] = []
+    lines = page.read_text(encoding="utf-8").splitlines()
+    start, fence, indent, language = 0, "", 0, ""
+    for number, line in enumerate(lines, start=1):
+        match = _FENCE.match(line)
+        if fence:
+            if match and match["fence"].startswith(fence) and not match["language"]:
+                text = "".join(f"{body[indent:]}\n" for body in lines[start : number - 1])
+                if not language.startswith("{"):
+                    found.append(Block(page, start, language, text, _file_before(lines, start)))
+                fence = ""
+        elif match:
+            start, fence, indent, language = number, match["fence"], len(match["indent"]), match["language"]
+    assert not fence, f"{page}:{start}: this block has no end"
+    return found
+
+
+def _file_before(lines: list[str], start: int) -> str:
+    match = _FILE.match(lines[start - 2]) if start >= 2 else None
+    return match["name"] if match else ""

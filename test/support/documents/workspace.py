@@ -1,0 +1,121 @@
+"""A page as its reader goes through it: blocks one after the other, in a folder that looks like a clone of the package.
+
+What takes ROS, the network or administrator's rights is not run; shell_checks.py looks at what it names.
+"""
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from support.documents.given import PANDA_RECORDING, prepare
+from support.documents.markdown_blocks import ROOT, Block
+from support.documents.shell_checks import FOR_EVER
+from support.documents.shell_lines import Command, commands
+
+from robot_dynamics_ros.cli.main import main
+
+_LINKED = ("config", "docs", "examples", "launch", "urdf")
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
+
+
+class Workspace:
+    """The folder, which is the working directory, and what the Python blocks of the page have defined so far."""
+
+    def __init__(self, folder: Path, page: Path) -> None:
+        self.folder = folder
+        for name in _LINKED:
+            (folder / name).symlink_to(ROOT / name)
+        self.names: dict[str, Any] = {"__name__": "__main__", **prepare(str(page.relative_to(ROOT)))}
+
+    def go_through(self, block: Block) -> None:
+        """Save, run or skip a block, as its language asks for; AssertionError names page and line."""
+        if block.file:
+            path = self.folder / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+        elif block.language == "python":
+            self._python(block)
+        elif block.language in ("sh", "console"):
+            for text, expected in _prompts(block):
+                output = "".join(self._run(command, block.where) for command in commands(text))
+                _compare(expected, output, block.where, numbers="robot_dynamics inspect" in text)
+
+    def _python(self, block: Block) -> None:
+        code = compile("\n" * block.line + block.text, block.where, "exec")  # a traceback shows the page's line
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(code, self.names)
+            for test in [self.names.pop(name) for name in list(self.names) if name.startswith("test_")]:
+                test(self.folder)  # its tmp_path
+        assert "nan" not in output.getvalue(), block.where
+
+    def _run(self, command: Command, where: str) -> str:
+        """Return what it prints; nothing of what is not run here."""
+        program, *rest = command.words
+        if PANDA_RECORDING in rest and not Path(PANDA_RECORDING).exists():
+            return ""
+        if program == "cat" and command.output:
+            appends = command.output.startswith(">>")
+            with (self.folder / command.output.removeprefix(">>")).open("a" if appends else "w") as file:
+                file.write(command.given)
+        elif program in ("cp", "mkdir"):
+            return _process(where, program, *rest)
+        elif program.rpartition("/")[2] == "robot_dynamics" and rest[0] not in FOR_EVER:
+            return _robot_dynamics(rest, where)
+        elif program.rpartition("/")[2] in ("python", "python3") and not self._waits(rest):
+            return _process(where, sys.executable, *rest)
+        return ""
+
+    def _waits(self, arguments: list[str]) -> bool:
+        """Whether Python installs something, or runs a node, which ends by Ctrl-C and has a test of its own."""
+        script = self.folder / arguments[0]
+        return arguments[:2] in (["-m", "pip"], ["-m", "venv"]) or (
+            script.is_file() and "import rclpy" in script.read_text(encoding="utf-8")
+        )
+
+
+def _robot_dynamics(arguments: list[str], where: str) -> str:
+    """In this process: each start of Python would take a second."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        code = main(arguments)
+    may_differ = arguments[0] == "compare" and code == 1
+    assert code == 0 or may_differ, f"{where}: {arguments}\n{output.getvalue()}"
+    return output.getvalue()
+
+
+def _process(where: str, *words: str) -> str:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, f"{where}: {words}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def _prompts(block: Block) -> Iterator[tuple[str, str]]:
+    """Commands and what they print: in a console behind $ and below it, in a script all together and nothing."""
+    if block.language == "sh":
+        yield block.text, ""
+        return
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        lines = part.splitlines()
+        last = next(k for k, line in enumerate(lines) if not line.endswith("\\"))
+        yield "\n".join(lines[: last + 1]), "\n".join(lines[last + 1 :])
+
+
+def _compare(expected: str, output: str, where: str, *, numbers: bool) -> None:
+    """Each line but ... is one that the command prints, whatever its spaces and, unless ``numbers``, its numbers."""
+    printed = {_plain(line, numbers) for line in output.splitlines()}
+    for line in expected.splitlines():
+        assert line.strip() in ("", "...") or _plain(line, numbers) in printed, (
+            f"{where}: not printed: {line}\n{output}"
+        )
+
+
+def _plain(line: str, numbers: bool) -> str:
+    return " ".join((line if numbers else _NUMBER.sub("#", line)).split())

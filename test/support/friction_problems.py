@@ -1,0 +1,190 @@
+"""The friction problem of a step, its definition in plain NumPy, and the ways to solve it that the kernels have.
+
+It is strictly convex: the point that satisfies the optimality conditions is the only solution.
+"""
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+
+from robot_dynamics_ros.simulation import coupled_stick_slip as coupled
+from robot_dynamics_ros.simulation import stick_slip as ss
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class Problem:
+    """minimise 1/2 (v - free)^T A (v - free) + forward max(z, 0) + backward max(-z, 0), z = E v in [lower, upper].
+
+    Without E each line is a joint of its own: z = v.
+    """
+
+    a: Array
+    free: Array
+    forward: Array
+    backward: Array
+    lower: Array
+    upper: Array
+    e: Array | None = None
+
+    @property
+    def lines(self) -> Array:
+        return np.eye(len(self.free)) if self.e is None else self.e
+
+    def scaled(self, unit: float) -> "Problem":
+        names = ("free", "forward", "backward", "lower", "upper")
+        return replace(self, **{name: unit * getattr(self, name) for name in names})
+
+    def objective(self, v: Array) -> float:
+        d, z = v - self.free, self.lines @ v
+        return float(d @ self.a @ d / 2 + self.forward @ np.maximum(z, 0) + self.backward @ np.maximum(-z, 0))
+
+    def table(self, held: Array | float = 0.0) -> Array:
+        """The joints as the kernel takes them, where the free motion carries the impulses ``held``."""
+        joints = np.full((len(self.lines), ss.LINE_SIZE), np.nan)
+        joints[:, ss.GRIP_FORWARD], joints[:, ss.GRIP_BACKWARD] = self.forward, self.backward
+        joints[:, ss.LOWER], joints[:, ss.UPPER] = self.lower, self.upper
+        if self.e is None:
+            held = np.broadcast_to(held, self.free.shape)
+            joints[:, ss.FREE], joints[:, ss.HELD] = self.free + np.linalg.solve(self.a, held), held
+            joints[:, ss.IMPULSE] = 0.0
+        return joints
+
+    def solved(self, pattern: NDArray[np.int64], held: Array | float = 0.0, descend: bool = False) -> Any:
+        """Velocity, impulses, residual and the linear systems solved; ``pattern`` becomes that of the solution."""
+        n = len(self.free)
+        joints = self.table(held)
+        if self.e is not None:
+            v, carried = np.empty(n), np.broadcast_to(held, n).copy()
+            free = self.free + np.linalg.solve(self.a, carried)
+            solves, error = coupled.solve_coupled(self.a, self.e, joints, pattern, free, carried, v)
+            assert joints[:, ss.VELOCITY] == pytest.approx(self.e @ v, abs=1e-14)
+            return v, joints[:, ss.IMPULSE].copy(), error, solves
+        if descend:
+            solves = ss.descend(self.a, joints, pattern, np.empty((n, n)), np.empty(n))
+            ss.label(joints, pattern)
+            error = ss.residual(self.a, joints)
+        else:
+            solves, error = ss.solve(self.a, joints, pattern, np.empty((n, n)), np.empty(n))
+        return joints[:, ss.VELOCITY].copy(), joints[:, ss.IMPULSE].copy(), error, solves
+
+    def violation(self, v: Array) -> float:
+        """How far A (v - free) is from any E^T lambda with each lambda in its range; relative."""
+        e = self.lines
+        z, room = e @ v, 1e-9 * (1.0 + np.abs(e) @ np.abs(v))
+        assert np.all((self.lower - room <= z) & (z <= self.upper + room))
+        highest = np.where(z > room, -self.forward, self.backward)
+        lowest = np.where(z < -room, self.backward, -self.forward)
+        highest = np.where(z <= self.lower + room, np.inf, highest)
+        lowest = np.where(z >= self.upper - room, -np.inf, lowest)
+        # Where nothing holds it, v is the free velocity to rounding.
+        size = np.abs(self.a) @ (np.abs(v) + np.abs(self.free)) + np.abs(e).T @ (self.forward + self.backward)
+        tiny = 1e-13 * size.max()  # lsq_linear wants an interval
+        pull = self.a @ (v - self.free)
+        answer = lsq_linear(e.T, pull, (lowest - tiny, highest + tiny), method="bvls", tol=1e-14)
+        return float(np.max(np.abs(answer.fun)) / size.max())
+
+    def residual(self, v: Array, impulse: Array) -> float:
+        """By its definition; shrinking u by [-b, f] is u - clip(u, -b, f)."""
+        e, size = self.lines, np.diag(self.a)
+        own = (e**2 / size).sum(axis=1)
+        u = e @ v - own * impulse
+        proximal = np.clip(u - np.clip(u, -own * self.backward, own * self.forward), self.lower, self.upper)
+        balance = self.a @ (v - self.free) - e.T @ impulse
+        return float(max(np.abs(balance / size).max(), np.abs(proximal - e @ v).max()))
+
+    def brute_force(self) -> Array:
+        """The best feasible point over all patterns of fixed and sliding lines: the solution is among them."""
+        n, best, least = len(self.free), np.zeros(len(self.free)), self.objective(np.zeros(len(self.free)))
+        for pattern in itertools.product(range(5), repeat=len(self.lines)):
+            segment = np.array(pattern)
+            held = (segment != ss.BACKWARD) & (segment != ss.FORWARD)
+            ends = np.select([segment == ss.WALL_LOWER, segment == ss.WALL_UPPER], [self.lower, self.upper], 0.0)
+            if not np.isfinite(ends).all():
+                continue
+            pull = np.select([segment == ss.BACKWARD, segment == ss.FORWARD], [self.backward, -self.forward], 0.0)
+            e = self.lines[held]
+            system = np.block([[self.a, -e.T], [e, np.zeros((len(e), len(e)))]])
+            load = np.concatenate([self.a @ self.free + self.lines.T @ pull, ends[held]])
+            v = np.linalg.lstsq(system, load, rcond=1e-12)[0][:n]
+            z, room = self.lines @ v, 1e-10
+            if np.all((self.lower - room <= z) & (z <= self.upper + room)) and self.objective(v) < least:
+                best, least = v, self.objective(v)
+        return best
+
+    def textbook(self, weight: Array | float = 1.0) -> tuple[int, NDArray[np.int64], Array]:
+        """Nocedal and Wright, algorithm 16.3, from rest: linear systems solved, the segments, and the solution.
+
+        For lines that do not depend on each other. Of those at rest or at a limit, the one starts whose impulse is
+        outside its bounds by most: its square over ``weight``.
+        """
+        n, e, count = len(self.free), self.lines, 0
+        loose = (self.forward + self.backward == 0.0) & (self.lower < 0.0) & (self.upper > 0.0)
+        segments, v = np.where(loose, ss.FORWARD, ss.STUCK), np.zeros(n)
+        while True:
+            slides = (segments == ss.FORWARD) | (segments == ss.BACKWARD)
+            friction = np.select([segments == ss.FORWARD, segments == ss.BACKWARD], [-self.forward, self.backward], 0.0)
+            held = e[~slides]
+            system = np.block([[self.a, -held.T], [held, np.zeros((len(held), len(held)))]])
+            force = e.T @ friction - self.a @ (v - self.free)
+            answer = np.linalg.solve(system, np.concatenate([force, np.zeros(len(held))]))
+            step, impulse = answer[:n], friction.copy()
+            impulse[~slides] = answer[n:]
+            count += 1
+            # As far as every line stays on its segment.
+            z, dz = e @ v, e @ step
+            low = np.where((segments == ss.BACKWARD) | loose, self.lower, 0.0)
+            high = np.where((segments == ss.FORWARD) | loose, self.upper, 0.0)
+            end = np.where(dz < 0.0, low, high)
+            turns = slides & (dz != 0.0)
+            share = np.where(turns, (end - z) / np.where(turns, dz, 1.0), 1.0)
+            first, before = int(np.argmin(share)), self.objective(v)
+            v = v + min(share[first], 1.0) * step
+            assert self.objective(v) <= before + 1e-12 * abs(before), "or patterns could come back"
+            if share[first] < 1.0:
+                wall = ss.WALL_LOWER if dz[first] < 0.0 else ss.WALL_UPPER
+                segments[first] = wall if end[first] != 0.0 else ss.STUCK
+                continue
+            above, below = impulse - self.backward, -self.forward - impulse
+            stuck = segments == ss.STUCK
+            backward = np.where(stuck & (self.lower < 0.0), above, np.where(segments == ss.WALL_LOWER, -above, 0.0))
+            forward = np.where(stuck & (self.upper > 0.0), below, np.where(segments == ss.WALL_UPPER, -below, 0.0))
+            gain = np.maximum(np.maximum(backward, forward), 0.0) ** 2 / weight
+            first = int(np.argmax(gain))
+            if gain[first] < 1e-20:
+                return count, segments, v
+            segments[first] = ss.BACKWARD if backward[first] > forward[first] else ss.FORWARD
+
+
+def random_problem(rng: np.random.Generator, n: int, spread: float = 3.0) -> Problem:
+    """Strongly coupled for a large spread; joints without friction, without limits, at their limits."""
+    q, _ = np.linalg.qr(rng.standard_normal((n, n)))
+    a = q @ np.diag(10 ** rng.uniform(-spread, 0.0, n)) @ q.T
+    a = (a + a.T) / 2
+    size = np.abs(a) @ np.ones(n)
+    forward = rng.choice([0.0, 0.3, 1.0, 3.0], n) * rng.uniform(0, 1, n) * size
+    backward = np.where(rng.random(n) < 0.5, forward, rng.choice([0.0, 1.0], n) * rng.uniform(0, 1, n) * size)
+    lower = -rng.choice([0.0, 0.1, 1.0, np.inf], n)
+    upper = rng.choice([0.0, 0.1, 1.0, np.inf], n)
+    return Problem(a, rng.standard_normal(n), forward, backward, lower, upper)
+
+
+def random_lines(rng: np.random.Generator, n: int, count: int, *, whole: bool) -> Problem:
+    """Lines in ``count`` directions; ``whole``: factors of E are -1, 0 and 1, so that lines depend on each other."""
+    q, _ = np.linalg.qr(rng.standard_normal((n, n)))
+    a = q @ np.diag(10 ** rng.uniform(-3.0, 0.0, n)) @ q.T
+    a = (a + a.T) / 2
+    e = rng.choice([-1.0, 0.0, 1.0], (count, n)) if whole else rng.standard_normal((count, n))
+    e[np.arange(count), rng.integers(0, n, count)] = 1.0
+    size = np.abs(a).sum() / n
+    forward = rng.choice([0.0, 0.3, 1.0, 3.0], count) * rng.uniform(0, 1, count) * size
+    backward = np.where(rng.random(count) < 0.5, forward, rng.uniform(0, 1, count) * size)
+    lower = -rng.choice([0.0, 0.1, 1.0, np.inf], count)
+    upper = rng.choice([0.0, 0.1, 1.0, np.inf], count)
+    return Problem(a, rng.standard_normal(n), forward, backward, lower, upper, e)

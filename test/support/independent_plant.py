@@ -1,0 +1,307 @@
+"""A plant and a client of the controller that share no code with it: dynamics by Pinocchio, messages by rosbags.
+
+A ``Session`` drives ``RunningController`` in lockstep. It owns both clocks, so that a test can stop them or let them
+jump, and it can change each message before it arrives.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+from rosbags.typesys import Stores, get_typestore
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.controller import Command, Controller
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.messages.running_controller import RunningController
+
+Array = NDArray[np.float64]
+SECOND, EPOCH, WATCH_PERIOD = 1_000_000_000, 1_700_000_000 * 1_000_000_000, 0.02
+START = {
+    "panda": (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785),
+    "ur5e": (0.0, -1.2, 1.4, -1.8, -1.57, 0.0),
+    "planar_2r": (0.3, -0.8),
+}
+_URDF = Path(__file__).resolve().parents[2] / "urdf"
+STORE: Any = get_typestore(Stores.ROS2_HUMBLE)
+TYPES = STORE.types
+
+
+@cache
+def load(robot: str, continuous: bool = False) -> tuple[str, RobotModel]:
+    """A shipped URDF and its model; there all joints turn without end where ``continuous``."""
+    text = (_URDF / f"{robot}.urdf").read_text(encoding="utf-8")
+    model = RobotModel.from_urdf(text.replace('type="revolute"', 'type="continuous"') if continuous else text)
+    return text, model
+
+
+def header(stamp: int, frame: str = "") -> Any:
+    """A std_msgs/Header."""
+    sec, nanosec = divmod(stamp, SECOND)
+    return TYPES["std_msgs/msg/Header"](TYPES["builtin_interfaces/msg/Time"](sec, nanosec), frame)
+
+
+def trajectory(names: Sequence[str], times: ArrayLike, positions: ArrayLike, stamp: int = 0, **fields: Any) -> bytes:
+    """A JointTrajectory; ``fields`` are its other rows, velocities or accelerations, one for each time."""
+    none, rows = np.empty(0), np.atleast_2d(np.asarray(positions, dtype=float))
+    parts = [fields.get(name, [none] * len(rows)) for name in ("velocities", "accelerations", "effort")]
+    points = [
+        TYPES["trajectory_msgs/msg/JointTrajectoryPoint"](
+            row, *(np.asarray(part[i], dtype=float) for part in parts), TYPES["builtin_interfaces/msg/Duration"](
+                *divmod(round(float(at) * SECOND), SECOND))
+        )
+        for i, (at, row) in enumerate(zip(np.atleast_1d(times), rows, strict=True))
+    ]  # fmt: skip
+    message = TYPES["trajectory_msgs/msg/JointTrajectory"](header(stamp), list(names), points)
+    return bytes(STORE.serialize_cdr(message, "trajectory_msgs/msg/JointTrajectory"))
+
+
+def target_pose(stamp: int, position: ArrayLike, quaternion: ArrayLike) -> bytes:
+    """A PoseStamped."""
+    pose = TYPES["geometry_msgs/msg/Pose"](
+        TYPES["geometry_msgs/msg/Point"](*np.asarray(position, dtype=float).tolist()),
+        TYPES["geometry_msgs/msg/Quaternion"](*np.asarray(quaternion, dtype=float).tolist()),
+    )
+    message = TYPES["geometry_msgs/msg/PoseStamped"](header(stamp), pose)
+    return bytes(STORE.serialize_cdr(message, "geometry_msgs/msg/PoseStamped"))
+
+
+def joint_state(stamp: int, names: Sequence[str], q: Array, qd: Array, effort: Array) -> bytes:
+    """A JointState; fields may be empty or too long."""
+    message = TYPES["sensor_msgs/msg/JointState"](header(stamp), list(names), q, qd, effort)
+    return bytes(STORE.serialize_cdr(message, "sensor_msgs/msg/JointState"))
+
+
+@cache
+def _template(names: tuple[str, ...], counts: tuple[int, int, int]) -> tuple[bytes, tuple[int, ...]]:
+    marks = [np.full(count, 1e300 + 1e285 * k) for k, count in enumerate(counts)]
+    data = joint_state(0, names, *marks)
+    return data, tuple(data.index(mark.tobytes()) for mark in marks)
+
+
+def quick_joint_state(stamp: int, names: tuple[str, ...], *fields: Array) -> bytes:
+    """The bytes of ``joint_state``, with the numbers put where rosbags puts them: ten times as quick."""
+    message, places = _template(names, (len(fields[0]), len(fields[1]), len(fields[2])))
+    data = bytearray(message)
+    struct.pack_into("<iI", data, 4, *divmod(stamp, SECOND))
+    for at, field in zip(places, fields, strict=True):
+        data[at : at + 8 * len(field)] = field.tobytes()
+    return bytes(data)
+
+
+class Plant:
+    """An arm by Pinocchio's ABA, with what its model does not know: payload (kg), masses off by a share, friction."""
+
+    def __init__(
+        self, urdf: str, q: ArrayLike, payload: float = 0.0, mass_error: float = 0.0,
+        viscous: float = 0.0, coulomb: float = 0.0, braked: bool = False,
+    ) -> None:  # fmt: skip
+        self.model = pin.buildModelFromXML(urdf)
+        self.tool = self.model.nframes - 1
+        if payload:
+            at = pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.1]))
+            self.model.appendBodyToJoint(
+                self.model.njoints - 1, pin.Inertia(payload, np.zeros(3), np.zeros((3, 3))), at
+            )
+        for i in range(1, self.model.njoints):
+            body = self.model.inertias[i]
+            self.model.inertias[i] = pin.Inertia(
+                body.mass * (1.0 + mass_error), body.lever, body.inertia * (1.0 + mass_error)
+            )
+        self.data = self.model.createData()
+        self.q, self.qd = np.array(q, dtype=float), np.zeros(self.model.nv)
+        self.viscous, self.coulomb, self.braked = viscous, coulomb, braked
+
+    def step(self, effort: Array, dt: float) -> None:
+        """One semi-implicit step; friction, smoothed within 1 mrad/s, counts as damping at the end of the step."""
+        if self.braked:
+            self.qd[:] = 0.0
+            return
+        if self.viscous or self.coulomb:
+            damping = self.viscous + self.coulomb / (np.abs(self.qd) + 1e-3)
+            self.model.armature = dt * damping
+            effort = effort - damping * self.qd
+        self.qd = self.qd + dt * pin.aba(self.model, self.data, self.q, self.qd, effort)
+        self.q = self.q + dt * self.qd
+
+    def gravity(self) -> Array:
+        """The torque that carries arm and payload."""
+        return np.array(pin.computeGeneralizedGravity(self.model, self.data, self.q))
+
+    def hand(self) -> Array:
+        """Where the last link is."""
+        pin.forwardKinematics(self.model, self.data, self.q)
+        return np.array(pin.updateFramePlacement(self.model, self.data, self.tool).translation)
+
+
+class Given(NamedTuple):
+    """A command: steady time (s), effort, mode, and how it came: answer, unasked, exit, or repeat of the one before."""
+
+    at: float
+    effort: Array
+    mode: str
+    kind: str
+
+
+class Session:
+    """The controller against a plant. What is Clocks, Outputs, Report and Log to it is this object."""
+
+    trajectory_is_wanted = False
+
+    def __init__(
+        self, robot: str = "panda", settings: ControllerSettings | None = None, *, rate: float = 500.0,
+        continuous: bool = False, q: ArrayLike | None = None, noise: tuple[float, float] = (0.0, 0.0),
+        wraps: bool = False, reports_effort: bool = False, seed: int = 0, **plant: Any,
+    ) -> None:  # fmt: skip
+        urdf, self.model = load(robot, continuous)
+        self.names = tuple(self.model.joint_names)
+        self.plant = Plant(urdf, START[robot] if q is None else q, **plant)
+        assert list(self.plant.model.names)[1:] == list(self.names)
+        self.settings = settings or ControllerSettings()
+        self.period = 1.0 / rate
+        self.time, self.ros = 100.0, EPOCH
+        self.noise, self.wraps, self.reports_effort = noise, wraps, reports_effort
+        self.random = np.random.default_rng(seed)
+        self.effort = np.zeros(self.model.n)  # in force
+        self.commands: list[Given] = []
+        self.lines: list[str] = []
+        self.causes: list[str] = []
+        self.memory: dict[str, Any] = {}  # of a test
+        self._last: Command | None = None
+        self._logged: dict[str, float] = {}
+        self._next_watch, self._next_tick = self.time + WATCH_PERIOD, self.ros
+        self.running = RunningController(self.model, self.settings, self, self, self, self)
+        self.running.check_start([], compare_effort=True)  # by the first state
+
+    @property
+    def controller(self) -> Controller:
+        return self.running.controller
+
+    def pass_time(self, seconds: float | None = None, clock: float = 1.0) -> None:
+        """Let the plant move and time pass, /clock at ``clock`` times the steady pace; timers fire, states do not."""
+        seconds = self.period if seconds is None else seconds
+        while seconds > 1e-12:
+            dt = min(seconds, self.period)
+            if self.commands:  # until then something else holds the arm
+                self.plant.step(self.effort, dt)
+            self.time += dt
+            self.ros += round(dt * clock * SECOND)
+            seconds -= dt
+            if self.time >= self._next_watch:  # never after the exit
+                self._next_watch += WATCH_PERIOD
+                self.running.watch()
+
+    def tick(self) -> None:
+        """Fire the timer of the update rate, once where several periods have passed, as rclpy's timers do."""
+        if self.settings.update_rate == 0.0:
+            return
+        period = round(SECOND / self.settings.update_rate)
+        self._next_tick = min(self._next_tick, self.ros + period)
+        if self.ros >= self._next_tick:
+            self._next_tick += period * (1 + (self.ros - self._next_tick) // period)
+            self.running.tick()
+
+    def state(self, stamp: int | None = None, q: Any = None, qd: Any = None, effort: Any = None) -> None:
+        """Deliver a message, of the plant as the sensors see it except for what is given."""
+        n = len(self.names)
+        if q is None:
+            q = self.plant.q + self.noise[0] * self.random.standard_normal(n)
+            q = np.arctan2(np.sin(q), np.cos(q)) if self.wraps else q
+        if qd is None:
+            qd = self.plant.qd + self.noise[1] * self.random.standard_normal(n)
+        if effort is None:
+            held = self.plant.gravity() if self.plant.braked or not self.commands else self.effort
+            effort = held if self.reports_effort else np.empty(0)
+        fields = (np.asarray(field, dtype=float) for field in (q, qd, effort))
+        self.running.receive_state(quick_joint_state(self.ros if stamp is None else stamp, self.names, *fields))
+
+    def cycle(self, clock: float = 1.0, **state: Any) -> None:
+        """A period: the plant moves, a state arrives, the timer fires."""
+        self.pass_time(clock=clock)
+        self.state(**state)
+        self.tick()
+
+    def run(self, seconds: float, **state: Any) -> Session:
+        """Cycles for so long."""
+        for _ in range(round(seconds / self.period)):
+            self.cycle(**state)
+        return self
+
+    def go(self, positions: ArrayLike, times: ArrayLike, stamp: int = 0, **fields: Any) -> bool:
+        """Send a trajectory; return whether it is followed."""
+        return self.running.receive_trajectory(trajectory(self.names, times, positions, stamp, **fields))
+
+    def aim(self, position: ArrayLike, quaternion: ArrayLike) -> None:
+        """Send a pose for the hand."""
+        self.running.receive_target("target_pose", target_pose(0, position, quaternion))
+
+    def exit(self, states: bool = True, timeout: float = 1.0) -> None:
+        """End as the node does on SIGINT and deactivation: stop within a timeout, then leave a last command."""
+        controller, begun = self.controller, self.time
+        controller.begin_stop()
+        while not controller.stopped and self.time - begun < timeout:
+            self.cycle() if states else self.pass_time()
+        effort = controller.last_effort(self.time)
+        if effort is not None:
+            self._give(effort, controller.mode, "exit")
+        self._next_watch = np.inf
+
+    def largest_step(self, rates: ArrayLike) -> float:
+        """The largest change between two commands, as a share of what ``rates`` (Nm/s) allow in a period more."""
+        decided = [given for given in self.commands if given.kind != "repeat"]
+        effort, at = np.array([given.effort for given in decided]), np.array([given.at for given in decided])
+        allowed = (np.diff(at) + self.period)[:, None] * np.asarray(rates, dtype=float)
+        return float((np.abs(np.diff(effort, axis=0)) / allowed).max(initial=0.0))
+
+    # What the controller is given
+
+    def steady(self) -> float:
+        return self.time
+
+    def now(self) -> int:
+        return self.ros
+
+    def command(self, command: Command, answered: int) -> None:
+        same, self._last = command is self._last, command
+        self._give(command.effort, command.mode, "repeat" if same else "answer")
+
+    def repeat(self) -> None:
+        if self.commands:
+            self._give(self.commands[-1].effort, self.commands[-1].mode, "repeat")
+
+    def unasked(self, command: Command) -> None:
+        self._last = command
+        self._give(command.effort, command.mode, "unasked")
+
+    def _give(self, effort: Array, mode: str, kind: str) -> None:
+        self.effort = effort.copy()
+        self.commands.append(Given(self.time, self.effort, str(getattr(mode, "value", mode)), kind))
+
+    def external_torque(self, torque: Array, at: int) -> None: ...
+
+    def trajectory(self, data: bytes) -> None: ...
+
+    def transitions(self, controller: Controller, stamp: int) -> None:
+        for transition in controller.take_transitions():
+            cause = transition.fault.cause.value
+            if transition.after.value != "active" and (transition.before.value == "active" or cause != self.causes[-1]):
+                self.causes.append(cause)
+
+    def waiting(self, controller: Controller) -> None: ...
+
+    def info(self, message: str) -> None:
+        self.lines.append(message)
+
+    def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
+        if self.time - self._logged.get(message, -np.inf) >= throttle_duration_sec:
+            self._logged[message] = self.time
+            self.lines.append(message)
+
+    error = warning

@@ -1,0 +1,72 @@
+"""The nodes' parameters, from their declarations, and the topics that they use, from their sources."""
+
+import ast
+import importlib
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from robot_dynamics_ros.parameters.kinds import Parameter
+
+PACKAGE = "robot_dynamics_ros"
+SUBSCRIBING = ("create_subscription", "create_polled")
+NODES = Path(__file__).resolve().parents[2] / PACKAGE / "nodes"
+
+
+def _calls(tree: ast.AST, *functions: str) -> list[ast.Call]:
+    """Calls of `f(...)` or `anything.f(...)`."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [call for call in calls if ast.unparse(call.func).rpartition(".")[2] in functions]
+
+
+def _source(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def _text(node: ast.expr) -> str:
+    assert isinstance(node, ast.Constant) and isinstance(node.value, str), ast.unparse(node)
+    return node.value
+
+
+@cache
+def parameters(program: str) -> dict[str, Parameter[Any]]:
+    """The parameters that a node declares, by name."""
+    tables = {"computed_torque_node": "parameters.controller", "simulation_node": "parameters.simulation"}
+    table = importlib.import_module(f"{PACKAGE}.{tables.get(program, f'nodes.{program}')}")
+    return {parameter.name: parameter for parameter in table.ALL}
+
+
+def _node_name(program: str) -> str:
+    (call,) = [call for call in _calls(_source(NODES / f"{program}.py"), "__init__") if call.args]
+    return _text(call.args[0])
+
+
+def _sources(program: str) -> dict[str, ast.Module]:
+    """Its module, and those of nodes/ that it imports."""
+    found: dict[str, ast.Module] = {}
+    left = [program]
+    while left:
+        name = left.pop()
+        if name in found or not (NODES / f"{name}.py").is_file():
+            continue
+        found[name] = _source(NODES / f"{name}.py")
+        for node in ast.walk(found[name]):
+            if isinstance(node, ast.ImportFrom):
+                package, _, module = str(node.module).rpartition(".")
+                left += [module] if package == f"{PACKAGE}.nodes" else []
+                left += [alias.name for alias in node.names] if node.module == f"{PACKAGE}.nodes" else []
+    return found
+
+
+@cache
+def topics(program: str, kind: str) -> dict[str, str]:
+    """Topics that a node publishes or subscribes to (kind), with their message types, in the node's namespace.
+
+    Without those whose name or type is a variable, as of a parameter.
+    """
+    functions = SUBSCRIBING if kind == "subscription" else (f"create_{kind}",)
+    calls = [call for tree in _sources(program).values() for call in _calls(tree, *functions)]
+    calls = [call for call in calls if isinstance(call.args[1], ast.Constant)]
+    own = _node_name(program)
+    return {re.sub("^~", own, _text(call.args[1])): ast.unparse(call.args[0]) for call in calls}

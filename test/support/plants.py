@@ -1,0 +1,114 @@
+"""Plants that several tests need: one sliding mass, one pendulum, one rotor, arms with friction of any kind."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import yaml
+from support import arms
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.simulation import Plant
+from robot_dynamics_ros.simulation.event_plant import EventPlant
+
+#: The two integrators of Plant, and EventPlant.
+METHODS = ("rk4", "semi_implicit", "event")
+#: By joint, as in the dynamics file.
+Friction = Mapping[str, Mapping[str, Any]]
+
+WIDE = '<limit lower="-1e6" upper="1e6" effort="1e9" velocity="100"/>'
+
+
+def sliding_block(mass: float, limit: str = WIDE, extra: str = "") -> arms.Arm:
+    """A mass that slides along x."""
+    joint = arms.Joint("slide", "prismatic", "base", "block", axis=(1, 0, 0), limit=limit, extra=extra)
+    return arms.Arm((arms.Link("base"), arms.Link("block", mass)), (joint,))
+
+
+def slider(
+    mass: float, coulomb: float, gravity: Any, limit: str = WIDE, viscous: float = 0.0, **keywords: Any
+) -> Plant:
+    """A mass that slides along x with Coulomb friction."""
+    arm = sliding_block(mass, limit, f'<dynamics damping="{viscous!r}" friction="{coulomb!r}"/>')
+    return Plant(RobotModel.from_urdf(arm.urdf, gravity=gravity), **keywords)
+
+
+def pendulum(mass: float, length: float, coulomb: float, **keywords: Any) -> Plant:
+    """A point mass that swings about y; q = 0 hangs straight down."""
+    arm = arms.Arm(
+        (arms.Link("base"), arms.Link("bob", mass, (0, 0, -length))),
+        (
+            arms.Joint(
+                "swing",
+                "continuous",
+                "base",
+                "bob",
+                axis=(0, 1, 0),
+                extra=f'<dynamics friction="{coulomb!r}"/>',
+            ),
+        ),
+    )
+    return Plant(RobotModel.from_urdf(arm.urdf), **keywords)
+
+
+def unlimited(urdf: Path) -> str:
+    """The URDF's text with every revolute joint continuous, so that no limit stops a motion."""
+    text = urdf.read_text()
+    assert 'type="prismatic"' not in text
+    return text.replace('type="revolute"', 'type="continuous"')
+
+
+def start(model: RobotModel, method: str, step_size: float = 0.001, **keywords: Any) -> Plant | EventPlant:
+    """A plant by one of METHODS."""
+    if method == "event":
+        return EventPlant(model, step_size, **keywords)
+    return Plant(model, method, step_size, **keywords)
+
+
+def with_friction(urdf: str, friction: Friction, **keywords: Any) -> RobotModel:
+    """The robot with this friction, as in the dynamics file."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "friction.yaml"
+        file.write_text(yaml.safe_dump({"joints": {name: dict(values) for name, values in friction.items()}}))
+        return RobotModel.from_urdf(urdf, dynamics=file, **keywords)
+
+
+def turning(inertia: float, **friction: Any) -> RobotModel:
+    """One body that turns about the vertical through its centre of mass."""
+    body = arms.Link("body", 1.0, inertia=inertia * np.eye(3))
+    arm = arms.Arm((arms.Link("base"), body), (arms.Joint("turn", "continuous", "base", "body"),))
+    return with_friction(arm.urdf, {"turn": friction})
+
+
+def planar(friction: Friction, gravity: Any = (0.0, -9.81, 0.0), limit1: str = WIDE, limit2: str = WIDE) -> RobotModel:
+    """Two uniform rods that turn about z: 4 kg of 0.5 m, 3 kg of 0.4 m."""
+    rods = [arms.Link("", m, (a / 2, 0, 0), arms.thin_rod(m, a)) for m, a in ((4.0, 0.5), (3.0, 0.4))]
+    arm = arms.planar_2r(0.5, 0.4, *rods).with_joint("joint1", limit=limit1).with_joint("joint2", limit=limit2)
+    return with_friction(arm.urdf, friction, gravity=gravity)
+
+
+def random_robot(rng: np.random.Generator, most: int = 6) -> RobotModel:
+    """A random tree with friction of every kind on most joints, position limits around zero on some."""
+    n = int(rng.integers(1, most + 1))
+    parents = [int(rng.integers(0, k + 1)) for k in range(n)]
+    arm = arms.random_arm(rng, parents, [str(rng.choice(arms.MOVABLE)) for _ in range(n)])
+    friction: dict[str, dict[str, Any]] = {}
+    for joint in arm.joints:
+        mine: dict[str, Any] = friction.setdefault(joint.name, {})
+        if rng.random() < 0.8:
+            mine["coulomb"] = float(rng.uniform(0.0, 5.0))
+        if rng.random() < 0.5:
+            mine["coulomb_negative"] = float(rng.uniform(0.0, 5.0))
+        if rng.random() < 0.5:
+            mine["viscous"] = float(rng.uniform(0.0, 1.0))
+        if rng.random() < 0.4:
+            mine |= {"static": 6.0, "stribeck_velocity": float(rng.uniform(0.05, 0.3))}
+        if rng.random() < 0.3:
+            mine["ripple"] = {"amplitude": 0.5, "per_turn": 5.0, "phase": 0.3}
+        if rng.random() < 0.3:
+            mine["sigmoid"] = {"amplitude": 0.5, "slope": 3.0, "shift": 0.1}
+        if rng.random() < 0.5 and joint.type != "continuous":
+            arm = arm.with_joint(joint.name, limit='<limit lower="-0.3" upper="0.4" effort="1000" velocity="100"/>')
+    return with_friction(arm.urdf, friction)

@@ -1,0 +1,274 @@
+"""A robot's driver that also reads what /diagnostics says of its controller."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import Transition
+from numpy.typing import ArrayLike
+from oracles import tsai_planar_2r
+from rclpy.qos import QoSProfile
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from support.ros import PATIENCE, PLANAR, TSAI, Array, Driver, Graph, Log, gravity
+
+from robot_dynamics_ros.cli.processes import NodeProcess
+from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.nodes.messages import nanoseconds
+
+NODE = "computed_torque_node"
+OK, WARN, ERROR = 0, 1, 2
+
+#: What a test may change while the node runs, as it is set in ``begin``.
+USUAL = {
+    "fault_reset": "manual",
+    "on_fault": "hold",
+    "state_timeout": float("inf"),
+    "stale_hold_time": 0.5,
+    "minimum_rate_ratio": 0.0,
+    "position_step_limit": [float("inf")],  # tests put the arm anywhere
+    "activation_max_velocity": float("inf"),
+    "saturation_timeout": 1.0,
+    "torque_rate_limit": [],
+    "observer.collision_threshold": [],
+    "observer.gain": 0.0,
+}
+
+#: computed_torque with the natural frequency 10 rad/s and the damping ratio 1 that are set by default.
+KP, KD = 100.0, 20.0
+
+
+def reliable_states(namespace: str = "") -> dict[str, Any]:
+    """Parameters with which nothing gets lost between driver and controller: each state has its answer."""
+    return {"qos_overrides": {f"{namespace}/joint_states": {"subscription": {"reliability": "reliable"}}}}
+
+
+def holds(effort: ArrayLike, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> bool:
+    """True if an effort is g(q), Tsai (9.117)-(9.118), at rest, and takes energy from a motion."""
+    beyond = np.asarray(effort) - gravity(q)
+    return bool(beyond @ np.asarray(qd) < 0.0 if np.any(qd) else near(effort, gravity(q)))
+
+
+def following(q: ArrayLike, qd: ArrayLike, held: ArrayLike) -> Array:
+    """What computed_torque commands where ``held`` is to be held, Tsai (9.73)-(9.74)."""
+    wanted = KP * np.subtract(held, q) - KD * np.asarray(qd)
+    return tsai_planar_2r.torque(TSAI, np.asarray(q, dtype=float), np.asarray(qd, dtype=float), wanted)
+
+
+def holding(q: ArrayLike, qd: ArrayLike, held: ArrayLike) -> Array:
+    """What is commanded in ``hold``: a spring to ``held`` of at most a quarter of the effort limits, and a damper."""
+    inertia = tsai_planar_2r.mass_matrix(TSAI, np.asarray(q, dtype=float))
+    spring = np.clip(inertia @ (KP * np.subtract(held, q)), (-20.0, -7.5), (20.0, 7.5))
+    return np.asarray(gravity(q) + spring - inertia @ (KD * np.asarray(qd)))
+
+
+def comes_to_rest_at(place: ArrayLike, q: ArrayLike, qd: ArrayLike) -> bool:
+    """Whether an arm that was seen with this velocity gets there by a steady stop of at most 0.1 s."""
+    way, speed = np.subtract(place, q), np.asarray(qd)
+    return bool((way * speed >= 0.0).all() and (np.abs(way) <= np.abs(speed) * 0.1 / 2 + 1e-9).all())
+
+
+def near(effort: ArrayLike, expected: ArrayLike) -> bool:
+    """Whether a published effort is that of the closed form; states are dates, so that time has 1e-7 s."""
+    return bool(np.allclose(effort, expected, rtol=0, atol=1e-6))
+
+
+def move(goal: tuple[float, float], seconds: float) -> TrajectoryPoints:
+    """One point, at rest."""
+    still = np.zeros((1, 2))
+    return TrajectoryPoints(("joint1", "joint2"), np.array([seconds]), np.array([goal]), still, still)
+
+
+class Status(NamedTuple):
+    """One status of /diagnostics; ``at`` is its stamp in s."""
+
+    at: float
+    level: int
+    message: str
+    values: dict[str, str]
+
+    @property
+    def change(self) -> tuple[str, str]:
+        """The mode before, nothing where this is no transition, and the mode."""
+        return self.values.get("previous mode", ""), self.values["mode"]
+
+    def number(self, key: str) -> float:
+        return float(self.values[key])
+
+
+def read_statuses(reports: Sequence[DiagnosticArray], name: str) -> list[Status]:
+    """What /diagnostics said of one thing, in order."""
+    return [
+        Status(
+            nanoseconds(message.header.stamp) * 1e-9,
+            int.from_bytes(status.level, "little"),
+            status.message,
+            {pair.key: pair.value for pair in status.values},
+        )
+        for message in reports
+        for status in message.status
+        if status.name == name
+    ]
+
+
+class Robot(Driver):
+    """The driver of a planar arm under a controller of its own, with simulated time where it has a clock."""
+
+    def __init__(self, graph: Graph, process: NodeProcess, namespace: str = "", clock: bool = False) -> None:
+        super().__init__(graph, namespace)
+        self.node = f"{namespace}/{NODE}"
+        self.process = process
+        self.active = True
+        self.edit: Callable[[JointState], object] = lambda state: None
+        self._reports = graph.collect(DiagnosticArray, "/diagnostics")
+        self._clock = graph.publisher(Clock, "/clock", QoSProfile(depth=1)) if clock else None
+        self.now = 1_000_000_000 if clock else time.time_ns()
+
+    def log_from_now(self) -> Log:
+        return Log(self.process.log)
+
+    # What it says
+
+    @property
+    def statuses(self) -> list[Status]:
+        return read_statuses(self._reports, f"{self.node.lstrip('/')}: controller")
+
+    @property
+    def changes(self) -> list[Status]:
+        """The transitions."""
+        return [status for status in self.statuses if status.change[0]]
+
+    @property
+    def mode(self) -> str:
+        return self.statuses[-1].values["mode"] if self.statuses else ""
+
+    def await_mode(self, mode: str) -> Status:
+        """Wait without sending anything; return what was said when that mode began."""
+        self.graph.wait(lambda: self.mode == mode, f"{self.node} to be in {mode}")
+        return self._beginning(mode)
+
+    def _beginning(self, mode: str) -> Status:
+        """The transition into a mode, or any status where nobody heard that."""
+        return next((status for status in reversed(self.changes) if status.change[1] == mode), self.statuses[-1])
+
+    def assert_finite(self) -> None:
+        super().assert_finite()
+        for answer in self.answers:
+            assert np.isfinite([*answer.position, *answer.velocity]).all(), answer
+
+    # What it is sent
+
+    def message(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02) -> JointState:
+        """The state ``dt`` seconds after the one before, as ``edit`` leaves it."""
+        state = super().message(q, qd, dt)
+        self.edit(state)
+        return state
+
+    def send(self, state: JointState) -> None:
+        """The clock, where there is one, and a state with the stamp that it has."""
+        if self._clock is not None:
+            self._clock.publish(Clock(clock=state.header.stamp))
+        super().send(state)
+
+    def exchange(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02) -> JointState:
+        """Send this state once and return the answer to it: for a simulation in lockstep."""
+        self.send(self.message(q, qd, dt))
+        self.graph.wait(self._answered, "the answer")
+        return self.answers[-1]
+
+    def drive(self, until: Callable[[], Any], what: str, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> None:
+        """Send this state again and again, 20 ms apart by their stamps."""
+        self.play(until, what, lambda: self.message(q, qd))
+
+    def play(self, until: Callable[[], Any], what: str, make: Callable[[], JointState]) -> None:
+        """Send states one after the other, each when the one before has been answered or had time for that."""
+        deadline = time.monotonic() + PATIENCE
+        while not until():
+            assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for {what}\n{self.graph.logs()}"
+            self.send(make())
+            self.graph.settle(0.002)
+            again = time.monotonic() + (0.2 if self._clock is None else 0.005)
+            self.graph.wait(lambda again=again: self._is_answered() or time.monotonic() > again, "an answer")
+
+    def _is_answered(self) -> bool:
+        return bool(self.answers) and nanoseconds(self.answers[-1].header.stamp) == self.now
+
+    def drive_to(self, mode: str, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> Status:
+        """Send this state until the controller is in a mode; return what was said when that mode began."""
+        self.drive(lambda: self.mode == mode, f"{self.node} to be in {mode}", q, qd)
+        return self._beginning(mode)
+
+    def answer_to(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02) -> JointState:
+        """Send this state until it is answered: once, but for states that get lost and cycles that a clock starts."""
+        count, first = len(self.answers), self.now + round(dt * 1e9)
+        deadline = time.monotonic() + PATIENCE
+
+        def come() -> bool:
+            latest = self.answers[-1] if len(self.answers) > count and self.efforts else None
+            return latest is not None and first <= nanoseconds(latest.header.stamp) <= self.now
+
+        while not come():
+            assert time.monotonic() < deadline, f"no answer\n{self.graph.logs()}"
+            self.send(self.message(q, qd, dt))
+            again = time.monotonic() + (1.0 if self._clock is None else 0.05)
+            self.graph.wait(lambda again=again: come() or time.monotonic() > again, "an answer")
+        return self.answers[-1]
+
+    def later_answer_to(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> JointState:
+        """The answer to this state when another law, or the law after a fault, has taken over, which takes 0.2 s."""
+        stamps, clock = self.now + 250_000_000, time.monotonic() + 0.25
+        self.drive(lambda: self.now > stamps and time.monotonic() > clock, "the law to take over", q, qd)
+        return self.answer_to(q, qd)
+
+    # What it is asked for
+
+    def refuses_a_trajectory(self, culprit: str) -> None:
+        """A trajectory is refused for this; nothing is to change by it."""
+        log = self.log_from_now()
+        self.follow(move((1.5, -1.5), 1.0))
+        self.graph.await_log(log, "trajectory refused")
+        assert any(culprit in error for error in log.errors), log.errors
+
+    def takes_a_trajectory(self, points: TrajectoryPoints, start: int = 0) -> None:
+        log = self.log_from_now()
+        self.follow(points, start)
+        self.graph.await_log(log, "following a trajectory")
+
+    def begin(self, q: ArrayLike, parameters: dict[str, Any] | None = None) -> None:
+        """Start anew, with these parameters and the usual others: whatever was is forgotten, and it holds ``q``."""
+        if self.active:
+            self.deactivate()
+        self.graph.set_parameters(self.node, {**USUAL, **(parameters or {})})
+        self.assert_finite()
+        for messages in (self.efforts, self.answers):
+            messages.clear()
+        assert self.activate(), self.graph.logs()
+        self.answer_to(q)
+        self._reports.clear()
+
+    def set(self, name: str, value: Any) -> None:
+        self.graph.set_parameters(self.node, {name: value})
+
+    def activate(self) -> bool:
+        """Whether it can be activated."""
+        self.active = self.graph.transition(self.node, Transition.TRANSITION_ACTIVATE)
+        return self.active
+
+    def deactivate(self) -> None:
+        assert self.graph.transition(self.node, Transition.TRANSITION_DEACTIVATE), self.graph.logs()
+        self.active = False
+
+
+@contextmanager
+def one_robot(folder: Path) -> Iterator[Robot]:
+    """A graph with a robot and a controller that answers each of its states, with finite numbers to the end."""
+    with Graph(folder) as graph:
+        robot = Robot(graph, graph.start(NODE, PLANAR | reliable_states()))
+        robot.answer_to((0.0, 0.0))
+        yield robot

@@ -1,0 +1,284 @@
+"""Real nodes as real processes in a ROS domain of their own, and a client in it to talk to them."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import rclpy
+import yaml
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from numpy.typing import ArrayLike, NDArray
+from oracles import tsai_planar_2r
+from rcl_interfaces.srv import SetParameters
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
+from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.nodes.messages import joint_state, nanoseconds, stamp, trajectory_message
+
+Array = NDArray[np.float64]
+
+ROOT = Path(__file__).resolve().parents[2]
+URDF = (ROOT / "urdf" / "planar_2r.urdf").read_text(encoding="utf-8")
+PLANAR = {
+    "robot_description": URDF,
+    "dynamics_file": str(ROOT / "config" / "planar_2r_tsai.dynamics.yaml"),
+    "state_timeout": float("inf"),  # a test is no robot that never pauses
+}
+JOINTS = ("joint1", "joint2")
+#: The numbers in the header of urdf/planar_2r.urdf.
+TSAI = tsai_planar_2r.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
+
+RELIABLE = QoSProfile(depth=2000, reliability=ReliabilityPolicy.RELIABLE)
+BEST_EFFORT = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
+LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+_GOALS = {
+    Transition.TRANSITION_CONFIGURE: State.PRIMARY_STATE_INACTIVE,
+    Transition.TRANSITION_ACTIVATE: State.PRIMARY_STATE_ACTIVE,
+    Transition.TRANSITION_DEACTIVATE: State.PRIMARY_STATE_INACTIVE,
+    Transition.TRANSITION_CLEANUP: State.PRIMARY_STATE_UNCONFIGURED,
+    Transition.TRANSITION_ACTIVE_SHUTDOWN: State.PRIMARY_STATE_FINALIZED,
+}
+_UNDER_WAY = range(State.TRANSITION_STATE_CONFIGURING, State.TRANSITION_STATE_ERRORPROCESSING + 1)
+
+#: A loaded machine compiles the kernels for minutes in the first node that starts.
+PATIENCE = 600.0
+
+
+def gravity(q: ArrayLike) -> Array:
+    """Torque of the planar arm at rest, Tsai (9.117)-(9.118)."""
+    return tsai_planar_2r.gravity(TSAI, np.asarray(q, dtype=float))
+
+
+class Log:
+    """What a node writes, from a moment on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._begin = path.stat().st_size
+
+    def text(self) -> str:
+        return self._path.read_bytes()[self._begin :].decode(errors="replace")
+
+    def lines(self, level: str) -> list[str]:
+        return [line for line in self.text().splitlines() if line.startswith(f"[{level}]")]
+
+    @property
+    def errors(self) -> list[str]:
+        return self.lines("ERROR") + self.lines("FATAL")
+
+
+class Graph:
+    """Context manager: a ROS domain with nodes of this package as processes and a client node in here.
+
+    At its end every process gets SIGINT and must end with exit code 0.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes = ProcessGroup()
+        self._graph = private_graph()
+
+    def __enter__(self) -> Graph:
+        self.environment = self._graph.__enter__() | {"ROS_LOG_DIR": str(self.folder)}
+        self.domain = int(self.environment["ROS_DOMAIN_ID"])
+        self._context = rclpy.Context()
+        self._context.init(domain_id=self.domain)
+        self.client = rclpy.create_node(f"client_{self.domain}", context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.client)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            for member in self.processes.members:
+                if member.process.poll() is None:
+                    member.process.send_signal(signal.SIGCONT)
+            self.processes.__exit__(kind, value, trace)
+        finally:
+            self._executor.shutdown()
+            self.client.destroy_node()
+            self._context.try_shutdown()
+            self._graph.__exit__(None, None, None)
+
+    # Processes
+
+    def start(
+        self, node: str, parameters: dict[str, Any] | None = None, *ros_arguments: str, **environment: str
+    ) -> NodeProcess:
+        """Start a node; its parameters go to a file under ``/**``, its output to a log."""
+        name = f"{len(self.processes.members)}_{node}"
+        file = self.folder / f"{name}.yaml"
+        file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters or {}}}), encoding="utf-8")
+        arguments = [*(["--params-file", str(file)] if parameters else []), *ros_arguments]
+        process = NodeProcess(node, self.folder / f"{name}.log", self.environment | environment, arguments)
+        self.processes.add(process)
+        return process
+
+    def logs(self) -> str:
+        return "\n".join(f"--- {member.name}\n{member.tail()}" for member in self.processes.members)
+
+    # The client
+
+    def publisher(self, kind: Any, topic: str, qos: QoSProfile = RELIABLE) -> Any:
+        return self.client.create_publisher(kind, topic, qos)
+
+    def collect(self, kind: Any, topic: str, qos: QoSProfile = RELIABLE) -> list[Any]:
+        """Return a list to which each message of a topic is added."""
+        messages: list[Any] = []
+        self.client.create_subscription(kind, topic, messages.append, qos)
+        return messages
+
+    def wait(self, true: Callable[[], Any], what: str, seconds: float = PATIENCE) -> None:
+        """Turn the client until something is true; fail with the logs where it does not come."""
+        deadline = time.monotonic() + seconds
+        while not true():
+            assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}\n{self.logs()}"
+            self._executor.spin_once(timeout_sec=0.02)
+
+    def settle(self, seconds: float) -> None:
+        """Turn the client for a while."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=0.02)
+
+    def await_log(self, log: Log, text: str) -> None:
+        self.wait(lambda: text in log.text(), f"the log to say {text!r}")
+
+    def call(self, kind: Any, service: str, request: Any, patience: float = 20.0) -> Any:
+        """Call a service; ask again where no answer comes, as a server under load may lose its way back."""
+        client = self.client.create_client(kind, service)
+        self.wait(client.service_is_ready, f"the service {service}")
+        futures: list[Any] = []
+        deadline = time.monotonic() + PATIENCE
+        while not any(future.done() for future in futures):
+            assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for an answer of {service}\n{self.logs()}"
+            futures.append(client.call_async(request))
+            again = time.monotonic() + patience
+            self.wait(
+                lambda again=again: any(f.done() for f in futures) or time.monotonic() > again,
+                f"an answer of {service}",
+            )
+        self.client.destroy_client(client)
+        return next(future.result() for future in futures if future.done())
+
+    def transition(self, node: str, number: int) -> bool:
+        """Ask a lifecycle node for a transition (lifecycle_msgs/msg/Transition); return whether it succeeded."""
+        request = ChangeState.Request()
+        request.transition.id = number
+        client = self.client.create_client(ChangeState, f"{node}/change_state")
+        self.wait(client.service_is_ready, f"{node} to take transitions")
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            future = client.call_async(request)
+            again = time.monotonic() + 20.0
+            self.wait(lambda future=future, again=again: future.done() or time.monotonic() > again, "an answer")
+            if future.done():
+                return bool(future.result().success)
+            # DDS may lose an answer. Asked again, it would be another transition, so first see what has become of it.
+            self.wait(lambda: self._state(node) not in _UNDER_WAY, f"the end of a transition of {node}")
+            if self._state(node) == _GOALS[number]:
+                return True
+        raise AssertionError(f"{node} does not answer\n{self.logs()}")
+
+    def configure(self, node: str) -> None:
+        """Configure a lifecycle node, which refuses that while it compiles."""
+        self.wait(lambda: self.transition(node, Transition.TRANSITION_CONFIGURE), f"{node} to be configured")
+
+    def _state(self, node: str) -> int:
+        return int(self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.id)
+
+    def set_parameters(self, node: str, values: dict[str, Any]) -> None:
+        reasons = self.try_parameters(node, values)
+        assert not any(reasons.values()), reasons
+
+    def try_parameters(self, node: str, values: dict[str, Any]) -> dict[str, str]:
+        """Set each of these parameters by itself; return why it was refused, or nothing."""
+        request = SetParameters.Request()
+        request.parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        results = self.call(SetParameters, f"{node}/set_parameters", request).results
+        for result in results:
+            assert result.successful != bool(result.reason), result
+        return {name: result.reason for name, result in zip(values, results, strict=True)}
+
+    def describe(self, urdf: str) -> None:
+        """Publish on the latched topic robot_description."""
+        if not hasattr(self, "_description"):
+            self._description = self.publisher(String, "robot_description", LATCHED)
+        self._description.publish(String(data=urdf))
+
+
+class Driver:
+    """Plays the robot's driver for a controller: publishes joint_states, collects what is commanded."""
+
+    def __init__(self, graph: Graph, namespace: str = "", qos: QoSProfile = RELIABLE, joints: Any = JOINTS) -> None:
+        self.graph = graph
+        self.joints = tuple(joints)
+        self.now = 1_700_000_000_000_000_000  # a date, as drivers send it
+        self._states = graph.publisher(JointState, f"{namespace}/joint_states", qos)
+        self._node = node = f"{namespace}/computed_torque_node"
+        self._trajectories = graph.publisher(JointTrajectory, f"{node}/joint_trajectory")
+        self.efforts = graph.collect(Float64MultiArray, f"{namespace}/effort_commands")
+        self.answers = graph.collect(JointState, f"{node}/command_states")
+
+    def message(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.01) -> JointState:
+        """The state ``dt`` seconds after the one before."""
+        self.now += round(dt * 1e9)
+        position, velocity = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+        return joint_state(stamp(self.now), self.joints, position, velocity, np.empty(0))
+
+    def send(self, state: JointState) -> None:
+        self._states.publish(state)
+
+    def ask(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.01) -> JointState:
+        """Publish a state, again and again with new stamps until one is answered; return that answer."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            self.send(self.message(q, qd, dt))
+            again = time.monotonic() + 1.0
+            self.graph.wait(lambda again=again: self._answered() or time.monotonic() > again, "an answer")
+            if self._answered():
+                return self.answers[-1]
+            assert time.monotonic() < deadline, f"no answer\n{self.graph.logs()}"
+
+    def _answered(self) -> bool:
+        """Answer and command have come; the topics are matched one by one, so that one of the first may be lost."""
+        if not (self.answers and self.efforts) or nanoseconds(self.answers[-1].header.stamp) != self.now:
+            return False
+        return bool(self.answers[-1].effort == self.efforts[-1].data)
+
+    def follow(self, points: TrajectoryPoints, start: int = 0) -> JointTrajectory:
+        message = trajectory_message(points)
+        message.header.stamp = stamp(start)
+        self.send_trajectory(message)
+        return message
+
+    def send_trajectory(self, message: JointTrajectory) -> None:
+        self.graph.wait(lambda: self._trajectories.get_subscription_count() > 0, "the controller to listen")
+        self._trajectories.publish(message)
+
+    def clear_fault(self) -> Any:
+        """Say that the arm may move again; return what the controller says to that."""
+        return self.graph.call(Trigger, f"{self._node}/clear_fault", Trigger.Request())
+
+    def assert_finite(self) -> None:
+        for message in self.efforts:
+            assert np.isfinite(message.data).all(), message
+        for message in self.answers:
+            assert np.isfinite(message.effort).all(), message

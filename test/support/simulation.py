@@ -1,0 +1,117 @@
+"""A simulation as its users see it: what it publishes and says, what it can be told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from numpy.typing import ArrayLike
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+from support.robot import Status, read_statuses
+from support.ros import Graph, Log
+
+from robot_dynamics_ros.nodes.messages import nanoseconds
+
+NODE = "simulation_node"
+
+
+class Simulation:
+    """A simulation_node in a namespace."""
+
+    def __init__(
+        self, graph: Graph, parameters: dict[str, Any], namespace: str = "", *arguments: str, listens: bool = True
+    ) -> None:
+        """``listens``: whether ``states`` collects joint_states, which takes longer than the plant does."""
+        self.graph = graph
+        self.node = f"{namespace}/{NODE}"
+        self.process = graph.start(NODE, parameters, *(["-r", f"__ns:={namespace}"] if namespace else []), *arguments)
+        self.states: list[JointState] = graph.collect(JointState, f"{namespace}/joint_states") if listens else []
+        self._reports = graph.collect(DiagnosticArray, "/diagnostics")
+        self._commands = graph.publisher(Float64MultiArray, f"{namespace}/effort_commands")
+        self._wrenches = graph.publisher(WrenchStamped, f"{namespace}/external_wrench")
+
+    def await_start(self) -> None:
+        self.graph.wait(lambda: self.states and self.statuses, "the simulation")
+        self.graph.wait(self._wrenches.get_subscription_count, "the simulation to listen")
+
+    def log_from_now(self) -> Log:
+        return Log(self.process.log)
+
+    # What it says
+
+    @property
+    def now(self) -> int:
+        """Stamp (ns) of the last state."""
+        return nanoseconds(self.states[-1].header.stamp)
+
+    @property
+    def statuses(self) -> list[Status]:
+        return read_statuses(self._reports, f"{self.node.lstrip('/')}: simulation")
+
+    def await_mode(self, mode: str) -> Status:
+        """Wait until the last thing that it said is that it is in this mode."""
+        self.graph.wait(lambda: self.statuses and self.statuses[-1].values["mode"] == mode, f"the mode {mode!r}")
+        return self.statuses[-1]
+
+    def next_status(self) -> Status:
+        """What it says from now on, once a second at least."""
+        count = len(self.statuses)
+        self.graph.wait(lambda: len(self.statuses) > count, "/diagnostics")
+        return self.statuses[-1]
+
+    # What it is told
+
+    def command(self, effort: ArrayLike) -> None:
+        self._commands.publish(Float64MultiArray(data=list(effort)))
+
+    def first_step_under(self, effort: ArrayLike) -> JointState:
+        """The state one period after the brakes went off, for a simulation that is paused and under its brakes."""
+        self.graph.wait(lambda: not any(self.states[-1].effort), "the state under the brakes")
+        while tuple(self.states[-1].effort) != tuple(effort):
+            self.command(effort)
+            self.graph.settle(0.02)
+            self.step()
+        return self.states[-1]
+
+    def await_command(self, effort: ArrayLike) -> None:
+        """Command an effort and wait until it has it, without a step of time while it is paused."""
+        before = int(self.next_status().number("commands"))
+        self.command(effort)
+        self.graph.wait(lambda: self.statuses[-1].number("commands") > before, "the command to arrive")
+
+    def push(self, link: str, wrench: ArrayLike) -> None:
+        message = WrenchStamped()
+        message.header.frame_id = link
+        force, moment = message.wrench.force, message.wrench.torque
+        force.x, force.y, force.z, moment.x, moment.y, moment.z = (float(x) for x in wrench)
+        self._wrenches.publish(message)
+
+    def pause(self, paused: bool = True) -> str:
+        response = self.graph.call(SetBool, f"{self.node}/pause", SetBool.Request(data=paused))
+        assert response.success
+        return str(response.message)
+
+    def reset(self) -> str:
+        response = self.graph.call(Trigger, f"{self.node}/reset", Trigger.Request())
+        assert response.success
+        return str(response.message)
+
+    def try_step(self) -> tuple[bool, str]:
+        # Asked again, it would be another step.
+        response = self.graph.call(Trigger, f"{self.node}/step", Trigger.Request(), patience=120.0)
+        return response.success, response.message
+
+    def step(self, count: int = 1) -> JointState:
+        """Take steps while it is paused, and return the last state."""
+        for _ in range(count):
+            before = self.now
+            success, message = self.try_step()
+            assert success, message
+            self.graph.wait(lambda before=before: self.now > before, "the state after the step")
+        return self.states[-1]
+
+    def set(self, **values: Any) -> None:
+        self.graph.set_parameters(self.node, {name.replace("__", "."): value for name, value in values.items()})

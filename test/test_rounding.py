@@ -1,0 +1,131 @@
+"""Rounding errors within the bounds of docs/numerics.md, and bits that depend on nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from oracles import tsai_planar_2r
+
+from robot_dynamics_ros import RobotModelError
+from robot_dynamics_ros.kernels.compilation import COMPILED
+from tools.numerics import oracle as oracle
+from tools.numerics.__main__ import singular_table
+from tools.numerics.arms import ARMS, MOTIONS, load, same_axis
+from tools.numerics.bits import CONDITIONS, Condition, difference, from_process, results
+from tools.numerics.errors import EPS, QUANTITIES, Measured, measure, motions
+from tools.numerics.oracle import MP
+
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.RobotModelWarning")
+
+BOUND = 8.0
+"""As docs/numerics.md says, in eps times the size of the terms; some 4.5 are measured."""
+
+MANY_LINKS = "30 even links"
+PLAIN_PYTHON = "kernels as plain Python"
+
+
+@pytest.mark.parametrize(
+    ("arm", "kind"),
+    [
+        ("Panda", "ordinary"),
+        ("Puma 560", "all denormal"),
+        ("SCARA", "quarter turns"),
+        ("light tip, 1e6 : 1", "rates to 1e6 rad/s"),
+        ("km boom, cm wrist", "angles to 1e6 rad"),
+        ("links of 1e-310 kg", "rates to 1e6 rad/s"),
+    ],
+)
+def test_errors_are_within_the_bound(arm: str, kind: str) -> None:
+    errors = measure(Measured(load(arm)), kind, 1)
+    assert set(errors) == set(QUANTITIES)
+    assert {name: x.max() for name, x in errors.items() if not x.max() < BOUND} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize("kind", MOTIONS)
+def test_errors_are_within_the_bound_for_all_motions(arm: str, kind: str) -> None:
+    errors = measure(Measured(load(arm)), kind, 1 if arm == MANY_LINKS else 3)
+    assert {name: x.max() for name, x in errors.items() if not x.max() < BOUND} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", MOTIONS)
+def test_batches_of_customised_kernels_are_as_good(kind: str) -> None:
+    """By their own sines, also beyond the angles that these reduce."""
+    errors = measure(Measured(load("SCARA").customised(), many=True), kind, 3)
+    assert {name: x.max() for name, x in errors.items() if not x.max() < BOUND} == {}
+
+
+@pytest.mark.parametrize("arm", ["cm base, km boom", "two joints on one axis"])
+def test_forward_dynamics_loses_what_the_scaled_condition_says(arm: str) -> None:
+    measured = Measured(load(arm))
+    plain = measured.plain_errors(motions("ordinary", measured.model.n, 1)[0])
+    assert plain.acceleration < BOUND * EPS * plain.scaled_condition
+    assert plain.torque < 1e-14
+
+
+def test_masses_alone_cost_nothing() -> None:
+    """The condition of M, 1e6 and more, does not count, only the scaled one."""
+    measured = Measured(load("light tip, 1e6 : 1"))
+    plain = measured.plain_errors(motions("ordinary", 7, 1)[0])
+    assert plain.condition > 1e5 and plain.scaled_condition < 100.0 and plain.acceleration < 1e-14
+
+
+def test_a_singular_matrix_is_refused_only_where_nothing_is_left() -> None:
+    q, qd, tau = motions("ordinary", 2, 1)[0]
+    with pytest.raises(RobotModelError, match='joint "first"'):
+        same_axis(1e-17).forward_dynamics(q, qd, tau)
+    assert np.isfinite(same_axis(1e-14).forward_dynamics(q, qd, tau)).all()
+
+
+def test_the_oracle_gives_a_book(load_robot: Callable[..., Any]) -> None:
+    """Tsai (9.73)-(9.74) and (9.114), to the digits of the book's formulas in doubles."""
+    model = load_robot("planar_2r", "planar_2r_tsai")
+    robot, p = oracle.exact_robot(model), tsai_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0)
+    for motion in motions("ordinary", 2, 5):
+        expected = tsai_planar_2r.torque(p, *motion)
+        np.testing.assert_allclose(oracle.torque(robot, *motion).astype(float), expected, rtol=1e-12, atol=1e-12)
+        matrix = oracle.mass_matrix(robot, motion[0]).astype(float)
+        np.testing.assert_allclose(matrix, tsai_planar_2r.mass_matrix(p, motion[0]), rtol=1e-13)
+
+
+def test_the_oracle_has_its_digits() -> None:
+    """Its two ways to the torque agree to 40 digits, and so does the work of gravity with its potential, to 25."""
+    model = load("Puma 560")
+    robot = oracle.exact_robot(model)
+    motion = motions("ordinary", model.n, 1)[0]
+    parameters = []
+    for body, turn in zip(robot.bodies, model.packed.link_rotations.reshape(-1, 3, 3), strict=True):
+        axes, c = oracle.next_rotation(turn), body.com
+        at_origin = body.inertia + body.mass * (c @ c * oracle.exact(np.eye(3)) - np.outer(c, c))
+        inertia = (axes.T @ at_origin @ axes)[np.triu_indices(3)]
+        parameters += [body.mass, *(axes.T @ (body.mass * c)), *inertia]
+    parameters += [rotor.inertia for rotor in robot.rotors]
+    tau = oracle.torque(robot, *motion)
+    assert max(abs(oracle.regressor(model, robot, *motion) @ np.array(parameters) - tau)) < 1e-40 * max(abs(tau))
+
+    q, step = oracle.exact(motion[0]), MP.mpf(10) ** -14
+    held = oracle.torque(robot, motion[0], np.zeros(6), np.zeros(6))
+    for unit, torque in zip(step * oracle.exact(np.eye(6)), held, strict=True):
+        rise = oracle.potential_energy(robot, q + unit) - oracle.potential_energy(robot, q - unit)
+        assert abs(rise / (2 * step) - torque) < 1e-25 * max(abs(held))
+
+
+def test_plain_python_agrees() -> None:
+    found = difference(results(100), from_process(CONDITIONS[PLAIN_PYTHON], 100))
+    assert found.of > 10_000 and found.eps * EPS < 1e-13
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+@pytest.mark.parametrize("name", [name for name in CONDITIONS if name != PLAIN_PYTHON])
+def test_no_bit_depends_on_the_process(name: str) -> None:
+    assert difference(from_process(Condition()), from_process(CONDITIONS[name])).numbers == 0
+
+
+@pytest.mark.slow
+def test_digits_go_with_the_condition() -> None:
+    lines = singular_table().splitlines()
+    assert "refused" in lines[-1] and "refused" not in lines[-2]

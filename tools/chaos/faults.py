@@ -1,0 +1,97 @@
+"""The faults: what is broken, and in which rig."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from robot_dynamics_ros.resources import robot_urdf
+from tools.chaos.breaking import Breaking, describe, disturb, jump, kill, reset_by_hand, stand_still
+from tools.chaos.flooding import call, flood, flood_recorder, flood_trajectory_node
+from tools.chaos.recording import fill_disk, kill_recorder, pause_recorder
+from tools.chaos.rig import CONTROLLER, PLANT, RATE
+
+
+class Fault(NamedTuple):
+    """A row of the table; ``controller`` and ``plant`` are parameters beside those of every rig."""
+
+    title: str
+    breaking: Breaking
+    network: bool = False
+    controller: Mapping[str, object] = {}
+    plant: Mapping[str, object] = {}
+
+
+FLOODED = {
+    CONTROLLER: {
+        "joint_states": "sensor_msgs/msg/JointState",
+        "computed_torque_node/joint_trajectory": "trajectory_msgs/msg/JointTrajectory",
+        "computed_torque_node/speed_scaling_factor": "std_msgs/msg/Float64",
+        "computed_torque_node/payload": "geometry_msgs/msg/InertiaStamped",
+        "computed_torque_node/target_pose": "geometry_msgs/msg/PoseStamped",
+        "computed_torque_node/target_twist": "geometry_msgs/msg/TwistStamped",
+        "computed_torque_node/target_acceleration": "geometry_msgs/msg/AccelStamped",
+        "robot_description": "std_msgs/msg/String",
+        "/clock": "rosgraph_msgs/msg/Clock",
+    },
+    PLANT: {
+        "effort_commands": "std_msgs/msg/Float64MultiArray",
+        "external_wrench": "geometry_msgs/msg/WrenchStamped",
+    },
+}
+CALLED = ("computed_torque_node/clear_fault", "computed_torque_node/set_parameters")
+
+
+def _floods() -> Iterator[Fault]:
+    for name, topics in FLOODED.items():
+        for topic, kind in topics.items():
+            # Behind the network what plant and controller really send is on other topics, and can be told from junk.
+            apart = topic in ("joint_states", "effort_commands")
+            title = f"50 kHz of junk on {_private(topic)} of the {name}"
+            breaking = partial(flood, topic, kind, name)
+            yield _simulated(title, breaking) if topic == "/clock" else Fault(title, breaking, network=apart)
+    yield Fault("50 kHz of junk on joint_states of trajectory_node", flood_trajectory_node)
+    yield Fault("50 kHz of junk on a topic that is recorded", flood_recorder)
+    for service in CALLED:
+        yield Fault(f"calls of {_private(service)} of the controller", partial(call, service, CONTROLLER))
+
+
+def _private(name: str) -> str:
+    return name.replace("computed_torque_node", "~")
+
+
+def _simulated(title: str, breaking: Breaking) -> Fault:
+    """A fault of /clock alone, which sets the pace of the controller here."""
+    plant = {"use_sim_time": True, "publish_clock": True}
+    controller = {"use_sim_time": True, "update_rate": RATE / 2.0}
+    return Fault(f"{title} (use_sim_time, update_rate)", breaking, True, controller, plant)
+
+
+FAULTS = (
+    Fault("nothing (for comparison)", lambda rig: disturb(rig, delay=0.0), network=True),
+    Fault("controller killed (-9), started again 2 s later", partial(kill, CONTROLLER)),
+    Fault("controller stopped for 2 s", partial(stand_still, CONTROLLER)),
+    Fault("plant killed (-9), started again 2 s later", partial(kill, PLANT)),
+    Fault("plant stopped for 2 s", partial(stand_still, PLANT)),
+    Fault("plant stopped for 2 s, fault_reset: manual", reset_by_hand),
+    Fault("network: 5 ms late", lambda rig: disturb(rig, delay=0.005), network=True),
+    Fault("network: 50 ms late", lambda rig: disturb(rig, delay=0.05), network=True),
+    Fault("network: 0 to 20 ms late", lambda rig: disturb(rig, jitter=0.02), network=True),
+    Fault("network: 30 % dropped", lambda rig: disturb(rig, dropped=0.3), network=True),
+    Fault("network: all dropped", lambda rig: disturb(rig, dropped=1.0), network=True),
+    Fault("network: 10 % come 10 ms late, out of order", lambda rig: disturb(rig, reordered=0.1), network=True),
+    Fault("network: 30 % come again 10 ms later", lambda rig: disturb(rig, doubled=0.3), network=True),
+    Fault("clock of joint_states jumps by +10 s", lambda rig: jump(rig, stamp_offset=10.0), network=True),
+    Fault("clock of joint_states jumps by -10 s", lambda rig: jump(rig, stamp_offset=-10.0), network=True),
+    Fault("clock of joint_states jumps by +1 h", lambda rig: jump(rig, stamp_offset=3600.0), network=True),
+    _simulated("/clock jumps by +10 s", lambda rig: jump(rig, clock_offset=10.0)),
+    _simulated("/clock jumps by -10 s", lambda rig: jump(rig, clock_offset=-10.0)),
+    _simulated("/clock stands still for 2 s", lambda rig: disturb(rig, clock_stopped=1.0)),
+    Fault("robot_description: another robot", lambda rig: describe(rig, robot_urdf("ur5e").read_text("utf-8"))),
+    Fault("robot_description: no URDF", lambda rig: describe(rig, "<robot><link")),
+    Fault("recorder killed (-9)", kill_recorder),
+    Fault("recorder stopped for 2 s", pause_recorder),
+    Fault("disk full under the recorder", fill_disk),
+    *_floods(),
+)

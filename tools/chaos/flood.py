@@ -1,0 +1,60 @@
+"""A process that sends junk on one topic, as fast as asked or as it can; then it says how many messages that were."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import rclpy
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+from robot_dynamics_ros.nodes.message_classes import message_class
+from tools.chaos.junk import pool
+
+MATCHED = 10.0  # s to find a receiver
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tools.chaos.flood", description=__doc__)
+    parser.add_argument("topic")
+    parser.add_argument("kind", help="such as sensor_msgs/msg/JointState")
+    parser.add_argument("--joints", nargs="+", default=["joint1"], help="of the robot that listens")
+    parser.add_argument("--rate", type=float, default=50_000.0, help="messages a second (default: %(default)g)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="(default: %(default)g)")
+    options = parser.parse_args(arguments)
+    kind = message_class(options.kind)
+    messages = pool(kind, options.joints)
+    rclpy.init(args=[])
+    node = rclpy.create_node("flood")
+    # robot_description is heard from publishers that keep it only.
+    durability = DurabilityPolicy.TRANSIENT_LOCAL if options.topic.endswith("robot_description") else None
+    qos = QoSProfile(depth=10) if durability is None else QoSProfile(depth=1, durability=durability)
+    publisher = node.create_publisher(kind, options.topic, qos)
+    deadline = time.monotonic() + MATCHED
+    while publisher.get_subscription_count() == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    messages = [data for data in messages if _can_be_sent(publisher, data)]
+    print("begin", flush=True)
+    count, begin = 0, time.monotonic()
+    while (passed := time.monotonic() - begin) < options.seconds:
+        for _ in range(max(0, min(100, round(passed * options.rate) - count))):
+            publisher.publish(messages[count % len(messages)])
+            count += 1
+    print(f"{count} messages in {time.monotonic() - begin:.3f} s", flush=True)
+    rclpy.shutdown()
+
+
+def _can_be_sent(publisher: Publisher, data: bytes) -> bool:
+    """Whether the middleware takes it: messages of a type of one size may not be longer."""
+    try:
+        publisher.publish(data)
+    except rclpy_implementation.RCLError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Junk at 50 kHz on topics and services, and what became of the process that got it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from tools.chaos.recording import JOINT_STATES, RECORDED, kept, start_recorder, stop_recorder
+from tools.chaos.rig import NODES, RECORDER, TRAJECTORY, TRAJECTORY_TOPIC, Rig
+
+JUNK_TOPIC = "flooded"  # a recorded topic that nobody else has
+
+
+def flood(topic: str, kind: str, name: str, rig: Rig) -> str:
+    """Junk on a topic, as fast as one process can send it; returns the rate."""
+    return _send(rig, name, "tools.chaos.flood", topic, kind, "--joints", *rig.model.joint_names)
+
+
+def call(service: str, name: str, rig: Rig) -> str:
+    """Calls of a service, as fast as one client can make them; returns the rate."""
+    return _send(rig, name, "tools.chaos.calls", service)
+
+
+def flood_recorder(rig: Rig) -> str:
+    """Junk on one of the topics that are recorded; then the recorder ends in order."""
+    kind = "sensor_msgs/msg/JointState"
+    publisher = rig.node.create_publisher(JointState, JUNK_TOPIC, QoSProfile(depth=10))
+    bag = start_recorder(rig, [*RECORDED, f"/{JUNK_TOPIC}"])
+    said = flood(JUNK_TOPIC, kind, RECORDER, rig)
+    rig.node.destroy_publisher(publisher)
+    stop_recorder(rig)
+    found = kept(rig, bag)
+    lost, sent = found.lost(rig.marks["begin"], rig.marks["end"])
+    others, _ = found.lost(0.0, rig.marks["begin"])
+    return (
+        f"{said}; the bag has {found.counts[f'/{JUNK_TOPIC}']} messages of junk, and all but {lost} of {sent} states "
+        f"that came meanwhile, all but {others} of those before"
+    )
+
+
+def flood_trajectory_node(rig: Rig) -> str:
+    """Junk on the joint_states of a trajectory_node, which waits for them; then real states, and somebody to listen."""
+    parameters = {
+        "trajectory.kind": "point_to_point",
+        "trajectory.center": [float(q) for q in rig.ready],
+        "listeners": ["latecomer"],
+    }
+    remaps = ("joint_states:=flooded/joint_states", f"joint_trajectory:={TRAJECTORY_TOPIC}")
+    started = rig.start(TRAJECTORY, NODES + "trajectory_node", parameters, remaps)
+    rig.wait(lambda: "waiting for joint_states" in started.log.read_text(), "trajectory_node")
+    said = flood("flooded/joint_states", "sensor_msgs/msg/JointState", TRAJECTORY, rig)
+    states = rig.node.create_publisher(JointState, "flooded/joint_states", QoSProfile(depth=10))
+    hand_on = rig.node.create_subscription(JointState, JOINT_STATES, states.publish, QoSProfile(depth=10), raw=True)
+    first: list[JointTrajectory] = []
+    latecomer = rig.latecomer("latecomer")
+    latecomer.create_subscription(JointTrajectory, TRAJECTORY_TOPIC, first.append, QoSProfile(depth=5))
+    rig.wait(lambda: first and started.process.poll() is not None, "trajectory_node to send its trajectory")
+    rig.node.destroy_subscription(hand_on)
+    away = np.abs(np.array(first[0].points[0].positions) - rig.position).max()
+    return f"{said}; then it sent its trajectory, whose first point was {1e3 * away:.3g} mrad from the arm"
+
+
+def _send(rig: Rig, name: str, module: str, *arguments: str) -> str:
+    """Run a sender to its end; the fault lasts as long."""
+    before = rig.processes[name].memory()
+    log = rig.folder / "flood.log"
+    with log.open("w") as file:
+        sender = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            env=rig.environment,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        rig.wait(lambda: "begin" in log.read_text(), "the flood")
+        rig.mark("begin")
+        rig.wait(lambda: sender.poll() is not None, "the end of the flood")
+    finally:
+        sender.kill()
+        sender.wait()
+    rig.mark("end")
+    rig.watch(0.5)
+    said = re.search(r"(\d+) (\w+) in ([\d.]+) s(.*)", log.read_text())
+    assert said is not None, log.read_text()
+    rate = float(said[1]) / float(said[3])
+    growth, size = rig.processes[name].memory() - before, rig.processes[name].log.stat().st_size
+    return f"{rate:.0f} {said[2]}/s{said[4]}, memory {growth:+.1f} MB, log {1e-6 * size:.1f} MB"

@@ -1,0 +1,165 @@
+"""What is done to a recorder, and what is in its bag afterwards."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from robot_dynamics_ros.bags import BagReader
+from robot_dynamics_ros.errors import BagWarning
+from robot_dynamics_ros.messages.joint_state import stamp_of
+from tools.chaos.breaking import LASTS
+from tools.chaos.rig import NODES, RATE, RECORDER, Rig
+
+RECORDS = 5.0  # s before something happens to it
+JOINT_STATES = "/joint_states"
+RECORDED = [JOINT_STATES, "/effort_commands", "/computed_torque_node/command_states"]
+DISK = "16m"  # bytes of the disk that is made full
+
+_MOUNT = f'mount -t tmpfs -o size={DISK} none "$0" && exec "$@"'
+_SMALL_DISK = ("unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNT)
+
+
+class Kept(NamedTuple):
+    """What is in a bag.
+
+    Attributes
+    ----------
+    counts
+        How many messages of each topic.
+    states
+        Of each state that was sent, from the first one in the bag on: when it came (s), and whether the bag has it.
+    """
+
+    counts: Counter[str]
+    states: Sequence[tuple[float, bool]]
+
+    def lost(self, since: float, until: float) -> tuple[int, int]:
+        """How many states of this time are lost, and how many there were."""
+        found = [there for at, there in self.states if since <= at <= until]
+        return found.count(False), len(found)
+
+
+def start_recorder(rig: Rig, topics: Sequence[str] = RECORDED, disk: Path | None = None) -> Path:
+    """Let a recorder record, and wait until it has some seconds of it and the arm follows; returns the bag.
+
+    ``disk`` is a folder that becomes a small disk, which only the recorder sees.
+    """
+    bag = (disk or rig.folder) / "bag"
+    around = () if disk is None else (*_SMALL_DISK, str(disk))
+    parameters = {"output": str(bag), "topics": list(topics)}
+    recorder = rig.start(RECORDER, NODES + "recorder_node", parameters, around=around)
+    rig.wait(lambda: re.search(r'"/joint_states": [1-9]', recorder.log.read_text()), "the recorder")
+    rig.await_following("the start of the recorder")
+    rig.watch(RECORDS)
+    return bag
+
+
+def stop_recorder(rig: Rig) -> None:
+    """End it as Ctrl-C does."""
+    rig.signal(RECORDER, signal.SIGINT)
+    rig.wait(lambda: rig.processes[RECORDER].process.poll() is not None, "the recorder to end")
+
+
+def kill_recorder(rig: Rig) -> str:
+    """Kill -9 the recorder, and read what it leaves."""
+    bag = start_recorder(rig)
+    killed = rig.mark("begin")
+    rig.signal(RECORDER, signal.SIGKILL)
+    rig.watch(LASTS)
+    rig.mark("end")
+    return _last(kept(rig, bag), killed)
+
+
+def pause_recorder(rig: Rig) -> str:
+    """The recorder stands still for a while, goes on, and ends in order."""
+    bag = start_recorder(rig)
+    rig.mark("begin")
+    rig.signal(RECORDER, signal.SIGSTOP)
+    rig.watch(LASTS)
+    rig.mark("end")
+    rig.signal(RECORDER, signal.SIGCONT)
+    rig.watch(LASTS)
+    stop_recorder(rig)
+    found, end = kept(rig, bag), rig.marks["end"]
+    lost, sent = found.lost(rig.marks["begin"], end)
+    before, _ = found.lost(0.0, rig.marks["begin"])
+    after, _ = found.lost(end, end + LASTS - 0.5)
+    return f"of {sent} states sent meanwhile {lost} are lost, {before} of those before, {after} of those after"
+
+
+def fill_disk(rig: Rig) -> str:
+    """Somebody fills the disk that a recorder writes to; where no disk can be made, its files may grow no more."""
+    disk = rig.folder / "disk"
+    disk.mkdir()
+    if not has_small_disks(disk):
+        bag = start_recorder(rig)
+        limit = sum(file.stat().st_size for file in bag.iterdir()) + 10_000
+        full = rig.mark("begin")
+        resource.prlimit(rig.processes[RECORDER].number, resource.RLIMIT_FSIZE, (limit, limit))
+        return f"RLIMIT_FSIZE; {_give_up(rig, bag, full)}"
+    start_recorder(rig, disk=disk)
+    # Through the process: its disk is not to be seen from here, and gone with it unless it is open.
+    inside = os.open(f"/proc/{rig.processes[RECORDER].number}/root{disk}", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        seen = Path(f"/proc/self/fd/{inside}")
+        _fill(seen / "other")
+        return f"a tmpfs; {_give_up(rig, seen / 'bag', rig.mark('begin'))}"
+    finally:
+        os.close(inside)
+
+
+def _give_up(rig: Rig, bag: Path, full: float) -> str:
+    """Wait for the recorder to end; return what it says and what it leaves."""
+    recorder = rig.processes[RECORDER]
+    rig.wait(lambda: recorder.process.poll() is not None, "the recorder to see it", 30.0)
+    rig.mark("end")
+    said = recorder.tail().splitlines()[-1].replace(f"{rig.folder}/", "")
+    return f"{_last(kept(rig, bag), full)}; it said: {said}"
+
+
+def has_small_disks(folder: Path) -> bool:
+    """Whether this machine lets one make a disk for one process (user namespaces; containers often forbid them)."""
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run([*_SMALL_DISK, str(folder), "true"], capture_output=True, check=False).returncode == 0
+
+
+def _fill(file: Path) -> None:
+    """Take all room that is left."""
+    with file.open("wb", buffering=0) as other:
+        try:
+            while True:
+                other.write(bytes(1 << 16))
+        except OSError:
+            pass
+
+
+def kept(rig: Rig, bag: Path) -> Kept:
+    """Compare what a bag has with what was sent."""
+    counts: Counter[str] = Counter()
+    stamps = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BagWarning)
+        with BagReader(bag) as reader:
+            for message in reader.messages():
+                counts[message.topic] += 1
+                if message.topic == JOINT_STATES:
+                    stamps.add(stamp_of(message.data))
+    sent = [(at, stamp_of(data) in stamps) for at, data in zip(rig.states.times, rig.states.messages, strict=True)]
+    first = next(k for k, (_, there) in enumerate(sent) if there)
+    return Kept(counts, sent[first:])
+
+
+def _last(found: Kept, moment: float) -> str:
+    lost, sent = found.lost(0.0, moment)
+    return f"{sent} states were sent, the last {lost} of them are lost ({lost / RATE:.2f} s)"

@@ -1,0 +1,285 @@
+"""A simulated Panda under its controller, each a process, and this process beside them that listens and breaks."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import rclpy
+import yaml
+from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.srv import SetParameters
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory
+
+from benchmarks.robots import Floats
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
+from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.messages.joint_state import JointStateReader
+from robot_dynamics_ros.nodes.messages import trajectory_message
+from robot_dynamics_ros.nodes.spinning import make_executor
+from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_urdf
+from tools.chaos.network import FROM_CONTROLLER, FROM_PLANT, PLANT_CLOCK
+from tools.chaos.processes import Process
+from tools.chaos.record import Heard, Report
+
+CONTROLLER, PLANT, RECORDER, NETWORK, TRAJECTORY = "controller", "plant", "recorder", "network", "trajectory"
+TRAJECTORY_TOPIC = "computed_torque_node/joint_trajectory"
+NODES = "robot_dynamics_ros.nodes."
+ROBOT = "panda"
+RATE = 500.0  # states a second, and commands: each state is answered
+STATE_TIMEOUT, COMMAND_TIMEOUT = 0.1, 0.1  # s: the controller's patience, and the motors'
+AMPLITUDE, SWING = 0.1, 4.0  # rad, s
+SWUNG = 1.0  # s, until it is fast
+PATIENCE = 120.0  # s; a loaded machine compiles in the first start
+
+SAFETY: Mapping[str, object] = {
+    "law": "computed_torque",
+    "update_rate": 0.0,
+    "state_timeout": STATE_TIMEOUT,
+    "on_fault": "hold",
+    "fault_reset": "auto",
+}
+WATCHDOG: Mapping[str, object] = {
+    "publish_rate": RATE,
+    "command_timeout": COMMAND_TIMEOUT,
+    "on_command_timeout": "hold",
+}
+
+
+class Rig:
+    """Context manager: a ROS graph of its own; everything that is said there is kept with its time of arrival.
+
+    Attributes
+    ----------
+    states, efforts, commands
+        joint_states as the plant sends them, effort_commands as the controller sends them, ~/command_states.
+    marks
+        Times (time.monotonic) of what the fault did: "begin", "end" and others.
+    exits
+        Exit codes of the processes that have ended, in order.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        network: bool = False,
+        controller: Mapping[str, object] | None = None,
+        plant: Mapping[str, object] | None = None,
+    ) -> None:
+        """``network``: whether a bad one can stand between them; then parameters beside ``SAFETY``, ``WATCHDOG``."""
+        self.folder = folder
+        self._has_network = network
+        file = find_resource("config", f"{ROBOT}.yaml")
+        robot = {
+            **yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"],
+            "robot_description": robot_urdf(ROBOT).read_text(encoding="utf-8"),
+            "dynamics_file": str(robot_dynamics_file(ROBOT)),
+        }
+        self.model = RobotModel.from_urdf_file(robot_urdf(ROBOT), dynamics=robot_dynamics_file(ROBOT))
+        self.ready = np.array(robot["initial_positions"])
+        self._reader = JointStateReader(self.model.joint_names)
+        self._parameters = {
+            CONTROLLER: {**robot, **SAFETY, **(controller or {})},
+            PLANT: {**robot, **WATCHDOG, **(plant or {})},
+        }
+        self.states, self.efforts, self.commands = Heard(), Heard(), Heard()
+        self.reports: list[Report] = []
+        self.marks: dict[str, float] = {}
+        self.exits: list[tuple[str, int]] = []
+        self.processes: dict[str, Process] = {}
+
+    # Beginning and end
+
+    def __enter__(self) -> Rig:
+        self._graph = private_graph()
+        self.environment = self._graph.__enter__()
+        self._group = ProcessGroup()
+        try:
+            domain = int(self.environment["ROS_DOMAIN_ID"])
+            rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+            self.node = rclpy.create_node("chaos")
+            self._executor = make_executor()
+            self._executor.add_node(self.node)
+            self._trajectories = self.node.create_publisher(JointTrajectory, TRAJECTORY_TOPIC, QoSProfile(depth=5))
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def begin(self) -> None:
+        """Start the processes and wait until the arm follows the swing."""
+        self._listen()
+        if self._has_network:
+            self.start(NETWORK, "tools.chaos.network", {})
+        for name in (PLANT, CONTROLLER):
+            self.restart(name)
+        self.await_following("the start")
+        self.watch(SWUNG)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        for process in self._group.members:
+            if process.process.poll() is None:
+                process.process.send_signal(signal.SIGCONT)
+        self._group.__exit__(RuntimeError, None, None)  # exit codes are figures here, and raise nothing
+        self.exits += [(process.name, process.process.returncode) for process in self._group.members]
+        self._executor.shutdown()
+        rclpy.try_shutdown()
+        self._graph.__exit__(None, None, None)
+
+    def _listen(self) -> None:
+        states, effort_topic = ("joint_states", "effort_commands")
+        if self._has_network:
+            states, effort_topic = FROM_PLANT, FROM_CONTROLLER
+        deep = QoSProfile(depth=2000)
+        self._keep(JointState, states, self.states, deep)
+        self._keep(Float64MultiArray, effort_topic, self.efforts, deep)
+        self._keep(JointState, "computed_torque_node/command_states", self.commands, deep)
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._receive_report, deep)
+
+    def _keep(self, kind: Any, topic: str, heard: Heard, qos: QoSProfile) -> None:
+        self.node.create_subscription(kind, topic, lambda data: heard.add(time.monotonic(), data), qos, raw=True)
+
+    def _receive_report(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.name == "computed_torque_node: controller":
+                values = {pair.key: pair.value for pair in status.values}
+                if "mode" in values:
+                    said = values["mode"], values.get("previous mode", ""), values.get("cause", "")
+                    self.reports.append(Report(time.monotonic(), *said))
+
+    # Processes
+
+    def start(
+        self,
+        name: str,
+        module: str,
+        parameters: Mapping[str, object],
+        remaps: tuple[str, ...] = (),
+        around: tuple[str, ...] = (),
+    ) -> Process:
+        """Start a process under a name; arguments as ``Process``."""
+        process = Process(module, self.folder, self.environment, parameters, remaps, around)
+        self.processes[name] = process
+        self._group.add(process)
+        return process
+
+    def restart(self, name: str) -> None:
+        """Start plant or controller, the first time or again."""
+        if name == PLANT:
+            remaps = (f"joint_states:={FROM_PLANT}", f"/clock:={PLANT_CLOCK}") if self._has_network else ()
+            self.start(PLANT, NODES + "simulation_node", self._parameters[PLANT], remaps)
+        else:
+            remaps = (f"effort_commands:={FROM_CONTROLLER}",) if self._has_network else ()
+            self.start(CONTROLLER, NODES + "computed_torque_node", self._parameters[CONTROLLER], remaps)
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to a process; a killed one is waited for."""
+        process = self.processes[name]
+        process.process.send_signal(number)
+        if number == signal.SIGKILL:
+            process.process.wait()
+            self._group.members.remove(process)
+            process.join(time.monotonic())
+
+    # Time
+
+    def mark(self, what: str) -> float:
+        """Note that something happens now."""
+        self.marks[what] = time.monotonic()
+        return self.marks[what]
+
+    def watch(self, seconds: float) -> None:
+        """Listen for a while."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0.0:
+            self._executor.spin_once(timeout_sec=left)
+
+    def wait(self, true: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
+        """Listen until something is true; RobotDynamicsError with the logs where it does not come."""
+        deadline = time.monotonic() + seconds
+        while not true():
+            if time.monotonic() > deadline:
+                logs = "\n".join(f"{member.name}: {member.tail()}" for member in self._group.members)
+                raise RobotDynamicsError(f"waited {seconds:g} s for {what}. Cure: see what the nodes say:\n{logs}")
+            self._executor.spin_once(timeout_sec=0.02)
+
+    # The arm
+
+    @property
+    def active(self) -> bool:
+        """Whether the last that the controller said is that its law is at work, and it still commands."""
+        fresh = len(self.efforts) > 0 and time.monotonic() - self.efforts.times[-1] < 0.5
+        return fresh and bool(self.reports) and self.reports[-1].mode == "active"
+
+    @property
+    def position(self) -> Floats:
+        """Where the joints were last, (n,), rad."""
+        sample = self._reader.read(self.states.messages[-1])
+        assert sample is not None
+        return sample.q
+
+    def swing(self, start: Floats) -> None:
+        """Send the swing: every joint forth and back, from where the arm is (n,)."""
+        w, times = 2.0 * math.pi / SWING, np.linspace(0.0, 10.0 * SWING, 201)[1:]
+        q = start + AMPLITUDE * (1.0 - np.cos(w * times))[:, None]
+        velocity = AMPLITUDE * w * np.sin(w * times)
+        velocity[-1] = 0.0  # not to rounding errors
+        acceleration = AMPLITUDE * w**2 * np.cos(w * times)
+        columns = (np.tile(column[:, None], self.model.n) for column in (velocity, acceleration))
+        self._trajectories.publish(trajectory_message(TrajectoryPoints(self.model.joint_names, times, q, *columns)))
+
+    def await_following(self, after: str, patience: float = PATIENCE) -> None:
+        """Wait until the controller is active, send it the swing, and wait until it follows that."""
+        self.wait(lambda: self.active and self.states.messages, f"the controller to be active after {after}", patience)
+        self.mark("active")
+        self.wait(self._trajectories.get_subscription_count, f"the controller to listen after {after}")
+        log = self.processes[CONTROLLER].log
+        begin = log.stat().st_size
+        while "following a trajectory" not in log.read_bytes()[begin:].decode(errors="replace"):
+            self.swing(self.position)
+            self.watch(0.5)
+        self.mark("following")
+
+    def set_network(self, **settings: float) -> None:
+        """Change what the network does to messages, see network.SETTINGS."""
+        self.set_parameters("network", {name: float(value) for name, value in settings.items()})
+
+    def set_parameters(self, node: str, values: Mapping[str, object]) -> None:
+        """Change parameters of a node."""
+        changes = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        self.call(SetParameters, f"{node}/set_parameters", SetParameters.Request(parameters=changes))
+
+    def call(self, kind: Any, service: str, request: Any) -> Any:
+        """Call a service and return its answer."""
+        client = self.node.create_client(kind, service)
+        self.wait(client.service_is_ready, service)
+        future = client.call_async(request)
+        self.wait(future.done, f"the answer of {service}")
+        self.node.destroy_client(client)
+        return future.result()
+
+    def latecomer(self, name: str) -> Node:
+        """Another node, which listens from now on."""
+        node = rclpy.create_node(name)
+        self._executor.add_node(node)
+        return node

@@ -1,0 +1,76 @@
+"""The faults and what came of them as a Markdown table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from benchmarks.document import markdown_table
+from tools.chaos.figures import Figures
+
+
+class Outcome(NamedTuple):
+    """A fault's row: its figures, what else there was to say, and the processes' exit codes at the end."""
+
+    title: str
+    figures: Figures
+    note: str
+    exits: Sequence[tuple[str, int]]
+
+
+HEAD = [
+    "fault",
+    "the controller",
+    "safe torque after",
+    "off, mrad",
+    "fastest, rad/s",
+    "commands",
+    "longest gap",
+    "active again after",
+]
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """One row a fault, and what else there was to say of it below."""
+    rows = [HEAD]
+    for outcome in outcomes:
+        f = outcome.figures
+        rows.append(
+            [
+                outcome.title,
+                ", then ".join(f.modes) or "goes on",
+                _seconds(f.safe),
+                _number(1e3 * f.off, ".3g"),
+                _number(f.fastest, ".2f"),
+                _number(100.0 * f.answered, ".0f", " %"),
+                _seconds(f.gap),
+                _recovery(f.recovered),
+            ]
+        )
+    notes = "\n".join(f"- {outcome.title}: {outcome.note}." for outcome in outcomes if outcome.note)
+    return f"{markdown_table(rows)}\n\n{notes}".strip()
+
+
+def verdict(outcomes: Sequence[Outcome]) -> str:
+    """Two sentences on what must never be."""
+    wrong = sum(outcome.figures.wrong for outcome in outcomes)
+    failed = [f"{name} with {code} ({outcome.title})" for outcome in outcomes for name, code in outcome.exits if code]
+    return (
+        f"Efforts that were not finite or beyond the limits: {wrong or 'none'}. "
+        f"Processes that ended with an exit code other than 0, or by themselves: {', '.join(failed) or 'none'}."
+    )
+
+
+def _recovery(seconds: float) -> str:
+    if math.isinf(seconds):
+        return "**never**"
+    return "at once" if seconds == 0.0 else _seconds(seconds)
+
+
+def _seconds(value: float) -> str:
+    return _number(1e3 * value, ".0f", " ms") if not value >= 1.0 else f"{value:.2f} s"
+
+
+def _number(value: float, form: str, unit: str = "") -> str:
+    return "–" if math.isnan(value) else f"{value:{form}}{unit}"

@@ -1,0 +1,36 @@
+"""What a run is told by: a table with a row for each target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.document import markdown_table
+from tools.fuzz.targets import Target
+from tools.fuzz.trial import Tally
+
+Result = tuple[Target, Tally, float | None]
+"""A target, what came of its inputs, and by how much (MB) memory grew, where there were enough to tell."""
+
+_HEAD = ["target", "inputs", "taken", "refused", "slowest", "memory grows by", "findings"]
+
+
+def rows_of(results: Sequence[Result]) -> dict[str, list[str]]:
+    """Return a row for each target, by its name."""
+    return {result[0].name: _row(*result) for result in results}
+
+
+def _row(target: Target, tally: Tally, growth: float | None) -> list[str]:
+    return [
+        target.name,
+        target.counted(tally.tried),
+        f"{tally.taken:,}",
+        f"{tally.refusals.total():,}",
+        f"{tally.slowest:.2f} s",
+        "–" if growth is None else f"{growth:+.1f} MB",
+        str(len(tally.findings)),
+    ]
+
+
+def table(rows: dict[str, list[str]], order: Sequence[str]) -> str:
+    """Return rows below their head."""
+    return markdown_table([_HEAD, *(rows[name] for name in order if name in rows)])

@@ -1,0 +1,41 @@
+"""What there is to change, and which tests ought to see it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+_PACKAGE = ROOT / "robot_dynamics_ros"
+
+
+class Area(NamedTuple):
+    """Files, as patterns below ``root``, and tests, as pytest takes them."""
+
+    name: str
+    patterns: tuple[str, ...]
+    tests: tuple[str, ...]
+    root: Path = _PACKAGE
+
+    def files(self) -> dict[str, Path]:
+        """Paths by names as `kernels/friction.py`."""
+        found = sorted(path for pattern in self.patterns for path in self.root.glob(pattern))
+        return {path.relative_to(self.root).as_posix(): path for path in found if path.name != "__init__.py"}
+
+
+_DYNAMICS = ("test/kernels", "test/model", "test/codegen", "test/oracles", "test/formulations", "test/test_textbook.py")
+_STEPS = ("friction_step", "stick_slip", "coupled_stick_slip", "elimination", "event_friction")
+
+AREAS = {
+    area.name: area
+    for area in (
+        # kernels/friction.py is the simulation's, too
+        Area("kernels", ("kernels/[!f]*.py", "kernels/forward_dynamics.py"), _DYNAMICS),
+        Area("control", ("control/*.py",), ("test/control", "test/messages")),
+        Area(
+            "friction",
+            ("kernels/friction.py", *(f"simulation/{name}.py" for name in _STEPS)),
+            ("test/simulation", "test/kernels"),
+        ),
+    )
+}

@@ -1,0 +1,148 @@
+"""Whether processes that differ in one condition give the same results, bit for bit.
+
+``python -m tools.numerics.bits FILE STATES`` writes the results of one process.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.document import markdown_table
+from benchmarks.robots import random_states
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.resources import find_resource
+from robot_dynamics_ros.simulation.simulate import simulate
+from robot_dynamics_ros.simulation.simulate_batch import simulate_batch
+
+Floats = NDArray[np.float64]
+Results = Mapping[str, Floats]
+
+STATES = 1100
+"""Enough for two threads (see model/batches.py)."""
+
+_ONE_CORE = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
+_START = "import runpy; runpy.run_module('tools.numerics.bits', run_name='__main__')"
+
+
+class Condition(NamedTuple):
+    """What is different about a process: its environment, and whether it has one core only."""
+
+    environment: Mapping[str, str] = {}
+    one_core: bool = False
+
+
+CONDITIONS = {
+    "the same again": Condition(),
+    "one core, NUMBA_NUM_THREADS=1": Condition({"NUMBA_NUM_THREADS": "1"}, one_core=True),
+    "NUMBA_NUM_THREADS=2": Condition({"NUMBA_NUM_THREADS": "2"}),
+    "compiled anew, nothing kept on disk": Condition({"NUMBA_CACHE_DIR": "/proc/nowhere"}),
+    "kernels as plain Python": Condition({"NUMBA_DISABLE_JIT": "1"}),
+}
+
+
+def _load(robot: str, dynamics: str) -> RobotModel:
+    file = find_resource("config", f"{dynamics}.dynamics.yaml")
+    return RobotModel.from_urdf_file(find_resource("urdf", f"{robot}.urdf"), dynamics=file)
+
+
+def results(states: int = STATES) -> dict[str, Floats]:
+    """Everything that is compared."""
+    panda, scara = _load("panda", "panda_coulomb"), _load("scara", "scara")
+    q, qd, qdd, tau = random_states(panda.n, states, 9)
+    link, few = panda.link_names[-1], slice(0, 20)
+    found: dict[str, Floats] = {
+        "inverse_dynamics, many": panda.inverse_dynamics(q, qd, qdd),
+        "forward_dynamics, many": panda.forward_dynamics(q, qd, tau),
+        "mass_matrix": panda.mass_matrix(q[few]),
+        "coriolis_matrix": panda.coriolis_matrix(q[few], qd[few]),
+        "regressor": panda.regressor(q[few], qd[few], qdd[few]),
+        "jacobian": panda.jacobian(q[few], link),
+        "energies": np.concatenate([panda.kinetic_energy(q[few], qd[few]), panda.potential_energy(q[few])]),
+        "friction_torque": panda.friction_torque(q[few], qd[few]),
+    }
+    singles: dict[str, Callable[[int], Floats]] = {
+        "inverse_dynamics, one": lambda k: panda.inverse_dynamics(q[k], qd[k], qdd[k]),
+        "forward_dynamics, one": lambda k: panda.forward_dynamics(q[k], qd[k], tau[k]),
+        "gravity_torque, one": lambda k: panda.gravity_torque(q[k]),
+    }
+    found |= {name: np.array([call(k) for k in range(20)]) for name, call in singles.items()}
+    s = random_states(scara.n, states, 10)
+    own = scara.customised()
+    found["customised inverse_dynamics, many"] = own.inverse_dynamics(s.q, s.qd, s.qdd)
+    found["customised inverse_dynamics, one"] = np.array(
+        [own.inverse_dynamics(s.q[k], s.qd[k], s.qdd[k]) for k in range(20)]
+    )
+
+    def law(t: float, x: Floats, v: Floats) -> Floats:
+        return np.asarray(40.0 * (0.5 * np.sin(3.0 * t) - x) - 4.0 * v)
+
+    run = simulate(panda, law, 0.03)
+    found["simulate"] = np.concatenate([run.position, run.velocity])
+    runs = simulate_batch(panda, law, 0.03, count=5, initial_velocities=np.linspace(-1.0, 1.0, 35).reshape(5, 7))
+    found["simulate_batch"] = np.concatenate([runs.position, runs.velocity])
+    return found
+
+
+def from_process(condition: Condition, states: int = STATES) -> Results:
+    """The results of a process of its own."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
+    if "NUMBA_CACHE_DIR" in os.environ:
+        environment["NUMBA_CACHE_DIR"] = os.environ["NUMBA_CACHE_DIR"]
+    code = (_ONE_CORE if condition.one_core else "") + _START
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "results.npz"
+        command = [sys.executable, "-W", "ignore", "-c", code, str(file), str(states)]
+        subprocess.run(
+            command, env=environment | dict(condition.environment), check=True, cwd=Path(__file__).parents[2]
+        )
+        with np.load(file) as arrays:
+            return dict(arrays)
+
+
+class Difference(NamedTuple):
+    """How many numbers differ, of how many; and the largest difference, in eps of the largest number of its array."""
+
+    numbers: int
+    of: int
+    eps: float
+
+
+def difference(a: Results, b: Results) -> Difference:
+    """Between two processes' results: bits, not values, so that NaN equals itself and -0 is not 0."""
+    numbers, of, worst = 0, 0, 0.0
+    for name, ours in a.items():
+        other = b[name]
+        numbers += int((ours.view(np.int64) != other.view(np.int64)).sum())
+        of += ours.size
+        worst = max(worst, float(np.abs(ours - other).max() / np.abs(ours).max() / np.finfo(np.float64).eps))
+    return Difference(numbers, of, worst)
+
+
+def compare() -> dict[str, Difference]:
+    """Each of CONDITIONS beside a first process."""
+    first = from_process(Condition())
+    return {name: difference(first, from_process(condition)) for name, condition in CONDITIONS.items()}
+
+
+def bits_table(found: Mapping[str, Difference]) -> str:
+    """How many numbers differ, and by how much at most."""
+    rows = [["second process", "numbers that differ", "largest difference, eps of the largest number"]]
+    rows += [[name, f"{x.numbers} of {x.of}", f"{x.eps:.2g}"] for name, x in found.items()]
+    return markdown_table(rows)
+
+
+if __name__ == "__main__":
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        arrays: Any = results(int(sys.argv[2]))
+        np.savez(sys.argv[1], **arrays)

@@ -1,0 +1,195 @@
+"""Rounding errors of every quantity of a model, in eps times the size of its terms."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros import RobotModel, RobotModelError
+from tools.numerics import oracle as oracle
+from tools.numerics import scale as scale
+from tools.numerics.arms import MOTIONS, Motion
+from tools.numerics.derivative_scale import derivative_scales
+from tools.numerics.oracle import MP, Exact
+
+Floats = NDArray[np.float64]
+
+EPS = float(np.finfo(np.float64).eps)
+
+QUANTITIES = (
+    "inverse_dynamics",
+    "bias_torque",
+    "gravity_torque",
+    "mass_matrix",
+    "forward_dynamics",
+    "dtau/dq",
+    "dtau/dqd",
+    "regressor",
+    "jacobian",
+    "jacobian_dot_qd",
+    "kinetic_energy",
+    "potential_energy",
+    "friction_torque",
+)
+
+
+def units(got: Any, exact: Any, size: Any) -> float:
+    """Largest error in units of eps times ``size``, element by element; infinite where ``got`` is not finite."""
+    worst = 0.0
+    for ours, true, scale_ in np.broadcast(np.asarray(got), np.asarray(exact), np.asarray(size)):
+        if not np.isfinite(ours):
+            return np.inf
+        worst = max(worst, float(abs(MP.mpf(float(ours)) - true) / (MP.mpf(EPS) * scale_)))
+    return worst
+
+
+class Measured:
+    """A model beside the same robot in 50 digits; ``many``: by the kernels that take many states."""
+
+    def __init__(self, model: RobotModel, many: bool = False) -> None:
+        self.model, self.many = model, many
+        self.exact = oracle.exact_robot(model)
+        self.sizes = scale.sizes(model)
+
+    def ours(self, quantity: str, *arguments: Any) -> Floats:
+        """What the model says: the method ``quantity`` for one state."""
+        method = getattr(self.model, quantity)
+        if not self.many:
+            return np.asarray(method(*arguments))
+        return np.asarray(method(*(x[np.newaxis] if isinstance(x, np.ndarray) else x for x in arguments))[0])
+
+    def errors(self, motion: Motion) -> dict[str, float]:
+        """Error of each of QUANTITIES for one motion; NaN where forward dynamics is refused as singular."""
+        model, robot, sizes = self.model, self.exact, self.sizes
+        q, qd, qdd = motion
+        rest, link = np.zeros(model.n), model.link_names[-1]
+        bias, matrix = oracle.torque(robot, q, qd, rest), oracle.mass_matrix(robot, q)
+        matrix_size, speeds = scale.matrix_scale(sizes, q), np.abs(qd) + scale.FLOOR
+        arguments: dict[str, tuple[Any, ...]] = {
+            "inverse_dynamics": motion,
+            "bias_torque": (q, qd),
+            "gravity_torque": (q,),
+            "mass_matrix": (q,),
+            "regressor": motion,
+            "jacobian": (q, link),
+            "jacobian_dot_qd": (q, qd, link),
+            "kinetic_energy": (q, qd),
+            "potential_energy": (q,),
+            "friction_torque": (q, qd),
+        }
+        exact = {
+            "inverse_dynamics": bias + matrix @ oracle.exact(qdd),
+            "bias_torque": bias,
+            "gravity_torque": oracle.torque(robot, q, rest, rest),
+            "mass_matrix": matrix,
+            "regressor": oracle.regressor(model, robot, *motion),
+            "jacobian": oracle.jacobian(model, robot, q, link),
+            "jacobian_dot_qd": oracle.jacobian_dot_qd(model, robot, q, qd, link),
+            "kinetic_energy": oracle.kinetic_energy(matrix, qd),
+            "potential_energy": oracle.potential_energy(robot, q),
+            "friction_torque": oracle.friction_torque(model, robot, q, qd),
+        }
+        size = {
+            "inverse_dynamics": scale.torque_scale(sizes, *motion),
+            "bias_torque": scale.torque_scale(sizes, q, qd, rest),
+            "gravity_torque": scale.torque_scale(sizes, q, rest, rest),
+            "mass_matrix": matrix_size,
+            "regressor": scale.regressor_scale(sizes, *motion),
+            "jacobian": scale.jacobian_scale(model, sizes, q, link),
+            "jacobian_dot_qd": scale.acceleration_scale(model, sizes, q, qd, link),
+            "kinetic_energy": 0.5 * speeds @ matrix_size @ speeds + scale.FLOOR,
+            "potential_energy": scale.potential_scale(sizes, q),
+            "friction_torque": scale.friction_scale(model, sizes, q, qd),
+        }
+        found = {name: units(self.ours(name, *arguments[name]), exact[name], size[name]) for name in arguments}
+        ours, true, size_ = self._derivatives(motion)
+        found["dtau/dq"], found["dtau/dqd"] = map(units, ours, true, size_)
+        found["forward_dynamics"] = self._forward_error(motion, bias, matrix, matrix_size)
+        return found
+
+    def _derivatives(self, motion: Motion) -> tuple[Any, Any, Any]:
+        batch = (np.array([x]) for x in motion)
+        ours = [x[0] for x in self.model.inverse_dynamics_derivatives(*batch)]
+        return ours, oracle.derivatives(self.exact, *motion), derivative_scales(self.sizes, *motion)
+
+    def _forward_error(self, motion: Motion, bias: Exact, matrix: Exact, matrix_size: Floats) -> float:
+        """In units of what errors of one eps in tau, bias and matrix would do: |M^-1| (|M| |qdd| + |h| + |tau|)."""
+        q, qd, _ = motion
+        tau = self.ours("inverse_dynamics", *motion)
+        try:
+            got = self.ours("forward_dynamics", q, qd, tau)
+        except RobotModelError:
+            return np.nan
+        true, inverse = oracle.acceleration(matrix, bias, tau)
+        load = matrix_size @ np.abs(true) + scale.torque_scale(self.sizes, q, qd, np.zeros(len(q))) + np.abs(tau)
+        return units(got, true, np.abs(inverse) @ load + scale.FLOOR)
+
+    def plain_errors(self, motion: Motion) -> Plain:
+        """What remains of the digits for one motion."""
+        q, qd, qdd = motion
+        rest = np.zeros(len(q))
+        matrix, bias = oracle.mass_matrix(self.exact, q), oracle.torque(self.exact, q, qd, rest)
+        tau = self.ours("inverse_dynamics", *motion)
+        true = bias + matrix @ oracle.exact(qdd)
+        torque_error = _relative(tau, true)
+        ours, exact, _ = self._derivatives(motion)
+        slope_error = _relative_rows(np.hstack(ours), np.hstack(exact))
+        root = np.array([MP.sqrt(x) for x in np.diag(matrix)])
+        scaled = _condition(matrix / np.outer(root, root))
+        try:
+            got = self.ours("forward_dynamics", q, qd, tau)
+        except RobotModelError:
+            return Plain(torque_error, slope_error, _condition(matrix), scaled, np.nan)
+        true, _ = oracle.acceleration(matrix, bias, tau)
+        error = float(_length(root * (oracle.exact(got) - true)) / _length(root * true))
+        return Plain(torque_error, slope_error, _condition(matrix), scaled, error)
+
+
+class Plain(NamedTuple):
+    """Relative errors, and the conditions of the mass matrix.
+
+    Of inverse dynamics: largest error by largest torque; of its derivatives the same for each joint's row. Condition
+    of M, and of M where each joint has units in which its diagonal element is 1. Of forward dynamics, in the length of
+    qdd in those units; NaN where it is refused.
+    """
+
+    torque: float
+    derivatives: float
+    condition: float
+    scaled_condition: float
+    acceleration: float
+
+
+def _relative(got: Any, true: Exact) -> float:
+    return float(np.max(abs(oracle.exact(got) - true)) / np.max(abs(true)))
+
+
+def _relative_rows(got: Any, true: Exact) -> float:
+    """Largest error of a row by its largest element; rows that are 0 but for the oracle's rounding do not count."""
+    largest = np.max(abs(true), axis=1)
+    rows = largest > np.max(largest) * MP.mpf(10) ** -28
+    return float(np.max(np.max(abs(oracle.exact(got) - true), axis=1)[rows] / largest[rows]))
+
+
+def _length(vector: Exact) -> Any:
+    return MP.sqrt(vector @ vector)
+
+
+def _condition(matrix: Exact) -> float:
+    """Largest by smallest eigenvalue."""
+    values = MP.eigsy(MP.matrix(matrix.tolist()), eigvals_only=True)
+    return float(max(values) / min(values))
+
+
+def motions(kind: str, n: int, count: int) -> list[Motion]:
+    """So many motions of a kind of MOTIONS: always the same ones."""
+    rng = np.random.default_rng([9, list(MOTIONS).index(kind)])
+    return [MOTIONS[kind](n, rng) for _ in range(count)]
+
+
+def measure(measured: Measured, kind: str, count: int) -> dict[str, Floats]:
+    """Errors (count,) of each quantity for so many motions of a kind of MOTIONS."""
+    rows = [measured.errors(motion) for motion in motions(kind, measured.model.n, count)]
+    return {name: np.array([row[name] for row in rows]) for name in QUANTITIES}

@@ -1,0 +1,314 @@
+"""How many cycles pass from the cause of a fault to the first command that is not the law's, and whether any is false.
+
+``python -m tools.safety_times`` breaks one thing after the other in lockstep with an independent plant at 1 kHz
+(support.independent_plant) and counts cycles. ``--hour`` runs an hour of ordinary operation, 3.6 million cycles with a
+model that is off, sensor noise and dropouts, in which no check may fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing import Pool
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from support.independent_plant import START, Session
+from tqdm import tqdm
+
+from benchmarks.document import around_part, markdown_table, replace_part
+from robot_dynamics_ros.control.reference import quintic_then_sine
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.resources import find_resource
+
+Floats = NDArray[np.float64]
+
+COMMAND = "python -m tools.safety_times"
+PART = "make safety-times"
+RATE = 1000.0
+LONGEST = 4000  # cycles until a check that has not failed is said not to fail
+GOAL = np.array(START["panda"]) + [0.5, 0.3, 0.4, 0.3, -0.5, 0.4, 0.6]
+NOISE = (1e-5, 1e-3)  # rad and rad/s
+HOUR, CHUNK = 3_600_000, 100_000  # cycles
+DROPOUT, EVERY = 0.03, 1.0  # s without states, once in so many seconds
+
+_SAFETY = {field.name for field in dataclasses.fields(SafetySettings)}
+Act = Callable[[Session, int], "bool | None"]
+
+
+class Case(NamedTuple):
+    """A cause, how it comes about, and what does so in each cycle.
+
+    ``act`` makes a cycle of the session, given the number of cycles since it began; it returns False as long as the
+    cause does not exist yet.
+    """
+
+    cause: str
+    about: str
+    act: Act
+    settings: dict[str, Any] = {}
+    rates: tuple[float, ...] = (0.0, RATE)
+
+
+def _cycle(**state: Any) -> Act:
+    def act(session: Session, k: int) -> None:
+        session.cycle(**state)
+
+    return act
+
+
+def _silent(session: Session, k: int) -> None:
+    session.pass_time()
+    session.tick()
+
+
+def _jump(session: Session, k: int) -> None:
+    session.cycle(q=session.plant.q + 0.5)
+
+
+def _stuck(session: Session, k: int) -> None:
+    session.cycle(stamp=session.memory.setdefault("stamp", session.ros))
+
+
+def _frozen(session: Session, k: int) -> None:
+    session.cycle(**session.memory.setdefault("state", {"q": session.plant.q.copy(), "qd": session.plant.qd.copy()}))
+
+
+def _leap(seconds: float) -> Act:
+    def act(session: Session, k: int) -> None:
+        session.ros += round(seconds * 1e9) if k == 0 else 0
+        session.cycle()
+
+    return act
+
+
+def _drift(acceleration: float, beyond: Callable[[Session, Floats, Floats], bool]) -> Act:
+    """The first joint is seen to run away; the state stays consistent."""
+
+    def act(session: Session, k: int) -> bool:
+        session.plant.braked = True
+        velocity = acceleration * k / RATE
+        session.memory["way"] = session.memory.get("way", 0.0) + velocity / RATE
+        one = np.eye(len(session.names))[0]
+        q, qd = session.plant.q + session.memory["way"] * one, session.plant.qd + velocity * one
+        session.cycle(q=q, qd=qd)
+        return beyond(session, q, qd)
+
+    return act
+
+
+def _blocked(session: Session, k: int) -> bool:
+    session.plant.braked = True
+    session.cycle()
+    return bool(np.abs(session.controller.command.desired.q - session.plant.q).max() > 0.05)  # type: ignore[union-attr]
+
+
+def _strained(session: Session, k: int) -> bool:
+    session.plant.braked = True
+    if k == 0:
+        assert session.go(2.0 * np.array(START["panda"]) - GOAL, 1.2)
+    session.cycle()
+    return bool(session.controller.command.saturated)  # type: ignore[union-attr]
+
+
+def _pushed(session: Session, k: int) -> None:
+    session.effort = session.effort + [0.0, 40.0, 0.0, 0.0, 0.0, 0.0, 0.0]  # from outside, like a command
+    session.cycle()
+
+
+def _slow(session: Session, k: int) -> None:
+    session.pass_time()
+    session.state()
+    if k % 4 == 0:  # a quarter of the cycles
+        session.tick()
+
+
+def _without_cycles(session: Session, k: int) -> None:
+    session.pass_time()
+    session.state()
+
+
+def _huge(session: Session, k: int) -> None:
+    if k == 0:
+        session.controller.set_payload(session.model.link_names[-1], 1.7e307, (2.0, 0.0, 0.0), (0.0,) * 6)
+    session.cycle()
+
+
+def _emergency(session: Session, k: int) -> None:
+    if k == 0:
+        session.controller.emergency_stop(True)
+    session.cycle()
+
+
+CASES = (
+    Case("state_invalid", "a position is NaN", _cycle(q=np.full(7, np.nan))),
+    Case("state_stale", "no states: `state_timeout` 0.1 s", _silent),
+    Case("stamp_repeats", "the stamp stands still", _stuck),
+    Case("state_implausible", "a position jumps by 0.5 rad", _jump),
+    Case("state_implausible", "all values freeze at up to 0.6 rad/s", _frozen),
+    Case("clock_jumped_back", "by 1 s", _leap(-1.0)),
+    Case("clock_jumped_ahead", "by 1 s", _leap(1.0)),
+    Case(
+        "position_limit",
+        "limit and margin are passed",
+        _drift(2.0, lambda s, q, qd: bool((q > s.model.position_upper + 0.05).any())),
+        {"velocity_limit_margin": (np.inf,)},
+    ),
+    Case(
+        "velocity_limit",
+        "limit and margin are passed",
+        _drift(4.0, lambda s, q, qd: bool((qd > s.model.velocity_limits + 0.2).any())),
+    ),
+    Case(
+        "following_error",
+        "the arm is blocked; from 0.05 rad on, `following_error_time` 0.1 s",
+        _blocked,
+        {"following_error_limit": (0.05,), "following_error_time": 0.1},
+    ),
+    Case(
+        "saturation",
+        "the arm is blocked; from the effort limit on, `saturation_timeout` 1 s",
+        _strained,
+        {"effort_limit_scale": (0.6,)},
+    ),
+    Case(
+        "collision",
+        "a push of 40 Nm; threshold 20 Nm, `observer.gain` 25",
+        _pushed,
+        {"observer_gain": 25.0, "collision_threshold": (20.0,)},
+    ),
+    Case("cycle_rate", "a quarter of the cycles, counted over 1 s", _slow, {}, (RATE,)),
+    Case("cycle_rate", "no cycles while states go on: `state_timeout` 0.1 s", _without_cycles, {}, (RATE,)),
+    Case("torque_not_finite", "a payload of 1.7e307 kg", _huge),
+    Case("emergency_stop", "effect `stop`", _emergency),
+    Case("emergency_stop", "effect `zero`", _emergency, {"emergency_stop_effect": "zero"}),
+)
+
+
+def cycles_of(case: Case, update_rate: float) -> tuple[int | None, str, str]:
+    """Return the cycles until the first safe command, None where none comes, its mode, and the first cause."""
+    values = {"update_rate": update_rate, **case.settings}
+    safety = SafetySettings(**{name: value for name, value in values.items() if name in _SAFETY})
+    settings = ControllerSettings(safety=safety, **{n: v for n, v in values.items() if n not in _SAFETY})
+    session = Session("panda", settings, rate=RATE, noise=NOISE, seed=1)
+    session.run(0.1)
+    assert session.go(GOAL, 1.5)
+    session.run(0.7)
+    assert session.controller.mode.value == "active" and not session.causes, session.causes
+    begun: float | None = None
+    for k in range(LONGEST):
+        before, count = session.time, len(session.commands)
+        exists = case.act(session, k)
+        if begun is None and exists is not False:
+            begun = before
+        for given in session.commands[count:]:
+            if given.mode != "active":
+                # A check that fails before its cause exists by this program's count gives a negative number.
+                since = given.at if begun is None else begun
+                return round((given.at - since) * RATE), given.mode, session.causes[0] if session.causes else ""
+    return None, "", session.causes[0] if session.causes else ""
+
+
+def table() -> tuple[str, list[str]]:
+    """Return the table, and what is wrong in it."""
+    rows = [["cause", "what happens", "cycles, `update_rate: 0`", f"cycles, `update_rate: {RATE:g}`", "then"]]
+    wrong = []
+    for case in CASES:
+        cells, modes = [], []
+        for rate in (0.0, RATE):
+            if rate not in case.rates:
+                cells.append("–")
+                continue
+            cycles, mode, cause = cycles_of(case, rate)
+            if cause != case.cause or cycles is None:
+                wrong.append(f"{case.cause} ({case.about}), update_rate {rate:g}: {cause or 'no fault'}")
+            cells.append("none" if cycles is None else str(cycles))
+            modes.append(mode)
+        rows.append([f"`{case.cause}`", case.about, *cells, " or ".join(dict.fromkeys(f"`{mode}`" for mode in modes))])
+    return markdown_table(rows), wrong
+
+
+def quiet(part: int, cycles: int = CHUNK) -> tuple[int, list[str]]:
+    """Return the cycles made and the causes of the faults of one part of the hour."""
+    robot = ("panda", "ur5e")[part % 2]
+    random = np.random.default_rng(part)
+    file = find_resource("config", f"{robot}.yaml")
+    given: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
+    settings = ControllerSettings(
+        **given["gains"],
+        update_rate=(0.0, RATE)[part // 2 % 2],
+        safety=SafetySettings(following_error_limit=(0.2,)),
+    )
+    session = Session(
+        robot,
+        settings,
+        rate=RATE,
+        q=given["initial_positions"],
+        noise=NOISE,
+        seed=part,
+        mass_error=random.choice([-0.1, 0.1]),
+        reports_effort=bool(part // 4 % 2),
+    )
+    points = quintic_then_sine(
+        session.names, given["initial_positions"], **given["trajectory"], move_time=2.0, total_time=20.0, rate=50.0
+    )
+    back = given["initial_positions"]
+    drop = session.time + 1.0
+    for k in range(cycles):
+        if k % 24_000 == 100:  # there and back
+            fields = {"velocities": points.velocities, "accelerations": points.accelerations}
+            assert session.go(points.positions[1:], points.times[1:], **{n: v[1:] for n, v in fields.items()})  # type: ignore[index]
+        if k % 24_000 == 20_600:
+            assert session.go(back, 3.0)
+        if session.time >= drop:
+            drop = session.time + random.uniform(0.5, 1.5) * EVERY
+            for _ in range(round(DROPOUT * RATE)):
+                _silent(session, 0)
+        session.cycle()
+        if session.causes:
+            return k + 1, [f"{robot}, part {part}, {k / RATE:.3f} s: {session.controller.fault}"]
+        if len(session.commands) > 10_000:
+            del session.commands[:-10]
+    return cycles, []
+
+
+def hour(jobs: int) -> tuple[str, list[str]]:
+    """Return what an hour says, and the false alarms."""
+    begun = time.monotonic()
+    with Pool(jobs) as pool:
+        parts = list(tqdm(pool.imap_unordered(quiet, range(HOUR // CHUNK)), total=HOUR // CHUNK, disable=None))
+    alarms = [alarm for _, found in parts for alarm in found]
+    text = (
+        f"{sum(cycles for cycles, _ in parts):,} cycles of 1 ms in lockstep (Panda and UR5e, `update_rate` 0 and "
+        f"{RATE:g}, the demo's motions, masses off by 10 %, sensor noise of {NOISE[0]:g} rad and {NOISE[1]:g} rad/s, "
+        f"{DROPOUT * 1e3:.0f} ms without states about every {EVERY:g} s, in {time.monotonic() - begun:.0f} s): "
+        f"{len(alarms) or 'no'} false alarm{'s' * (len(alarms) > 1)}."
+    )
+    return text, alarms
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table or the hour's outcome; 1 where a check does not do what it should."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
+    parser.add_argument("--hour", action="store_true", help="an hour without a cause instead of the table")
+    parser.add_argument("--jobs", type=int, default=2, help="processes of the hour (default 2)")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this Markdown file, too")
+    options = parser.parse_args(arguments)
+    if options.write:
+        around_part(options.write, PART)
+    text, wrong = hour(options.jobs) if options.hour else table()
+    print(text)
+    if options.write:
+        replace_part(options.write, PART, text)
+    print(*wrong, sep="\n", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,411 @@
+"""Runs the controller with random robots, settings, messages, clocks and requests, and checks every command.
+
+``python -m tools.session_fuzz`` makes 10,000 runs of a few hundred cycles each against an independent plant
+(support/independent_plant.py). Each command has to be finite, within the effort limits, and no further from the command
+before it than the rate limit allows in the time between them and one period; the first one is compared with the
+measured effort and with the gravity torque. Only an emergency stop whose effect is zero may step.
+
+``--seed N`` repeats one run and leaves out what is not needed for its failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from multiprocessing import Pool
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from support.independent_plant import Given, Session, joint_state
+from tqdm import tqdm
+
+from robot_dynamics_ros.control.faults import Cause
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.errors import RobotDynamicsError
+
+RUNS = 10_000
+LONGEST = 400  # cycles
+_SLACK = 1e-6  # Nm; times are counted in steps of 15 ps
+_RATES = {"panda": 400.0, "ur5e": 600.0, "planar_2r": 300.0}
+_SAFETY = {field.name for field in dataclasses.fields(SafetySettings)}
+Floats = NDArray[np.float64]
+
+
+class Violation(Exception):
+    """A command that must not be."""
+
+
+class Run(Session):
+    """A session that looks at each command."""
+
+    def __init__(self, robot: str, settings: ControllerSettings, **options: Any) -> None:
+        self.rates = np.zeros(0)
+        self.decided: list[Given] = []
+        super().__init__(robot, settings, **options)
+        self.set_rates()
+        self.slack = max(self.period, 1.0 / settings.update_rate if settings.update_rate else 0.0)
+
+    def set_rates(self) -> None:
+        """Take the limits from the settings that hold now."""
+        self.rates = np.broadcast_to(self.controller.settings.torque_rate_limit, len(self.names))
+        self.limits = self.model.effort_limits * np.asarray(self.controller.settings.effort_limit_scale)
+
+    def _give(self, effort: Floats, mode: Any, kind: str) -> None:
+        if not np.isfinite(effort).all():
+            raise Violation(f"not finite: {effort}")
+        if (np.abs(effort) > self.limits + _SLACK).any():
+            raise Violation(f"beyond the effort limits: {effort}")
+        if kind != "repeat":
+            self._check(effort, mode, kind)
+        super()._give(effort, mode, kind)
+        if kind != "repeat":
+            self.decided = self.commands[-1:]
+
+    def _check(self, effort: Floats, mode: Any, kind: str) -> None:
+        before = self.decided
+        passed = self.slack + (self.time - before[0].at if before else 0.0)
+        starts = [before[0].effort] if before else self._starts()
+        steps = [float((np.abs(effort - start) - self.rates * passed).max()) for start in starts]
+        if min(steps, default=0.0) > _SLACK and not self._may_step(effort):
+            share = min(float((np.abs(effort - start) / (self.rates * passed)).max()) for start in starts)
+            raise Violation(f"{'step' if before else 'start'} of {share:.4g} times the rate limit, {kind} in {mode}")
+
+    def _may_step(self, effort: Floats) -> bool:
+        fault = self.controller.fault
+        stopped = fault is not None and fault.cause is Cause.EMERGENCY_STOP
+        return stopped and self.controller.settings.safety.emergency_stop_effect == "zero" and not effort.any()
+
+    def _starts(self) -> list[Floats]:
+        """Where the first command may come from."""
+        feedback = self.controller.feedback
+        if not feedback.known:
+            return []
+        gravity = self.controller.model.gravity_torque(feedback.state[0])
+        given = [gravity, self.plant.gravity()]
+        return [np.clip(start, -self.limits, self.limits) for start in given]
+
+
+def draw_settings(random: Generator, robot: str, rate: float, given: ControllerSettings | None = None) -> Any:
+    """Settings out of wide ranges; ``given``: what may change while it runs, of these."""
+    pick: Callable[..., Any] = lambda *of: of[random.integers(len(of))]  # noqa: E731
+    values: dict[str, Any] = {
+        "law": pick(*LAWS, *["computed_torque"] * 4),
+        "natural_frequency": (random.uniform(1.0, pick(15.0, 40.0, 150.0)),),
+        "damping_ratio": (random.uniform(0.2, 2.0),),
+        "ki": pick((), (), (5.0,)),
+        "friction_compensation": bool(random.integers(2)),
+        "velocity_filter_cutoff": pick(0.0, 0.0, 20.0),
+        "effort_limit_scale": (1.0,) if given is None else given.effort_limit_scale,
+        "torque_rate_limit": (_RATES[robot] * 4.0 ** random.uniform(-1.0, 1.0),),
+        "ramp_time": pick(0.0, 0.05, 0.3, 2.0),
+        "observer_gain": 25.0,
+        "collision_threshold": pick((), (), (20.0,)),
+        "on_fault": pick("hold", "hold", "zero"),
+        "fault_reset": pick("auto", "manual"),
+        "state_timeout": pick(0.1, 0.03),
+        "stale_hold_time": pick(0.5, 0.0, 0.1),
+        "position_step_limit": pick((0.05,), (np.inf,)),
+        "unstamped_states": pick("arrival", "refuse"),
+        "following_error_limit": pick((), (0.2,)),
+        "saturation_timeout": pick(1.0, 0.05),
+        "activation_max_velocity": pick(0.1, np.inf),
+        "emergency_stop_effect": pick("stop", "stop", "zero"),
+        "update_rate": pick(0.0, 0.0, rate, rate / 2.0) if given is None else given.update_rate,
+    }
+    known = {field.name for field in dataclasses.fields(ControllerSettings)}
+    safety = SafetySettings(**{name: value for name, value in values.items() if name in _SAFETY})
+    return ControllerSettings(safety=safety, **{name: v for name, v in values.items() if name in known})
+
+
+# What happens to a run. Each takes the run and random numbers of its own, and returns for how many cycles what changes
+# of the messages; a message that is None does not come.
+Change = Callable[[Run], dict[str, Any] | None]
+Event = Callable[[Run, Generator], "tuple[int, Change] | None"]
+
+
+def _stuck_stamp(run: Run, random: Generator) -> tuple[int, Change]:
+    stamp = run.ros
+    return int(random.integers(1, 150)), lambda run: {"stamp": stamp}
+
+
+def _zero_stamp(run: Run, random: Generator) -> tuple[int, Change]:
+    return int(random.integers(1, 100)), lambda run: {"stamp": 0}
+
+
+def _other_stamp(run: Run, random: Generator) -> tuple[int, Change]:
+    by = int(10.0 ** random.uniform(5.0, 11.0)) * (1 if random.integers(2) else -1)
+    return int(random.integers(1, 100)), lambda run: {"stamp": run.ros + by}
+
+
+def _silence(run: Run, random: Generator) -> tuple[int, Change]:
+    return int(10.0 ** random.uniform(0.0, 2.7)), lambda run: None
+
+
+def _late_states(run: Run, random: Generator) -> None:
+    kept = []
+    for _ in range(int(10.0 ** random.uniform(0.0, 2.0))):
+        run.pass_time()
+        kept.append((run.ros, run.plant.q.copy(), run.plant.qd.copy()))
+        run.tick()
+    for stamp, q, qd in kept:
+        run.state(stamp=stamp, q=q, qd=qd)
+
+
+def _bad_numbers(run: Run, random: Generator) -> tuple[int, Change]:
+    field = "q" if random.integers(2) else "qd"
+    bad = np.where(random.random(len(run.names)) < 0.5, [np.nan, np.inf, -1e300, 1e8][random.integers(4)], 0.1)
+    return int(random.integers(1, 30)), lambda run: {field: bad}
+
+
+def _jump(run: Run, random: Generator) -> tuple[int, Change]:
+    by = random.standard_normal(len(run.names)) * 10.0 ** random.uniform(-3.0, 1.0)
+    field = "q" if random.integers(2) else "qd"
+    return int(random.integers(1, 20)), lambda run: {field: getattr(run.plant, field) + by}
+
+
+def _frozen(run: Run, random: Generator) -> tuple[int, Change]:
+    state = {"q": run.plant.q.copy(), "qd": run.plant.qd.copy()}
+    return int(random.integers(5, 200)), lambda run: state
+
+
+def _no_velocity(run: Run, random: Generator) -> tuple[int, Change]:
+    return int(random.integers(1, 100)), lambda run: {"qd": np.empty(0)}
+
+
+def _odd_bytes(run: Run, random: Generator) -> None:
+    names, q = [*run.names], run.plant.q
+    cut = random.integers(3)
+    whole = joint_state(run.ros, names[: -1 if cut == 1 else None], q[: -1 if cut else None], np.empty(0), np.empty(0))
+    run.running.receive_state(whole if cut else whole[: random.integers(len(whole))])
+
+
+def _motion(run: Run, random: Generator) -> None:
+    k = int(random.integers(1, 6))
+    positions = run.plant.q + np.cumsum(random.standard_normal((k, len(run.names))) * 0.3, axis=0)
+    run.go(positions, np.cumsum(random.uniform(0.05, 0.8, k)), _start(run, random))
+
+
+def _absurd_motion(run: Run, random: Generator) -> None:
+    k = int(random.integers(1, 4))
+    size = 10.0 ** random.uniform(0.0, [3.0, 200.0][random.integers(2)])
+    positions = random.standard_normal((k, len(run.names))) * size
+    if random.integers(4) == 0:
+        positions[0, 0] = np.nan
+    times = np.cumsum(random.uniform(0.0, [1e-6, 0.1][random.integers(2)], k))
+    fields = {"velocities": positions * 10.0} if random.integers(2) else {}
+    run.go(positions, times, _start(run, random), **fields)
+
+
+def _start(run: Run, random: Generator) -> int:
+    return 0 if random.integers(2) else run.ros + round(random.uniform(-0.2, 0.3) * 1e9)
+
+
+def _set_points(run: Run, random: Generator) -> None:
+    rate = random.uniform(-1.0, 1.0, len(run.names))
+    q = run.plant.q.copy()
+    for _ in range(int(random.integers(5, 60))):
+        q = q + rate * run.period
+        run.go(q, run.period)
+        run.cycle()
+
+
+def _hand_target(run: Run, random: Generator) -> None:
+    where = run.plant.hand() + random.standard_normal(3) * 10.0 ** random.uniform(-2.0, 1.0)
+    run.aim(where, random.standard_normal(4))
+
+
+def _tune(run: Run, random: Generator) -> None:
+    settings = run.controller.settings
+    drawn = draw_settings(random, "panda", 1.0 / run.period, settings)
+    chosen = {"law", "natural_frequency"} if random.integers(2) else {f.name for f in dataclasses.fields(settings)}
+    run.controller.tune(dataclasses.replace(settings, **{name: getattr(drawn, name) for name in chosen}))
+    run.set_rates()
+
+
+def _payload(run: Run, random: Generator) -> None:
+    mass = [random.uniform(0.0, 5.0), 0.0, 1e4][random.integers(3)]
+    run.controller.set_payload(run.model.link_names[-1], mass, random.uniform(-0.1, 0.2, 3), (0.0,) * 6)
+
+
+def _speed(run: Run, random: Generator) -> None:
+    run.controller.set_speed_scaling(float(random.uniform(-0.2, 1.2)))
+
+
+def _clock_leap(run: Run, random: Generator) -> None:
+    run.ros += round(10.0 ** random.uniform(6.0, 11.0)) * (1 if random.integers(2) else -1)
+
+
+def _other_clock(run: Run, random: Generator) -> None:
+    clock = [0.0, 0.3][random.integers(2)]  # a simulation may run faster, and its rates with it
+    for _ in range(int(random.integers(1, 80))):
+        run.cycle(clock=clock)
+
+
+def _clear_fault(run: Run, random: Generator) -> None:
+    run.running.clear_fault()
+
+
+def _cancel(run: Run, random: Generator) -> None:
+    run.controller.cancel()
+
+
+def _emergency_stop(run: Run, random: Generator) -> None:
+    run.controller.emergency_stop(bool(random.integers(4)))
+
+
+def _kick(run: Run, random: Generator) -> None:
+    run.plant.qd += random.standard_normal(len(run.names)) * 10.0 ** random.uniform(-2.0, 1.0)
+
+
+def _brakes(run: Run, random: Generator) -> None:
+    run.plant.braked = not run.plant.braked
+
+
+EVENTS: tuple[Event, ...] = (
+    _stuck_stamp, _zero_stamp, _other_stamp, _silence, _late_states, _bad_numbers, _jump, _frozen, _no_velocity,
+    _odd_bytes, _motion, _motion, _motion, _absurd_motion, _set_points, _hand_target, _tune, _payload, _speed,
+    _clock_leap, _other_clock, _clear_fault, _clear_fault, _cancel, _emergency_stop, _kick, _brakes,
+)  # fmt: skip
+
+
+class Outcome(NamedTuple):
+    """Of one run: its seed, the cycles, the causes of faults, and what failed with the events until then."""
+
+    seed: int
+    cycles: int
+    causes: tuple[str, ...]
+    failure: str = ""
+    events: tuple[str, ...] = ()
+
+
+def execute(seed: int, chosen: Sequence[int] | None = None) -> Outcome:
+    """Make the run of a seed, with all of its events or with the ``chosen`` ones."""
+    random = np.random.default_rng(seed)
+    planned = sorted(int(at) for at in random.integers(0, LONGEST, random.integers(1, 13)))
+    kinds = random.integers(0, len(EVENTS), len(planned))
+    run: Run | None = None
+    past: list[str] = []
+    try:
+        while run is None:
+            run = _begin(random)
+        last = 0
+        for k, (at, kind) in enumerate(zip(planned, kinds, strict=True)):
+            _cycles(run, at - last)
+            last = at
+            if chosen is None or k in chosen:
+                event = EVENTS[kind]
+                past.append(f"{k}: {event.__name__[1:]} at {run.time - 100.0:.3f} s")
+                _cycles(run, *_happen(event, run, np.random.default_rng([seed, k])))
+        _cycles(run, 30)
+        past.append("exit")
+        run.exit(states=bool(random.integers(2)))
+    except RobotDynamicsError as refusal:  # the node is deactivated then
+        return Outcome(seed, len(run.commands) if run else 0, (f"refused: {str(refusal).split()[0]}",))
+    except Exception as problem:
+        place = traceback.extract_tb(problem.__traceback__)[-1]
+        where = "" if isinstance(problem, Violation) else f" at {place.filename.rpartition('/')[2]}:{place.lineno}"
+        text = f"{type(problem).__name__}: {problem}{where}"
+        return Outcome(seed, len(run.commands) if run else 0, (), text, (_about(run), *past))
+    return Outcome(seed, len(run.commands), tuple(run.causes))
+
+
+def _begin(random: Generator) -> Run | None:
+    robot = ("panda", "ur5e", "planar_2r")[random.integers(3)]
+    rate = (250.0, 500.0, 1000.0)[random.integers(3)]
+    try:
+        return Run(
+            robot,
+            draw_settings(random, robot, rate),
+            rate=rate,
+            continuous=bool(random.integers(2)),
+            wraps=bool(random.integers(2)),
+            noise=((0.0, 0.0), (1e-5, 1e-3))[random.integers(2)],
+            payload=(0.0, 0.0, 1.0, 3.0)[random.integers(4)],
+            mass_error=random.uniform(-0.1, 0.1),
+            viscous=(0.0, 0.5)[random.integers(2)],
+            coulomb=(0.0, 0.3)[random.integers(2)],
+            reports_effort=bool(random.integers(2)),
+            braked=random.integers(4) == 0,
+            seed=int(random.integers(1 << 30)),
+        )
+    except RobotDynamicsError:  # settings that do not go together
+        return None
+
+
+def _happen(event: Event, run: Run, random: Generator) -> tuple[int, Change]:
+    try:
+        return event(run, random) or (0, dict)  # type: ignore[return-value]
+    except RobotDynamicsError:  # refused
+        return 0, lambda run: {}
+
+
+def _cycles(run: Run, count: int, change: Change = lambda run: {}) -> None:
+    for _ in range(count):
+        run.pass_time()
+        if (state := change(run)) is not None:
+            run.state(**state)
+        run.tick()
+
+
+def _about(run: Run | None) -> str:
+    if run is None:
+        return "no run"
+    s = run.controller.settings
+    return (
+        f"{run.model.name}, {1.0 / run.period:g} Hz, update_rate {s.update_rate:g}, {s.law}, "
+        f"torque_rate_limit {s.torque_rate_limit[0]:.4g}, ramp_time {s.ramp_time:g}, on_fault {s.safety.on_fault}, "
+        f"{s.safety.fault_reset}, stale_hold_time {s.safety.stale_hold_time:g}, {len(run.commands)} commands"
+    )
+
+
+def shrink(seed: int) -> Outcome:
+    """Return the failure of a seed with the fewest events that lead to one of the same kind."""
+    outcome = execute(seed)
+    kind = outcome.failure.partition(" of ")[0]
+    chosen = list(range(20))
+    for k in range(20):
+        fewer = [other for other in chosen if other != k]
+        tried = execute(seed, fewer)
+        if tried.failure.partition(" of ")[0] == kind:
+            chosen, outcome = fewer, tried
+    return outcome
+
+
+def fuzz(seeds: Sequence[int], jobs: int = 1) -> list[Outcome]:
+    """Make the runs of these seeds."""
+    if jobs == 1:
+        return [execute(seed) for seed in tqdm(seeds, disable=None)]
+    with Pool(jobs) as pool:
+        return list(tqdm(pool.imap_unordered(execute, seeds, chunksize=20), total=len(seeds), disable=None))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Make the runs and print what failed; 1 where something did."""
+    parser = argparse.ArgumentParser(prog="python -m tools.session_fuzz", description=__doc__)
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"how many (default {RUNS})")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first run (default 0)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    parser.add_argument("--seed", type=int, help="only this run, with as few events as its failure needs")
+    options = parser.parse_args(arguments)
+    if options.seed is not None:
+        outcomes = [shrink(options.seed)]
+    else:
+        outcomes = fuzz(range(options.first, options.first + options.runs), options.jobs)
+    failed = sorted(outcome for outcome in outcomes if outcome.failure)
+    for outcome in failed[:20]:
+        print(f"seed {outcome.seed}: {outcome.failure}", *outcome.events, sep="\n    ")
+    causes = Counter(cause for outcome in outcomes for cause in outcome.causes)
+    print("faults: " + ", ".join(f"{cause} {count}" for cause, count in causes.most_common()))
+    print(f"{len(outcomes)} runs, {sum(o.cycles for o in outcomes):,} commands, {len(failed)} runs failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,237 @@
+"""Lets plant and controller run for long, and looks for drift: memory, file descriptors, speed and latency.
+
+``python -m tools.soak`` runs 3.6 million cycles of 1 ms in lockstep (an hour of simulated time, a quarter of an
+hour on a quiet machine), then ten minutes of 1 kHz by the clock. ``--write docs/reliability.md`` puts the tables there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+import time
+from array import array
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.qos import QoSProfile
+from rclpy.utilities import get_rmw_implementation_identifier
+from sensor_msgs.msg import JointState
+from tqdm import tqdm
+
+from benchmarks.document import around_part, markdown_table, replace_part
+from benchmarks.machine import machine
+from benchmarks.robots import Floats
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.messages.joint_state import stamp_of
+from tools.chaos.rig import CONTROLLER, PLANT, Rig
+
+COMMAND = "python -m tools.soak"
+PART = "make soak"
+CYCLES, SECONDS = 3_600_000, 600.0
+RATE = 1000.0  # cycles a second, simulated and by the clock
+PARTS = 10  # the run is looked at in tenths; the first one warms up and is not compared
+SWINGING = 41.0  # simulated s, after which a swing is over and the arm is where it was
+DRIFT = 5.0  # MB that the memory may grow by
+QUIET = 0.5  # load average before the run
+
+_LOCKSTEP = {"publish_rate": RATE, "lockstep": True, "publish_clock": True, "real_time_factor": 0.0}
+_ANSWERS = {
+    "state_timeout": math.inf,
+    "qos_overrides": {"/joint_states": {"subscription": {"reliability": "reliable"}}},
+}
+_CLOCK = {"publish_rate": RATE, "command_timeout": math.inf}
+
+
+class Sample(NamedTuple):
+    """One moment: steady time (s), cycles until now, and of each process memory (MB) and file descriptors."""
+
+    at: float
+    cycles: int
+    memory: tuple[float, ...]
+    descriptors: tuple[int, ...]
+
+
+class Soak:
+    """Plant and controller, watched once a second; the arm swings all the time."""
+
+    def __init__(self, rig: Rig) -> None:
+        self._rig = rig
+        self.samples: list[Sample] = []
+        self.faults = 0
+        self._cycles, self._simulated, self._swung = 0, 0.0, -math.inf
+        rig.node.create_subscription(DiagnosticArray, "/diagnostics", self._receive, QoSProfile(depth=100))
+        for name in (PLANT, CONTROLLER):
+            rig.restart(name)
+        rig.wait(lambda: self._cycles > 0, "the controller to answer")
+
+    def _receive(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            values = {pair.key: pair.value for pair in status.values}
+            if status.name.endswith(": controller") and "cycles" in values:
+                self._cycles, self.faults = int(values["cycles"]), int(values["faults"])
+            elif "simulated time" in values:
+                self._simulated = float(values["simulated time"])
+
+    def run(self, done: Callable[[Sample], float], title: str) -> None:
+        """Watch until the share of the run that is ``done`` comes to 1."""
+        with tqdm(total=1.0, desc=title, leave=False, bar_format="{desc} {percentage:3.0f} % {elapsed}") as bar:
+            while True:
+                if self._simulated - self._swung > SWINGING:
+                    self._swung = self._simulated
+                    self._rig.swing(self._rig.ready)
+                self._rig.watch(1.0)
+                self.samples.append(self._sample())
+                share = done(self.samples[-1])
+                bar.update(min(share, 1.0) - bar.n)
+                if share >= 1.0:
+                    return
+
+    def _sample(self) -> Sample:
+        processes = [self._rig.processes[name] for name in (PLANT, CONTROLLER)]
+        for process in processes:
+            process.check()
+        memory = tuple(process.memory() for process in processes)
+        return Sample(time.monotonic(), self._cycles, memory, tuple(process.descriptors() for process in processes))
+
+
+class Answers:
+    """How long each state waits for its command, heard from beside both."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.times, self.waits = array("d"), array("d")
+        self.states = 0
+        self._sent: dict[int, float] = {}
+        deep = QoSProfile(depth=2000)
+        for topic, receive in (
+            ("joint_states", self._state),
+            ("computed_torque_node/command_states", self._command),
+        ):
+            rig.node.create_subscription(JointState, topic, receive, deep, raw=True)
+
+    def _state(self, data: Any) -> None:
+        at = stamp_of(data)
+        assert at is not None
+        self.states += 1
+        self._sent[at] = time.monotonic()
+        if len(self._sent) > 5000:  # what never got an answer
+            self._sent.pop(next(iter(self._sent)))
+
+    def _command(self, data: Any) -> None:
+        sent = self._sent.pop(stamp_of(data) or 0, None)
+        if sent is not None:
+            self.times.append(sent)
+            self.waits.append(time.monotonic() - sent)
+
+
+def lockstep(cycles: int) -> str:
+    """So many cycles of 1 ms, as fast as they go; returns what is to be said of them."""
+    with TemporaryDirectory() as folder, Rig(Path(folder), controller=_ANSWERS, plant=_LOCKSTEP) as rig:
+        soak = Soak(rig)
+        soak.run(lambda sample: sample.cycles / cycles, "lockstep")
+    parts = tenths(soak.samples)
+    speeds = [(part[-1].cycles - part[0].cycles) / (part[-1].at - part[0].at) for part in parts]
+    rows = [*drift_rows(parts), ["cycles per second", f"{speeds[1]:.0f}", f"{speeds[-1]:.0f}", ""]]
+    done = soak.samples[-1].cycles
+    return (
+        f"{done:,} cycles of 1 ms in lockstep: {done / RATE / 60.0:.1f} minutes of simulated time in "
+        f"{(soak.samples[-1].at - soak.samples[0].at) / 60.0:.1f} minutes; faults: {soak.faults}. {verdict(parts)}\n\n"
+        + drift_table(rows)
+    )
+
+
+def by_the_clock(seconds: float) -> str:
+    """So many seconds at 1 kHz in real time; returns what is to be said of them."""
+    with TemporaryDirectory() as folder, Rig(Path(folder), plant=_CLOCK) as rig:
+        soak, answers = Soak(rig), Answers(rig)
+        begin = time.monotonic()
+        soak.run(lambda sample: (sample.at - begin) / seconds, "1 kHz")
+    parts = tenths(soak.samples)
+    times, waits = np.array(answers.times), np.array(answers.waits)
+    rows = drift_rows(parts)
+    for percentile in (50.0, 99.0, 99.9):
+        first, last = (_percentile(times, waits, part, percentile) for part in (parts[1], parts[-1]))
+        rows.append([f"command after state, {percentile:g} %, us", f"{1e6 * first:.0f}", f"{1e6 * last:.0f}", ""])
+    return (
+        f"{seconds / 60.0:.1f} minutes at 1 kHz by the clock: {answers.states:,} states, "
+        f"{len(waits) / max(answers.states, 1):.2%} of them with a command; faults: {soak.faults}. {verdict(parts)}\n\n"
+        + drift_table(rows)
+    )
+
+
+def _percentile(times: Floats, waits: Floats, part: Sequence[Sample], percentile: float) -> float:
+    inside = waits[(times >= part[0].at) & (times <= part[-1].at)]
+    return float(np.percentile(inside, percentile)) if inside.size else math.nan
+
+
+def tenths(samples: Sequence[Sample]) -> list[Sequence[Sample]]:
+    """Cut a run into PARTS; RobotDynamicsError where it is too short for that."""
+    size = len(samples) // PARTS
+    if size < 2:
+        raise RobotDynamicsError(f"{len(samples)} samples are too few. Cure: let it run for {2 * PARTS} s at least")
+    return [samples[k * size : (k + 1) * size] for k in range(PARTS)]
+
+
+def drift_rows(parts: Sequence[Sequence[Sample]]) -> list[list[str]]:
+    """Memory and file descriptors in the second and in the last tenth, and how much they grew."""
+    rows = []
+    for k, name in enumerate((PLANT, CONTROLLER)):
+        first, last = (float(np.mean([sample.memory[k] for sample in part])) for part in (parts[1], parts[-1]))
+        rows.append([f"memory of the {name}, MB", f"{first:.1f}", f"{last:.1f}", f"{last - first:+.2f}"])
+        low, high = (max(sample.descriptors[k] for sample in part) for part in (parts[1], parts[-1]))
+        rows.append([f"file descriptors of the {name}", str(low), str(high), f"{high - low:+d}"])
+    return rows
+
+
+def drift_table(rows: list[list[str]]) -> str:
+    """These rows below their head."""
+    return markdown_table([["", "second tenth", "last tenth", "growth"], *rows])
+
+
+def verdict(parts: Sequence[Sequence[Sample]]) -> str:
+    """One sentence on whether it grows."""
+    growths = [
+        float(np.mean([sample.memory[k] for sample in parts[-1]]) - np.mean([sample.memory[k] for sample in parts[1]]))
+        for k in range(len(parts[0][0].memory))
+    ]
+    more = [
+        max(sample.descriptors[k] for sample in parts[-1]) - max(sample.descriptors[k] for sample in parts[1])
+        for k in range(len(parts[0][0].descriptors))
+    ]
+    if max(growths) >= DRIFT or max(more) > 0:
+        return f"**It grows**: memory by {max(growths):.1f} MB, file descriptors by {max(more)}."
+    return f"Nothing grows: memory by less than {DRIFT:g} MB, file descriptors not at all."
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser.add_argument("--cycles", type=int, default=CYCLES, help="in lockstep (default: %(default)s; 0: none)")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="by the clock (default: %(default)g; 0: none)")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this Markdown file, too")
+    options = parser.parse_args(arguments)
+    if options.write and (options.cycles < CYCLES or options.seconds < SECONDS):
+        parser.error("--write takes the whole length. Cure: leave out --cycles and --seconds")
+    if options.write:
+        around_part(options.write, PART)
+    if os.getloadavg()[0] > QUIET:
+        print("Other programs have just been running: latency is theirs, too. Cure: wait, then repeat", file=sys.stderr)
+    try:
+        parts = [lockstep(options.cycles)] if options.cycles else []
+        parts += [by_the_clock(options.seconds)] if options.seconds else []
+    except RobotDynamicsError as problem:
+        raise SystemExit(str(problem)) from None
+    head = f"Machine: {machine(('numpy',))}, {get_rmw_implementation_identifier()}. Command: `{COMMAND}`."
+    text = "\n\n".join([head, *parts])
+    print(text)
+    if options.write:
+        replace_part(options.write, PART, text)
+
+
+if __name__ == "__main__":
+    main()
