@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from support.arms import Arm, Joint, Link
 
 from benchmarks import dynamics
 from benchmarks.dynamics import check_agreement
@@ -10,6 +9,7 @@ from benchmarks.peers import ALGORITHMS, Calls, mujoco_calls, ours, pinocchio
 from benchmarks.robots import random_states
 from benchmarks.tables import CUSTOMISED, MUJOCO, PINOCCHIO
 from robot_dynamics_ros import RobotModel
+from support.arms import Arm, Joint, Link
 
 INERTIA = np.diag([0.3, 0.4, 0.5])
 # Siblings that Pinocchio sorts the other way round, a joint that it keeps as cosine and sine, and one that is locked.

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.independent_plant import EPOCH, SECOND, START, Session, joint_state
 
 from robot_dynamics_ros.control.motion_plan import TrajectoryRules
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.errors import RobotDynamicsError
+from support.independent_plant import EPOCH, SECOND, START, Session, joint_state
 
 _SAFETY = {field.name for field in dataclasses.fields(SafetySettings)}
 PANDA = np.array(START["panda"])

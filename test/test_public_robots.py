@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
-from support.pinocchio_peer import Peer, mimic_tags
 
 from robot_dynamics_ros import RobotModel, RobotModelError
+from support.pinocchio_peer import Peer, mimic_tags
 
 Array = NDArray[np.float64]
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from numpy.typing import NDArray
+
 from oracles import (
     craig_planar_2r,
     panda_gaz,
@@ -17,7 +18,6 @@ from oracles import (
     tsai_planar_2r,
     tsai_scara,
 )
-
 from robot_dynamics_ros import RobotModelWarning
 
 Array = NDArray[np.float64]

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import tsai_planar_2r
 
+from oracles import tsai_planar_2r
 from robot_dynamics_ros import RobotModelError
 from robot_dynamics_ros.kernels.compilation import COMPILED
 from tools.numerics import oracle as oracle

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from oracles import craig_planar_2r, craig_rp, metr4202_statics, tsai_geared_2r, tsai_planar_2r, tsai_scara
+from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
-
-from robot_dynamics_ros import RobotModel
 
 TOLERANCE = 1e-12
 IN_PLANE = [0.0, -1.0, 0.0]

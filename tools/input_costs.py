@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from support.crafted_bags import chunk, many_names, mcap, mcap_messages
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.bags import BagReader
@@ -23,6 +22,7 @@ from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
 from robot_dynamics_ros.resources import robot_urdf
+from support.crafted_bags import chunk, many_names, mcap, mcap_messages
 
 _LINK = (
     '<link name="l{0}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'

@@ -19,11 +19,11 @@ from llvmlite.binding import get_host_cpu_name
 from numpy.typing import NDArray
 from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
-from support.independent_plant import STORE, TYPES, Session, header, load
 
 from robot_dynamics_ros.bags.replay import replay
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
+from support.independent_plant import STORE, TYPES, Session, header, load
 
 Floats = NDArray[np.float64]
 

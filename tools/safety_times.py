@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 from numpy.typing import NDArray
-from support.independent_plant import START, Session
 from tqdm import tqdm
 
 from benchmarks.document import around_part, markdown_table, replace_part
 from robot_dynamics_ros.control.reference import quintic_then_sine
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.resources import find_resource
+from support.independent_plant import START, Session
 
 Floats = NDArray[np.float64]
 

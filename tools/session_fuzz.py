@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from support.independent_plant import Given, Session, joint_state
 from tqdm import tqdm
 
 from robot_dynamics_ros.control.faults import Cause
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.errors import RobotDynamicsError
+from support.independent_plant import Given, Session, joint_state
 
 RUNS = 10_000
 LONGEST = 400  # cycles

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from rosbags.rosbag2 import StoragePlugin
-from support.bag_recordings import FLOAT, JOINT_STATE, START, TEXT, TYPES, joint_state, record, text
 
 from robot_dynamics_ros.bags import (
     BagWriter,
@@ -17,6 +16,7 @@ from robot_dynamics_ros.bags import (
     read_joint_states,
 )
 from robot_dynamics_ros.errors import BagError, BagWarning
+from support.bag_recordings import FLOAT, JOINT_STATE, START, TEXT, TYPES, joint_state, record, text
 
 TOPIC = "/joint_states"
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
-from support.bag_recordings import FLOAT, JOINT_STATE, START, insert, open_database, record, snapshot, some_messages
 
 from robot_dynamics_ros.bags import BagReader, BagWriter, Message
 from robot_dynamics_ros.bags.storage import zstd
 from robot_dynamics_ros.errors import BagError, BagWarning
+from support.bag_recordings import FLOAT, JOINT_STATE, START, insert, open_database, record, snapshot, some_messages
 
 MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3
 NONE, FILE = CompressionMode.NONE, CompressionMode.FILE

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from oracles import tsai_planar_2r
 from rosbags.typesys import Stores, get_typestore
 
+from oracles import tsai_planar_2r
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader, BagWriter
 from robot_dynamics_ros.bags.replay import COMMANDS, DIAGNOSTICS, Replay, replay

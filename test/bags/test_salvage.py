@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
 from rosbags.rosbag2.storage_mcap import McapReader
+
+from robot_dynamics_ros.bags import BagReader, Message, read_joint_states
+from robot_dynamics_ros.bags.storage import zstd
+from robot_dynamics_ros.errors import BagError, BagWarning
 from support.bag_recordings import (
     FLOAT,
     JOINT_STATE,
@@ -17,10 +21,6 @@ from support.bag_recordings import (
     snapshot,
     some_messages,
 )
-
-from robot_dynamics_ros.bags import BagReader, Message, read_joint_states
-from robot_dynamics_ros.bags.storage import zstd
-from robot_dynamics_ros.errors import BagError, BagWarning
 
 KINDS = {"/joint_states": JOINT_STATE, "/force": FLOAT}
 PARTS = [0.05, 0.3, 0.5, 0.7, 0.95, 0.999]

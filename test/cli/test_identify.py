@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.noisy_recordings import Truth, fourier, with_friction
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.cli import identify
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from support.noisy_recordings import Truth, fourier, with_friction
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 ROOT = Path(__file__).resolve().parents[2]

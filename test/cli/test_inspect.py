@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from support import arms
-from support.arms import Arm, Joint, Link
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.cli import inspect
+from support import arms
+from support.arms import Arm, Joint, Link
 
 
 def run(*line: object) -> None:

@@ -4,12 +4,12 @@ import argparse
 from pathlib import Path
 
 import pytest
-from support.report_recordings import ARM, COMMANDS, JOINT_STATE, STATES, TYPES, make, record
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.cli import report
 from robot_dynamics_ros.errors import RobotDynamicsError
+from support.report_recordings import ARM, COMMANDS, JOINT_STATE, STATES, TYPES, make, record
 
 pytest.importorskip("plotly")
 

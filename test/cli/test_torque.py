@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.exciting_motions import exciting_motion
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.cli import torque
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from support.exciting_motions import exciting_motion
 
 KIND = "sensor_msgs/msg/JointState"
 

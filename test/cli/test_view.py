@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from support.report_recordings import ARM, record
 
 from robot_dynamics_ros.cli import view
 from robot_dynamics_ros.errors import RobotDynamicsError
+from support.report_recordings import ARM, record
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from support.comparing import assert_close
-from support.generated import ALGORITHMS, general, plain, random_vectors, result
-from support.robots_with_drives import Robot, robots, size
 
 from robot_dynamics_ros.codegen.blocks import BLOCK
 from robot_dynamics_ros.codegen.tracing import (
@@ -21,6 +18,9 @@ from robot_dynamics_ros.codegen.tracing import (
 from robot_dynamics_ros.kernels.entries import OK, WRONG_SHAPE
 from robot_dynamics_ros.kernels.layout import MASS, unpack
 from robot_dynamics_ros.kernels.layout import Robot as Views
+from support.comparing import assert_close
+from support.generated import ALGORITHMS, general, plain, random_vectors, result
+from support.robots_with_drives import Robot, robots, size
 
 _views: Callable[..., Views] = getattr(unpack, "py_func", unpack)
 

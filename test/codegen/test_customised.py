@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.comparing import assert_close
-from support.generated import ALGORITHMS, general, random_vectors, result
 
 from robot_dynamics_ros.codegen.blocks import BLOCK
 from robot_dynamics_ros.codegen.customised import customised_batch, customised_kernel
@@ -19,6 +17,8 @@ from robot_dynamics_ros.kernels.compilation import COMPILED
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
 from robot_dynamics_ros.kernels.layout import MASS, unpack
 from robot_dynamics_ros.model.packed import PackedModel
+from support.comparing import assert_close
+from support.generated import ALGORITHMS, general, random_vectors, result
 
 ROOT = Path(__file__).resolve().parents[2]
 

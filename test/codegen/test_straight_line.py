@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from support import arms
-from support.generated import ALGORITHMS, general, plain, random_vectors, result
-from support.robots_with_drives import Robot, load, robots
 
 from robot_dynamics_ros.codegen.tracing import (
     FORWARD_DYNAMICS,
@@ -22,6 +19,9 @@ from robot_dynamics_ros.codegen.tracing import (
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
 from robot_dynamics_ros.kernels.layout import MASS, unpack
 from robot_dynamics_ros.kernels.layout import Robot as Views
+from support import arms
+from support.generated import ALGORITHMS, general, plain, random_vectors, result
+from support.robots_with_drives import Robot, load, robots
 
 _views: Callable[..., Views] = getattr(unpack, "py_func", unpack)
 

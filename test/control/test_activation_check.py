@@ -10,11 +10,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from support import arms
-from support.comparing import assert_close
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.activation_check import check_activation, check_effort, holding_friction, tip_load
+from support import arms
+from support.comparing import assert_close
 
 Array = NDArray[np.float64]
 

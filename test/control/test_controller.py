@@ -4,11 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import tsai_planar_2r as tsai
-from support.comparing import assert_close
-from support.controlled_arm import FREE_ARM, GRAVITY, HAND, MODEL, REST, WEIGHT, P, Q, command, move, started
-from support.teleporting import teleporting
 
+from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.faults import Cause
@@ -19,6 +16,9 @@ from robot_dynamics_ros.control.settings import SafetySettings
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.simulation import simulate
+from support.comparing import assert_close
+from support.controlled_arm import FREE_ARM, GRAVITY, HAND, MODEL, REST, WEIGHT, P, Q, command, move, started
+from support.teleporting import teleporting
 
 
 def desired(controller: Controller, time: float) -> tuple[Any, Any]:

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.comparing import assert_close
-from support.controlled_arm import MODEL, REST, Q
 
 from robot_dynamics_ros.control.external_torque import ExternalTorque
 from robot_dynamics_ros.control.faults import Cause
 from robot_dynamics_ros.control.feedback import Feedback
+from support.comparing import assert_close
+from support.controlled_arm import MODEL, REST, Q
 
 NAMES = ("joint1", "joint2")
 EFFORT, GAIN = np.array([3.0, -5.0]), 20.0

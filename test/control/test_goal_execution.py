@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.controlled_arm import MODEL, Q
-from support.teleporting import teleporting
 
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.controller import Controller
@@ -16,6 +14,8 @@ from robot_dynamics_ros.control.goal_tolerances import Code, Constraints, Tolera
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from support.controlled_arm import MODEL, Q
+from support.teleporting import teleporting
 
 NAMES = MODEL.joint_names
 THERE = np.array([0.5, -0.6])

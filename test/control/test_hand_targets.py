@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import expm
-from support.comparing import assert_close
-from support.task_space_loops import rotated
 
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.hand_targets import HandTargets
+from support.comparing import assert_close
+from support.task_space_loops import rotated
 
 TWIST = np.array([0.1, -0.2, 0.3, 0.4, 0.0, -0.5])
 ACCELERATION = np.array([1.0, 2.0, -1.0, 0.8, 0.0, -1.0])  # turns about the axis of the twist

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.comparing import assert_close
-from support.task_space_loops import READY
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Controller
@@ -15,6 +13,8 @@ from robot_dynamics_ros.control.faults import Cause
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.simulation import Plant
+from support.comparing import assert_close
+from support.task_space_loops import READY
 
 PERIOD = 0.002
 

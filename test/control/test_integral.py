@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from support.comparing import assert_close
 
 from robot_dynamics_ros.control.integral import ErrorIntegral
+from support.comparing import assert_close
 
 
 def test_it_sums_error_times_time() -> None:

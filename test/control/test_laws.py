@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from oracles import craig_planar_2r, craig_rp, tsai_planar_2r, tsai_scara
-from support import arms
-from support.comparing import assert_close
 
+from oracles import craig_planar_2r, craig_rp, tsai_planar_2r, tsai_scara
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.gains import Gains
 from robot_dynamics_ros.control.laws import JOINT_LAWS, Motion
+from support import arms
+from support.comparing import assert_close
 
 IN_PLANE, DOWN = [0.0, -9.81, 0.0], [0.0, 0.0, -9.81]
 

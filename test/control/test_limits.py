@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from support.pinocchio_peer import Peer
-from support.task_space_loops import READY
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.faults import Cause
 from robot_dynamics_ros.control.limits import EffortLimiter, MotionLimits
 from robot_dynamics_ros.control.settings import ControllerSettings
+from support.pinocchio_peer import Peer
+from support.task_space_loops import READY
 
 NAMES = ("a", "b")
 FREE = np.full(2, np.inf)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import tsai_planar_2r as tsai
-from support.comparing import assert_close
-from support.controlled_arm import FREE_ARM, MODEL, REST, P, Q
 
+from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.momentum_observer import Array, MomentumObserver
 from robot_dynamics_ros.simulation import Plant
+from support.comparing import assert_close
+from support.controlled_arm import FREE_ARM, MODEL, REST, P, Q
 
 GAIN = 25.0  # 1/s
 PUSH_AT = 0.4  # s

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.trajectories import NAMES, N, desired, follow, goal, random_points, resting, same
 
 from robot_dynamics_ros.control.motion_plan import MotionPlan, TrajectoryRules
 from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
+from support.trajectories import NAMES, N, desired, follow, goal, random_points, resting, same
 
 STEP = 0.001
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.trajectories import NAMES, N, desired, follow, goal, random_points, resting, same
 
 from robot_dynamics_ros.control.motion_plan import MotionPlan
 from robot_dynamics_ros.errors import RobotDynamicsError
+from support.trajectories import NAMES, N, desired, follow, goal, random_points, resting, same
 
 STEP = 0.001
 

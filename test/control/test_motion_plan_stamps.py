@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.trajectories import KINDS, NAMES, N, build, desired, follow, goal, random_points, resting, same, sampled
 
 from robot_dynamics_ros.control.motion_plan import TrajectoryRules
 from robot_dynamics_ros.errors import TrajectoryError
+from support.trajectories import KINDS, NAMES, N, build, desired, follow, goal, random_points, resting, same, sampled
 
 # The future
 

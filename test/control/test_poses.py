@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
-from support.comparing import assert_close
-from support.task_space_loops import rotated
 
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.poses import pose_error, pose_of, rotation_matrix, rotation_vector
+from support.comparing import assert_close
+from support.task_space_loops import rotated
 
 
 @given(seed=st.integers(0, 2**31 - 1), angle=st.sampled_from([0.0, 1e-12, 1e-5, 0.3, 3.0, np.pi, 7.0, 1e8]))

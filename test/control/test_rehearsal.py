@@ -3,13 +3,13 @@
 from unittest.mock import Mock
 
 import pytest
-from support.controlled_arm import HAND, MODEL
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control import rehearsal
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings
+from support.controlled_arm import HAND, MODEL
 
 
 @pytest.mark.parametrize("law", sorted(LAWS))

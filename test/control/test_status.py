@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.controlled_arm import MODEL, Q, command, move
-from support.teleporting import teleporting
 
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.faults import Cause, Fault
 from robot_dynamics_ros.control.safety import Mode, Transition
 from robot_dynamics_ros.control.status import ERROR, OK, WARN, StatusReport, in_words, plain
+from support.controlled_arm import MODEL, Q, command, move
+from support.teleporting import teleporting
 
 BEYOND = [Q[0], 2.1]  # the limit of joint2 is 2 rad
 

@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from support.trajectories import sampled
 
 from robot_dynamics_ros.control.stopping import stop
+from support.trajectories import sampled
 
 VELOCITIES = arrays(float, 4, elements=st.one_of(st.just(0.0), st.floats(1e-3, 5.0), st.floats(-5.0, -1e-3)))
 

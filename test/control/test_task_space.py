@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from support import arms
-from support.comparing import assert_close
-from support.task_space_loops import HANDS, READY, gains, random_motion, rotated
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.poses import pose_error
 from robot_dynamics_ros.control.task_space import TaskMotion, task_space_computed_torque
 from robot_dynamics_ros.formulations.cartesian_dynamics import Task, cartesian_dynamics
+from support import arms
+from support.comparing import assert_close
+from support.task_space_loops import HANDS, READY, gains, random_motion, rotated
 
 # The closed loop
 

@@ -6,10 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.comparing import assert_close
-from support.pinocchio_peer import Peer
-from support.task_space_control import PERIOD, Loop, errors, free, settings
-from support.task_space_loops import HANDS, READY, rotated
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.controller import Controller
@@ -18,6 +14,10 @@ from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.status import StatusReport
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from support.comparing import assert_close
+from support.pinocchio_peer import Peer
+from support.task_space_control import PERIOD, Loop, errors, free, settings
+from support.task_space_loops import HANDS, READY, rotated
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.comparing import assert_close
-from support.task_space_loops import HANDS, READY, gains, random_motion
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.poses import pose_error
 from robot_dynamics_ros.control.task_space import task_space_computed_torque
+from support.comparing import assert_close
+from support.task_space_loops import HANDS, READY, gains, random_motion
 
 SINGULAR = [
     pytest.param("ur5e", np.zeros(6), id="ur5e stretched"),

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
-from support.trajectories import KINDS, NAMES, N, build, moving_state, random_points, resampled, sampled
 
 from robot_dynamics_ros.control.interpolation import Knots, segments
 from robot_dynamics_ros.control.trajectory import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
+from support.trajectories import KINDS, NAMES, N, build, moving_state, random_points, resampled, sampled
 
 
 @pytest.mark.parametrize("kind", KINDS)

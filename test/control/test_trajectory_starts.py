@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.trajectories import KINDS, NAMES, REST, N, build, moving_state, random_points, resampled, sampled
 
 from robot_dynamics_ros.control.trajectory import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
+from support.trajectories import KINDS, NAMES, REST, N, build, moving_state, random_points, resampled, sampled
 
 
 @pytest.mark.parametrize("kind", ["spline", "cubic", "quintic"])

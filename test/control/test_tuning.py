@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.comparing import assert_close
-from support.controlled_arm import ARM, MODEL
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.hand_tuning import hand_gains
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
 from robot_dynamics_ros.control.tuning import Tuning
+from support.comparing import assert_close
+from support.controlled_arm import ARM, MODEL
 
 LARGEST = float(np.finfo(float).max)
 HAND = "task_space_computed_torque"

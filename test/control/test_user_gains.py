@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.comparing import assert_close
-from support.task_space_loops import READY
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.user_gains import UserGains, check_sampling
+from support.comparing import assert_close
+from support.task_space_loops import READY
 
 NAMES = ("shoulder", "elbow")
 INERTIA = np.array([2.0, 0.1])

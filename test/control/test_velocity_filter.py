@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.comparing import assert_close
 
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.velocity_filter import VelocityFilter
+from support.comparing import assert_close
 
 NOWHERE = np.zeros(1)
 INTERVALS = st.lists(st.floats(1e-4, 0.05), min_size=2, max_size=30)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from support.documents.markdown_blocks import ROOT, pages
 
 

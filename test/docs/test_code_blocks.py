@@ -4,11 +4,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+
+from robot_dynamics_ros.control.laws import JOINT_LAWS, LAWS
 from support.documents.block_checks import check_block
 from support.documents.markdown_blocks import ROOT, Block, blocks, pages
 from support.documents.workspace import Workspace
-
-from robot_dynamics_ros.control.laws import JOINT_LAWS, LAWS
 
 ALL = [block for page in pages() for block in blocks(page)]
 #: Pages whose commands take longer than a few seconds.

@@ -4,6 +4,7 @@ import re
 import runpy
 
 import pytest
+
 from support.documents.markdown_blocks import ROOT
 from support.documents.ros_names import PARAMETERS, Interface, interfaces
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
+
 from support.documents.markdown_blocks import ROOT, blocks
 from support.ros import PLANAR, Graph, gravity
 

@@ -6,6 +6,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+
 from oracles import craig_jacobians
 from support.comparing import assert_close
 from support.example_scripts import load_example

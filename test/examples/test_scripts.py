@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+
 from support.comparing import assert_close
 from support.example_scripts import EXAMPLES, load_example
 

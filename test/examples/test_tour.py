@@ -6,6 +6,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pytest
+
 from support.example_scripts import EXAMPLES
 
 

@@ -15,10 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from oracles import craig_rp, tsai_planar_2r, tsai_scara
-from support import arms
-from support import robots_with_drives as drives
 
+from oracles import craig_rp, tsai_planar_2r, tsai_scara
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations import (
     generalized_dalembert,
@@ -29,6 +27,8 @@ from robot_dynamics_ros.formulations import (
 )
 from robot_dynamics_ros.formulations.link_tree import LinkTree
 from robot_dynamics_ros.resources import robot_names, robot_urdf
+from support import arms
+from support import robots_with_drives as drives
 
 RECURSIVE = (newton_euler_base.newton_euler_base, newton_euler_links.newton_euler_links)
 CLOSED = (

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from support import arms
-from support.comparing import assert_close
-from support.robots_with_drives import Robot, robots
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations.cartesian_dynamics import Task, cartesian_dynamics, configuration_space_form
 from robot_dynamics_ros.resources import robot_urdf
+from support import arms
+from support.comparing import assert_close
+from support.robots_with_drives import Robot, robots
 
 ARMS = [
     pytest.param("panda", "panda_link8", (0, 1, 2, 3, 4, 5), [0.3, -0.5, 0.2, -2.0, 0.3, 1.8, 0.6], id="panda"),

@@ -5,14 +5,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from oracles import spong_elbow
 from scipy.integrate import solve_ivp
+
+from oracles import spong_elbow
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.formulations import christoffel
 from support import robots_with_drives
 from support.comparing import assert_close
 from support.worked_arms import IN_PLANE, elbow, load
-
-from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.formulations import christoffel
 
 
 @given(robot=robots_with_drives.robots())

@@ -8,11 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
-from oracles import lavalle_closed_chain, spong_five_bar
 from scipy.integrate import solve_ivp
-from support import arms, robots_with_drives, worked_arms
-from support.comparing import assert_close
 
+from oracles import lavalle_closed_chain, spong_five_bar
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations.closed_loops import (
     close_loops,
@@ -28,6 +26,8 @@ from robot_dynamics_ros.formulations.constraints import (
 )
 from robot_dynamics_ros.model.dynamics_file import Loop
 from robot_dynamics_ros.resources import robot_urdf
+from support import arms, robots_with_drives, worked_arms
+from support.comparing import assert_close
 
 Array = arms.Array
 

@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from support.comparing import assert_close
 
 from robot_dynamics_ros import RobotModel, RobotModelError
 from robot_dynamics_ros.formulations.collision_inertias import with_collision_inertials
+from support.comparing import assert_close
 
 LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")

@@ -2,12 +2,12 @@
 
 import numpy as np
 from hypothesis import given
-from oracles import craig_planar_2r
-from support import arms
-from support.comparing import assert_close
 
+from oracles import craig_planar_2r
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations import configuration_space
+from support import arms
+from support.comparing import assert_close
 
 
 @given(arm=arms.trees(max_joints=6))

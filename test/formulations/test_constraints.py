@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from oracles import lavalle_closed_chain
 from scipy.integrate import solve_ivp
-from support import arms
-from support.comparing import assert_close
 
+from oracles import lavalle_closed_chain
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations.closed_loops import run_constrained
 from robot_dynamics_ros.formulations.constraints import (
@@ -20,6 +18,8 @@ from robot_dynamics_ros.formulations.constraints import (
     driven_motion,
 )
 from robot_dynamics_ros.resources import robot_urdf
+from support import arms
+from support.comparing import assert_close
 
 Array = arms.Array
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from support import arms
-from support.comparing import assert_close
-from support.robots_with_drives import Robot, robots
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations import velocity_propagation
 from robot_dynamics_ros.formulations.force_propagation import jacobian, joint_torques, link_forces
 from robot_dynamics_ros.formulations.link_tree import LinkTree
 from robot_dynamics_ros.resources import robot_urdf
+from support import arms
+from support.comparing import assert_close
+from support.robots_with_drives import Robot, robots
 
 
 @given(robot=robots())

@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from oracles import craig_jacobians
-from support import arms
-from support.comparing import assert_close
-from support.robots_with_drives import Array
 
+from oracles import craig_jacobians
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.formulations.frame_transforms import (
     cross_matrix,
@@ -15,6 +12,9 @@ from robot_dynamics_ros.formulations.frame_transforms import (
     rotated_jacobian,
     velocity_transform,
 )
+from support import arms
+from support.comparing import assert_close
+from support.robots_with_drives import Array
 
 
 def _pose(seed: int) -> Array:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import given
-from support import arms
-from support import robots_with_drives as drives
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations.generalized_dalembert import dalembert_terms
 from robot_dynamics_ros.formulations.lagrange_link_jacobians import link_jacobians
 from robot_dynamics_ros.formulations.link_tree import LinkTree
+from support import arms
+from support import robots_with_drives as drives
 
 
 @given(arm=arms.trees())

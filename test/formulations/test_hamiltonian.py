@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from scipy.integrate import simpson, solve_ivp
-from support import arms, robots_with_drives
-from support.comparing import assert_close
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.formulations import hamiltonian
 from robot_dynamics_ros.formulations.lagrange_link_jacobians import inertia_matrix_derivatives
+from support import arms, robots_with_drives
+from support.comparing import assert_close
 
 Array = np.ndarray
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")

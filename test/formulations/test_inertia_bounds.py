@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hypothesis import assume, given
+
 from oracles import spong_elbow
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.formulations.inertia_bounds import eigenvalue_range, inertia_bounds
 from support import arms, robots_with_drives
 from support.comparing import assert_close
 from support.worked_arms import DOWN, elbow, load
-
-from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.formulations.inertia_bounds import eigenvalue_range, inertia_bounds
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 

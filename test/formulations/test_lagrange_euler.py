@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from oracles import tsai_planar_2r
-from support import arms
 
+from oracles import tsai_planar_2r
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations.lagrange_euler import dynamic_coefficients, pseudo_inertia
 from robot_dynamics_ros.formulations.link_tree import Link
+from support import arms
 
 
 def test_pseudo_inertia_of_points() -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import given
-from oracles import tsai_scara
-from support import arms
-from support import robots_with_drives as drives
 
+from oracles import tsai_scara
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations.lagrange_link_jacobians import (
     gravity_vector,
@@ -17,6 +15,8 @@ from robot_dynamics_ros.formulations.lagrange_link_jacobians import (
     velocity_coupling,
 )
 from robot_dynamics_ros.formulations.link_tree import LinkTree
+from support import arms
+from support import robots_with_drives as drives
 
 
 def test_scara() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import given
-from support import arms
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations.link_tree import LinkTree
+from support import arms
 
 
 @given(arm=arms.trees())

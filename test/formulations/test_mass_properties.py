@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import craig_inertia, tsai_exercises
-from support import arms
-from support.comparing import assert_close
 
+from oracles import craig_inertia, tsai_exercises
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations import mass_properties
+from support import arms
+from support.comparing import assert_close
 
 Array = np.ndarray
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(6)

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hypothesis import given
+
 from oracles import spong_elbow
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.formulations.minimal_parameters import minimal_parameters
 from support import arms
 from support.comparing import assert_close
 from support.worked_arms import elbow, load
-
-from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.formulations.minimal_parameters import minimal_parameters
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from support.comparing import assert_close
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations.resolved_rate import (
@@ -11,6 +10,7 @@ from robot_dynamics_ros.formulations.resolved_rate import (
     smallest_singular_value,
 )
 from robot_dynamics_ros.resources import robot_urdf
+from support.comparing import assert_close
 
 UR5E = np.array([0.4, -1.2, 1.4, -1.7, -1.4, 0.3])
 PANDA = np.array([0.3, -0.5, 0.2, -2.0, 0.3, 1.8, 0.6])

@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
-from support import arms
-from support.comparing import assert_close
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations.lagrange_link_jacobians import link_jacobians
@@ -27,6 +25,8 @@ from robot_dynamics_ros.formulations.rigid_body import (
     point_velocity,
 )
 from robot_dynamics_ros.resources import robot_urdf
+from support import arms
+from support.comparing import assert_close
 
 Array = NDArray[np.float64]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from oracles import tsai_geared_2r
 
+from oracles import tsai_geared_2r
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree, Rotor
 from robot_dynamics_ros.formulations.rotor_terms import rotor_inertia

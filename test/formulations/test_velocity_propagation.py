@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from support import arms
-from support.comparing import assert_close
-from support.robots_with_drives import Robot, robots
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations.frame_transforms import rotated_jacobian
 from robot_dynamics_ros.formulations.velocity_propagation import frame_velocity, jacobian
 from robot_dynamics_ros.resources import robot_urdf
+from support import arms
+from support.comparing import assert_close
+from support.robots_with_drives import Robot, robots
 
 
 def _check(model: RobotModel, link: str, seed: int) -> None:

@@ -9,7 +9,6 @@ import pytest
 import yaml
 from hypothesis import given
 from numpy.typing import NDArray
-from support.robots_with_drives import Robot, load, robots, state
 from test_public_robots import CURE
 from test_public_robots import ROBOTS as PUBLIC
 
@@ -20,6 +19,7 @@ from robot_dynamics_ros.identification.feasible import physical_prior
 from robot_dynamics_ros.identification.least_squares import BaseEstimate
 from robot_dynamics_ros.identification.unknowns import Unknowns
 from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE, VISCOUS
+from support.robots_with_drives import Robot, load, robots, state
 
 Array = NDArray[np.float64]
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from support.exciting_motions import exciting_motion
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.identification.hints import hints
 from robot_dynamics_ros.identification.motion import Motion
 from robot_dynamics_ros.identification.torque_analysis import analyse_torque
+from support.exciting_motions import exciting_motion
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 

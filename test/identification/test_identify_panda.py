@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from support.panda_recording import NEEDED, WITHOUT_HAND, public_panda, recorded
 
 from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.identification.estimate import identify
 from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
 from robot_dynamics_ros.identification.torque_analysis import analyse_torque
+from support.panda_recording import NEEDED, WITHOUT_HAND, public_panda, recorded
 
 pytestmark = NEEDED
 

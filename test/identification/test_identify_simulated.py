@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support.noisy_recordings import Truth, fourier, with_friction
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.identification.estimate import identify
@@ -15,6 +14,7 @@ from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
 from robot_dynamics_ros.identification.samples import Samples
 from robot_dynamics_ros.identification.unknowns import Unknowns
 from robot_dynamics_ros.simulation import simulate
+from support.noisy_recordings import Truth, fourier, with_friction
 
 Array = NDArray[np.float64]
 Path_ = Callable[[str], Path]

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from support.panda_recording import NEEDED, WITHOUT_HAND, public_panda, recorded
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import JointSeries
@@ -19,6 +18,7 @@ from robot_dynamics_ros.identification.hints import hints
 from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
 from robot_dynamics_ros.identification.torque_analysis import analyse_torque, root_mean_square
 from robot_dynamics_ros.resources import find_resource
+from support.panda_recording import NEEDED, WITHOUT_HAND, public_panda, recorded
 
 EXPECTED = [0.607, 0.417, 0.476, 0.689, 0.190, 0.217, 0.080]
 MEASURED = [0.926, 18.0, 12.5, 14.6, 0.78, 0.92, 0.27]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from numpy.typing import NDArray
-from support.robots_with_drives import Robot, robots, state
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.identification.unknowns import Unknowns
 from robot_dynamics_ros.kernels.layout import RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE, STATIC
+from support.robots_with_drives import Robot, robots, state
 
 Array = NDArray[np.float64]
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from support.robot import Robot, one_robot
 from support.ros import PATIENCE
 

@@ -11,10 +11,10 @@ import pytest
 from lifecycle_msgs.msg import Transition
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from support.ros import JOINTS, PLANAR, URDF, Driver, Graph, Log, gravity
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.nodes.messages import trajectory_message
+from support.ros import JOINTS, PLANAR, URDF, Driver, Graph, Log, gravity
 
 Q = (-0.6, 0.9)
 NODES = ("computed_torque_node", "simulation_node")

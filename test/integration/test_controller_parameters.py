@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 import yaml
 from lifecycle_msgs.msg import Transition
-from oracles import tsai_planar_2r
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
-from support.ros import JOINTS, PLANAR, TSAI, Array, Driver, Graph, Log, gravity
 
+from oracles import tsai_planar_2r
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.nodes.messages import nanoseconds
 from robot_dynamics_ros.parameters.controller import ALL
+from support.ros import JOINTS, PLANAR, TSAI, Array, Driver, Graph, Log, gravity
 
 NODE = "computed_torque_node"
 START = np.array([-0.6, 0.9])

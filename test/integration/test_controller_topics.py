@@ -18,11 +18,15 @@ import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped
 from lifecycle_msgs.msg import Transition
-from oracles import craig_planar_2r, tsai_planar_2r
 from scipy.interpolate import BPoly
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from oracles import craig_planar_2r, tsai_planar_2r
+from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message, trajectory_points
 from support.ros import (
     BEST_EFFORT,
     JOINTS,
@@ -37,10 +41,6 @@ from support.ros import (
     Log,
     gravity,
 )
-from trajectory_msgs.msg import JointTrajectory
-
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
-from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message, trajectory_points
 
 NODE = "computed_torque_node"
 Q = np.array([-0.6, 0.9])

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
-from support.robot import ERROR, NODE, WARN, Robot, following, move, near
-from support.ros import JOINTS, PLANAR, TSAI, URDF, Array, gravity
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.nodes.messages import nanoseconds
 from robot_dynamics_ros.simulation import Plant
+from support.robot import ERROR, NODE, WARN, Robot, following, move, near
+from support.ros import JOINTS, PLANAR, TSAI, URDF, Array, gravity
 
 Q = (-0.6, 0.9)
 NAN, INF = math.nan, math.inf

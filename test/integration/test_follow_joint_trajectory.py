@@ -9,12 +9,12 @@ import pytest
 from lifecycle_msgs.msg import Transition
 from rclpy.action import ActionClient
 from std_srvs.srv import Trigger
-from support.robot import NODE, Robot, move, near, one_robot
-from support.ros import JOINTS, PLANAR, Graph, gravity
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp
+from support.robot import NODE, Robot, move, near, one_robot
+from support.ros import JOINTS, PLANAR, Graph, gravity
 
 pytest.importorskip("control_msgs", reason="control_msgs comes with ROS distributions alone")
 

@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import tsai_planar_2r
 from sensor_msgs.msg import JointState
-from support.robot import WARN, move
-from support.ros import JOINTS, PLANAR, RELIABLE, TSAI, URDF, Graph, gravity
-from support.simulation import Simulation
 from trajectory_msgs.msg import JointTrajectory
 
+from oracles import tsai_planar_2r
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader
 from robot_dynamics_ros.bags.simulation import START_DELAY, simulate_to_bag
@@ -22,6 +19,9 @@ from robot_dynamics_ros.parameters import controller, simulation
 from robot_dynamics_ros.parameters.controller_settings import read_settings as controller_settings
 from robot_dynamics_ros.parameters.simulation_settings import read_settings as simulation_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
+from support.robot import WARN, move
+from support.ros import JOINTS, PLANAR, RELIABLE, TSAI, URDF, Graph, gravity
+from support.simulation import Simulation
 
 CONTROLLER = "computed_torque_node"
 Q = (-0.6, 0.9)

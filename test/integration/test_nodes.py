@@ -17,14 +17,14 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
-from support.robot import WARN, Robot
-from support.ros import BEST_EFFORT, JOINTS, PLANAR, Driver, Graph, Log, gravity
-from support.simulation import Simulation
 
 from robot_dynamics_ros.bags import read_joint_states
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.kernels.compilation import COMPILED, cache_directory
 from robot_dynamics_ros.nodes.messages import nanoseconds
+from support.robot import WARN, Robot
+from support.ros import BEST_EFFORT, JOINTS, PLANAR, Driver, Graph, Log, gravity
+from support.simulation import Simulation
 
 Q = (-0.6, 0.9)
 NODE = "computed_torque_node"

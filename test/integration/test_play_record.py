@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 from std_msgs.msg import String
-from support.bag_recordings import FLOAT, JOINT_STATE, START, TEXT, insert, joint_state, open_database, text
-from support.ros import LATCHED, RELIABLE, Graph
 
 from robot_dynamics_ros.bags import BagReader, Message
+from support.bag_recordings import FLOAT, JOINT_STATE, START, TEXT, insert, joint_state, open_database, text
+from support.ros import LATCHED, RELIABLE, Graph
 
 GRIP = "nowhere_msgs/msg/Grip"
 RATE = 4.0

@@ -7,12 +7,12 @@ import math
 from pathlib import Path
 
 import numpy as np
-from support.robot import Robot, move
-from support.ros import PLANAR, Driver, Graph, Log
 
 from robot_dynamics_ros.bags import BagReader, assert_bags_match
 from robot_dynamics_ros.bags.replay import COMMANDS
 from robot_dynamics_ros.cli.main import main
+from support.robot import Robot, move
+from support.ros import PLANAR, Driver, Graph, Log
 
 CONTROLLER = "computed_torque_node"
 CONTROLLED = {

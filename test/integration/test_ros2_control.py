@@ -7,11 +7,11 @@ import pytest
 import yaml
 from rclpy.qos import QoSPresetProfiles
 from std_msgs.msg import Float64MultiArray
-from support.robot import NODE
-from support.ros import Driver, Graph
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_urdf
+from support.robot import NODE
+from support.ros import Driver, Graph
 
 FORWARD = Path(__file__).resolve().parents[2] / "config" / "ros2_control_forward_effort.yaml"
 COMMANDS = "/forward_effort_controller/commands"

@@ -10,6 +10,7 @@ import pytest
 from lifecycle_msgs.msg import Transition
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
+
 from support.robot import (
     ERROR,
     NODE,

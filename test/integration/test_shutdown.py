@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import rclpy
 from lifecycle_msgs.msg import Transition
-from support.robot import move
-from support.ros import PATIENCE, PLANAR, Driver, Graph, Log, gravity
-from support.simulation import Simulation
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.bags import read_joint_states
 from robot_dynamics_ros.cli.processes import NodeProcess
+from support.robot import move
+from support.ros import PATIENCE, PLANAR, Driver, Graph, Log, gravity
+from support.simulation import Simulation
 
 #: The promise is 2 s; a loaded machine gets more, but less than compiling takes.
 BOUND = 20.0

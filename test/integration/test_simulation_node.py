@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from oracles import tsai_planar_2r
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
+
+from oracles import tsai_planar_2r
+from robot_dynamics_ros.nodes.messages import nanoseconds
+from robot_dynamics_ros.simulation.loops import loop_gaps
 from support import mechanisms
 from support.robot import ERROR, OK, WARN
 from support.ros import JOINTS, PLANAR, TSAI, URDF, Array, Graph, gravity
 from support.simulation import Simulation
-
-from robot_dynamics_ros.nodes.messages import nanoseconds
-from robot_dynamics_ros.simulation.loops import loop_gaps
 
 Q = (-0.6, 0.9)
 TAU = (12.0, -3.0)

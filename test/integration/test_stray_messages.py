@@ -7,10 +7,10 @@ import numpy as np
 import rclpy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from support.ros import BEST_EFFORT, JOINTS, PLANAR, Driver, Graph, Log
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.nodes.messages import nanoseconds
+from support.ros import BEST_EFFORT, JOINTS, PLANAR, Driver, Graph, Log
 
 Q = (-0.6, 0.9)
 

@@ -9,6 +9,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import AccelStamped, PoseStamped, TwistStamped
 from std_srvs.srv import Trigger
+
 from support.robot import read_statuses, reliable_states
 from support.ros import PLANAR, TSAI, Graph, Log
 from support.simulation import Simulation

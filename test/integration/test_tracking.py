@@ -10,9 +10,9 @@ import pytest
 from matplotlib.image import imread
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
-from support.ros import PATIENCE
 
 from robot_dynamics_ros.cli.tracking import read_tracking
+from support.ros import PATIENCE
 
 LAWS = ("pd", "computed_torque")
 DURATION = 4.0

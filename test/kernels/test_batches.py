@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from support import arms
-from support.comparing import assert_close
-from support.robots_with_drives import Robot, robots, wrenches
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.kernels.compilation import COMPILED
 from robot_dynamics_ros.model import batches
+from support import arms
+from support.comparing import assert_close
+from support.robots_with_drives import Robot, robots, wrenches
 
 Array = NDArray[np.float64]
 Call = Callable[[RobotModel, Any, Any, Any, Any], Any]

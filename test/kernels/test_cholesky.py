@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from support.comparing import assert_close
 
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
+from support.comparing import assert_close
 
 SCALES = [1e-25, 1.0, 1e25]  # a robot's units are its own affair
 

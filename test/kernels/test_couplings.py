@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from oracles import spong_five_bar, spong_remotely_driven_elbow
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.kernels import layout
+from robot_dynamics_ros.kernels.couplings import add_column, add_element, add_symmetric, clear, expand, mirror, project
 from support import arms
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, load, robots, size, state
 from support.worked_arms import elbow, five_bar
-
-from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.kernels import layout
-from robot_dynamics_ros.kernels.couplings import add_column, add_element, add_symmetric, clear, expand, mirror, project
 
 
 @given(robot=robots(), data=st.data())

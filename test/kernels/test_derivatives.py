@@ -2,11 +2,11 @@
 
 import numpy as np
 from hypothesis import given
+
+from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, robots, size, slope, state, stride
-
-from robot_dynamics_ros import RobotModel
 
 
 @given(robot=robots())

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
+
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, robots, size, slope, state, stride, wrenches
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import arms
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels import entries
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
+from support import arms
 
 N = 3
 VECTOR, MATRIX = (N,), (N, N)

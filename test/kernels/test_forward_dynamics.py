@@ -3,13 +3,13 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from support import arms
-from support.comparing import assert_close
-from support.robots_with_drives import Robot, robots, size, state
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.entries import make_work
 from robot_dynamics_ros.kernels.forward_dynamics import solve_held_motion, solve_motion
+from support import arms
+from support.comparing import assert_close
+from support.robots_with_drives import Robot, robots, size, state
 
 
 @given(robot=robots(), held=st.integers(0, 255))

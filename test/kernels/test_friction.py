@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, load, robots, state
-
-from robot_dynamics_ros import RobotModel
 
 ARM = arms.random_arm(np.random.default_rng(1), [0, 1], ["revolute", "prismatic"])
 REST = np.zeros(2)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from support import arms
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.entries import OK
 from robot_dynamics_ros.kernels.general import GeneralKernels
+from support import arms
 
 N = 2
 AXES = {

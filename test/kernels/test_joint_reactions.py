@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+
 from oracles import tsai_planar_2r
+from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
-
-from robot_dynamics_ros import RobotModel
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from hypothesis import given
+
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from support import arms
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, robots, state, stride
-
-from robot_dynamics_ros import RobotDynamicsError, RobotModel
 
 
 @given(robot=robots(rotors=False))

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from support import arms
-from support.comparing import assert_close
-from support.robots_with_drives import Robot, load, robots, size, state
 
 from robot_dynamics_ros import RobotModel, RobotModelError
 from robot_dynamics_ros.kernels.compilation import COMPILED
+from support import arms
+from support.comparing import assert_close
+from support.robots_with_drives import Robot, load, robots, size, state
 
 
 def _carrying(model: RobotModel, robot: Robot, link: str) -> RobotModel:

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+
+from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
 from support.pinocchio_peer import Peer
 from support.robots_with_drives import Robot, robots, size, state, stride, wrenches
-
-from robot_dynamics_ros import RobotModel
 
 Array = NDArray[np.float64]
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
+from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, load, robots, size, state
-
-from robot_dynamics_ros import RobotModel
 
 
 @given(robot=robots())

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
 from support.robots_with_drives import load
-
-from robot_dynamics_ros import RobotModel
 
 
 @pytest.mark.parametrize("ratio", [50.0, -50.0])

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 import yaml
-from support.launch_files import FILES, PACKAGE, ROOT, Started, arguments_of, launched
-from support.node_interfaces import NODES, parameters, topics
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
+from support.launch_files import FILES, PACKAGE, ROOT, Started, arguments_of, launched
+from support.node_interfaces import NODES, parameters, topics
 
 SIMULATED = ["simulation_node", "computed_torque_node", "trajectory_node"]
 Install = Callable[..., None]

@@ -14,13 +14,13 @@ import pytest
 import yaml
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from support.launch_files import HAS_LAUNCH, ROOT
-from support.ros import PATIENCE, Graph
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.bags import BagReader
 from robot_dynamics_ros.nodes.messages import nanoseconds
 from robot_dynamics_ros.resources import robot_urdf
+from support.launch_files import HAS_LAUNCH, ROOT
+from support.ros import PATIENCE, Graph
 
 pytestmark = pytest.mark.skipif(not HAS_LAUNCH, reason="launch_ros comes with a ROS 2 installation only")
 

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from support.launch_files import ROOT, flat
-from support.node_interfaces import parameters
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.reference import quintic_then_sine
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
+from support.launch_files import ROOT, flat
+from support.node_interfaces import parameters
 
 PROGRAMS = ("simulation_node", "computed_torque_node", "trajectory_node")
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
-from support.comparing import assert_close
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Command, Controller
@@ -21,6 +20,7 @@ from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.nodes.messages import trajectory_message
+from support.comparing import assert_close
 
 NAMES = ("joint1", "joint2")
 Q, QD, NONE = np.array([0.3, -0.8]), np.array([0.2, -0.1]), np.empty(0)

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import arms
-from support.comparing import assert_close
-from support.odd_arguments import FORMS, NONSENSE, plain
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.kernels.compilation import COMPILED
+from support import arms
+from support.comparing import assert_close
+from support.odd_arguments import FORMS, NONSENSE, plain
 
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 ARM = arms.random_arm(np.random.default_rng(3), [0, 1, 2], ["revolute", "prismatic", "continuous"])

@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from support import arms
-from support.comparing import assert_close
-from support.packing import packed
-from support.pinocchio_peer import Peer
 
 from robot_dynamics_ros import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.kernels import layout
 from robot_dynamics_ros.kernels.layout import MASS
 from robot_dynamics_ros.model.inertia import payload_inertial
 from robot_dynamics_ros.model.packed import with_payload
+from support import arms
+from support.comparing import assert_close
+from support.packing import packed
+from support.pinocchio_peer import Peer
 
 ARM = arms.random_arm(np.random.default_rng(8), [0, 1, 2, 2], ["revolute", "fixed", "prismatic", "continuous"])
 A, B, C = ARM.movable

@@ -7,15 +7,15 @@ import pinocchio as pin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from robot_dynamics_ros import RobotModel, RobotModelError
+from robot_dynamics_ros.kernels.layout import AFTER, FIRST
+from robot_dynamics_ros.model.packed import PackedModel
 from support import arms
 from support.comparing import assert_close
 from support.packing import packed
 from support.pinocchio_peer import Peer
 from support.robots_with_drives import load
-
-from robot_dynamics_ros import RobotModel, RobotModelError
-from robot_dynamics_ros.kernels.layout import AFTER, FIRST
-from robot_dynamics_ros.model.packed import PackedModel
 
 CHAIN = arms.random_arm(np.random.default_rng(4), [0, 1, 2, 3], ["revolute"] * 4)
 A, B, C, D = CHAIN.movable

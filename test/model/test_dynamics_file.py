@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import arms
-from support.comparing import assert_close
-from support.pinocchio_peer import Peer
 
 from robot_dynamics_ros import RobotModel, RobotModelError, RobotModelWarning
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Loop, Row, parse_dynamics_file
+from support import arms
+from support.comparing import assert_close
+from support.pinocchio_peer import Peer
 
 ARM = arms.random_arm(np.random.default_rng(21), [0, 1, 2, 3], ["revolute", "continuous", "prismatic", "fixed"])
 JOINT = ARM.movable[1]

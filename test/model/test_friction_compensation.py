@@ -1,6 +1,7 @@
 """The torque that makes up for friction along a desired motion."""
 
 import numpy as np
+
 from oracles import tsai_planar_2r as tsai
 from support import arms
 from support.comparing import assert_close

@@ -6,11 +6,11 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
+from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
 from support.pinocchio_peer import Peer
-
-from robot_dynamics_ros import RobotModel
 
 ARM = arms.random_arm(
     np.random.default_rng(12),

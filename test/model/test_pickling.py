@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from support import arms
-from support.robots_with_drives import Robot, robots, state
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.compilation import COMPILED
+from support import arms
+from support.robots_with_drives import Robot, robots, state
 
 ARM = arms.random_arm(np.random.default_rng(4), [0, 1], ["revolute", "prismatic"])
 STATES = arms.states(4, 2, 5)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import arms
-from support.comparing import assert_close
-from support.pinocchio_peer import Peer
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError, RobotModelWarning
 from robot_dynamics_ros.formulations.collision_inertias import with_collision_inertials
+from support import arms
+from support.comparing import assert_close
+from support.pinocchio_peer import Peer
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import arms
-from support.comparing import assert_close
-from support.robots_with_drives import Robot, load, robots, size, state
 
 from robot_dynamics_ros import RobotModel, RobotModelError
 from robot_dynamics_ros.kernels.compilation import COMPILED
+from support import arms
+from support.comparing import assert_close
+from support.robots_with_drives import Robot, load, robots, size, state
 
 ARM = arms.random_arm(np.random.default_rng(3), [0, 1, 2], ["revolute", "prismatic", "revolute"])
 NAMES = ARM.movable

@@ -16,16 +16,15 @@ import numpy as np
 import pytest
 import rclpy
 from builtin_interfaces.msg import Duration
-from oracles import tsai_planar_2r as tsai
 from rclpy.action import server
 from rclpy.action.server import CancelResponse, GoalResponse
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.task import Future
 from std_msgs.msg import Header
-from support import arms
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectory
 
+from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.goal_tolerances import Code
 from robot_dynamics_ros.control.settings import ControllerSettings
@@ -35,6 +34,7 @@ from robot_dynamics_ros.nodes import control_interfaces, trajectory_node
 from robot_dynamics_ros.nodes.computed_torque_node import ComputedTorqueNode
 from robot_dynamics_ros.nodes.control_interfaces import ControlInterfaces
 from robot_dynamics_ros.parameters.controller import ALL
+from support import arms
 
 NAMES = ("joint1", "joint2")
 Q, THERE = np.array([0.3, -0.8]), np.array([0.5, -0.6])

@@ -6,9 +6,9 @@ import pytest
 import rclpy
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64
-from support.ros import RELIABLE
 
 from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
+from support.ros import RELIABLE
 
 
 class World:

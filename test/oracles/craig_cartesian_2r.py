@@ -7,6 +7,7 @@ tip's velocity in the turning axes.
 
 import numpy as np
 from numpy.typing import NDArray
+
 from oracles.craig_planar_2r import Parameters
 
 Array = NDArray[np.float64]

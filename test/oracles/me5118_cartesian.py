@@ -7,6 +7,7 @@ craig_cartesian_2r.
 
 import numpy as np
 from numpy.typing import NDArray
+
 from oracles import craig_cartesian_2r, craig_planar_2r
 from oracles.craig_rp import Parameters
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
 from oracles.metr4202_statics import LENGTHS
 
 Array = NDArray[np.float64]

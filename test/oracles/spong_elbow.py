@@ -7,6 +7,7 @@ Theta_5 = m2 l2 for m2 lc2 (9.129), no g in (9.131), and in (9.132) qd1^2 - 2 qd
 
 import numpy as np
 from numpy.typing import NDArray
+
 from oracles.spong_remotely_driven_elbow import Parameters
 
 __all__ = ["Parameters"]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
 from oracles import (
     craig_cartesian_2r,
     craig_jacobians,
@@ -17,16 +18,15 @@ from oracles import (
     metr4202_statics,
     tsai_planar_2r,
 )
-from support import arms
-from support.comparing import assert_close
-from support.worked_arms import chain
-
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations import force_propagation, velocity_propagation
 from robot_dynamics_ros.formulations.cartesian_dynamics import Task, cartesian_dynamics, configuration_space_form
 from robot_dynamics_ros.formulations.frame_transforms import force_transform, inverse_pose
 from robot_dynamics_ros.formulations.link_tree import LinkTree
 from robot_dynamics_ros.formulations.resolved_rate import joint_rates, smallest_singular_value
+from support import arms
+from support.comparing import assert_close
+from support.worked_arms import chain
 
 Array = NDArray[np.float64]
 L1, L2 = 0.7, 0.4

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
 from oracles import (
     craig_inertia,
     craig_planar_2r,
@@ -32,6 +33,7 @@ from oracles import (
     tsai_scara,
     tsai_spatial_3r,
 )
+from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
 from support.worked_arms import (
@@ -50,8 +52,6 @@ from support.worked_arms import (
     spatial_3r,
     turning,
 )
-
-from robot_dynamics_ros import RobotModel
 
 Array = NDArray[np.float64]
 TOLERANCE = 1e-12

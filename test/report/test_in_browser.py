@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.report_recordings import ARM, STATES, fault, record
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.report import read_recording, write_report
+from support.report_recordings import ARM, STATES, fault, record
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 OPTIONS = (

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.report_recordings import ARM, STATES, diagnostics, fault, record
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.report import read_recording, write_report
+from support.report_recordings import ARM, STATES, diagnostics, fault, record
 
 pytest.importorskip("plotly")
 EVIL = '</script><script>alert("x")</script><u>&amp;'

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.report_recordings import ARM, COMMANDS, PERIOD, START, STATES, diagnostics, fault, record
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.report import read_recording
 from robot_dynamics_ros.report.measures import answers, largest, rms, tracking
 from robot_dynamics_ros.report.tables import events_table, timing_table, torque_table, tracking_table
+from support.report_recordings import ARM, COMMANDS, PERIOD, START, STATES, diagnostics, fault, record
 
 
 def test_tracking_error(tmp_path: Path) -> None:

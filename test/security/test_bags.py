@@ -8,12 +8,12 @@ from pathlib import Path
 
 import lz4.frame
 import pytest
-from support.bag_recordings import JOINT_STATE, insert, joint_state, open_database, record, some_messages
-from support.crafted_bags import TOPIC, chunk, mcap, mcap_messages, soon
 
 from robot_dynamics_ros.bags import BagReader, Message, mcap_file, reader, storage
 from robot_dynamics_ros.bags.storage import LARGEST, unpacked, zstd
 from robot_dynamics_ros.errors import BagError, BagWarning
+from support.bag_recordings import JOINT_STATE, insert, joint_state, open_database, record, some_messages
+from support.crafted_bags import TOPIC, chunk, mcap, mcap_messages, soon
 
 KINDS = {TOPIC: JOINT_STATE}
 

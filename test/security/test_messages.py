@@ -5,8 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.bag_recordings import JOINT_STATE, joint_state, record
-from support.crafted_bags import CDR, TOPIC, many_names, soon
 
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.bags import Message, read_joint_states
@@ -14,6 +12,8 @@ from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.messages.cdr import MOST_NAMES
 from robot_dynamics_ros.messages.joint_state import JointStateReader
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
+from support.bag_recordings import JOINT_STATE, joint_state, record
+from support.crafted_bags import CDR, TOPIC, many_names, soon
 
 NAMES = ("a", "b")
 EMPTY = CDR + struct.pack("<III", 0, 0, 0)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
-from support import arms, mechanisms, robots_with_drives
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.simulation import Plant, Plants
+from support import arms, mechanisms, robots_with_drives
 
 INTEGRATORS = ("rk4", "semi_implicit")
 ROOM = '<limit lower="-3" upper="3" effort="1000" velocity="100"/>'

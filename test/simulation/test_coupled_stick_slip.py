@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.friction_problems import Problem, random_lines, random_problem
 
 from robot_dynamics_ros.simulation import coupled_stick_slip as coupled
 from robot_dynamics_ros.simulation import stick_slip as ss
+from support.friction_problems import Problem, random_lines, random_problem
 
 
 def _sum_of_two(free: float, lower: float = -4.0, upper: float = 5.0, grips: tuple[float, float] = (1, 3)) -> Problem:

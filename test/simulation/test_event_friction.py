@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from support import plants
 
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.kernels import layout
 from robot_dynamics_ros.simulation import event_friction
 from robot_dynamics_ros.simulation.event_friction import Friction, settle
+from support import plants
 
 Array = NDArray[np.float64]
 

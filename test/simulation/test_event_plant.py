@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from support import arms, plants
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.simulation import event_motion
 from robot_dynamics_ros.simulation.event_plant import EventPlant
+from support import arms, plants
 
 LIMIT = '<limit lower="-0.4" upper="0.5" effort="100" velocity="10"/>'
 PRESS = [-5.0, 2.0]

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import plants
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.simulation import Plant
+from support import plants
 
 LIMIT = '<limit lower="-0.4" upper="0.5" effort="100" velocity="10"/>'
 any_method = pytest.mark.parametrize("method", plants.METHODS)

@@ -6,9 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from support import arms, mechanisms, plants, robots_with_drives
-from support.comparing import assert_close
-from support.mechanisms import JOINTS, assembled, energy, five_bar, four_bar, in_tree
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.errors import RobotModelError
@@ -24,6 +21,9 @@ from robot_dynamics_ros.kernels.loops import measure_loops, unpack_loops
 from robot_dynamics_ros.model.dynamics_file import Loop
 from robot_dynamics_ros.simulation import EventPlant, Plant, SimulationError, simulate, simulate_batch
 from robot_dynamics_ros.simulation.arm import make_arm
+from support import arms, mechanisms, plants, robots_with_drives
+from support.comparing import assert_close
+from support.mechanisms import JOINTS, assembled, energy, five_bar, four_bar, in_tree
 
 Array = arms.Array
 INTEGRATORS = ("rk4", "semi_implicit")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from support.arms import Arm, Joint, Link
 
 pytest.importorskip("mujoco")

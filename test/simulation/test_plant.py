@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import arms, plants
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.simulation import Plant
 from robot_dynamics_ros.simulation.event_plant import EventPlant
+from support import arms, plants
 
 INTEGRATORS = ("rk4", "semi_implicit")
 PANDA = [0.3, -0.5, 0.2, -1.5, 0.1, 1.0, 0.3]

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support import arms, plants
-from support.comparing import assert_close
-from support.plant_controllers import Broken, ComputedTorque
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.simulation import Plant
 from robot_dynamics_ros.simulation.run import Run, SimulationError
 from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.simulate import BAR, simulate
+from support import arms, plants
+from support.comparing import assert_close
+from support.plant_controllers import Broken, ComputedTorque
 
 Array = NDArray[np.float64]
 FREE = (0.0, 0.0, 0.0)

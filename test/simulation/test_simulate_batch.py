@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import plants
-from support.comparing import assert_close
-from support.plant_controllers import Broken, ComputedTorque, Integral
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.kernels.compilation import COMPILED
@@ -19,6 +16,9 @@ from robot_dynamics_ros.simulation.run import Run, SimulationError
 from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.simulate import simulate
 from robot_dynamics_ros.simulation.simulate_batch import simulate_batch
+from support import plants
+from support.comparing import assert_close
+from support.plant_controllers import Broken, ComputedTorque, Integral
 
 PANDA = [0.3, -0.5, 0.2, -1.5, 0.1, 1.0, 0.3]
 GOAL = [0.5, -0.4, 0.3, -1.6, 0.2, 1.2, 0.3]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import arms, mechanisms
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotDynamicsError
@@ -18,6 +17,7 @@ from robot_dynamics_ros.parameters.simulation_settings import read_settings
 from robot_dynamics_ros.simulation import Plant
 from robot_dynamics_ros.simulation.settings import SimulationSettings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
+from support import arms, mechanisms
 
 INERTIA = 0.5  # kg m^2
 DEFAULTS = {parameter.name: parameter.default for parameter in ALL}

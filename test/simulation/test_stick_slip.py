@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.friction_problems import Problem, random_problem
 
 from robot_dynamics_ros.simulation import stick_slip as ss
+from support.friction_problems import Problem, random_problem
 
 
 def _one(

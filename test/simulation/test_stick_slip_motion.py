@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support import plants
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.simulation import Plant
+from support import plants
 
 Array = NDArray[np.float64]
 STEPS = (2e-3, 1e-3, 5e-4, 2.5e-4, 1.25e-4)

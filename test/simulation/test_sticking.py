@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import plants
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.simulation import Plant
 from robot_dynamics_ros.simulation.event_plant import EventPlant
+from support import plants
 
 PANDA = [0.3, -0.5, 0.2, -1.5, 0.1, 1.0, 0.3]
 any_method = pytest.mark.parametrize("method", plants.METHODS)

@@ -3,14 +3,14 @@
 from typing import Any
 
 import numpy as np
-from oracles import tsai_planar_2r as tsai
-from support import arms
-from support.teleporting import teleporting
 
+from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.settings import TaskSpaceSettings
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from support import arms
+from support.teleporting import teleporting
 
 P = tsai.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
 GRAVITY = [0.0, -P.g, 0.0]

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from zlib import crc32
 
-from support.bag_recordings import JOINT_STATE
-
 from robot_dynamics_ros.bags import mcap_file
+from support.bag_recordings import JOINT_STATE
 
 TOPIC = "/joint_states"
 CDR = b"\0\1\0\0"

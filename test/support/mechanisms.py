@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from support import arms, robots_with_drives
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations.closed_loops import close_loops, loops_of
 from robot_dynamics_ros.formulations.constraints import driven_motion
 from robot_dynamics_ros.simulation import Plant
+from support import arms, robots_with_drives
 
 Array = arms.Array
 JOINTS = ("crank_joint", "coupler_joint", "rocker_joint")

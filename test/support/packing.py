@@ -3,12 +3,12 @@
 from typing import Any
 
 import yaml
-from support import arms
 
 from robot_dynamics_ros.model.assembly import assemble
 from robot_dynamics_ros.model.dynamics_file import parse_dynamics_file
 from robot_dynamics_ros.model.packed import PackedModel
 from robot_dynamics_ros.model.urdf import parse_urdf
+from support import arms
 
 
 def packed(arm: arms.Arm, content: dict[str, Any] | None = None, **keywords: Any) -> PackedModel:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import yaml
-from support import arms
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.simulation import Plant
 from robot_dynamics_ros.simulation.event_plant import EventPlant
+from support import arms
 
 #: The two integrators of Plant, and EventPlant.
 METHODS = ("rk4", "semi_implicit", "event")

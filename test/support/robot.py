@@ -12,15 +12,15 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from numpy.typing import ArrayLike
-from oracles import tsai_planar_2r
 from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from support.ros import PATIENCE, PLANAR, TSAI, Array, Driver, Graph, Log, gravity
 
+from oracles import tsai_planar_2r
 from robot_dynamics_ros.cli.processes import NodeProcess
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.nodes.messages import nanoseconds
+from support.ros import PATIENCE, PLANAR, TSAI, Array, Driver, Graph, Log, gravity
 
 NODE = "computed_torque_node"
 OK, WARN, ERROR = 0, 1, 2

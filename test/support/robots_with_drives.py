@@ -16,12 +16,12 @@ import pinocchio as pin
 import yaml
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from support import arms
-from support.pinocchio_peer import Peer
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotModelWarning
 from robot_dynamics_ros.kernels.compilation import COMPILED
+from support import arms
+from support.pinocchio_peer import Peer
 
 Array = NDArray[np.float64]
 LARGEST = 40 if COMPILED else 12  # joints; plain Python is some hundred times slower

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
-from support.robot import Status, read_statuses
-from support.ros import Graph, Log
 
 from robot_dynamics_ros.nodes.messages import nanoseconds
+from support.robot import Status, read_statuses
+from support.ros import Graph, Log
 
 NODE = "simulation_node"
 

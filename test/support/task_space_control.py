@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from support.task_space_loops import HANDS, READY
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.poses import pose_error
 from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.simulation import Plant
+from support.task_space_loops import HANDS, READY
 
 LAW = "task_space_computed_torque"
 PERIOD = 0.002

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from oracles import (
     lavalle_two_link,
     spong_cartesian,
@@ -15,11 +16,10 @@ from oracles import (
     tsai_pointer,
     tsai_spatial_3r,
 )
-from support import arms
-from support.arms import Arm, Joint, Link
-
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotModelWarning
+from support import arms
+from support.arms import Arm, Joint, Link
 
 Array = NDArray[np.float64]
 IN_PLANE = (0.0, -1.0, 0.0)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.report_recordings import ARM
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.view.moment import (
@@ -23,6 +22,7 @@ from robot_dynamics_ros.view.moment import (
 )
 from robot_dynamics_ros.view.panel import short_names, table
 from robot_dynamics_ros.view.tubes import FACES, colour_of_share, ring, straight_arrow, turning_arrow
+from support.report_recordings import ARM
 
 STILL = np.zeros(2)
 #: 2 kg at 0.2 m on a turning link, 1 kg on a slide along it; limits 8 Nm and 500 N.

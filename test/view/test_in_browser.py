@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.report_recordings import ARM, STATES, record
 
 from robot_dynamics_ros import RobotModel
+from support.report_recordings import ARM, STATES, record
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 OPTIONS = (

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.report_recordings import ARM, PERIOD, START, STATES, record
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagWriter
@@ -15,6 +14,7 @@ from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.view import modes
 from robot_dynamics_ros.view.live import LiveArm
 from robot_dynamics_ros.view.recording import Clock, MotionRecording, read_motion
+from support.report_recordings import ARM, PERIOD, START, STATES, record
 
 MODEL = RobotModel.from_urdf(ARM)
 ONE = np.ones(1)

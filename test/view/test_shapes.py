@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.report_recordings import ARM
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.view import shapes as module
 from robot_dynamics_ros.view.framing import FIELD_OF_VIEW, corners, viewpoint
 from robot_dynamics_ros.view.shapes import GREY, Shape, inertia_boxes, require_viewer, robot_shapes, shrunk
+from support.report_recordings import ARM
 
 MODEL = RobotModel.from_urdf(ARM)
 UPPER = '<link name="upper">'

@@ -7,16 +7,16 @@ from typing import Any
 from xml.etree import ElementTree
 
 import yaml
-from support.documents import ros_names
-from support.documents.markdown_blocks import Block
-from support.documents.shell_checks import check, needed_files
-from support.documents.shell_lines import commands
-from support.launch_files import flat
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.trajectory_file import read_trajectory_file
 from robot_dynamics_ros.model.dynamics_file import read_dynamics_file
 from robot_dynamics_ros.parameters.file import read_parameter_file
+from support.documents import ros_names
+from support.documents.markdown_blocks import Block
+from support.documents.shell_checks import check, needed_files
+from support.documents.shell_lines import commands
+from support.launch_files import flat
 
 _DYNAMICS = {"gravity", "joints", "links", "rotors", "coordinates", "couplings", "loops", "payload"}
 

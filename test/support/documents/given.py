@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support import arms, robots_with_drives
-from support.panda_recording import PANDA, RECORDING
 from test_public_robots import ROBOTS as PUBLIC
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.cli.main import main
+from support import arms, robots_with_drives
+from support.panda_recording import PANDA, RECORDING
 
 #: The recording of a real arm that docs/bags.md names; it does not come with the package.
 PANDA_RECORDING = "panda_exciting_trajectory.db3"

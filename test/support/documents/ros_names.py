@@ -5,11 +5,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from support.node_interfaces import topics
-
 from robot_dynamics_ros.messages.hand_target import TARGETS
 from robot_dynamics_ros.parameters import controller, simulation, trajectory
 from robot_dynamics_ros.parameters.kinds import Parameter
+from support.node_interfaces import topics
 
 ROOT = Path(__file__).resolve().parents[3]
 

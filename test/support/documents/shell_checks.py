@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from robot_dynamics_ros.cli.main import main
 from support.documents import ros_names
 from support.documents.markdown_blocks import ROOT
 from support.launch_files import arguments_of
-
-from robot_dynamics_ros.cli.main import main
 
 #: Subcommands of robot_dynamics that only end by Ctrl-C or need a running ROS graph.
 FOR_EVER = ("play", "record", "view")

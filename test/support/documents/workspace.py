@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from robot_dynamics_ros.cli.main import main
 from support.documents.given import PANDA_RECORDING, prepare
 from support.documents.markdown_blocks import ROOT, Block
 from support.documents.shell_checks import FOR_EVER
 from support.documents.shell_lines import Command, commands
-
-from robot_dynamics_ros.cli.main import main
 
 _LINKED = ("config", "docs", "examples", "launch", "urdf")
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
