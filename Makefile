@@ -68,7 +68,7 @@ test: $(TEST) ## the tests that take a few minutes
 # What neither starts processes nor compiles much: for the loop of edit and test.
 QUICK := $(addprefix test/,bags control formulations messages model nodes oracles parameters report)
 .PHONY: test-quick
-test-quick: $(TEST) ## the tests of the library that take a minute
+test-quick: $(TEST) ## the tests of the library: two minutes, no processes
 	@$(BIN)/python -m pytest $(PARALLEL) $(QUICK) $(PYTEST_ARGS)
 
 .PHONY: test-all
