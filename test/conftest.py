@@ -37,15 +37,6 @@ settings.register_profile("thorough", max_examples=1000, deadline=None, suppress
 settings.register_profile("interpreted", max_examples=10, deadline=None, suppress_health_check=_SLOW_START)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast" if COMPILED else "interpreted"))
 
-#: The shipped robots and the dynamics files in config/ that belong to each.
-ROBOTS = {
-    "panda": ["panda"],
-    "ur5e": ["ur5e"],
-    "puma560": ["puma560"],
-    "scara": ["scara"],
-    "planar_2r": ["planar_2r_craig", "planar_2r_tsai"],
-}
-
 
 @pytest.fixture(scope="session")
 def urdf_path() -> Callable[[str], Path]:

@@ -9,27 +9,18 @@ from benchmarks.peers import ALGORITHMS, Calls, mujoco_calls, ours, pinocchio
 from benchmarks.robots import random_states
 from benchmarks.tables import CUSTOMISED, MUJOCO, PINOCCHIO
 from robot_dynamics_ros import RobotModel
-from support.arms import Arm, Joint, Link
+from support import arms
 
-INERTIA = np.diag([0.3, 0.4, 0.5])
-# Siblings that Pinocchio sorts the other way round, a joint that it keeps as cosine and sine, and one that is locked.
-TREE = Arm(
-    (Link("base"), *(Link(f"link{i}", 1.0 + i, (0.1, 0.2 * i, 0.3), INERTIA) for i in range(5))),
-    (
-        Joint("z", "continuous", "base", "link0", (0.1, 0, 0), (0.3, 0, 0), (0, 1, 0)),
-        Joint("y", "prismatic", "link0", "link1", (0, 0.2, 0), (0, 0.4, 0), (1, 0, 0)),
-        Joint("finger", "revolute", "link1", "link2", (0.1, 0, 0.1)),
-        Joint("x", "revolute", "base", "link3", (0, 0, 0.3), (0.5, 0.2, 0), (0, 0, 1)),
-        Joint("w", "continuous", "link3", "link4", (0, 0.4, 0), (0, 0.2, 0.1), (0, -1, 0)),
-    ),
-)
+# Siblings that Pinocchio sorts the other way round, joints that it keeps as cosine and sine, and one that is locked.
+KINDS = ["continuous", "prismatic", "revolute", "revolute", "continuous"]
+TREE = arms.random_arm(np.random.default_rng(0), [0, 1, 2, 0, 4], KINDS)
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[RobotModel, dict[str, Calls]]:
     path = tmp_path_factory.mktemp("tree") / "tree.urdf"
     path.write_text(TREE.urdf, encoding="utf-8")
-    model = RobotModel.from_urdf_file(path, locked={"finger": 0.0})
+    model = RobotModel.from_urdf_file(path, locked={TREE.movable[2]: 0.0})
     names = model.joint_names
     return model, {CUSTOMISED: ours(model), **pinocchio(path, names), MUJOCO: mujoco_calls(path, names)}
 

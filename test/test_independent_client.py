@@ -1,4 +1,7 @@
-"""The controller against a plant and a client that share no code with it: the session in lockstep."""
+"""The controller against a plant and a client that share no code with it, in lockstep.
+
+Each cause of a fault alone is in ``tools.safety_times``, see test_sessions.py.
+"""
 
 import dataclasses
 from typing import Any
@@ -7,10 +10,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from robot_dynamics_ros.control.motion_plan import TrajectoryRules
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.errors import RobotDynamicsError
-from support.independent_plant import EPOCH, SECOND, START, Session, joint_state
+from support.independent_plant import SECOND, START, Session, joint_state
 
 _SAFETY = {field.name for field in dataclasses.fields(SafetySettings)}
 PANDA = np.array(START["panda"])
@@ -32,27 +34,9 @@ def moving(seconds: float = 0.7, **options: Any) -> Session:
     return session
 
 
-def largest_change(session: Session, since: int) -> float:
-    return float(np.abs(np.diff([given.effort for given in session.commands[since:]], axis=0)).max())
-
-
-def with_rate(rate: float, **values: Any) -> ControllerSettings:
-    return settings(update_rate=rate, **values)
-
-
-@pytest.mark.parametrize("rate", [0.0, 500.0])
-def test_stamps_that_stand_still_while_values_change(rate: float) -> None:
-    session = moving(settings=with_rate(rate))
-    stuck = session.ros
-    session.run(0.02, stamp=stuck)
-    assert session.causes == ["stamp_repeats"] and session.controller.mode.value == "hold"
-    session.run(1.0, stamp=stuck)
-    assert np.abs(session.plant.qd).max() < 0.1
-
-
 @pytest.mark.parametrize("rate", [0.0, 500.0])
 def test_a_state_that_is_sent_again_is_no_fault(rate: float) -> None:
-    session = moving(settings=with_rate(rate))
+    session = moving(settings=settings(update_rate=rate))
     for _ in range(100):
         session.cycle()
         session.state()
@@ -62,12 +46,12 @@ def test_a_state_that_is_sent_again_is_no_fault(rate: float) -> None:
 
 @pytest.mark.parametrize("rate", [0.0, 500.0])
 def test_stamps_that_are_never_set(rate: float) -> None:
-    session = Session(settings=with_rate(rate)).run(0.1, stamp=0)
+    session = Session(settings=settings(update_rate=rate)).run(0.1, stamp=0)
     assert session.go(PANDA + ALL_MOVE, 1.0)
     session.run(1.5, stamp=0)
     assert not session.causes and np.abs(session.plant.q - PANDA - ALL_MOVE).max() < 0.01
     assert sum("stamp" in line for line in session.lines) == 1
-    refused = Session(settings=with_rate(rate, unstamped_states="refuse")).run(0.3, stamp=0)
+    refused = Session(settings=settings(update_rate=rate, unstamped_states="refuse")).run(0.3, stamp=0)
     assert not any(given.mode == "active" for given in refused.commands)
 
 
@@ -123,7 +107,7 @@ def test_a_goal_one_turn_away_is_reached_the_short_way() -> None:
 
 @pytest.mark.parametrize("off", [{"payload": 1.0}, {"mass_error": 0.1}, {"mass_error": -0.1}])
 @pytest.mark.parametrize("robot", ["panda", "ur5e"])
-def test_hold_keeps_the_hand(robot: str, off: Any) -> None:
+def test_hold_keeps_the_end_effector_in_place(robot: str, off: Any) -> None:
     session = Session(robot, settings=settings(), **off).run(2.0)
     session.cycle(q=np.full(session.model.n, np.nan))
     assert session.commands[-1].mode == "hold"
@@ -134,36 +118,20 @@ def test_hold_keeps_the_hand(robot: str, off: Any) -> None:
     assert sunk < 0.005 and session.controller.mode.value == "fault"
 
 
-def change_payload(session: Session) -> None:
-    session.controller.set_payload(session.model.link_names[-1], 3.0, (0.0, 0.0, 0.1), (0.0,) * 6)
-
-
-def change_law(session: Session) -> None:
-    session.controller.tune(dataclasses.replace(session.settings, law="pd_gravity"))
-
-
-def change_gains(session: Session) -> None:
-    session.controller.tune(dataclasses.replace(session.settings, natural_frequency=(30.0,)))
-
-
-@pytest.mark.parametrize("change", [change_payload, change_law, change_gains])
+@pytest.mark.parametrize("change", [{"law": "pd_gravity"}, {"natural_frequency": (30.0,)}, {}])
 @pytest.mark.parametrize("limit", [(), (400.0,)])
-def test_live_changes_do_not_step_the_effort(change: Any, limit: Any) -> None:
+def test_live_changes_do_not_step_the_effort(change: dict[str, Any], limit: Any) -> None:
+    """Of the law, the gains and the payload."""
     session = moving(settings=settings(torque_rate_limit=limit), mass_error=0.1)
     before = len(session.commands) - 1
-    change(session)
+    if change:
+        session.controller.tune(dataclasses.replace(session.settings, **change))
+    else:
+        session.controller.set_payload(session.model.link_names[-1], 3.0, (0.0, 0.0, 0.1), (0.0,) * 6)
     session.run(0.02)
-    assert largest_change(session, before) < 2.0
+    efforts = [given.effort for given in session.commands[before:]]
+    assert np.abs(np.diff(efforts, axis=0)).max() < 2.0
     assert not limit or session.largest_step(400.0) <= 1.0 + 1e-9
-
-
-def test_gains_that_the_sampling_cannot_carry_are_refused() -> None:
-    with pytest.raises(RobotDynamicsError, match="natural.frequency"):
-        Session(settings=with_rate(500.0, natural_frequency=(5000.0,)))
-    session = moving()
-    with pytest.raises(RobotDynamicsError, match="natural.frequency"):
-        session.controller.tune(settings(natural_frequency=(5000.0,)))
-    session.controller.tune(settings(natural_frequency=(30.0,)))
 
 
 def test_the_integral_does_not_wind_up_in_the_ramp() -> None:
@@ -192,23 +160,9 @@ def test_an_exit_without_states_ends_in_time() -> None:
     assert session.commands[-1].kind == "exit" and session.time - begun < 1.5
 
 
-@pytest.mark.parametrize("rate", [0.0, 500.0])
-def test_frozen_values_with_running_stamps(rate: float) -> None:
-    session = moving(settings=with_rate(rate))
-    session.run(0.25, q=session.plant.q.copy(), qd=session.plant.qd.copy())
-    assert session.causes[0] == "state_implausible"
-
-
 def test_an_arm_at_rest_is_not_taken_for_frozen() -> None:
     session = Session(braked=True).run(3.0)  # noiseless encoders, brakes on
     assert not session.causes
-
-
-@pytest.mark.parametrize("rate", [0.0, 500.0])
-def test_a_jump_of_the_position(rate: float) -> None:
-    session = moving(settings=with_rate(rate))
-    session.cycle(q=session.plant.q + [0.5, 0, 0, 0, 0, 0, 0])
-    assert session.causes == ["state_implausible"] and session.commands[-1].mode == "hold"
 
 
 @pytest.mark.parametrize("glitch", [10.0, 100.0, 1e8])
@@ -236,7 +190,7 @@ def test_a_joint_that_is_named_twice() -> None:
 
 @pytest.mark.parametrize("leap", [5.0, -5.0])
 def test_a_jump_of_the_clock_is_no_low_rate(leap: float) -> None:
-    session = moving(settings=with_rate(500.0, fault_reset="auto"))
+    session = moving(settings=settings(update_rate=500.0, fault_reset="auto"))
     session.ros += round(leap * SECOND)
     session.run(3.0)
     cause = "clock_jumped_ahead" if leap > 0.0 else "clock_jumped_back"
@@ -244,73 +198,24 @@ def test_a_jump_of_the_clock_is_no_low_rate(leap: float) -> None:
     assert session.controller.mode.value == "active"
 
 
-def test_a_blocked_arm_is_a_following_error() -> None:
-    session = moving(settings=settings(following_error_limit=(0.05,), following_error_time=0.05), noise=(1e-5, 1e-3))
-    session.plant.braked = True
-    session.run(0.7)
-    assert session.causes == ["following_error"]
-
-
-def test_an_effort_limit_that_lasts_is_a_fault() -> None:
-    session = moving(settings=settings(saturation_timeout=0.1, effort_limit_scale=(0.6,)), noise=(1e-5, 1e-3))
-    session.plant.braked = True
-    assert session.go(PANDA - ALL_MOVE, 1.2)
-    session.run(2.0)
-    assert session.causes == ["saturation"]
-
-
-@pytest.mark.parametrize("beyond", [PANDA + [0, 3.0, 0, 0, 0, 0, 0], PANDA + [0, 0, 0, -1.0, 0, 0, 0]])
-def test_goals_beyond_a_position_limit_are_refused(beyond: Any) -> None:
+def test_motions_beyond_a_limit_are_refused() -> None:
     session = Session().run(0.1)
-    assert not session.go(beyond, 5.0)
+    for goal, seconds in ((PANDA + [0, 3.0, 0, 0, 0, 0, 0], 5.0), (PANDA + ALL_MOVE, 0.2)):
+        assert not session.go(goal, seconds)
     session.run(0.1)
     assert np.abs(session.plant.q - PANDA).max() < 1e-3 and not session.causes
 
 
-def test_motions_beyond_a_velocity_limit_are_refused() -> None:
-    session = Session().run(0.1)
-    assert not session.go(PANDA + ALL_MOVE, 0.2)
-    assert session.go(PANDA + ALL_MOVE, 1.0)
-    session.run(1.5)
-    assert not session.causes
-
-
-def test_goals_beyond_a_limit_end_at_it_where_clamped() -> None:
-    session = Session(settings=settings(trajectories=TrajectoryRules(trajectory_limits="clamp"))).run(0.1)
-    assert session.go(PANDA + [0, 0, 0, 0, 0, 0, 2.8], 3.0)  # 0.69 rad beyond
-    session.run(3.5)
-    assert not session.causes and abs(session.plant.q[6] - session.model.position_upper[6]) < 1e-3
-
-
-@pytest.mark.parametrize("rate", [0.0, 500.0])
-def test_an_arm_that_is_led_brakes_before_a_position_limit(rate: float) -> None:
-    session = Session(settings=with_rate(rate, law="gravity_compensation")).run(0.1)
-    session.plant.qd[6] = 2.0
-    farthest = max(float(session.run(0.01).plant.q[6]) for _ in range(400))
-    upper = session.model.position_upper[6]
-    assert not session.causes and upper - 0.2 < farthest < upper + 1e-3
-
-
 @pytest.mark.parametrize("rate", [0.0, 500.0])
 def test_a_moving_arm_is_not_taken_over(rate: float) -> None:
-    session = Session(settings=with_rate(rate))
+    session = Session(settings=settings(update_rate=rate))
     with pytest.raises(RobotDynamicsError, match="activation_max_velocity"):
         session.run(0.1, qd=np.array([0.0, 0.5, 0, 0, 0, 0, 0]))
     assert not session.commands
 
 
-def test_the_clocks_of_the_harness_are_its_own() -> None:
-    """The harness itself: the plant tracks, and every state is answered once."""
-    session = moving()
-    session.run(1.5)
-    assert np.abs(session.plant.q - PANDA - ALL_MOVE).max() < 1e-3
-    assert [given.kind for given in session.commands] == ["answer"] * round((session.ros - EPOCH) / SECOND * 500.0)
-
-
-@pytest.mark.parametrize(
-    ("robot", "target"), [("ur5e", [-2.0, 0.0, 0.5]), ("ur5e", [0.0, 2.0, 0.5]), ("panda", [1.0, 1.0, 1.0])]
-)
-def test_a_hand_whose_target_is_out_of_reach_comes_to_rest(robot: str, target: Any) -> None:
+@pytest.mark.parametrize(("robot", "target"), [("ur5e", [-2.0, 0.0, 0.5]), ("panda", [1.0, 1.0, 1.0])])
+def test_an_end_effector_whose_target_is_out_of_reach_comes_to_rest(robot: str, target: Any) -> None:
     session = Session(robot, settings=settings(law="task_space_computed_torque")).run(0.1)
     pose = session.model.link_pose(session.plant.q, session.model.link_names[-1])
     session.aim(target, pin.Quaternion(pose[:3, :3]).coeffs())
@@ -318,12 +223,12 @@ def test_a_hand_whose_target_is_out_of_reach_comes_to_rest(robot: str, target: A
     assert not session.causes and np.abs(session.plant.qd).max() < 0.05
 
 
-@pytest.mark.parametrize("seed", [0, 5, 10, 12])
-def test_a_hand_goes_to_its_targets_without_haste(seed: int) -> None:
+@pytest.mark.parametrize("seed", [0, 10])
+def test_an_end_effector_goes_to_its_target_within_the_velocity_limits(seed: int) -> None:
     session = Session("panda", settings=settings(law="task_space_computed_torque")).run(0.1)
     lower, upper = session.model.position_lower, session.model.position_upper
     goal = (lower + upper) / 2.0 + np.random.default_rng(seed).uniform(-0.35, 0.35, 7) * (upper - lower)
     pose = session.model.link_pose(goal, session.model.link_names[-1])
     session.aim(pose[:3, 3], pin.Quaternion(pose[:3, :3]).coeffs())
-    session.run(10.0)
+    session.run(5.0)
     assert "velocity_limit" not in session.causes

@@ -1,4 +1,4 @@
-"""Every robot of the `example-robot-data` wheel against Pinocchio, or against the error that it deserves."""
+"""The shipped robots and those of the `example-robot-data` wheel against Pinocchio, or the error that they deserve."""
 
 import re
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros import RobotModel, RobotModelError
+from robot_dynamics_ros.resources import robot_names, robot_urdf
 from support.pinocchio_peer import Peer, mimic_tags
 
 Array = NDArray[np.float64]
@@ -41,13 +42,14 @@ MASSLESS = {"romeo_description/urdf/romeo": ["LHand", "RHand"]}
 
 
 def _find() -> dict[str, Path]:
-    """The wheel's URDF files by their place in its folder of robots."""
+    """The wheel's URDF files by their place in its folder of robots, and the shipped ones by their name."""
     try:
         listed = files("example-robot-data") or []
     except PackageNotFoundError:
-        return {}
+        listed = []
     found = [Path(str(file.locate())) for file in listed if file.suffix == ".urdf"]
-    return {path.as_posix().split("/robots/", 1)[1].removesuffix(".urdf"): path for path in found}
+    public = {path.as_posix().split("/robots/", 1)[1].removesuffix(".urdf"): path for path in found}
+    return public | {name: robot_urdf(name) for name in robot_names()}
 
 
 ROBOTS = _find()

@@ -46,16 +46,6 @@ def test_closed_forms(book: ModuleType, build: Callable[[Any], arms.Arm], direct
         assert model.kinetic_energy(q, qd) == pytest.approx(float(np.real(book.kinetic_energy(p, q, qd))), rel=1e-12)
 
 
-def test_gravity_points_where_it_is_told() -> None:
-    """Craig (6.62) with gravity turned into the page has no torque; upside down it changes sign."""
-    p = craig_planar_2r.Parameters(0.5, 0.4, 2.0, 1.5)
-    text = arms.craig_planar_2r(p).urdf
-    q = np.array([0.3, -1.1])
-    expected = craig_planar_2r.gravity(p, q)
-    assert_close(RobotModel.from_urdf(text, gravity=[0, 0, -9.81]).gravity_torque(q), np.zeros(2), TOLERANCE)
-    assert_close(RobotModel.from_urdf(text, gravity=[0, 9.81, 0]).gravity_torque(q), -expected, TOLERANCE)
-
-
 def test_default_gravity_is_9_81_down() -> None:
     """The SCARA's third joint carries its link: Tsai (9.145) with g = 9.81 m/s^2."""
     p = tsai_scara.Parameters(0.4, 0.3, 4.0, 3.0, 1.2)

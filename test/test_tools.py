@@ -15,7 +15,6 @@ from tools.mutation.forks import TIMED_OUT, Job, forked
 from tools.mutation.mutants import Mutants
 from tools.numerics.errors import EPS, units
 from tools.numerics.oracle import MP
-from tools.soak import Sample, tenths, verdict
 
 
 @pytest.mark.parametrize(
@@ -56,15 +55,6 @@ def test_chaos_knows_a_safe_torque(load_robot: Callable[..., RobotModel]) -> Non
     assert all(is_safe(model, states, slice(0, 1), effort) for effort in (carries, damps, np.zeros(7)))
     for effort in (carries + 1e-3, damps * 1.01, np.full(7, np.nan)):
         assert not is_safe(model, states, slice(0, 1), effort)
-
-
-@pytest.mark.parametrize(("growth", "leak", "said"), [(0.0, 0, "Nothing grows"), (1.0, 0, "8.0 MB"), (0.0, 1, "by 8")])
-def test_soak_tells_growth(growth: float, leak: int, said: str) -> None:
-    tenth = [k // 10 for k in range(100)]
-    samples = [
-        Sample(float(k), 1000 * k, (250.0, 230.0 + growth * t), (18, 20 + leak * t)) for k, t in enumerate(tenth)
-    ]
-    assert said in verdict(tenths(samples))
 
 
 def test_numerics_counts_last_places() -> None:

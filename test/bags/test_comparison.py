@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.alignment import Times, align, paired
@@ -17,11 +16,9 @@ from robot_dynamics_ros.bags.differences import Tolerance, difference
 from robot_dynamics_ros.bags.storage import Message
 from robot_dynamics_ros.bags.topic_comparison import FieldComparison, Places
 from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.messages.renaming import renaming
+from support.bag_recordings import JOINT_STATE, header, joint_state, make, serialized
 
-TYPES = get_typestore(Stores.LATEST)
-KIND = "sensor_msgs/msg/JointState"
 ARRAY = "std_msgs/msg/Float64MultiArray"
 TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 START = 1_700_000_000_000_000_000
@@ -29,29 +26,9 @@ PERIOD = 1_000_000
 NAN, INF = float("nan"), float("inf")
 
 
-def make(kind: str, *fields: Any) -> Any:
-    return TYPES.types[kind](*fields)
-
-
-def serialized(kind: str, *fields: Any, order: bool = True) -> bytes:
-    return bytes(TYPES.serialize_cdr(make(kind, *fields), kind, little_endian=order))
-
-
-def header(stamp: int, frame: str = "") -> Any:
-    return make("std_msgs/msg/Header", make("builtin_interfaces/msg/Time", *divmod(stamp, 1_000_000_000)), frame)
-
-
-def state(
-    stamp: int,
-    position: Any = (),
-    velocity: Any = (),
-    effort: Any = (),
-    names: Sequence[str] = ("a", "b"),
-    frame: str = "",
-    order: bool = True,
-) -> bytes:
-    fields = (np.array(x, dtype=float) for x in (position, velocity, effort))
-    return serialized(KIND, header(stamp, frame), list(names), *fields, order=order)
+def state(stamp: int, position: Any = (), velocity: Any = (), effort: Any = (), **more: Any) -> bytes:
+    """Of joints a and b; ``more`` are names, frame and little_endian."""
+    return joint_state(stamp, position=position, velocity=velocity, effort=effort, **more)
 
 
 def array(*numbers: float) -> bytes:
@@ -60,28 +37,20 @@ def array(*numbers: float) -> bytes:
 
 def trajectory(names: Sequence[str], rows: Any) -> bytes:
     """A point each second; ``rows`` are the positions."""
-    points = [
-        make(
-            "trajectory_msgs/msg/JointTrajectoryPoint",
-            np.array(row, dtype=float),
-            *(np.zeros(0) for _ in range(3)),
-            make("builtin_interfaces/msg/Duration", k, 0),
-        )
-        for k, row in enumerate(rows)
-    ]
+    point, duration = "trajectory_msgs/msg/JointTrajectoryPoint", "builtin_interfaces/msg/Duration"
+    nothing = [np.zeros(0)] * 3
+    points = [make(point, np.array(row, dtype=float), *nothing, make(duration, k, 0)) for k, row in enumerate(rows)]
     return serialized(TRAJECTORY, header(0), list(names), points)
 
 
-def record(path: Path, messages: Sequence[bytes], topic: str = "/x", kind: str = KIND, delay: int = 0) -> Path:
-    """One message each millisecond."""
+def record(path: Path, messages: Sequence[bytes], topic: str = "/x", kind: str = JOINT_STATE, delay: int = 0) -> Path:
     with BagWriter(path, {topic: kind}) as writer:
         for k, data in enumerate(messages):
             writer.write(topic, START + k * PERIOD + delay, data)
     return path
 
 
-def compare(tmp_path: Path, a: Sequence[bytes], b: Sequence[bytes], kind: str = KIND, **options: Any) -> Any:
-    """What differs on the topic of two recordings."""
+def compare(tmp_path: Path, a: Sequence[bytes], b: Sequence[bytes], kind: str = JOINT_STATE, **options: Any) -> Any:
     paths = record(tmp_path / "a", a, kind=kind), record(tmp_path / "b", b, kind=kind, delay=77)
     found = compare_bags(*paths, **options)
     (topic,) = found.topics
@@ -111,39 +80,30 @@ def test_largest_and_root_mean_square_difference(tmp_path: Path) -> None:
 
 
 def test_one_bit_of_many_messages_is_found(tmp_path: Path) -> None:
+    """More messages than are compared in one block."""
     count, altered = 3000, 2222
-    rows = np.tile(np.linspace(0.1, 0.7, 7), (count, 1))
-    writer = JointStateWriter([f"joint{j}" for j in range(7)])
-    a, b = ([writer.write(START + k * PERIOD, row, row, row) for k, row in enumerate(rows)] for _ in range(2))
-    other = rows[0].copy()
-    other[3] = np.nextafter(other[3], 1.0)
-    b[altered] = writer.write(START + altered * PERIOD, rows[0], other, rows[0])
+    a, b = ([state(START + k * PERIOD, velocity=[0.1, 0.7]) for k in range(count)] for _ in range(2))
+    b[altered] = state(START + altered * PERIOD, velocity=[0.1, np.nextafter(0.7, 1.0)])
     (field,) = [field for field in compare(tmp_path, a, b).fields if not field.equal]
-    assert (field.name, field.count, field.beyond) == ("joint3 velocity", count, 1)
-    assert field.largest == np.spacing(rows[0, 3])
+    assert (field.name, field.count, field.beyond, field.largest) == ("b velocity", count, 1, np.spacing(0.7))
     assert (field.largest_at.a, field.largest_at.stamp) == (altered, START + altered * PERIOD)
     assert field.rms == pytest.approx(field.largest / np.sqrt(count))
 
 
-@given(
-    st.lists(st.tuples(*[st.floats(width=64)] * 6), min_size=1, max_size=8),
-    st.data(),
-)
+@given(st.lists(st.tuples(*[st.floats()] * 6), min_size=1, max_size=8), st.data())
 def test_any_alteration_is_found(rows: list[tuple[float, ...]], data: st.DataObject) -> None:
     """A bag equals itself. Any number of it altered is found, in both directions with the same difference."""
-
-    def messages(rows: Sequence[Sequence[float]]) -> list[bytes]:
-        return [state(START + k, row[:2], row[2:4], row[4:]) for k, row in enumerate(rows)]
-
-    assert all(field.equal for field in compared(messages(rows), messages(rows)))
-    k = data.draw(st.integers(0, len(rows) - 1))
-    j = data.draw(st.integers(0, 5))
+    k, j = data.draw(st.integers(0, len(rows) - 1)), data.draw(st.integers(0, 5))
     value = data.draw(st.floats())
-    other = [list(row) for row in rows]
-    other[k][j] = value
+    altered = [list(row) for row in rows]
+    altered[k][j] = value
     name = f"{'ab'[j % 2]} {('position', 'velocity', 'effort')[j // 2]}"
     same = value == rows[k][j] or (np.isnan(value) and np.isnan(rows[k][j]))
-    forth, back = (compared(*pair) for pair in ((messages(rows), messages(other)), (messages(other), messages(rows))))
+    whole, other = (
+        [state(START + i, row[:2], row[2:4], row[4:]) for i, row in enumerate(table)] for table in (rows, altered)
+    )
+    assert all(field.equal for field in compared(whole, whole))
+    forth, back = compared(whole, other), compared(other, whole)
     assert [field.largest for field in forth] == [field.largest for field in back]
     for field in forth:
         assert field.matches == (same or field.name != name)
@@ -151,7 +111,7 @@ def test_any_alteration_is_found(rows: list[tuple[float, ...]], data: st.DataObj
             assert field.largest_at.a == k and field.beyond == 1
 
 
-def compared(a: Sequence[bytes], b: Sequence[bytes], kind: str = KIND, **tolerance: float) -> Any:
+def compared(a: Sequence[bytes], b: Sequence[bytes], kind: str = JOINT_STATE, **tolerance: float) -> Any:
     """The fields of messages that are paired by their order, without bags."""
     times = Times(False)
     for data in a:
@@ -167,8 +127,8 @@ def test_tolerance_is_that_of_numpy(a: list[float], data: st.DataObject, atol: f
     """np.isclose with equal_nan, on numbers whose tolerance does not overflow to infinity."""
     near = [st.just(x) | st.floats() | st.floats(-10, 10).map(lambda d, x=x: x + d) for x in a]
     b = [data.draw(strategy) for strategy in near]
-    (field,) = [f for f in compared([array(*[x]) for x in a], [array(*[x]) for x in b], ARRAY, atol=atol, rtol=rtol)
-                if f.name == "data[0]"]  # fmt: skip
+    found = compared([array(x) for x in a], [array(x) for x in b], ARRAY, atol=atol, rtol=rtol)
+    (field,) = [field for field in found if field.name == "data[0]"]
     with np.errstate(all="ignore"):
         close = np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
         huge = np.abs(np.array(a) - np.array(b)) == INF
@@ -187,7 +147,7 @@ def test_not_a_number_equals_itself_whatever_its_bits(tmp_path: Path) -> None:
     """Nor is -0 another number than 0, nor another byte order of the message a difference."""
     other_nan = np.uint64(0xFFF8000000000123).view(np.float64)
     a = [state(START, [NAN, 0.0]), state(START + 1, [1, 2])]
-    b = [state(START, [other_nan, -0.0]), state(START + 1, [1, 2], order=False)]
+    b = [state(START, [other_nan, -0.0]), state(START + 1, [1, 2], little_endian=False)]
     assert a[0] != b[0] and a[1] != b[1]
     assert all(field.equal for field in compare(tmp_path, a, b).fields)
 
@@ -196,15 +156,12 @@ def test_not_a_number_equals_itself_whatever_its_bits(tmp_path: Path) -> None:
 def test_alignment(a: list[int], b: list[int]) -> None:
     """Against the plain rule: the k-th message of a stamp belongs to the k-th of that stamp, if there is one."""
 
-    def times(stamps: list[int]) -> tuple[Times, list[Message]]:
-        result = Times(True)
-        messages = [Message("/x", KIND, 0, state(stamp)) for stamp in stamps]
-        for message in messages:
-            result.add(message)
-        return result, messages
-
-    (times_a, messages_a), (times_b, messages_b) = times(a), times(b)
-    pairs = align(times_a, times_b)
+    messages = [[Message("/x", JOINT_STATE, 0, state(stamp)) for stamp in stamps] for stamps in (a, b)]
+    times = [Times(True), Times(True)]
+    for of_bag, sent in zip(times, messages, strict=True):
+        for message in sent:
+            of_bag.add(message)
+    pairs = align(*times)
     expected = []
     for i, stamp in enumerate(a):
         partners = [k for k, other in enumerate(b) if other == stamp]
@@ -214,8 +171,7 @@ def test_alignment(a: list[int], b: list[int]) -> None:
     assert list(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == expected
     assert sorted([*pairs.a.tolist(), *pairs.only_a.tolist()]) == list(range(len(a)))
     assert sorted([*pairs.b.tolist(), *pairs.only_b.tolist()]) == list(range(len(b)))
-    found = list(paired(messages_a, messages_b, pairs))
-    assert found == [(messages_a[i].data, messages_b[k].data) for i, k in expected]
+    assert list(paired(*messages, pairs)) == [(messages[0][i].data, messages[1][k].data) for i, k in expected]
 
 
 def test_joints_are_found_by_their_new_names(tmp_path: Path) -> None:
@@ -262,20 +218,16 @@ def test_trajectories_joint_by_joint(tmp_path: Path) -> None:
 
 
 def test_nested_messages(tmp_path: Path) -> None:
-    """Numbers, texts and integers inside sequences of messages have paths."""
     kind = "diagnostic_msgs/msg/DiagnosticArray"
 
     def report(level: int, value: str) -> bytes:
         pair = make("diagnostic_msgs/msg/KeyValue", "rate", value)
-        return serialized(
-            kind, header(START), [make("diagnostic_msgs/msg/DiagnosticStatus", level, "n", "m", "h", [pair])]
-        )
+        status = make("diagnostic_msgs/msg/DiagnosticStatus", level, "n", "m", "h", [pair])
+        return serialized(kind, header(START), [status])
 
-    found = fields(compare(tmp_path, [report(0, "1")], [report(2, "1.0")], kind=kind))
-    assert {name for name, field in found.items() if not field.matches} == {
-        "status[0].level",
-        "status[0].values[0].value",
-    }
+    topic = compare(tmp_path, [report(0, "1")], [report(2, "1.0")], kind=kind)
+    differing = [field.name for field in topic.fields if not field.matches]
+    assert differing == ["status[0].level", "status[0].values[0].value"]
 
 
 def test_broken_messages_are_bytes(tmp_path: Path) -> None:
@@ -290,13 +242,13 @@ def test_broken_messages_are_bytes(tmp_path: Path) -> None:
 def one_of_each(path: Path, topics: dict[str, str]) -> Path:
     with BagWriter(path, topics) as writer:
         for topic, kind in topics.items():
-            writer.write(topic, START, state(START, [1, 2]) if kind == KIND else array(1))
+            writer.write(topic, START, state(START, [1, 2]) if kind == JOINT_STATE else array(1))
     return path
 
 
 def test_topics_that_both_have_are_compared(tmp_path: Path) -> None:
-    a = one_of_each(tmp_path / "a", {"/x": KIND, "/y": KIND, "/z": ARRAY})
-    b = one_of_each(tmp_path / "b", {"/y": KIND, "/z": ARRAY, "/w": KIND})
+    a = one_of_each(tmp_path / "a", {"/x": JOINT_STATE, "/y": JOINT_STATE, "/z": ARRAY})
+    b = one_of_each(tmp_path / "b", {"/y": JOINT_STATE, "/z": ARRAY, "/w": JOINT_STATE})
     found = compare_bags(a, b)
     assert [topic.topic for topic in found.topics] == ["/y", "/z"] and found.alone == ("/x", "/w")
     with pytest.raises(AssertionError, match="/x, /w"):
@@ -309,7 +261,7 @@ def test_topics_that_both_have_are_compared(tmp_path: Path) -> None:
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     x, y, other = (
         one_of_each(tmp_path / name, kinds)
-        for name, kinds in (("x", {"/x": KIND}), ("y", {"/y": KIND}), ("other", {"/x": ARRAY}))
+        for name, kinds in (("x", {"/x": JOINT_STATE}), ("y", {"/y": JOINT_STATE}), ("other", {"/x": ARRAY}))
     )
     empty = record(tmp_path / "empty", [])
     for a, b, topics, culprit in (
@@ -361,12 +313,11 @@ note: /z has no stamps: paired by order
 
 
 def test_the_table_of_what_differs(tmp_path: Path) -> None:
-    """A joint, a field, a text, and messages that only one has; numbers; a topic without stamps."""
     a = [state(START + k * PERIOD, [k, k], [0, 0]) for k in range(5)]
     b = [state(START + k * PERIOD, [k, k], names=("a", "c"), frame="b") for k in (3, 1, 0, 9, 8)]
     rows = {"a": [(1, 2), (3, 4), (5, NAN), (7, 8)], "b": [(1, 2.5), (3, 4.25), (5, 6)]}
     for name, states in (("a", a), ("b", b)):
-        with BagWriter(tmp_path / name, {"/x": KIND, "/z": ARRAY}) as writer:
+        with BagWriter(tmp_path / name, {"/x": JOINT_STATE, "/z": ARRAY}) as writer:
             for data in states:
                 writer.write("/x", START, data)
             for k, row in enumerate(rows[name]):

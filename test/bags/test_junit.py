@@ -13,7 +13,6 @@ from robot_dynamics_ros.errors import BagError
 
 
 def outcome(*topics: tuple[str, float]) -> Comparison:
-    """Topics and how much their only field differs."""
     found = []
     for topic, largest in topics:
         field = FieldDifference("data", 7, int(largest > 0), 0, 0, largest, largest / 7, None, None, 0.0, largest)
@@ -25,11 +24,10 @@ def read(path: Path) -> ElementTree.Element:
     suites = ElementTree.parse(path).getroot()
     assert suites.tag == "testsuites"
     (suite,) = suites
-    # What the stricter schema requires, and the order of its sequence.
     assert suite.tag == "testsuite"
-    assert {"package", "id", "name", "timestamp", "hostname", "tests", "failures", "errors", "time"} == set(
-        suite.attrib
-    )
+    # What the stricter schema requires, and the order of its sequence.
+    required = {"package", "id", "name", "timestamp", "hostname", "tests", "failures", "errors", "time"}
+    assert set(suite.attrib) == required
     tags = [child.tag for child in suite]
     assert tags == ["properties", *["testcase"] * int(suite.attrib["tests"]), "system-out", "system-err"]
     for case in suite.iter("testcase"):

@@ -3,7 +3,7 @@
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,11 @@ from rosbags.rosbag2 import CompressionMode, StoragePlugin
 from robot_dynamics_ros.bags import BagReader, BagWriter, Message
 from robot_dynamics_ros.bags.storage import zstd
 from robot_dynamics_ros.errors import BagError, BagWarning
-from support.bag_recordings import FLOAT, JOINT_STATE, START, insert, open_database, record, snapshot, some_messages
+from support.bag_recordings import KINDS, SCHEMA, START, insert, open_database, record, snapshot, some_messages
 
 MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3
 NONE, FILE = CompressionMode.NONE, CompressionMode.FILE
 MESSAGE, STORAGE = CompressionMode.MESSAGE, CompressionMode.STORAGE
-KINDS = {"/joint_states": JOINT_STATE, "/force": FLOAT}
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -45,8 +44,7 @@ def test_folders_and_files_give_what_was_written(plugin: StoragePlugin, mode: Co
     assert read(folder, ["/force"]) == [message for message in written if message.topic == "/force"]
     assert read(folder, ["/nothing"]) == []
     (file,) = (file for file in folder.iterdir() if file.suffix != ".yaml")
-    assert (file.suffix == ".zstd") == (mode == FILE)
-    assert read(file) == written
+    assert (file.suffix == ".zstd") == (mode == FILE) and read(file) == written
     with BagReader(file) as reader:
         assert (reader.topics, reader.latched) == (KINDS, frozenset({"/force"}))
         first, second = reader.messages(), reader.messages()  # each begins anew
@@ -150,42 +148,32 @@ def test_a_bag_without_messages(tmp_path: Path) -> None:
         assert (reader.topics, reader.count()) == (KINDS, 0)
 
 
-# What is no bag
-
-
-def _file(name: str, content: bytes) -> Callable[[Path], object]:
-    return lambda folder: (folder / name).write_bytes(content)
-
-
-def _songs(folder: Path) -> None:
-    with sqlite3.connect(folder / "songs.db3") as database:
-        database.executescript("CREATE TABLE songs(id INTEGER); INSERT INTO songs VALUES (1);")
-    database.close()
-
-
-def _json(folder: Path) -> None:
-    database = open_database(folder / "json.db3", KINDS, "DELETE")
-    database.execute("UPDATE topics SET serialization_format = 'json' WHERE name = '/force'")
-    database.close()
+SONGS = "CREATE TABLE songs(id INTEGER); INSERT INTO songs VALUES (1);"
+JSON = f"{SCHEMA} INSERT INTO topics VALUES (1, '/force', '{KINDS['/force']}', 'json', '');"
 
 
 @pytest.mark.parametrize(
-    ("name", "make", "said"),
+    ("name", "content", "culprit"),
     [
-        ("nowhere", lambda folder: None, "no such file or folder"),
-        ("empty", lambda folder: (folder / "empty").mkdir(), r"no \.mcap"),
-        ("old.bag", _file("old.bag", b"#ROSBAG V2.0\n" + bytes(100)), "rosbags-convert"),
-        ("empty.mcap", lambda folder: (folder / "empty.mcap").touch(), r"empty\.mcap is empty"),
-        ("notes.mcap", _file("notes.mcap", b"some notes that are no bag"), "neither MCAP nor sqlite3"),
-        ("other.db3", _file("other.db3", b"SQLite format 3\0" + bytes(4080)), "no topics"),
-        ("songs.db3", _songs, "without the tables of a bag"),
-        ("json.db3", _json, "/force is serialized as json"),
+        ("nowhere", None, "no such file or folder"),
+        ("empty", None, r"no \.mcap"),
+        ("old.bag", b"#ROSBAG V2.0\n" + bytes(100), "rosbags-convert"),
+        ("empty.mcap", b"", r"empty\.mcap is empty"),
+        ("notes.mcap", b"some notes that are no bag", "neither MCAP nor sqlite3"),
+        ("other.db3", b"SQLite format 3\0" + bytes(4080), "no topics"),
+        ("songs.db3", SONGS, "without the tables of a bag"),
+        ("json.db3", JSON, "/force is serialized as json"),
     ],
 )
-def test_what_is_no_bag_is_refused(name: str, make: Callable[[Path], object], said: str, tmp_path: Path) -> None:
-    make(tmp_path)
+def test_what_is_no_bag_is_refused(name: str, content: bytes | str | None, culprit: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    if isinstance(content, bytes):
+        (tmp_path / name).write_bytes(content)
+    elif content is not None:
+        with closing(sqlite3.connect(tmp_path / name)) as database:
+            database.executescript(content)
     before = snapshot(tmp_path)
-    with pytest.raises(BagError, match=f"{tmp_path / name}: .*{said}"):
+    with pytest.raises(BagError, match=f"{tmp_path / name}: .*{culprit}"):
         BagReader(tmp_path / name)
     assert snapshot(tmp_path) == before
 
@@ -226,7 +214,6 @@ def test_nothing_that_was_unpacked_is_left(tmp_path: Path, monkeypatch: pytest.M
     ids=str,
 )
 def test_mcap_of_another_writer(options: dict[str, Any], tmp_path: Path) -> None:
-    """The peer's chunks, indices and summaries, and files that have none of them."""
     writer = pytest.importorskip("mcap.writer", reason="the package mcap is not installed")
     named = {"compression": writer.CompressionType, "index_types": writer.IndexType}
     options = {name: named[name][value] if name in named else value for name, value in options.items()}

@@ -10,19 +10,8 @@ from rosbags.rosbag2.storage_mcap import McapReader
 from robot_dynamics_ros.bags import BagReader, Message, read_joint_states
 from robot_dynamics_ros.bags.storage import zstd
 from robot_dynamics_ros.errors import BagError, BagWarning
-from support.bag_recordings import (
-    FLOAT,
-    JOINT_STATE,
-    START,
-    insert,
-    joint_state,
-    open_database,
-    record,
-    snapshot,
-    some_messages,
-)
+from support.bag_recordings import KINDS, START, insert, joint_state, open_database, record, snapshot, some_messages
 
-KINDS = {"/joint_states": JOINT_STATE, "/force": FLOAT}
 PARTS = [0.05, 0.3, 0.5, 0.7, 0.95, 0.999]
 
 
@@ -42,9 +31,6 @@ def salvaged(path: Path, said: str) -> list[Message]:
 def cut(path: Path, size: int) -> Path:
     path.write_bytes(path.read_bytes()[:size])
     return path
-
-
-# MCAP
 
 
 def chunks(file: Path) -> tuple[list[int], list[int], list[int]]:
@@ -92,7 +78,6 @@ def test_mcap_without_its_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("has_index", [True, False])
 def test_a_damaged_chunk(has_index: bool, tmp_path: Path) -> None:
-    """The others are read; zstd's own checks find it."""
     written = some_messages(120, size=50_000)
     (file,) = record(tmp_path / "bag", written, mode=CompressionMode.STORAGE).glob("*.mcap")
     begins, _, counts = chunks(file)
@@ -111,9 +96,6 @@ def test_a_compressed_file_that_is_cut_off(tmp_path: Path) -> None:
     (file,) = folder.glob("*.zstd")
     left = salvaged(cut(file, file.stat().st_size // 2), "bag.mcap.zstd breaks off")
     assert left == written[: len(left)] and len(left) > 30
-
-
-# sqlite3
 
 
 @pytest.mark.parametrize("count", [150, 6000])
@@ -135,7 +117,6 @@ def test_database_that_is_cut_off(count: int, tmp_path: Path) -> None:
 
 
 def test_database_with_long_messages_that_is_cut_off(tmp_path: Path) -> None:
-    """They go on on pages of their own: those that are whole are read."""
     written = [m._replace(data=m.data[: 40 + 97 * k]) for k, m in enumerate(some_messages(150, size=20_000))]
     (file,) = record(tmp_path / "bag", written, StoragePlugin.SQLITE3).glob("*.db3")
     whole = file.read_bytes()
@@ -183,10 +164,8 @@ def test_a_message_that_cannot_be_unpacked(plugin: StoragePlugin, tmp_path: Path
 @pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.BagWarning")
 def test_any_damage(plugin: StoragePlugin, tmp_path: Path) -> None:
-    """Bytes that change, are lost or are added anywhere: messages or a BagError, nothing else, and each at once."""
-    messages = [
-        Message("/joint_states", JOINT_STATE, START + k, joint_state(START + k, ("a", "b"), [k, k])) for k in range(100)
-    ]
+    sent = [joint_state(START + k, position=[k, k]) for k in range(100)]
+    messages = [Message("/joint_states", KINDS["/joint_states"], START + k, data) for k, data in enumerate(sent)]
     (file,) = (f for f in record(tmp_path / "bag", messages, plugin).iterdir() if f.suffix != ".yaml")
     whole, noise, outcomes = file.read_bytes(), random.Random(0), set()
     for _ in range(150):

@@ -79,7 +79,6 @@ def test_what_cannot_be_written_is_refused_before_anything_is(tmp_path: Path) ->
 
 
 def test_what_is_flushed_survives_a_kill(tmp_path: Path) -> None:
-    """The file as it is while the writer still has the rest in memory."""
     writer = BagWriter(tmp_path / "bag", KINDS)
     _write(writer, 0, 300)
     writer.flush()

@@ -41,14 +41,6 @@ def test_nothing_is_overwritten_unasked_and_no_input_ever(
     assert {file: file.read_bytes() for file in Path("bag").iterdir()} == before and Path("notes").is_dir()
 
 
-def test_overwrite(tmp_path: Path) -> None:
-    for command in (["excite", "--robot", "planar_2r", "--restarts", "1"], ["simulate", "scara"]):
-        line = [*command, "--duration", "4", "-o", str(tmp_path / command[0])]
-        assert main(line) == 0
-        assert main(line) == 1
-        assert main([*line, "--overwrite"]) == 0
-
-
 def test_a_bag_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
     line = ["simulate", "scara", "--duration", "4", "-o", str(tmp_path / "kept")]
     assert main(line) == 0

@@ -1,6 +1,5 @@
 """What the demo accepts and sets, and how it finds out that a run went wrong."""
 
-import argparse
 import time
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,13 @@ from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_
 from robot_dynamics_ros.nodes import trajectory_node
 from robot_dynamics_ros.parameters import controller, simulation
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
-
-
-def arguments(*line: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    demo.add_parser(parser.add_subparsers())
-    return parser.parse_args(["demo", *line])
+from support.commands import parse
 
 
 @pytest.mark.parametrize("law", ["gravity_compensation", "task_space_computed_torque", "pid"])
 def test_laws_that_follow_no_trajectory_are_refused(law: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        arguments("--law", "pd", law)
+        parse("demo", "--law", "pd", law)
     assert law in capsys.readouterr().err
 
 
@@ -32,7 +26,7 @@ def test_laws_that_follow_no_trajectory_are_refused(law: str, capsys: pytest.Cap
 def test_settings_are_parameters_that_the_nodes_take(robot: str) -> None:
     """As they come back from the file that the nodes read."""
     settings: dict[str, Any] = demo._settings(
-        arguments("--robot", robot, "--duration", "7"), robot_urdf(robot), robot_dynamics_file(robot)
+        parse("demo", "--robot", robot, "--duration", "7"), robot_urdf(robot), robot_dynamics_file(robot)
     )
     written = yaml.safe_dump(settings)
     assert "&id" not in written, "rcl reads no aliases"

@@ -1,6 +1,5 @@
 """robot_dynamics excite: what it writes is what trajectory_node reads, and keeps the limits that it prints."""
 
-import argparse
 import re
 from pathlib import Path
 
@@ -8,22 +7,16 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.cli import excite
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.parameters.trajectory import ALL, JOINTS, trajectory_from
 from robot_dynamics_ros.resources import robot_urdf
-
-
-def call(*line: object) -> None:
-    parser = argparse.ArgumentParser()
-    excite.add_parser(parser.add_subparsers())
-    arguments = parser.parse_args(["excite", *map(str, line)])
-    arguments.run(arguments)
+from support.commands import run
 
 
 def test_what_it_writes_is_what_the_node_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "excitation.yaml"
-    call("--robot", "planar_2r", "--duration", 6, "--cycles", 2, "--restarts", 1, "--acceleration", 8, "-o", file)
+    line = ("excite", "--robot", "planar_2r", "--restarts", 1, "-o", file)
+    run(*line, "--duration", 6, "--cycles", 2, "--acceleration", 8)
     values = read_parameter_file(file, "/any/trajectory_node", ALL)
     model = RobotModel.from_urdf_file(robot_urdf("planar_2r"))
     assert JOINTS.read(values) == model.joint_names
@@ -47,6 +40,6 @@ def test_what_it_writes_is_what_the_node_reads(tmp_path: Path, capsys: pytest.Ca
 
 def test_some_joints_move_and_the_others_are_locked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "excitation.yaml"
-    call("--robot", "planar_2r", "--joints", "joint2", "--duration", 4, "--restarts", 1, "-o", file)
+    run("excite", "--robot", "planar_2r", "--joints", "joint2", "--duration", 4, "--restarts", 1, "-o", file)
     assert JOINTS.read(read_parameter_file(file, "/trajectory_node", ALL)) == ("joint2",)
     assert "joint1: locked at 0" in capsys.readouterr().err

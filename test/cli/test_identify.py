@@ -1,6 +1,5 @@
 """The command robot_dynamics identify, from a bag to a dynamics file."""
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +7,8 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagWriter
-from robot_dynamics_ros.cli import identify
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from support.commands import run
 from support.noisy_recordings import Truth, fourier, with_friction
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
@@ -29,20 +28,13 @@ def write_bag(path: Path, truth: Truth, seed: int, prefix: str = "") -> Path:
     return path
 
 
-def command(*words: object) -> None:
-    parser = argparse.ArgumentParser()
-    identify.add_parser(parser.add_subparsers())
-    arguments = parser.parse_args(["identify", *map(str, words)])
-    arguments.run(arguments)
-
-
 def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two bags of a SCARA with friction, which the model does not have: the file has it, within 3 %."""
     actual = with_friction(SCARA, tmp_path)
     bags = [write_bag(tmp_path / f"bag{k}", fourier(actual, 30.0, 100.0, k), k, "left_") for k in (1, 2)]
     before = {path: path.read_bytes() for bag in bags for path in bag.iterdir()}
     output = tmp_path / "new.yaml"
-    command(*bags, "--rename", "left_=", "--robot", SCARA, "--dynamics", "none", "-o", output)
+    run("identify", *bags, "--rename", "left_=", "--robot", SCARA, "--dynamics", "none", "-o", output)
     told = capsys.readouterr().out
     assert "identified from the first 67 % of" in told and "condition number" in told
     assert "link1.izz + 0.16 link2.mass" in told and "held out: the last 33 % of each bag" in told
@@ -54,11 +46,3 @@ def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     error = np.sqrt(((torque - other.tau) ** 2).mean(axis=0) / (other.tau**2).mean(axis=0))
     assert error.max() < 0.01
     np.testing.assert_allclose(found.packed.friction[:, :3], actual.packed.friction[:, :3], rtol=0.03)
-
-
-def test_everything_may_be_learnt_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bag = write_bag(tmp_path / "bag", fourier(with_friction(SCARA, tmp_path), 15.0, 100.0, 3), 3)
-    command(bag, "--robot", "scara", "-o", tmp_path / "new.yaml", "--holdout", 0, "--friction", "none")
-    told = capsys.readouterr().out
-    assert "held out" not in told and f"identified from {bag}" in told.replace("\n  ", " ")
-    assert "coulomb" not in told

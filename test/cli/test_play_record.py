@@ -1,28 +1,23 @@
-"""The commands play and record: which node they become, with which parameters."""
+"""The commands play, record and view --live: which node they become, with which parameters."""
 
-import argparse
 import sys
 from typing import Any
 
 import pytest
 import yaml
 
-from robot_dynamics_ros.cli import play, record
-from robot_dynamics_ros.nodes import player_node, recorder_node
+from robot_dynamics_ros.nodes import player_node, recorder_node, view_node
+from robot_dynamics_ros.resources import robot_urdf
+from support.commands import run
 
-NODES = {"player_node": player_node, "recorder_node": recorder_node}
+NODES = {"player_node": player_node, "recorder_node": recorder_node, "view_node": view_node}
 
 
 def started(monkeypatch: pytest.MonkeyPatch, *line: str) -> tuple[str, dict[str, Any]]:
     """The node that a command line becomes, and its parameters as the node reads them."""
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers()
-    play.add_parser(commands)
-    record.add_parser(commands)
     calls: list[tuple[str, list[str]]] = []
     monkeypatch.setattr("os.execv", lambda path, arguments: calls.append((path, arguments)))
-    arguments = parser.parse_args(line)
-    arguments.run(arguments)
+    run(*line)
     ((path, command),) = calls
     assert path == command[0] == sys.executable and command[1] == "-m"
     assert command[2] == "robot_dynamics_ros.executables"
@@ -43,3 +38,22 @@ def test_play(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_record(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = {"output": 'a "new" bag: 1', "topics": ("/a", "/b"), "report": "line"}
     assert started(monkeypatch, "record", "-o", 'a "new" bag: 1', "/a", "/b") == ("recorder_node", expected)
+
+
+def test_live_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("viser")
+    pytest.importorskip("yourdfpy")
+    urdf = str(robot_urdf("scara"))
+    line = ("view", urdf, "--live", "--namespace", "left", "--dynamics", "none", "--gravity", "0", "0", "-1.6")
+    assert started(monkeypatch, *line) == (
+        "view_node",
+        {
+            "urdf": urdf,
+            "dynamics_file": "",
+            "gravity": (0.0, 0.0, -1.6),
+            "joint_states": "/left/joint_states",
+            "command_states": "/left/computed_torque_node/command_states",
+            "host": "127.0.0.1",
+            "port": 8080,
+        },
+    )

@@ -1,24 +1,21 @@
 """robot_dynamics report: from the command line to the page."""
 
-import argparse
 from pathlib import Path
 
 import pytest
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.reader import BagReader
-from robot_dynamics_ros.cli import report
 from robot_dynamics_ros.errors import RobotDynamicsError
+from support.commands import parse
 from support.report_recordings import ARM, COMMANDS, JOINT_STATE, STATES, TYPES, make, record
 
 pytest.importorskip("plotly")
 
 
-def run(*line: str) -> str:
+def page_of(*line: str) -> str:
     """The page that the command writes."""
-    parser = argparse.ArgumentParser()
-    report.add_parser(parser.add_subparsers())
-    arguments = parser.parse_args(["report", *line])
+    arguments = parse("report", *line)
     arguments.run(arguments)
     return Path(arguments.output).read_text(encoding="utf-8").partition("<main>")[2]
 
@@ -37,7 +34,7 @@ def record_with_description(folder: Path, description: str) -> None:
 def test_robot_of_the_bag_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record_with_description(tmp_path, ARM)
     monkeypatch.chdir(tmp_path)
-    page = run("bag")
+    page = page_of("bag")
     assert (tmp_path / "report.html").exists() and "effort limit ±8 Nm" in page and "No model torque" not in page
 
 
@@ -45,24 +42,24 @@ def test_robot_of_a_file_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[
     (tmp_path / "arm.urdf").write_text(ARM)
     bag = record(tmp_path / "bag", names=("old_a", "b"))
     line = (str(bag), "--overwrite", "-o", str(tmp_path / "out.html"))
-    page = run(*line, "--robot", str(tmp_path / "arm.urdf"), "--rename", "old_=", "--topic", STATES)
+    page = page_of(*line, "--robot", str(tmp_path / "arm.urdf"), "--rename", "old_=", "--topic", STATES)
     assert "effort limit ±8 Nm" in page and "old_a" not in page
     assert "out.html: " in capsys.readouterr().out
-    assert "No robot model:" in run(*line) and "old_a" in run(*line)
+    assert "No robot model:" in page_of(*line) and "old_a" in page_of(*line)
 
 
 def test_robot_that_cannot_be_used(tmp_path: Path) -> None:
     """One that was asked for is an error; one that only happens to be in the bag is said."""
     record_with_description(tmp_path, ARM.replace('name="a"', 'name="c"').replace('name="b"', 'name="d"'))
     line = (str(tmp_path / "bag"), "--overwrite", "-o", str(tmp_path / "out.html"))
-    assert "the robot&#x27;s joints are c, d" in run(*line)
+    assert "the robot&#x27;s joints are c, d" in page_of(*line)
     with pytest.raises(RobotDynamicsError, match="joints are panda_joint1"):
-        run(*line, "--robot", "panda")
+        page_of(*line, "--robot", "panda")
 
 
 def test_joint_states_are_read_from_the_topic_that_is_named(tmp_path: Path) -> None:
     """Of two topics of joint states that called joint_states is taken, unless another one is named."""
     bag, output = record(tmp_path / "bag", cycles=20), str(tmp_path / "out.html")
-    assert f"the first joint states on {STATES} " in run(str(bag), "-o", output)
-    page = run(str(bag), "-o", output, "--overwrite", "--topic", COMMANDS)
+    assert f"the first joint states on {STATES} " in page_of(str(bag), "-o", output)
+    page = page_of(str(bag), "-o", output, "--overwrite", "--topic", COMMANDS)
     assert f"the first joint states on {COMMANDS} " in page and JOINT_STATE in page

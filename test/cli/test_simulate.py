@@ -1,6 +1,5 @@
 """robot_dynamics simulate: its bag is that of the live nodes, a replay of it gives the same commands, bit for bit."""
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,20 +10,11 @@ import yaml
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader, read_description, read_joint_states
-from robot_dynamics_ros.cli import compare, replay, simulate
 from robot_dynamics_ros.messages.effort_commands import EffortWriter
+from support.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
 STATES, COMMANDS = "/joint_states", "/computed_torque_node/command_states"
-
-
-def call(*line: object) -> int:
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers()
-    for command in (simulate, replay, compare):
-        command.add_parser(commands)
-    arguments = parser.parse_args([*map(str, line)])
-    return int(arguments.run(arguments) or 0)
 
 
 def messages(bag: Path, topic: str) -> list[bytes]:
@@ -55,7 +45,7 @@ def test_the_bag_is_that_of_the_nodes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], load_robot: Callable[..., RobotModel]
 ) -> None:
     bag = tmp_path / "bag"
-    call("simulate", "planar_2r", "--duration", 4, "-o", bag)
+    run("simulate", "planar_2r", "--duration", 4, "-o", bag)
     out = " ".join(capsys.readouterr().out.split())
     assert "planar_2r: 500 Hz, 4 s of motion" in out and "cycles 2001" in out
     assert "2501 joint_states, 2501 commands, 0 changes of mode" in out and out.endswith(f"bag: {bag}")
@@ -96,14 +86,14 @@ def test_a_replay_gives_the_same_commands(
     first, second, again = tmp_path / "one" / "bag", tmp_path / "two" / "bag", tmp_path / "replayed"
     for bag in (first, second):
         bag.parent.mkdir()
-        call("simulate", "planar_2r", "--config", file, "--dynamics", friction, *plant, "--duration", 4, "-o", bag)
+        run("simulate", "planar_2r", "--config", file, "--dynamics", friction, *plant, "--duration", 4, "-o", bag)
     assert (first / "bag.mcap").read_bytes() == (second / "bag.mcap").read_bytes()
     for given in (file, friction):
         given.unlink()
-    call("replay", first, "-o", again)
+    run("replay", first, "-o", again)
     assert len(messages(first, COMMANDS)) > 1000
     assert messages(again, COMMANDS) == messages(first, COMMANDS)
-    assert call("compare", first, again, "--common") == 0
+    assert run("compare", first, again, "--common") == 0
     capsys.readouterr()
 
 
@@ -111,7 +101,7 @@ def test_a_trajectory_from_a_file(tmp_path: Path) -> None:
     """It starts at its first point, waits there, moves on, and is followed to the end."""
     bag = tmp_path / "bag"
     file = trajectory(tmp_path, (0, [0.4, -0.5]), (1, [0.4, -0.5]), (2, [0.6, -0.2]))
-    call("simulate", "planar_2r", "--trajectory", file, "--law", "pd_plus", "--rate", 250, "-o", bag)
+    run("simulate", "planar_2r", "--trajectory", file, "--law", "pd_plus", "--rate", 250, "-o", bag)
     series = read_joint_states(bag, [STATES, COMMANDS])
     states = series[STATES].in_order(("joint1", "joint2"))
     np.testing.assert_array_equal(states.position[0], [-0.5, 0.4])
@@ -128,7 +118,7 @@ def test_a_plant_that_differs(plant: list[object], believed: dict[str, Any], tmp
     gains = config(tmp_path, gains={"kp": [400.0, 400.0], "kd": [40.0, 40.0]}, **believed)
     bag = tmp_path / "bag"
     line = ["simulate", "planar_2r", "--config", gains, "--trajectory", file, "--law", "pd_gravity", "-o", bag]
-    call(*line, *plant)
+    run(*line, *plant)
     states, commands = read_joint_states(bag, [STATES, COMMANDS]).values()
     assert states.joint_names == commands.joint_names == ("joint1", "joint2")
     row = np.searchsorted(states.stamps, states.stamps[0] + 3_000_000_000)
@@ -142,7 +132,7 @@ def test_dynamics_of_the_plant(tmp_path: Path, capsys: pytest.CaptureFixture[str
     """The controller believes in friction that the plant lacks: what it adds for it is error."""
     rms = []
     for plant in ([], ["--plant-dynamics", "none"]):
-        call("simulate", "planar_2r", "--dynamics", ROOT / "config" / "planar_2r_craig.dynamics.yaml", *plant)
+        run("simulate", "planar_2r", "--dynamics", ROOT / "config" / "planar_2r_craig.dynamics.yaml", *plant)
         out = capsys.readouterr().out
         assert "bag:" not in out
         rms.append(float(out.split("error, RMS of all joints")[1].split()[1]))

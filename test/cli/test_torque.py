@@ -1,26 +1,18 @@
 """robot_dynamics torque on bags of a simulated arm: its table, its hints, its errors."""
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagWriter
-from robot_dynamics_ros.cli import torque
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from support.commands import run
 from support.exciting_motions import exciting_motion
 
 KIND = "sensor_msgs/msg/JointState"
-
-
-def call(*line: object) -> None:
-    parser = argparse.ArgumentParser()
-    torque.add_parser(parser.add_subparsers())
-    arguments = parser.parse_args(["torque", *map(str, line)])
-    arguments.run(arguments)
 
 
 @pytest.fixture
@@ -38,7 +30,7 @@ def bag(tmp_path: Path, load_robot: Callable[..., RobotModel]) -> Path:
 
 def test_table_and_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     csv = tmp_path / "torque.csv"
-    call(bag, "--robot", "panda", "--rename", "fer_=panda_", "-o", csv)
+    run("torque", bag, "--robot", "panda", "--rename", "fer_=panda_", "-o", csv)
     out = " ".join(capsys.readouterr().out.split())
     assert "from 1000 messages" in out and "Butterworth filter of order 4 at 8.325 Hz" in out
     assert "hint: the robot carries what the model does not know: 1.2" in out
@@ -57,20 +49,6 @@ def test_a_fitting_model_gets_no_hints(bag: Path, tmp_path: Path, capsys: pytest
     dynamics.write_text("payload: {link: panda_link7, mass: 1.2, com: [0, 0, 0.1], inertia: [0, 0, 0, 0, 0, 0]}\n")
     shipped = Path(__file__).resolve().parents[2] / "config" / "panda.dynamics.yaml"
     dynamics.write_text(shipped.read_text(encoding="utf-8") + dynamics.read_text(), encoding="utf-8")
-    call(bag, "--robot", "panda", "--rename", "fer_=panda_", "--dynamics", dynamics, "--cutoff", 3)
+    run("torque", bag, "--robot", "panda", "--rename", "fer_=panda_", "--dynamics", dynamics, "--cutoff", 3)
     out = capsys.readouterr().out
     assert "at 3 Hz" in out and "hints: none" in out
-
-
-@pytest.mark.parametrize(
-    ("more", "culprit"),
-    [
-        ([], "--rename"),
-        (["--rename", "fer_=panda_", "--cutoff", "40"], "22.5 Hz"),
-        (["--rename", "fer_=panda_", "--cutoff", "-1"], "-1"),
-        (["--rename", "fer_=panda_", "-o", "/no/such/place.csv"], "/no/such/place.csv"),
-    ],
-)
-def test_errors_name_the_culprit(bag: Path, more: list[str], culprit: str) -> None:
-    with pytest.raises(RobotDynamicsError, match=culprit):
-        call(bag, "--robot", "panda", *more)

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.image import imread
-from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.cli.tracking import Tracking, read_tracking, tracking_table
 from robot_dynamics_ros.cli.tracking_plot import plot_tracking
 from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
 
-TYPES = get_typestore(Stores.LATEST)
 KIND = "sensor_msgs/msg/JointState"
 STATES, COMMANDS = "/joint_states", "/command_states"
 PERIOD = 10_000_000
@@ -44,24 +43,16 @@ def test_table_has_a_column_for_each_law() -> None:
     assert [row[-2:] for row in cells[-3:]] == [["12.00", "1.00"], ["12.0", "1.0"], ["2", "2"]]
 
 
-def message(stamp: int, names: tuple[str, ...], position: Any) -> bytes:
-    time = TYPES.types["builtin_interfaces/msg/Time"](*divmod(stamp, 1_000_000_000))
-    header = TYPES.types["std_msgs/msg/Header"](time, "")
-    values = np.array(position, dtype=float)
-    return bytes(TYPES.serialize_cdr(TYPES.types[KIND](header, list(names), values, values * 0, values * 0 + 3), KIND))
-
-
 def record(path: Path, cycles: int = 30, moves_at: int = 10, lost: Any = (), shift: int = 0) -> Path:
     """A run: desired k, actual k - 0.5 on joint a from cycle ``moves_at``; commands in another order of joints."""
-    events = []
-    for k in range(cycles):
-        at, moved = START + k * PERIOD, max(0, k - moves_at + 1)
-        events.append((at, STATES, message(at, ("a", "b"), [moved - 0.5 * (moved > 0), 5.0])))
-        if k not in lost:
-            events.append((at + PERIOD // 10, COMMANDS, message(at + shift, ("b", "a"), [5.0, moved])))
-    with BagWriter(path, {STATES: KIND, COMMANDS: KIND}) as writer:
-        for at, topic, raw in sorted(events):
-            writer.write(topic, at, raw)
+    states, commands, rest = JointStateWriter(["a", "b"]), JointStateWriter(["b", "a"]), np.zeros(2)
+    with BagWriter(path, {STATES: KIND, COMMANDS: KIND}) as bag:
+        for k in range(cycles):
+            at, moved = START + k * PERIOD, max(0, k - moves_at + 1)
+            bag.write(STATES, at, states.write(at, np.array([moved - 0.5 * (moved > 0), 5.0]), rest, rest + 3.0))
+            if k not in lost:
+                command = commands.write(at + shift, np.array([5.0, moved]), rest, rest + 3.0)
+                bag.write(COMMANDS, at + PERIOD // 10, command)
     return path
 
 

@@ -1,6 +1,5 @@
 """xacro files as robots: expanded where xacro is, as a module or as a command, and clear words where it is not."""
 
-import argparse
 import os
 import shutil
 import sys
@@ -9,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.cli import excite, inspect, robot_source
+from robot_dynamics_ros.cli import robot_source
 from robot_dynamics_ros.cli.robot_source import RobotSource
+from support.commands import run
 
 ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
   <xacro:arg name="mass" default="2"/>
@@ -60,19 +60,11 @@ def test_is_expanded_with_its_arguments(way: str, arm: Path, monkeypatch: pytest
 def test_every_command_takes_it(arm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By the argument ROBOT, and by --robot."""
     pytest.importorskip("xacro")
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers()
-    for command in (inspect, excite):
-        command.add_parser(commands)
-    for line in (
-        ["inspect", str(arm), "--xacro-arg", "mass:=3"],
-        ["excite", "--robot", str(arm), "--xacro-arg", "mass:=3", "-o", str(tmp_path / "excitation.yaml")],
-    ):
-        arguments = parser.parse_args(line)
-        arguments.run(arguments)
+    run("inspect", arm, "--xacro-arg", "mass:=3")
+    run("excite", "--robot", arm, "--xacro-arg", "mass:=3", "-o", tmp_path / "excitation.yaml")
     assert "3 kg move" in capsys.readouterr().out
     with pytest.raises(SystemExit):
-        parser.parse_args(["inspect", str(arm), "--xacro-arg", "mass=3"])
+        run("inspect", arm, "--xacro-arg", "mass=3")
     assert "mass=3" in capsys.readouterr().err
 
 

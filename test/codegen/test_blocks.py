@@ -9,13 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from robot_dynamics_ros.codegen.blocks import BLOCK
-from robot_dynamics_ros.codegen.tracing import (
-    FORWARD_DYNAMICS,
-    INVERSE_DYNAMICS,
-    MASS_MATRIX,
-    Algorithm,
-)
-from robot_dynamics_ros.kernels.entries import OK, WRONG_SHAPE
+from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, MASS_MATRIX, Algorithm
+from robot_dynamics_ros.kernels.entries import OK
 from robot_dynamics_ros.kernels.layout import MASS, unpack
 from robot_dynamics_ros.kernels.layout import Robot as Views
 from support.comparing import assert_close
@@ -50,21 +45,6 @@ def test_every_state_of_a_batch_of_any_size(algorithm: Algorithm, count: int, lo
     assert plain(algorithm, packed, batch=True)(packed.numbers, *vectors, out) == OK
     for k in range(count):
         assert_close(out[k], general(algorithm, packed, *(vector[k] for vector in vectors))[1], 1e-12)
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
-def test_wrong_shapes_are_refused_and_nothing_is_written(algorithm: Algorithm, load_robot: Any) -> None:
-    packed = load_robot("planar_2r").packed
-    function = plain(algorithm, packed, batch=True)
-    right = [packed.numbers, *random_vectors(algorithm, 0, 3, 2), result(algorithm, 2, 3)]
-    for place, array in enumerate(right):
-        for axis in range(array.ndim):
-            for change in (-1, 1):
-                wrong = [*right]
-                wrong[place] = np.full([x + change * (axis == i) for i, x in enumerate(array.shape)], np.nan)
-                assert function(*wrong) == WRONG_SHAPE
-                assert np.isnan(wrong[-1]).all()
-    assert function(*right) == OK
 
 
 def test_what_is_not_finite_stays_so_and_spoils_no_other_state(load_robot: Any) -> None:

@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from robot_dynamics_ros.codegen.tracing import (
-    FORWARD_DYNAMICS,
-    INVERSE_DYNAMICS,
-    MASS_MATRIX,
-    Algorithm,
-    trace_algorithm,
-)
+from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, Algorithm, trace_algorithm
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
 from robot_dynamics_ros.kernels.layout import MASS, unpack
 from robot_dynamics_ros.kernels.layout import Robot as Views
@@ -40,33 +34,22 @@ def test_any_robot_gives_the_bits_of_the_general_kernels(robot: Robot) -> None:
             np.testing.assert_array_equal(vectors[2], expected, err_msg=algorithm.name)
 
 
+@pytest.mark.parametrize("batch", [(), (3,)], ids=["one", "batch"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
-def test_a_payload_needs_no_other_function(algorithm: Algorithm, load_robot: Any) -> None:
-    empty = load_robot("panda", "panda")
-    loaded = empty.with_payload("panda_link7", 2.5, [0.1, 0.0, 0.2], [0.02, 0.001, 0.0, 0.03, 0.0, 0.02])
-    function = plain(algorithm, empty.packed)
-    vectors = random_vectors(algorithm, 3, empty.n)
-    expected = [general(algorithm, model.packed, *vectors)[1] for model in (empty, loaded)]
-    assert np.abs(expected[1] - expected[0]).max() > 0.1
-    for model, values in zip((empty, loaded), expected, strict=True):
-        out = result(algorithm, empty.n)
-        assert function(model.packed.numbers, *vectors, out) == OK
-        np.testing.assert_array_equal(out, values)
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
-def test_wrong_shapes_are_refused_and_nothing_is_written(algorithm: Algorithm, load_robot: Any) -> None:
+def test_wrong_shapes_are_refused_and_nothing_is_written(
+    algorithm: Algorithm, batch: tuple[int, ...], load_robot: Any
+) -> None:
+    """In each axis of each argument, of one state and of a batch."""
     packed = load_robot("planar_2r").packed
-    function = plain(algorithm, packed)
-    right = [packed.numbers, *random_vectors(algorithm, 0, 2), result(algorithm, 2)]
+    function = plain(algorithm, packed, batch=bool(batch))
+    right = [packed.numbers, *random_vectors(algorithm, 0, *batch, 2), result(algorithm, 2, *batch)]
     for place, array in enumerate(right):
-        for size in {0, 1, len(array) - 1, len(array) + 1, 3 * len(array)} - {len(array)}:
-            wrong = [*right]
-            wrong[place] = np.full((size, *array.shape[1:]), np.nan)
-            assert function(*wrong) == WRONG_SHAPE
-            assert np.isnan(wrong[-1]).all()
-    if algorithm == MASS_MATRIX:
-        assert function(*right[:-1], np.empty((2, 3))) == WRONG_SHAPE
+        for axis, length in enumerate(array.shape):
+            for size in {0, 1, length - 1, length + 1, 3 * length} - {length}:
+                wrong = [*right]
+                wrong[place] = np.full([*array.shape[:axis], size, *array.shape[axis + 1 :]], np.nan)
+                assert function(*wrong) == WRONG_SHAPE
+                assert np.isnan(wrong[-1]).all()
     assert function(*right) == OK
 
 

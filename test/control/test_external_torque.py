@@ -14,51 +14,44 @@ from support.controlled_arm import MODEL, REST, Q
 
 NAMES = ("joint1", "joint2")
 EFFORT, GAIN = np.array([3.0, -5.0]), 20.0
-ARM = MODEL.without_gravity()  # what it bears at rest comes from outside
+ARM = MODEL.without_gravity()  # the effort that holds it comes from outside
 
 
-def observed(times: Any, gain: float = GAIN) -> ExternalTorque:
-    """After resting at these times under EFFORT."""
-    external, feedback = ExternalTorque(gain, 0.01), Feedback(NAMES, 0.0, 0.1)
-    for time in times:
-        feedback.take(time, time, Q, REST)
+def observe(external: ExternalTorque, times: Any, speed: Any = 0.0, cutoff: float = 0.0) -> Any:
+    """The estimate after states at these times under EFFORT, with speed times the number of the state."""
+    feedback = Feedback(NAMES, cutoff, 0.1)
+    for k, time in enumerate(times):
+        feedback.take(time, time, Q, None if speed is None else k * (REST + speed))
         external.observe(ARM, feedback, EFFORT)
-    return external
+    return external.torque
 
 
-def test_what_holds_the_arm_against_its_motors_is_found() -> None:
-    """- u (1 - exp(- K t)), the observer's lag."""
-    assert_close(observed([0.0]).torque, REST, 0.0)
-    external = observed([0.0, 0.01, 0.05])
-    assert_close(external.torque, -EFFORT * (1.0 - math.exp(-GAIN * 0.05)), 1e-14)
+def test_torque_that_holds_the_arm_against_its_motors_is_found() -> None:
+    """- u (1 - exp(- K t)), the observer's lag; it starts anew after a gap."""
+    external = ExternalTorque(GAIN, 0.01)
+    for start in (0.0, 9.0):
+        assert_close(observe(external, [start]), REST, 0.0)
+        found = observe(external, [start, start + 0.01, start + 0.05])
+        assert_close(found, -EFFORT * (1.0 - math.exp(-GAIN * 0.05)), 1e-13)
+        external.forget()
+        assert external.torque is None and external.collision(NAMES, REST) is None
 
 
-def test_without_a_gain_nothing_is_observed() -> None:
-    external = observed([0.0, 1.0], gain=0.0)
-    external.forget()
-    assert external.torque is None and external.collision(NAMES, REST) is None
-
-
-def test_it_waits_until_the_velocity_is_known() -> None:
-    external, feedback = ExternalTorque(GAIN, 0.01), Feedback(NAMES, 0.0, 0.1)
-    feedback.take(0.0, 0.0, Q, None)
-    external.observe(ARM, feedback, EFFORT)
-    assert external.torque is None and external.collision(NAMES, REST) is None
-    feedback.take(0.01, 0.01, Q, None)
-    external.observe(ARM, feedback, EFFORT)
-    assert external.torque is not None
+def test_nothing_is_observed_without_a_gain_or_before_the_velocity_is_known() -> None:
+    off, external = ExternalTorque(0.0, 0.01), ExternalTorque(GAIN, 0.01)
+    assert observe(off, [0.0, 1.0]) is None
+    off.forget()
+    assert observe(external, [0.0], speed=None) is None
+    for each in (off, external):
+        assert each.torque is None and each.collision(NAMES, REST) is None
+    assert observe(external, [0.0, 0.01], speed=None) is not None
 
 
 def test_a_filter_of_the_velocity_does_not_show_as_torque() -> None:
     """The same with the slowest of filters, for an arm that speeds up."""
-    found = []
-    for cutoff in (0.0, 0.1):
-        external, feedback = ExternalTorque(GAIN, 0.01), Feedback(NAMES, cutoff, 0.1)
-        for k in range(10):
-            feedback.take(0.01 * k, 0.01 * k, Q, np.array([0.3, 0.1]) * k)
-            external.observe(ARM, feedback, EFFORT)
-        found.append(external.torque)
-    np.testing.assert_array_equal(found[0], found[1])
+    times, speed = 0.01 * np.arange(10), np.array([0.3, 0.1])
+    plain, filtered = (observe(ExternalTorque(GAIN, 0.01), times, speed, cutoff) for cutoff in (0.0, 0.1))
+    np.testing.assert_array_equal(plain, filtered)
 
 
 @pytest.mark.parametrize(
@@ -75,12 +68,3 @@ def test_a_collision_is_a_torque_over_the_threshold_of_its_joint(
         assert fault is None
     else:
         assert fault is not None and (fault.cause, fault.joint, fault.value) == (Cause.COLLISION, joint, value)
-
-
-def test_after_a_gap_it_starts_anew() -> None:
-    external, feedback = observed([0.0, 1.0]), Feedback(NAMES, 0.0, 0.1)
-    external.forget()
-    assert external.torque is None and external.collision(NAMES, REST) is None
-    feedback.take(9.0, 9.0, Q, REST)
-    external.observe(ARM, feedback, EFFORT)
-    assert_close(external.torque, REST, 0.0)

@@ -14,43 +14,29 @@ from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, Traje
 
 NAMES = ("shoulder", "elbow", "wrist")
 INF = math.inf
-END = 2.0
 
 
-def tolerances(path: Any = INF, goal: Any = INF, goal_time: float = INF, stopped: Any = INF) -> Tolerances:
-    """Position tolerances, one for each joint or one for all, and the velocity's at the end."""
-    free = np.full(3, INF)
-    return Tolerances(
-        np.array([np.broadcast_to(path, 3), free]),
-        np.array([np.broadcast_to(goal, 3), np.broadcast_to(stopped, 3)]),
-        goal_time,
-    )
+def off(*position: float) -> np.ndarray:
+    return np.array([position, np.zeros(3)])
 
 
-def off(position: Any = 0.0, velocity: Any = 0.0) -> np.ndarray:
-    return np.array([np.broadcast_to(position, 3), np.broadcast_to(velocity, 3)], dtype=float)
-
-
-def test_it_says_who_left_the_path_and_by_how_much() -> None:
-    monitor = GoalMonitor(NAMES, tolerances([0.5, 0.2, INF]), END)
-    assert monitor.check(0.0, off([0.5, -0.2, 9.0])) is None
-    outcome = monitor.check(1.1, off([0.6, -0.3, 9.0]))
-    assert outcome is not None and outcome.code is Code.PATH_TOLERANCE_VIOLATED
-    assert all(word in outcome.message for word in ('"elbow"', "position", "-0.3", "0.2"))
-
-
-def test_an_error_that_is_no_number_is_outside() -> None:
-    for tolerance in (0.1, INF):
-        outcome = GoalMonitor(NAMES, tolerances(tolerance), END).check(0.0, off([0.0, math.nan, 0.0]))
-        assert outcome is not None and outcome.code is Code.PATH_TOLERANCE_VIOLATED
-        assert '"elbow"' in outcome.message
-
-
-def test_without_joint_states_only_time_counts() -> None:
-    monitor = GoalMonitor(NAMES, tolerances(0.1, 0.1), END)
-    assert monitor.check(1.0, None) is None
-    outcome = monitor.check(2.0, None)
-    assert outcome is not None and outcome.code is Code.SUCCESSFUL and "without joint_states" in outcome.message
+@pytest.mark.parametrize(
+    ("time", "error", "code", "words"),
+    [
+        (1.1, off(0.5, -0.2, 9.0), None, ()),
+        (1.1, off(0.6, -0.3, 9.0), Code.PATH_TOLERANCE_VIOLATED, ('"elbow"', "position", "-0.3", "0.2")),
+        (1.1, off(0.0, math.nan, 0.0), Code.PATH_TOLERANCE_VIOLATED, ('"elbow"',)),
+        (1.1, off(0.0, 0.0, math.nan), Code.PATH_TOLERANCE_VIOLATED, ('"wrist"',)),  # without a tolerance, too
+        (1.1, None, None, ()),  # without joint_states only time counts
+        (2.0, None, Code.SUCCESSFUL, ("without joint_states",)),
+    ],
+)
+def test_outcome_of_a_check(time: float, error: Any, code: Code | None, words: tuple[str, ...]) -> None:
+    """The goal ends at 2 s; the joint that is farthest outside is named."""
+    tolerances = Tolerances(np.array([[0.5, 0.2, INF], [INF] * 3]), np.array([[0.1] * 3, [INF] * 3]), INF)
+    outcome = GoalMonitor(NAMES, tolerances, 2.0).check(time, error)
+    assert (None if outcome is None else outcome.code) is code
+    assert outcome is None or all(word in outcome.message for word in words)
 
 
 def jtc(cycles: list[tuple[float, np.ndarray]], end: float, given_tolerances: Tolerances) -> tuple[int, Code] | None:

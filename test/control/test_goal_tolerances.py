@@ -22,10 +22,9 @@ def test_by_default_only_the_velocity_at_the_end_matters() -> None:
     tolerances.hpp: "a tolerance value of zero means that no tolerance will be applied"; a goal_time of 0 waits for
     ever.
     """
-    found = Tolerances.default(Constraints(), NAMES)
-    assert found.path.tolist() == [[INF] * 3] * 2
-    assert found.goal.tolist() == [[INF] * 3, [0.01] * 3]
-    assert found.goal_time == INF
+    assert NONE.path.tolist() == [[INF] * 3] * 2
+    assert NONE.goal.tolist() == [[INF] * 3, [0.01] * 3]
+    assert NONE.goal_time == INF
 
 
 @pytest.mark.parametrize("name", ["path_tolerance", "goal_tolerance"])
@@ -54,7 +53,7 @@ values = st.sampled_from([0.0, -1.0, 0.2, 1e-9, -0.5, -2.0, -1.0 + 1e-8]) | st.f
 
 
 @given(st.lists(st.tuples(st.sampled_from(NAMES), values, values, values), max_size=4), values)
-def test_what_a_goal_asks_for(asked: list[tuple[str, float, float, float]], seconds: float) -> None:
+def test_tolerances_that_a_goal_asks_for(asked: list[tuple[str, float, float, float]], seconds: float) -> None:
     """get_segment_tolerances: for each joint named, in order; but what makes no sense is refused, not passed over."""
     default = Tolerances.default(Constraints(0.01, 1.5, [0.3, 0.0, 0.1], [0.2]), NAMES)
     sensible = all(resolved(0.0, x) is not None for _, *numbers in asked for x in (*numbers, seconds))
@@ -77,16 +76,17 @@ def test_what_a_goal_asks_for(asked: list[tuple[str, float, float, float]], seco
         assert found.goal_time == (resolved(1.5, seconds) or INF)
 
 
-@pytest.mark.parametrize("field", ["path", "goal"])
-def test_what_cannot_be_a_tolerance_is_refused(field: str) -> None:
-    for one in (JointTolerance("elbow", math.nan, 0.0), JointTolerance("elbow", -0.3, 0.0)):
-        with pytest.raises(TrajectoryError, match=f"{field}.*'elbow'.*position"):
-            NONE.asked(NAMES, **{"path": [], "goal": [], field: [one]}, goal_time=0.0)
-    with pytest.raises(TrajectoryError, match=f"{field}.*'wrist'.*acceleration is -7"):
-        late = JointTolerance("wrist", 0.1, 0.1, -7.0)
-        NONE.asked(NAMES, **{"path": [], "goal": [], field: [late]}, goal_time=0.0)
-    with pytest.raises(JointNamesError, match=f"{field}.*'finger'"):
-        other = JointTolerance("finger", 0.1, 0.1)
-        NONE.asked(NAMES, **{"path": [], "goal": [], field: [other]}, goal_time=0.0)
-    with pytest.raises(TrajectoryError, match="goal_time_tolerance is -2"):
-        NONE.asked(NAMES, [], [], -2.0)
+@pytest.mark.parametrize(
+    ("tolerance", "error", "culprit"),
+    [
+        (JointTolerance("elbow", math.nan, 0.0), TrajectoryError, "'elbow'.*position"),
+        (JointTolerance("elbow", -0.3, 0.0), TrajectoryError, "'elbow'.*position"),
+        (JointTolerance("wrist", 0.1, 0.1, -7.0), TrajectoryError, "'wrist'.*acceleration is -7"),
+        (JointTolerance("finger", 0.1, 0.1), JointNamesError, "'finger'"),
+    ],
+)
+def test_bad_tolerances_are_refused(tolerance: JointTolerance, error: type[Exception], culprit: str) -> None:
+    with pytest.raises(error, match=f"path.*{culprit}"):
+        NONE.asked(NAMES, [tolerance], [], 0.0)
+    with pytest.raises(error, match=f"goal.*{culprit}"):
+        NONE.asked(NAMES, [], [tolerance], 0.0)

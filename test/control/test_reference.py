@@ -8,23 +8,15 @@ from robot_dynamics_ros.errors import TrajectoryError
 
 NAMES = ("a", "b")
 DEMO = dict(
-    joint_names=NAMES,
-    start=[0.0, 1.0],
-    center=[0.5, -0.5],
-    amplitude=[0.4, 0.2],
-    frequency=[0.5, 0.8],
-    move_time=2.0,
-    total_time=10.0,
-)
+    joint_names=NAMES, start=[0.0, 1.0], center=[0.5, -0.5], amplitude=[0.4, 0.2], frequency=[0.5, 0.8],
+    move_time=2.0, total_time=10.0,
+)  # fmt: skip
 
 
 def assert_derivatives(points):
     """Check velocities and accelerations by central differences of second order in the step h."""
     h = points.times[1] - points.times[0]
-    for value, slope in (
-        (points.positions, points.velocities),
-        (points.velocities, points.accelerations),
-    ):
+    for value, slope in ((points.positions, points.velocities), (points.velocities, points.accelerations)):
         difference = (value[2:] - value[:-2]) / (2 * h)
         bound = np.abs(np.diff(value, n=3, axis=0)).max() / h  # h^2 |f'''|, six times the error's bound
         np.testing.assert_allclose(difference, slope[1:-1], rtol=0, atol=bound + 1e-9)
@@ -34,11 +26,8 @@ def test_sine_is_a_sine():
     points = sine(NAMES, [0.1, -0.2], [0.5, 0.3], [1.0, 0.25], 2.0, 1000.0)
     np.testing.assert_allclose(points.times, np.arange(2001) / 1000.0, rtol=0, atol=1e-15)
     # Quarter and whole periods: joint a turns at 0.25 s, joint b at 1 s.
-    np.testing.assert_allclose(
-        points.positions[[0, 250, 1000]],
-        [[0.1, -0.2], [0.6, -0.2 + 0.3 * np.sin(np.pi / 8)], [0.1, 0.1]],
-        atol=1e-14,
-    )
+    expected = [[0.1, -0.2], [0.6, -0.2 + 0.3 * np.sin(np.pi / 8)], [0.1, 0.1]]
+    np.testing.assert_allclose(points.positions[[0, 250, 1000]], expected, atol=1e-14)
     np.testing.assert_allclose(points.velocities[0], [np.pi, 0.15 * np.pi], rtol=1e-14)
     np.testing.assert_allclose(points.accelerations[250, 0], -0.5 * (2 * np.pi) ** 2, rtol=1e-14)
     assert_derivatives(points)
@@ -62,21 +51,15 @@ def test_demo_moves_then_swings_then_rests():
     points = quintic_then_sine(**DEMO, rate=1000.0)
     assert_derivatives(points)
     at = {t: i for i, t in enumerate(np.round(points.times, 9))}
-    np.testing.assert_allclose(points.positions[0], DEMO["start"], atol=1e-15)
-    for t in (2.0, 10.0):
-        np.testing.assert_allclose(points.positions[at[t]], DEMO["center"], atol=1e-14)
-    for t in (0.0, 2.0, 10.0):
+    for t, expected in ((0.0, DEMO["start"]), (2.0, DEMO["center"]), (10.0, DEMO["center"])):
+        np.testing.assert_allclose(points.positions[at[t]], expected, atol=1e-14)
         np.testing.assert_allclose(points.velocities[at[t]], 0.0, atol=1e-12)
         np.testing.assert_allclose(points.accelerations[at[t]], 0.0, atol=1e-12)
-    # Half of it in the middle of a fade, a quarter of the sine's 8 s.
-    half = np.array([0.5, -0.5]) + 0.5 * np.array([0.4, 0.2]) * np.sin(2 * np.pi * np.array([0.5, 0.8]) * 1.0)
-    np.testing.assert_allclose(points.positions[at[3.0]], half, atol=1e-13)
-    # Full amplitude between the fades of 2 s: joint a at 2.5 periods of 2 s after the move.
-    full = (points.times >= 4.0) & (points.times <= 8.0)
-    expected = np.array([0.5, -0.5]) + np.array([0.4, 0.2]) * np.sin(
-        2 * np.pi * np.array([0.5, 0.8]) * (points.times[full, None] - 2.0)
-    )
-    np.testing.assert_allclose(points.positions[full], expected, atol=1e-13)
+    # Half of the amplitude in the middle of a fade, a quarter of the sine's 8 s; all of it between the fades.
+    middle = (points.times >= 4.0) & (points.times <= 8.0)
+    wave = np.array([0.4, 0.2]) * np.sin(2 * np.pi * np.array([0.5, 0.8]) * (points.times[:, None] - 2.0))
+    np.testing.assert_allclose(points.positions[at[3.0]], DEMO["center"] + 0.5 * wave[at[3.0]], atol=1e-13)
+    np.testing.assert_allclose(points.positions[middle], DEMO["center"] + wave[middle], atol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a controller says of itself: levels, words and counts."""
+"""Status of a controller: levels, messages and counts."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ def running() -> Controller:
     return controller
 
 
-def test_before_the_first_state_it_waits() -> None:
+def test_status_before_the_first_state() -> None:
     level, message, values = StatusReport(0.0).status(Controller(MODEL, teleporting()), 1.0, 0.25, None)
     assert level == WARN and message.startswith("waiting")
     assert (values["state age"], values["stamp age"], values["rate"]) == ("", "", 0.0)
@@ -57,25 +57,23 @@ def test_rate_and_warning_count_from_the_last_report() -> None:
     assert status.values["rate"] == 1000.0, "in no time: of a millisecond"
 
 
-def test_a_fault_is_told_while_it_lasts_and_a_transition_as_it_was() -> None:
+def test_status_of_a_fault_and_of_transitions() -> None:
     controller, report = running(), StatusReport(0.0)
     command(controller, 0.7, BEYOND)
-    fault = controller.fault
-    assert fault is not None
-    level, message, values = report.status(controller, 1.0, 0.0, None)
-    assert (level, message) == (ERROR, f"hold: {fault.message}")
-    told = [values[name] for name in ("mode", "previous mode", "cause", "joint", "value", "faults")]
-    assert told == ["hold", "", fault.cause.value, "joint2", 2.1, 1]
+    failing = report.status(controller, 1.0, 0.0, None)
+    message = f"hold: {controller.fault.message}"
     controller.clear_fault(0.7)
-    status = report.status(controller, 1.0, 0.0, None)
-    assert status[:2] == (OK, "active") and status.values["cause"] == status.values["joint"] == ""
-    failed, cleared = controller.take_transitions()
-    level, message, values = report.status(controller, 1.0, 0.0, failed)
-    assert (level, message) == (ERROR, f"hold: {fault.message}")
-    assert (values["mode"], values["previous mode"]) == ("hold", "active")
-    level, message, values = report.status(controller, 1.0, 0.0, cleared)
-    assert (level, message) == (OK, "active")
-    assert (values["mode"], values["previous mode"], values["value"]) == ("active", "hold", 2.1)
+    now = report.status(controller, 1.0, 0.0, None)
+    failed, cleared = (report.status(controller, 1.0, 0.0, each) for each in controller.take_transitions())
+    limit = "position_limit"
+    for (level, text, values), expected, details in (
+        (failing, (ERROR, message), ("hold", "", limit, "joint2", 2.1, 1)),
+        (now, (OK, "active"), ("active", "", "", "", "", 1)),
+        (failed, (ERROR, message), ("hold", "active", limit, "joint2", 2.1, 1)),
+        (cleared, (OK, "active"), ("active", "hold", limit, "joint2", 2.1, 1)),
+    ):
+        assert (level, text) == expected
+        assert tuple(values[name] for name in ("mode", "previous mode", "cause", "joint", "value", "faults")) == details
 
 
 @pytest.mark.parametrize(
@@ -87,7 +85,7 @@ def test_a_fault_is_told_while_it_lasts_and_a_transition_as_it_was() -> None:
         (Cause.DEACTIVATED, Mode.ZERO, OK),
     ],
 )
-def test_transitions_in_words(cause: Cause, after: Mode, level: int) -> None:
+def test_transitions_as_text(cause: Cause, after: Mode, level: int) -> None:
     found, text = in_words(Transition(5.0, Mode.HOLD, after, Fault(cause, "it has hit something")), "call it")
     assert found == level and text.startswith(f"hold -> {after.value}: ")
     assert ("it has hit something" in text, "call it" in text) == (after is Mode.ZERO, after is Mode.FAULT)
@@ -101,5 +99,5 @@ def test_transitions_in_words(cause: Cause, after: Mode, level: int) -> None:
         (np.array([0.5, -1.0]), "0.5, -1"), (1234567, "1234567"),
     ],
 )  # fmt: skip
-def test_values_as_a_person_writes_them(value: Any, text: str) -> None:
+def test_values_as_text(value: Any, text: str) -> None:
     assert plain(value) == text

@@ -1,6 +1,8 @@
-"""Computed torque at the hand: its error in pose, and what the closed loop does, on the simulation too."""
+"""Computed torque in task space: the closed loop, singularities, and limits of the approach."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,33 +10,41 @@ import pytest
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.poses import pose_error
-from robot_dynamics_ros.control.task_space import TaskMotion, task_space_computed_torque
+from robot_dynamics_ros.control.task_space import TaskGains, TaskMotion, task_space_computed_torque
 from robot_dynamics_ros.formulations.cartesian_dynamics import Task, cartesian_dynamics
 from support import arms
 from support.comparing import assert_close
 from support.task_space_loops import HANDS, READY, gains, random_motion, rotated
 
-# The closed loop
+
+def command(model: RobotModel, g: TaskGains, link: str, desired: TaskMotion, q: Any, qd: Any) -> Any:
+    """The acceleration xdd_d + Kd e' + Kp e (6,)."""
+    error = pose_error(desired.pose, model.link_pose(q, link))
+    return desired.acceleration + g.kd * (desired.twist - model.jacobian(q, link) @ qd) + g.kp * error
+
+
+def acceleration(model: RobotModel, link: str, q: Any, qd: Any, torque: Any) -> Any:
+    """The acceleration of the link (6,) that a torque gives, by forward dynamics."""
+    return model.jacobian(q, link) @ model.forward_dynamics(q, qd, torque) + model.jacobian_dot_qd(q, qd, link)
 
 
 @pytest.mark.parametrize("robot", HANDS)
 @pytest.mark.parametrize("with_posture", [False, True])
 def test_the_error_is_linear(robot: str, with_posture: bool, load_robot: Callable[..., RobotModel]) -> None:
-    """xdd = xdd_d + Kd e' + Kp e near the goal, with the acceleration from forward dynamics, whatever the posture."""
+    """xdd = xdd_d + Kd e' + Kp e near the goal, whatever the posture."""
     model, link = load_robot(robot), HANDS[robot]
     rng = np.random.default_rng(3)
     g = gains(model.n)
     posture = Motion(*rng.normal(size=(3, model.n))) if with_posture else None
     for _ in range(10):
         q, qd = READY[robot] + rng.uniform(-0.3, 0.3, model.n), rng.normal(size=model.n)
-        desired, j = random_motion(rng, model.link_pose(q, link), 0.002), model.jacobian(q, link)
+        desired = random_motion(rng, model.link_pose(q, link), 0.002)
         found = task_space_computed_torque(model, g, link, desired, q, qd, posture=posture)
         assert not found.damped
-        assert found.smallest_singular_value == pytest.approx(np.linalg.svd(j)[1].min(), abs=1e-12)
-        acceleration = j @ model.forward_dynamics(q, qd, found.torque) + model.jacobian_dot_qd(q, qd, link)
-        expected = desired.acceleration + g.kd * (desired.twist - j @ qd)
-        expected += g.kp * pose_error(desired.pose, model.link_pose(q, link))
-        assert_close(acceleration, expected, 1e-9, scale=1e3)
+        smallest = np.linalg.svd(model.jacobian(q, link))[1].min()
+        assert found.smallest_singular_value == pytest.approx(smallest, abs=1e-12)
+        expected = command(model, g, link, desired, q, qd)
+        assert_close(acceleration(model, link, q, qd, found.torque), expected, 1e-9, scale=1e3)
 
 
 @pytest.mark.parametrize("robot", HANDS)
@@ -45,12 +55,10 @@ def test_it_is_the_cartesian_form(robot: str, load_robot: Callable[..., RobotMod
     q, qd = READY[robot] + 0.1, rng.normal(size=model.n)
     g, desired = gains(model.n), random_motion(rng, model.link_pose(q, link))
     form = cartesian_dynamics(model, q, qd, Task(link))
-    command = desired.acceleration + g.kd * (desired.twist - form.jacobian @ qd)
-    command += g.kp * pose_error(desired.pose, model.link_pose(q, link))
-    force = form.mass @ command + form.velocity_terms + form.gravity
+    force = form.mass @ command(model, g, link, desired, q, qd) + form.velocity_terms + form.gravity
     posture = Motion(READY[robot], *rng.normal(size=(2, model.n)))
-    wanted = posture.qdd + g.posture_kp * (posture.q - q) + g.posture_kd * (posture.qd - qd)
-    free = model.inverse_dynamics(q, qd, wanted)
+    free = posture.qdd + g.posture_kp * (posture.q - q) + g.posture_kd * (posture.qd - qd)
+    free = model.inverse_dynamics(q, qd, free)
     expected = form.jacobian.T @ (force - form.inverse.T @ free) + free
     torque = task_space_computed_torque(model, g, link, desired, q, qd, posture=posture).torque
     assert_close(torque, expected, 1e-9, scale=1e3)
@@ -60,22 +68,60 @@ def test_it_is_the_cartesian_form(robot: str, load_robot: Callable[..., RobotMod
 def test_a_part_of_the_motion(
     robot: str, link: str, rows: tuple[int, ...], load_robot: Callable[..., RobotModel]
 ) -> None:
-    """Arms with fewer than six joints follow what they can; what is not asked for does not enter."""
+    """Arms with fewer than six joints follow what they can; components that are not selected do not enter."""
     model = load_robot(robot)
     rng = np.random.default_rng(1)
     select, others = list(rows), [k for k in range(6) if k not in rows]
     q, qd = np.array([0.4, -1.0, 0.1])[: model.n], rng.normal(size=model.n)
-    g, desired, j = gains(model.n), random_motion(rng, model.link_pose(q, link)), model.jacobian(q, link)
+    g, desired = gains(model.n), random_motion(rng, model.link_pose(q, link))
     torque = task_space_computed_torque(model, g, link, desired, q, qd, rows).torque
-    acceleration = j @ model.forward_dynamics(q, qd, torque) + model.jacobian_dot_qd(q, qd, link)
-    error = pose_error(desired.pose, model.link_pose(q, link))
-    expected = desired.acceleration + g.kd * (desired.twist - j @ qd) + g.kp * error
-    assert_close(acceleration[select], expected[select], 1e-9, scale=1e3)
+    expected = command(model, g, link, desired, q, qd)
+    assert_close(acceleration(model, link, q, qd, torque)[select], expected[select], 1e-9, scale=1e3)
     desired.twist[others] += 1.0
     desired.acceleration[others] += 1.0
     assert np.array_equal(task_space_computed_torque(model, g, link, desired, q, qd, rows).torque, torque)
     with pytest.raises(RobotDynamicsError, match="6 components"):
         task_space_computed_torque(model, g, link, desired, q, qd)
+
+
+SINGULAR = {
+    "ur5e stretched": np.zeros(6),
+    "ur5e wrist": np.array([0.4, -1.2, 1.4, -1.7, 0.0, 0.3]),
+    "panda upright": np.zeros(7),
+    "puma560 wrist": np.array([0.2, 0.6, -0.9, 0.4, 0.0, -0.3]),
+}
+
+
+@pytest.mark.parametrize("posture", SINGULAR)
+def test_the_torque_at_a_singularity_is_finite_and_reported(
+    posture: str, load_robot: Callable[..., RobotModel]
+) -> None:
+    """In the directions that are not lost the error is as linear as elsewhere."""
+    robot, q = posture.split()[0], SINGULAR[posture]
+    model, link = load_robot(robot), HANDS[robot]
+    rng = np.random.default_rng(2)
+    g, qd = gains(model.n), rng.normal(size=model.n)
+    desired = random_motion(rng, model.link_pose(q, link))
+    found = task_space_computed_torque(model, g, link, desired, q, qd)
+    assert found.damped and found.smallest_singular_value < 1e-6
+    assert np.isfinite(found.torque).all() and np.abs(found.torque).max() < 1e5
+    missed = command(model, g, link, desired, q, qd) - acceleration(model, link, q, qd, found.torque)
+    u, sigma, _ = np.linalg.svd(model.jacobian(q, link))
+    kept = sigma > g.singular_value
+    assert_close(u[:, kept].T @ missed, np.zeros(kept.sum()), 1e-8, 1e3)
+
+
+def test_damping_begins_below_the_threshold(load_robot: Callable[..., RobotModel]) -> None:
+    """Not at it; and just below the torque is the same, to a rounding."""
+    model, q, still = load_robot("ur5e"), READY["ur5e"], np.zeros(6)
+    desired = random_motion(np.random.default_rng(4), model.link_pose(q, "tool0"))
+    least = task_space_computed_torque(model, gains(6), "tool0", desired, q, still).smallest_singular_value
+    at, below = (
+        task_space_computed_torque(model, replace(gains(6), singular_value=value), "tool0", desired, q, still)
+        for value in (least, float(np.nextafter(least, 1.0)))
+    )
+    assert (at.damped, below.damped) == (False, True)
+    assert_close(at.torque, below.torque, 1e-9, scale=1e3)
 
 
 @pytest.mark.parametrize("slower", [0.5, 1.5, 4.0])
@@ -93,24 +139,23 @@ def test_a_far_target_is_approached_as_fast_as_hand_and_joints_may(
     g = gains(6, linear_velocity=0.2, angular_velocity=0.3)
     most = np.full(6, 2.0 * fastest / slower)  # half of it is for the approach
     hold = TaskMotion.at_rest(goal)
-    torque = task_space_computed_torque(
-        model, g, "tool0", hold, q, still, joint_velocities=np.array([-most, most])
-    ).torque
+    allowed = np.array([-most, most])
+    torque = task_space_computed_torque(model, g, "tool0", hold, q, still, joint_velocities=allowed).torque
     expected = g.kd * approach / max(slower, 1.0)
     assert_close(j @ model.forward_dynamics(q, still, torque), expected, 1e-9, scale=10.0)
 
 
-def test_wrong_arguments(load_robot: Callable[..., RobotModel]) -> None:
-    model, q = load_robot("ur5e"), READY["ur5e"]
+def test_bad_arguments_are_refused(load_robot: Callable[..., RobotModel]) -> None:
+    model, q, still = load_robot("ur5e"), READY["ur5e"], np.zeros(6)
     g, hold = gains(6), TaskMotion.at_rest(model.link_pose(q, "tool0"))
-    with pytest.raises(RobotDynamicsError, match="hand"):
-        task_space_computed_torque(model, g, "hand", hold, q, np.zeros(6))
-    with pytest.raises(RobotDynamicsError, match="rows"):
-        task_space_computed_torque(model, g, "tool0", hold, q, np.zeros(6), (0, 6))
-    with pytest.raises(RobotDynamicsError, match="finite"):
-        task_space_computed_torque(model, g, "tool0", hold, q * np.nan, np.zeros(6))
-    with pytest.raises(RobotDynamicsError, match="q"):
-        task_space_computed_torque(model, g, "tool0", hold, q[:5], np.zeros(6))
+    for link, position, rows, culprit in (
+        ("hand", q, range(6), "hand"),
+        ("tool0", q, (0, 6), "rows"),
+        ("tool0", q * np.nan, range(6), "finite"),
+        ("tool0", q[:5], range(6), "q"),
+    ):
+        with pytest.raises(RobotDynamicsError, match=culprit):
+            task_space_computed_torque(model, g, link, hold, position, still, tuple(rows))
     light = RobotModel.from_urdf(arms.planar_2r(1, 1, arms.Link("", 1.0), arms.Link("")).urdf)
     with pytest.raises(RobotDynamicsError, match="no mass"):
         task_space_computed_torque(light, gains(2), "tool", hold, np.ones(2), np.zeros(2), (0, 1))

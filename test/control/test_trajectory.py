@@ -14,18 +14,21 @@ from support.trajectories import KINDS, NAMES, N, build, moving_state, random_po
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_scipy_interpolators_agree(kind):
-    points, state = random_points(3, 7, kind, effort=True), moving_state(4)
+    """The points name the joints in another order than the controller."""
+    points, state = random_points(3, 7, kind, ("wrist", "shoulder", "elbow"), effort=True), moving_state(4)
+    order = [1, 2, 0]
     trajectory = build(points, 2.0, state, kind)
     x = np.concatenate(([0.0], points.times))
-    q = np.vstack((state[0], points.positions))
+    q = np.vstack((state[0], points.positions[:, order]))
     if kind == "spline":
         oracle = CubicSpline(x, q, bc_type=((1, state[1]), (1, np.zeros(N))))
-    elif kind == "cubic":
-        oracle = CubicHermiteSpline(x, q, np.vstack((state[1], points.velocities)))
-    elif kind == "quintic":
-        v, a = np.vstack((state[1], points.velocities)), np.vstack((state[2], points.accelerations))
+    elif kind != "linear":
+        v = np.vstack((state[1], points.velocities[:, order]))
+        oracle = CubicHermiteSpline(x, q, v)
+    if kind == "quintic":
+        a = np.vstack((state[2], points.accelerations[:, order]))
         oracle = BPoly.from_derivatives(x, np.stack((q, v, a), axis=1))
-    effort = np.vstack((np.zeros(N), points.effort))
+    effort = np.vstack((np.zeros(N), points.effort[:, order]))
     for s in np.linspace(0.0, points.times[-1], 203)[:-1]:
         result = sampled(trajectory, 2.0 + s)
         if kind == "linear":
@@ -33,26 +36,11 @@ def test_scipy_interpolators_agree(kind):
             slope = (q[i + 1] - q[i]) / (x[i + 1] - x[i])
             expected = (q[i] + slope * (s - x[i]), slope, np.zeros(N))
         else:
-            expected = tuple(oracle(s, order) for order in range(3))
-        for value, other, tolerance in zip(result[:3], expected, (1e-12, 1e-11, 1e-10), strict=True):
-            np.testing.assert_allclose(value, other, rtol=0, atol=100 * tolerance)
-        wanted = [np.interp(s, x, effort[:, j]) for j in range(N)]
-        np.testing.assert_allclose(result[3], wanted, rtol=0, atol=1e-12)
-
-
-@given(seed=st.integers(0, 10**6), order=st.permutations(range(N)))
-@settings(max_examples=15, deadline=None)
-def test_joints_may_come_in_any_order(seed, order):
-    points = random_points(seed, 4, effort=True)
-    fields = (points.positions, points.velocities, points.accelerations, points.effort)
-    shuffled = TrajectoryPoints(
-        tuple(NAMES[i] for i in order), points.times, *(None if x is None else x[:, order] for x in fields)
-    )
-    state = moving_state(seed)
-    one, other = build(points, 0.0, state), build(shuffled, 0.0, state)
-    for t in np.linspace(-0.1, one.end_time + 0.1, 23):
-        for x, y in zip(sampled(one, t), sampled(other, t), strict=True):
-            np.testing.assert_array_equal(x, y)
+            expected = tuple(oracle(s, derivative) for derivative in range(3))
+        for value, other, tolerance in zip(result[:3], expected, (1e-10, 1e-9, 1e-8), strict=True):
+            np.testing.assert_allclose(value, other, rtol=0, atol=tolerance)
+        interpolated = [np.interp(s, x, effort[:, j]) for j in range(N)]
+        np.testing.assert_allclose(result[3], interpolated, rtol=0, atol=1e-12)
 
 
 def test_holds_before_the_start_and_from_the_end_on():
@@ -85,33 +73,14 @@ def test_end_velocity_that_was_allowed_is_not_held():
 
 
 def test_single_point_at_time_zero_is_held_at_once():
-    point = TrajectoryPoints(NAMES, [0.0], *(np.full((1, N), x) for x in (1.0, 0.0, 0.25, 7.0)))
-    trajectory = build(point, 3.0, moving_state(0))
-    for t in (3.0, 4.0):
-        q, qd, qdd, effort, active = sampled(trajectory, t)
-        assert (q == 1.0).all() and not qd.any() and (qdd == 0.25).all() and (effort == 7.0).all()
-        assert not active
-
-
-def test_partial_goal_holds_the_other_joints():
-    points = random_points(11, 4, names=("wrist", "shoulder"), effort=True)
-    state = (np.array([0.1, 0.2, 0.3]), None, None)
-    trajectory = build(points, 0.0, state, allow_partial_joints=True)
-    for t in np.linspace(0.0, trajectory.end_time, 37):
-        q, qd, qdd, effort, _ = sampled(trajectory, t)
-        assert (q[1], qd[1], qdd[1], effort[1]) == (0.2, 0.0, 0.0, 0.0)
-    wrist, shoulder = points.positions[-1]
-    np.testing.assert_array_equal(sampled(trajectory, 99.0)[0], [shoulder, 0.2, wrist])
-
-
-def test_times_keep_their_meaning_at_the_epoch_of_system_time():
-    points = random_points(12, 4)
-    near, far = build(points, 0.0, moving_state(1)), build(points, 1.7e9, moving_state(1))
-    for t in np.linspace(0.0, points.times[-1], 20)[:-1]:
-        s = (1.7e9 + t) - 1.7e9
-        for x, y in zip(sampled(near, s), sampled(far, 1.7e9 + t), strict=True):
-            np.testing.assert_allclose(x, y, rtol=0, atol=1e-12)
-    assert not sampled(far, far.end_time)[4]
+    full = TrajectoryPoints(NAMES, [0.0], *(np.full((1, N), x) for x in (1.0, 0.0, 0.25, 7.0)))
+    position = TrajectoryPoints(NAMES, [0.0], np.ones((1, N)))  # held without the velocity of the state
+    for point, kind, acceleration, force in ((full, "quintic", 0.25, 7.0), (position, "spline", 0.0, 0.0)):
+        trajectory = build(point, 3.0, moving_state(0), kind)
+        for t in (3.0, 4.0):
+            q, qd, qdd, effort, active = sampled(trajectory, t)
+            assert (q == 1.0).all() and not qd.any() and (qdd == acceleration).all() and (effort == force).all()
+            assert not active
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -135,7 +104,7 @@ def test_points_and_more_between_them_are_what_sampling_gives(kind, seed, m, fir
         np.testing.assert_allclose(rows, sampled(trajectory, inside)[:4], rtol=1e-9, atol=1e-9)
 
 
-def test_polynomials_that_are_made_on_the_way_are_those_of_the_whole():
+def test_polynomials_of_later_segments_are_those_of_the_whole_trajectory():
     points = random_points(3, 300)
     trajectory = build(points, state=moving_state(1), state_time=float(points.times[0]))
     motion = points.positions, points.velocities, points.accelerations, np.zeros((300, N))
@@ -148,9 +117,94 @@ def test_polynomials_that_are_made_on_the_way_are_those_of_the_whole():
 def test_caller_may_change_its_arrays_afterwards():
     points, state = random_points(14, 3), moving_state(2)
     trajectory = build(points, 0.0, state)
-    before = sampled(trajectory, 0.5), sampled(trajectory, -1.0), sampled(trajectory, 99.0)
+    before = [np.array(sampled(trajectory, t)[:4]) for t in (0.5, -1.0, 99.0)]
     for array in (points.times, points.positions, points.velocities, points.accelerations, *state):
         array[:] = np.nan
-    after = sampled(trajectory, 0.5), sampled(trajectory, -1.0), sampled(trajectory, 99.0)
-    for x, y in zip(before, after, strict=True):
-        np.testing.assert_array_equal(np.array(x[:4]), np.array(y[:4]))
+    after = [np.array(sampled(trajectory, t)[:4]) for t in (0.5, -1.0, 99.0)]
+    np.testing.assert_array_equal(before, after)
+
+
+# The beginning: in the state of now, before, at and after the first point
+
+
+@pytest.mark.parametrize("kind", ["spline", "cubic", "quintic"])
+@pytest.mark.parametrize("offset", [-0.2, 0.1])
+def test_motion_goes_on_with_the_velocity_of_the_state(kind, offset):
+    state = moving_state(1)
+    trajectory = build(random_points(2, 3, kind), 5.0, state, kind, state_time=5.0 + offset)
+    np.testing.assert_allclose(sampled(trajectory, 5.0 + offset + 1e-9)[1], state[1], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_trajectory_that_ends_now_keeps_its_points(kind):
+    points = random_points(7, 3, kind, first=0.0, effort=True)
+    trajectory = build(points, 1.0, moving_state(2), kind, state_time=1.0 + float(points.times[-1]))
+    trajectory.check_not_over(trajectory.end_time)
+    motion = resampled(trajectory, np.inf)[1]
+    np.testing.assert_array_equal(motion[:, 0], points.positions)
+    np.testing.assert_array_equal(motion[:, 3], points.effort)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("m", "first"), [(2, 0.0), (4, 0.0), (4, 0.25)])
+def test_a_first_point_at_the_time_of_the_state_is_taken_at_once(kind, m, first):
+    points = random_points(8, m, kind, first=first)
+    state = moving_state(9)
+    q, qd, *_ = sampled(build(points, 1.0, state, kind, state_time=1.0 + first), 1.0 + first)
+    np.testing.assert_array_equal(q, points.positions[0])
+    if kind == "spline":
+        np.testing.assert_allclose(qd, state[1], rtol=1e-13)
+    elif kind != "linear":
+        np.testing.assert_array_equal(qd, points.velocities[0])
+
+
+def test_spline_through_past_points_starts_at_rest():
+    trajectory = build(random_points(8, 4, "spline"), 1.0, moving_state(9), "spline", state_time=1.6)
+    np.testing.assert_allclose(sampled(trajectory, 1.3)[1], 0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=st.integers(0, 10**6), part=st.floats(0.02, 0.98))
+@settings(max_examples=25, deadline=None)
+def test_late_start_joins_the_first_point_to_come(kind, seed, part):
+    points, state = random_points(seed, 6, kind, first=0.0, effort=True), moving_state(seed + 1)
+    now = 5.0 + part * points.times[-1]
+    effort = np.full(N, 2.0)
+    late = build(points, 5.0, state, kind, state_time=now, start_effort=effort)
+    on_time = build(points, 5.0, kind=kind)
+    reach = 5.0 + points.times[np.searchsorted(points.times, now - 5.0, side="right")]
+    if reach - now < 0.01:
+        return
+    q, qd, qdd, force, active = sampled(late, now)
+    assert active
+    np.testing.assert_allclose(q, state[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(force, effort, rtol=0, atol=1e-12)
+    if kind != "linear":
+        np.testing.assert_allclose(qd, state[1], rtol=1e-12)
+    if kind == "quintic":
+        np.testing.assert_allclose(qdd, state[2], rtol=1e-12)
+    # From that point on it is the trajectory as it was meant.
+    for t in (reach, *np.linspace(reach, on_time.end_time + 0.1, 17)):
+        first = sampled(late, np.nextafter(t, np.inf))
+        for x, y in zip(first, sampled(on_time, np.nextafter(t, np.inf)), strict=True):
+            np.testing.assert_allclose(x, y, rtol=0, atol=1e-9)
+    if reach < on_time.end_time:
+        before = sampled(late, np.nextafter(reach, 0.0))
+        for order in range(1 if kind == "linear" else 2):
+            np.testing.assert_allclose(before[order], sampled(late, reach)[order], rtol=0, atol=1e-6)
+
+
+def test_effort_begins_with_the_start_effort():
+    # JTC keeps the last commanded point, effort included, and goes on from it.
+    points = TrajectoryPoints(NAMES, [2.0], np.zeros((1, N)), effort=np.full((1, N), 3.0))
+    trajectory = build(points, start_effort=np.array([1.0, 3.0, -1.0]))
+    for t, expected in ((0.0, [1.0, 3.0, -1.0]), (1.0, [2.0, 3.0, 1.0]), (2.0, [3.0] * 3), (9.0, [3.0] * 3)):
+        np.testing.assert_allclose(sampled(trajectory, t)[3], expected, rtol=1e-15)
+    with pytest.raises(TrajectoryError, match="effort"):
+        build(points, start_effort=np.zeros(2))
+
+
+def test_last_knot_before_a_time():
+    trajectory = build(TrajectoryPoints(NAMES, [1.0, 2.0], np.zeros((2, N))), 10.0)
+    for t, knot in ((9.0, -np.inf), (10.0, -np.inf), (10.5, 10.0), (11.0, 10.0), (12.0, 11.0), (99.0, 12.0)):
+        assert trajectory.last_knot_before(t) == knot

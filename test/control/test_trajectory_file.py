@@ -25,8 +25,6 @@ points:
     nanosec: 500000000
 - positions: [1, -2.5e-01]
   velocities: []
-  accelerations: []
-  effort: []
   time_from_start: {sec: 3, nanosec: 0}
 ---
 """
@@ -39,7 +37,7 @@ def write(tmp_path: Path, text: str) -> Path:
     return file
 
 
-def test_what_echo_shows(tmp_path: Path) -> None:
+def test_output_of_ros2_topic_echo(tmp_path: Path) -> None:
     points = read_trajectory_file(write(tmp_path, ECHO))
     assert points.joint_names == ("a", "b")
     np.testing.assert_allclose(points.times, [1.5, 3.0], rtol=1e-15)
@@ -50,8 +48,7 @@ def test_what_echo_shows(tmp_path: Path) -> None:
 def test_all_fields(tmp_path: Path) -> None:
     more = "velocities: [0.0], accelerations: [2.0], effort: [3.0], time_from_start: {sec: 2, nanosec: 1}"
     points = read_trajectory_file(write(tmp_path, f"{{joint_names: [a], points: [{{positions: [1.0], {more}}}]}}"))
-    for field, value in (("velocities", 0.0), ("accelerations", 2.0), ("effort", 3.0)):
-        np.testing.assert_array_equal(getattr(points, field), [[value]])
+    assert (points.velocities, points.accelerations, points.effort) == ([[0.0]], [[2.0]], [[3.0]])
     assert points.times[0] == 2.000000001
 
 
@@ -63,24 +60,21 @@ def test_all_fields(tmp_path: Path) -> None:
         ("a: [", "YAML"),
         ("just words", "joint_names"),
         ("{joint_names: [a], points: 3}", "points"),
-        (f"{{joint_names: a, points: [{POINT}]}}", "joint_names"),
         ("{joint_names: [a], points: []}", "points"),
         (f"{{joint_names: [1], points: [{POINT}]}}", "Cure: name each joint once"),
-        ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {sec: true}}]}", "time_from_start .*True"),
-        ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {sec: 1.5}}]}", "time_from_start .*1.5"),
-        ("{joint_names: [a], points: [{positions: [true], time_from_start: {sec: 1}}]}", "Cure: give a list of num"),
-        ("{joint_names: [a], points: [{positions: 1.0, time_from_start: {sec: 1}}]}", "Cure: give a list of num"),
         (f"{{joint_names: [], points: [{POINT}]}}", "joint_names is .* Cure: name each joint once"),
         (f"{{joint_names: [a, a], points: [{POINT}]}}", "Cure: name each joint once"),
-        (f"{{joint_names: [a, b], points: [{POINT}]}}", "point 0 has 1 positions for 2 joint names"),
         (f"{{joint_names: [a], points: [{POINT}, 7]}}", "point 1 is 7. Cure"),
         (f"{{joint_names: [a], points: [{POINT}, {POINT}]}}", "point 1 at 1.0 s does not come after point 0"),
         ("{joint_names: [a], points: [{time_from_start: {sec: 1}}]}", "point 0.*positions"),
         ("{joint_names: [a], points: [{positions: [1.0]}]}", "point 0.*time_from_start"),
         ("{joint_names: [a], points: [{positions: [1.0], time_from_start: 1.5}]}", "time_from_start 1.5"),
+        ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {sec: true}}]}", "time_from_start .*True"),
+        ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {sec: 1.5}}]}", "time_from_start .*1.5"),
+        ("{joint_names: [a], points: [{positions: [true], time_from_start: {sec: 1}}]}", "Cure: give a list of num"),
+        ("{joint_names: [a], points: [{positions: 1.0, time_from_start: {sec: 1}}]}", "Cure: give a list of num"),
         ("{joint_names: [a], points: [{positions: [x], time_from_start: {sec: 1}}]}", "'x'"),
         ("{joint_names: [a], points: [{positions: ['...'], time_from_start: {sec: 1}}]}", "full"),
-        ("{joint_names: [a], points: [{positions: [.nan], time_from_start: {sec: 1}}]}", "nan"),
         ("{joint_names: [a], points: [{positions: [1], velocities: [1], time_from_start: {sec: 1}}]}", "velocity"),
     ],
 )
@@ -91,6 +85,6 @@ def test_bad_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     assert str(caught.value).startswith(f"{file}: ")
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(TrajectoryError, match="nothing.yaml"):
         read_trajectory_file(tmp_path / "nothing.yaml")

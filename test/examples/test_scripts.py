@@ -1,14 +1,18 @@
-"""Each script in examples/ runs, draws, and finds what it says it finds."""
+"""Each script in examples/, and the notebook, runs, draws, and finds what it says it finds."""
 
+import json
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import matplotlib
 import numpy as np
 import pinocchio as pin
 import pytest
 
+from oracles import craig_jacobians
 from support.comparing import assert_close
 from support.example_scripts import EXAMPLES, load_example
 
@@ -90,3 +94,37 @@ def test_four_bar(run: Callable[..., str]) -> None:
     """test/formulations has the four-bar linkage itself."""
     assert abs(numbers(run("four_bar"))[2]) < 1e-12
     assert_picture("four_bar.png")
+
+
+def test_resolved_rate(run: Callable[..., str]) -> None:
+    """Craig, MATLAB exercise 5: its Jacobian and determinant by hand, Euler's rule, and J^T F at each step."""
+    example = load_example("resolved_rate")
+    motion = example.run()
+    assert (example.LENGTHS, tuple(example.START)) == (craig_jacobians.HAND_LENGTHS, tuple(craig_jacobians.HAND_START))
+    assert_close(motion.time, np.linspace(0.0, 5.0, 51), 1e-14)
+    q = craig_jacobians.HAND_START
+    for k in range(51):
+        j = craig_jacobians.hand_jacobian(q)
+        assert_close(motion.angles[k], q, 1e-12)
+        assert_close(motion.rates[k], np.linalg.solve(j, craig_jacobians.HAND_VELOCITY), 1e-12)
+        assert_close(motion.torques[k], j.T @ craig_jacobians.HAND_FORCE, 1e-12)
+        assert motion.determinant[k] == pytest.approx(craig_jacobians.hand_determinant(q), rel=1e-12)
+        q = q + 0.1 * motion.rates[k]
+    assert_close(motion.hand[-1] - motion.hand[0], 5.0 * craig_jacobians.HAND_VELOCITY, 0.03)
+    run("resolved_rate", "picture.png")
+    assert_picture("picture.png")
+
+
+def test_tour_finds_what_its_text_says(capsys: pytest.CaptureFixture[str]) -> None:
+    matplotlib.use("Agg")
+    names: dict[str, Any] = {}
+    for cell in json.loads((EXAMPLES / "tour.ipynb").read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), "tour.ipynb", "exec"), names)
+    names["plt"].close("all")
+    # The Coulomb level of panda_joint7, a hundredth of the ramp above it at most.
+    level = names["arm"].friction_torque(names["q"], np.eye(7)[6] * 1e-9)[6]
+    assert level < names["pushes"][names["moved"]] < level + 0.01
+    assert "before that it moved by 0.0 rad" in capsys.readouterr().out
+    errors = names["errors"]
+    assert errors["pd"] > errors["pd_gravity"] > 100.0 * errors["computed_torque"]

@@ -1,14 +1,11 @@
-"""All forms of the dynamics say the same as the kernels and the books, and so as each other.
+"""All forms of the dynamics give the same as the kernels and the books, and so as each other.
 
 So read as their files say where the print is wrong. Milicevic: the first sum of (2.4) has accelerations, gravity
 enters by -m g^T U r, the sums of (4.3)-(4.5) begin at the joint's own link and that of (4.4) holds both its terms.
 Tsai: (9.58) turns only the acceleration of the parent's origin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -25,8 +22,16 @@ from robot_dynamics_ros.formulations import (
     newton_euler_base,
     newton_euler_links,
 )
-from robot_dynamics_ros.formulations.link_tree import LinkTree
-from robot_dynamics_ros.resources import robot_names, robot_urdf
+from robot_dynamics_ros.formulations.generalized_dalembert import dalembert_terms
+from robot_dynamics_ros.formulations.lagrange_euler import dynamic_coefficients, pseudo_inertia
+from robot_dynamics_ros.formulations.lagrange_link_jacobians import (
+    inertia_matrix,
+    inertia_matrix_derivatives,
+    link_jacobians,
+    velocity_coupling,
+)
+from robot_dynamics_ros.formulations.link_tree import Link, LinkTree
+from robot_dynamics_ros.resources import robot_urdf
 from support import arms
 from support import robots_with_drives as drives
 
@@ -39,9 +44,11 @@ CLOSED = (
 LARGEST = 10  # links: the closed forms grow with their fourth power
 
 
-def check(model: RobotModel, state: tuple[Any, Any, Any]) -> None:
+@given(robot=drives.robots())
+def test_any_robot(robot: drives.Robot) -> None:
+    model = robot.model()
     tree = LinkTree.of(model)
-    q, qd, qdd = state
+    q, qd, qdd = drives.state(robot, model.n)
     scale = 1.0 + drives.size(model, q, qd, qdd)
     tau = model.inverse_dynamics(q, qd, qdd)
     small = len(tree.links) <= LARGEST
@@ -63,19 +70,6 @@ def check(model: RobotModel, state: tuple[Any, Any, Any]) -> None:
         np.testing.assert_allclose(h @ qd, model.coriolis_matrix(q, qd), rtol=0, atol=1e-10 * scale)
 
 
-@pytest.mark.filterwarnings("ignore:.*no body can have:robot_dynamics_ros.RobotModelWarning")
-@pytest.mark.parametrize("robot", robot_names())
-def test_shipped_robots(robot: str, load_robot: Callable[..., RobotModel]) -> None:
-    model = load_robot(robot, None if robot == "planar_2r" else robot)
-    check(model, next(zip(*arms.states(7, model.n, 1), strict=True)))
-
-
-@given(robot=drives.robots())
-def test_any_robot(robot: drives.Robot) -> None:
-    model = robot.model()
-    check(model, drives.state(robot, model.n))
-
-
 @pytest.mark.parametrize("form", RECURSIVE + CLOSED)
 @pytest.mark.parametrize(
     ("book", "build", "down"),
@@ -94,19 +88,102 @@ def test_books(book: ModuleType, build: Callable[[Any], arms.Arm], down: Any, fo
         np.testing.assert_allclose(form(model, q, qd, qdd), expected, rtol=1e-12, atol=1e-11)
 
 
-def test_gravity_is_the_base_accelerating_against_it() -> None:
-    """Craig 6.5: a prismatic joint along the vertical feels -g as it feels that acceleration."""
-    arm = arms.random_arm(np.random.default_rng(5), [0, 1, 2], ["prismatic", "revolute", "revolute"])
-    arm = arm.with_joint(arm.movable[0], axis=(0, 0, 1), rpy=(0, 0, 0))
-    tree = LinkTree.of(RobotModel.from_urdf(arm.urdf))
-    q, qd, qdd = (x[0] for x in arms.states(2, 3, 1))
-    lifted, floating = qdd - [tree.gravity[2], 0.0, 0.0], replace(tree, gravity=np.zeros(3))
-    for form in RECURSIVE:
-        np.testing.assert_allclose(form(tree, q, qd, qdd), form(floating, q, qd, lifted), rtol=1e-11)
-
-
 @pytest.mark.parametrize("form", RECURSIVE + CLOSED)
 def test_wrong_shape(form: Callable[..., Any]) -> None:
     model = RobotModel.from_urdf_file(robot_urdf("planar_2r"))
     with pytest.raises(RobotDynamicsError, match=r"qd .*\(3,\)"):
         form(model, [0, 0], [0, 0, 0], [0, 0])
+
+
+# --- The link tree, and what single forms have besides torques
+
+
+@given(arm=arms.trees())
+def test_frames_weights_and_paths(arm: arms.Arm) -> None:
+    """Link frames share their origin with the joint's; potential energy is -sum m g . c; paths lead from the base."""
+    model = RobotModel.from_urdf(arm.urdf)
+    tree = LinkTree.of(model)
+    q = arms.states(arm.seed, model.n, 1)[0][0]
+    rotations, origins = tree.base_placements(q)
+    for name, origin in zip(model.packed.body_links, origins, strict=True):
+        np.testing.assert_allclose(model.link_pose(q, name)[:3, 3], origin, rtol=0, atol=1e-12)
+    energy = -sum(
+        link.mass * tree.gravity @ (p + r @ link.com) for link, r, p in zip(tree.links, rotations, origins, strict=True)
+    )
+    np.testing.assert_allclose(energy, model.potential_energy(q), rtol=1e-12, atol=1e-9)
+    for i in range(len(tree.links)):
+        path = tree.path(i)
+        assert path[-1] == i and tree.links[path[0]].parent == -1
+        assert [tree.links[k].parent for k in path[1:]] == path[:-1]
+
+
+@given(arm=arms.trees(5))
+def test_jacobians_and_derivatives_are_slopes(arm: arms.Arm) -> None:
+    """J_v of the centre of mass's position; J_w by R' = [w x] R; dM of M, and the work of V is what M takes up."""
+    model = RobotModel.from_urdf(arm.urdf)
+    tree = LinkTree.of(model)
+    q, qd, _ = (x[0] for x in arms.states(arm.seed, model.n, 1))
+    stride = float(np.abs(qd).sum()) + 1.0
+    J_v, J_w = link_jacobians(tree, q)
+    rotations, _ = tree.base_placements(q)
+    coms = np.array([link.com for link in tree.links])
+
+    def placed(t: float) -> tuple[np.ndarray, np.ndarray]:
+        R, p = tree.base_placements(q + t * qd)
+        return p + np.einsum("iab,ib->ia", R, coms), R
+
+    bound = 1e-8 * stride**2
+    np.testing.assert_allclose(J_v @ qd, drives.slope(lambda t: placed(t)[0], stride), rtol=0, atol=bound)
+    turning = drives.slope(lambda t: placed(t)[1], stride)
+    np.testing.assert_allclose(np.cross((J_w @ qd)[:, :, None], rotations, axis=1), turning, rtol=0, atol=bound)
+    M, dM = (
+        inertia_matrix(model, q),
+        inertia_matrix_derivatives(model, q),
+    )
+    slope = drives.slope(lambda t: inertia_matrix(model, q + t * qd), stride)
+    bound = 1e-8 * stride * np.abs(M).max()
+    np.testing.assert_allclose(dM @ qd, slope, rtol=0, atol=bound)
+    np.testing.assert_allclose(qd @ velocity_coupling(model, q, qd), 0.5 * qd @ slope @ qd, atol=bound * stride**2)
+
+
+def test_pseudo_inertia_of_points() -> None:
+    """The sum of m r r^T over point masses, from the mass, centre and inertia that they have together."""
+    rng = np.random.default_rng(3)
+    masses, points = rng.uniform(0.1, 1.0, 6), rng.uniform(-0.5, 0.5, (6, 3))
+    mass, com = float(masses.sum()), masses @ points / masses.sum()
+    inertia = sum(m * ((r @ r) * np.eye(3) - np.outer(r, r)) for m, r in zip(masses, points - com, strict=True))
+    link = Link("joint", -1, False, np.eye(3), np.zeros(3), mass, com, np.asarray(inertia))
+    r = np.column_stack([points, np.ones(6)])
+    np.testing.assert_allclose(pseudo_inertia(link), r.T * masses @ r, rtol=1e-12, atol=1e-14)
+
+
+def test_planar_arm() -> None:
+    """Tsai (9.114)-(9.118), by hand: h_122 = 2 h_112 / 2 = -h_211."""
+    p = tsai_planar_2r.Parameters(0.5, 0.4, 3.0, 2.0)
+    model = RobotModel.from_urdf(arms.tsai_planar_2r(p).urdf, gravity=[0.0, -p.g, 0.0])
+    for q in arms.states(1, 2, 5)[0]:
+        h = dynamic_coefficients(model, q)[1]
+        centrifugal = p.m2 * p.a1 * p.a2 * np.sin(q[1]) / 2
+        expected = np.array([[[0.0, -1.0], [-1.0, -1.0]], [[1.0, 0.0], [0.0, 0.0]]]) * centrifugal
+        np.testing.assert_allclose(h, expected, atol=1e-13)
+
+
+@given(arm=arms.trees())
+def test_rotation_and_translation_apart(arm: arms.Arm) -> None:
+    """Each part has the energy of its motion and is in balance on its own: qd . h is half of qd . dD/dt qd."""
+    tree = LinkTree.of(RobotModel.from_urdf(arm.urdf))
+    q, qd, _ = (x[0] for x in arms.states(arm.seed, len(tree.links), 1))
+    terms = dalembert_terms(tree, q, qd)
+    J_v, J_w = link_jacobians(tree, q)
+    rotations, _ = tree.base_placements(q)
+    turning = translating = 0.0
+    for link, R, v, w in zip(tree.links, rotations, J_v @ qd, J_w @ qd, strict=True):
+        turning += 0.5 * (R.T @ w) @ link.inertia @ (R.T @ w)
+        translating += 0.5 * link.mass * v @ v
+    np.testing.assert_allclose(0.5 * qd @ terms.D_rot @ qd, turning, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(0.5 * qd @ terms.D_tran @ qd, translating, rtol=1e-10, atol=1e-14)
+    stride = float(np.abs(qd).sum()) + 1.0
+    bound = 1e-8 * stride**3 * (np.abs(terms.D_rot).max() + np.abs(terms.D_tran).max())
+    for part, h in (("D_rot", terms.h_rot), ("D_tran", terms.h_tran)):
+        slope = drives.slope(lambda t, part=part: getattr(dalembert_terms(tree, q + t * qd, qd), part), stride)
+        np.testing.assert_allclose(qd @ h, 0.5 * qd @ slope @ qd, rtol=0, atol=bound)

@@ -27,19 +27,6 @@ def test_any_robot(robot: robots_with_drives.Robot) -> None:
     assert_close(n.T, -n, 1e-10, float(np.abs(c).max()))
 
 
-@given(robot=robots_with_drives.robots())
-def test_symbols_are_derivatives_of_the_mass_matrix(robot: robots_with_drives.Robot) -> None:
-    """c_ijk + c_ikj = dm_kj / dq_i, by (9.58), against differences of fourth order of the kernels' M."""
-    model = robot.model()
-    assume(len(model.moving_joints) <= 6)
-    q, direction, _ = robots_with_drives.state(robot, model.n)
-    scale = robots_with_drives.stride(robot, model.joint_names, direction)
-    expected = robots_with_drives.slope(lambda h: model.mass_matrix(q + h * direction), scale)
-    c = christoffel.christoffel_symbols(model, q)
-    got = np.einsum("ijk,i->kj", c + np.swapaxes(c, 1, 2), direction)
-    assert_close(got, expected, 1e-8, scale * float(np.abs(model.mass_matrix(q)).max()))
-
-
 def test_planar_elbow() -> None:
     """Spong (9.83): h = -m2 l1 lc2 sin q2, and (9.88)."""
     p = spong_elbow.Parameters(0.7, 0.2, 0.3, 1.5, 2.5, 0.05, 0.1)

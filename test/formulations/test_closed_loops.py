@@ -1,6 +1,4 @@
-"""Closed chains: Jacobians, closure, motion, energy, and forces against the same mechanism cut elsewhere."""
-
-from __future__ import annotations
+"""Closed chains: Jacobians, closure, motion, energy and forces."""
 
 import pickle
 from dataclasses import replace
@@ -28,37 +26,9 @@ from robot_dynamics_ros.model.dynamics_file import Loop
 from robot_dynamics_ros.resources import robot_urdf
 from support import arms, robots_with_drives, worked_arms
 from support.comparing import assert_close
+from support.mechanisms import GROUND, ROWS, assembled, four_bar
 
 Array = arms.Array
-
-
-BARS = {"crank": (0.25, 0.9), "coupler": (0.6, 1.4), "rocker": (0.5, 1.1)}
-GROUND = (0.55, 0.1, 0.0)
-
-
-def four_bar(cut: str = "ground", tilt: float = 0.0) -> RobotModel:
-    """Crank 0.25, coupler 0.6, rocker 0.5 m on a base of 0.559 m: no parallelogram; the crank goes round.
-
-    The loop is cut where the rocker stands on the ground, or where it meets the coupler.
-    """
-    links = [arms.Link("base")]
-    for name, (length, mass) in BARS.items():
-        links.append(arms.Link(name, mass, (0.55 * length, 0, 0), worked_arms.about_z(mass * length**2 / 11)))
-    joints = [
-        arms.Joint("crank_joint", "continuous", "base", "crank"),
-        arms.Joint("coupler_joint", "continuous", "crank", "coupler", (0.25, 0, 0), (tilt, 0, 0)),
-    ]
-    if cut == "ground":
-        joints.append(arms.Joint("rocker_joint", "continuous", "coupler", "rocker", (0.6, 0, 0)))
-        loop = {"link_a": "base", "point_a": list(GROUND), "link_b": "rocker", "point_b": [0.5, 0.0, 0.0]}
-    else:
-        joints.append(arms.Joint("rocker_joint", "continuous", "base", "rocker", GROUND, rpy=(0, 0, np.pi)))
-        # Its frame stands on the ground and has the axes of the other cut's, at the coupler.
-        links[3] = replace(links[3], com=((0.55 - 1.0) * 0.5, 0, 0))
-        loop = {"link_a": "coupler", "point_a": [0.6, 0.0, 0.0], "link_b": "rocker", "point_b": [-0.5, 0.0, 0.0]}
-    return robots_with_drives.load(
-        arms.Arm(tuple(links), tuple(joints)), {"loops": [loop], "gravity": [0.0, -9.81, 0.0]}
-    )
 
 
 def still(t: float, q: Array, qd: Array) -> Array:
@@ -127,10 +97,9 @@ def test_five_bar_as_loop_and_as_coupling() -> None:
 
     assert coupled.joint_names == ("joint1", "joint2")
     order = [looped.joint_names.index(name) for name in ("joint1", "joint2", "joint3", "joint4")]
-    rows = np.array([[1, 0], [0, 1], [1, -1], [-1, 1.0]])
     start, rate = np.array([0.4, 1.7]), np.array([0.5, -0.8])
     q, qd = np.zeros(4), np.zeros(4)
-    q[order], qd[order] = rows @ start - [0, 0, 0, np.pi], rows @ rate
+    q[order], qd[order] = ROWS @ start - [0, 0, 0, np.pi], ROWS @ rate
 
     def on_loop(t: float, q: Array, qd: Array) -> Array:
         tau = np.zeros(4)
@@ -165,18 +134,10 @@ def test_five_bar_as_loop_and_as_coupling() -> None:
         assert_close(forces[k], [*exact, 0.0], 1e-9, 100.0)
 
 
-def started(model: RobotModel, crank: float = 0.3, speed: float = 6.0) -> tuple[Array, Array]:
-    """The four-bar at a crank angle, assembled from afar, and its velocity."""
-    guess = [crank, 1.0, -1.5] if model.loops[0].link_a == "base" else [crank, 0.5, 1.5]
-    q = close_loops(model, guess, held=["crank_joint"])
-    assert q[0] == crank
-    return q, driven_motion(model, loops_of(model), q, ["crank_joint"], [speed], [0.0])[0]
-
-
 def test_four_bar_keeps_energy_and_closure() -> None:
     """Two seconds of free motion through a turn of the crank."""
     model = four_bar()
-    q, qd = started(model)
+    q, qd = assembled(model, speed=6.0)
     run = run_constrained(model, loops_of(model), q, qd, still, 2.0, 0.004)
     kinetic = model.kinetic_energy(run.q, run.qd)
     assert np.ptp(kinetic + model.potential_energy(run.q)) <= 2e-6 * np.ptp(kinetic)
@@ -186,29 +147,10 @@ def test_four_bar_keeps_energy_and_closure() -> None:
     assert_close(tip, np.broadcast_to(ground, tip.shape), 1e-12)
 
 
-def test_forces_are_reactions_of_an_explicit_joint() -> None:
-    """The same four-bar, cut at another joint: what is the loop's force there is that joint's reaction here."""
-    here, there = four_bar("ground"), four_bar("coupler")
-    q, qd = started(here)
-    other, other_rate = started(there)
-    assert_close(here.link_pose(q, "coupler"), there.link_pose(other, "coupler"), 1e-11)
-    tau = np.array([3.0, 0.0, 0.0])
-    a = constrained_forward_dynamics(here, q, qd, tau, loop_constraints(here, q, qd))
-    b = constrained_forward_dynamics(there, other, other_rate, tau, loop_constraints(there, other, other_rate))
-    assert_close(a.qdd[:2], b.qdd[:2], 1e-9, 100.0)
-    # The ground's force acts on the rocker's foot.
-    rotation = here.link_pose(q, "rocker")[:3, :3]
-    inside = rotation.T @ loop_forces(a.multipliers)[0]
-    wrench = {"rocker": [*inside, *np.cross([0.5, 0, 0], inside)]}
-    reaction = here.joint_reactions(q, qd, a.qdd, wrench)[here.moving_joints.index("rocker_joint")]
-    assert_close(rotation @ reaction[:3], loop_forces(b.multipliers)[0], 1e-9, 100.0)
-    assert_close(reaction[5], 0.0, 1e-9, 100.0)
-
-
 def test_a_planar_loop_in_space_has_two_constraints() -> None:
     """Across its plane a point tells nothing; 1.5708 for pi / 2 between two axes does not lock it."""
     model = four_bar()
-    q, qd = started(model)
+    q, qd = assembled(model, speed=6.0)
     expected = constrained_forward_dynamics(model, q, qd, np.zeros(3), loop_constraints(model, q, qd))
     assert expected.rank == 2
     assert_close(expected.multipliers[2], 0.0, 1e-12)
@@ -224,7 +166,7 @@ def test_the_crank_alone_drives_it() -> None:
     The crank's power is the rate of the energy, and forward dynamics gives the motion back.
     """
     model = four_bar()
-    q, _ = started(model)
+    q, _ = assembled(model)
     rate, acceleration = 2.0, -3.0
     qd, qdd = driven_motion(model, loops_of(model), q, ["crank_joint"], [rate], [acceleration])
 
@@ -269,7 +211,7 @@ def test_what_cannot_be_closed_or_driven_says_so() -> None:
         loops_of(RobotModel.from_urdf_file(robot_urdf("scara")))
     with pytest.raises(RobotDynamicsError, match="hand"):
         loop_constraints(model, rest, rest, [Loop("base", (0, 0, 0), "hand", (0, 0, 0))])
-    q, _ = started(model)
+    q, _ = assembled(model)
     with pytest.raises(RobotDynamicsError, match=r"start .* 0\.\d+"):
         run_constrained(model, loops_of(model), q + 0.1, rest, still, 0.1)
     with pytest.raises(RobotDynamicsError, match="breaks"):

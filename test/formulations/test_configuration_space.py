@@ -10,7 +10,7 @@ from support import arms
 from support.comparing import assert_close
 
 
-@given(arm=arms.trees(max_joints=6))
+@given(arm=arms.trees(6))
 def test_trees(arm: arms.Arm) -> None:
     """Craig (6.63): at one position, B and C serve every velocity."""
     model = RobotModel.from_urdf(arm.urdf)

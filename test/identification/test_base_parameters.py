@@ -1,17 +1,21 @@
-"""Base parameters against closed forms, published counts, and the identity that defines them."""
+"""Base parameters against closed forms and published counts; columns of all unknowns against the torque."""
 
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
 from numpy.typing import NDArray
 
-from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.identification.base_parameters import BaseParameters
 from robot_dynamics_ros.identification.unknowns import Unknowns
+from robot_dynamics_ros.kernels.layout import RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE, STATIC
+from support.robots_with_drives import Robot, robots, state
 
 Array = NDArray[np.float64]
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+SMALL = robots(friction=True).filter(lambda robot: len(robot.arm.movable) <= 4)
 
 
 def rigid(model: RobotModel) -> BaseParameters:
@@ -67,9 +71,7 @@ def test_counts_are_the_published_ones(name: str, count: int, load_robot: Callab
     ("name", "dynamics"),
     [("planar_2r", None), ("scara", None), ("puma560", "puma560"), ("ur5e", "ur5e"), ("panda", "panda")],
 )
-def test_base_parameters_give_the_same_torque(
-    name: str, dynamics: str | None, load_robot: Callable[..., RobotModel]
-) -> None:
+def test_torque_by_base_parameters(name: str, dynamics: str | None, load_robot: Callable[..., RobotModel]) -> None:
     """W x = W_b (combination x) for any x, at states that the combination was not made of; W_b has full rank."""
     unknowns = Unknowns.of(load_robot(name, dynamics))
     columns = unknowns.columns(*random_states(unknowns.model, 9, 60)).reshape(-1, len(unknowns.names))
@@ -104,3 +106,40 @@ def test_what_hides_in_another_parameter_is_no_unknown(load_robot: Callable[...,
     assert "joint1.coulomb_negative" in names
     names = Unknowns.of(load_robot("puma560", "puma560")).names
     assert "joint3 rotor.inertia" in names and not [name for name in names if name.endswith(".rotor_inertia")]
+
+
+def torque(model: RobotModel, friction: str, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array]:
+    unknowns = Unknowns.of(model, friction)
+    motion = tuple(x[np.newaxis] for x in (q, qd, qdd))
+    return (unknowns.columns(*motion) @ unknowns.own + unknowns.known(*motion))[0], model.inverse_dynamics(q, qd, qdd)
+
+
+@given(robot=SMALL)
+def test_own_values_give_the_models_torque(robot: Robot) -> None:
+    """columns own + known = inverse dynamics + friction: payload, rotors, couplings and any kept friction included."""
+    model = robot.model()
+    q, qd, qdd = state(robot, model.n)
+    found, rigid = torque(model, "keep", q, qd, qdd)
+    expected = rigid + model.friction_torque(q, qd)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * (1.0 + np.abs(expected).max()))
+    found, rigid = torque(model, "none", q, qd, qdd)
+    np.testing.assert_allclose(found, rigid, rtol=0, atol=1e-9 * (1.0 + np.abs(rigid).max()))
+
+
+@given(robot=SMALL)
+def test_columns_of_friction_are_the_nodes_friction(robot: Robot) -> None:
+    """Where all of a robot's friction is viscous and Coulomb: through couplings too, tau = G^T tau_tree."""
+    model = robot.model()
+    model.packed.friction[:, [STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]] = 0.0
+    unknowns = Unknowns.of(model)
+    if len([name for name in unknowns.names if name.endswith(".coulomb_negative")]) < len(model.moving_joints):
+        return  # one level for both directions: not what the model has
+    q, qd, qdd = state(robot, model.n)
+    found, rigid = torque(model, "viscous_coulomb", q, qd, qdd)
+    expected = rigid + model.friction_torque(q, qd)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * (1.0 + np.abs(expected).max()))
+
+
+def test_unknown_kind_of_friction_is_refused(load_robot: Callable[..., RobotModel]) -> None:
+    with pytest.raises(RobotDynamicsError, match="oil"):
+        Unknowns.of(load_robot("planar_2r"), "oil")

@@ -50,7 +50,6 @@ def test_condition_is_that_of_the_base_regressor(load_robot: Load) -> None:
 
 @pytest.mark.parametrize("seed", [0, 7])
 def test_efforts_are_kept(planar_2r: RobotModel, seed: int) -> None:
-    """Joints that barely carry the arm: full swings would need more."""
     full = MotionLimits.of(planar_2r, margin=0.0)
     rest = np.abs(planar_2r.gravity_torque([0.0, 0.0]))
     limits = MotionLimits(full.lower, full.upper, full.velocity, full.acceleration, 1.15 * rest)
@@ -100,15 +99,3 @@ def test_what_cannot_be_searched_is_refused(planar_2r: RobotModel) -> None:
     ):
         with pytest.raises(RobotDynamicsError, match=culprit):
             find_excitation(planar_2r, limits, *search)
-
-
-@pytest.mark.slow
-def test_panda(load_robot: Load) -> None:
-    """All 43 base parameters of the Panda (Gaz et al. 2019) from one motion of 20 s."""
-    model = load_robot("panda", "panda")
-    limits = MotionLimits.of(model)
-    excitation, first = find_excitation(model, limits, 20.0, restarts=1)
-    assert_within(model, limits, excitation)
-    assert excitation.condition < 0.6 * first
-    columns = model.regressor(*excitation.samples(500)).reshape(500 * 7, -1)
-    assert np.linalg.matrix_rank(columns) == 43

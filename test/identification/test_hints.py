@@ -38,7 +38,6 @@ def with_effort(motion: Motion, tau: np.ndarray) -> Motion:
 
 
 def reread(motion: Motion, order: Sequence[int], signs: np.ndarray) -> Motion:
-    """All columns in another order, or with other signs."""
     q, qd, qdd, tau = (values[:, order] * signs for values in (motion.q, motion.qd, motion.qdd, motion.tau))
     return dataclasses.replace(motion, q=q, qd=qd, qdd=qdd, tau=tau)
 

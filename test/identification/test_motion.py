@@ -84,7 +84,6 @@ def test_filter_and_derivative_do_what_they_say(cutoff: float, order: int) -> No
 
 
 def test_what_is_kept_follows_to_both_ends() -> None:
-    """One and a half periods of 10 Hz are lost at each end."""
     motion = recorded_motion(recording(even()), DEFAULT)
     assert_follows(motion)
     assert motion.time[0] == pytest.approx(0.15) and motion.time[-1] == pytest.approx(11.99 - 0.15)
@@ -98,13 +97,6 @@ def test_without_a_filter_numbers_stay_as_they_are() -> None:
     motion = recorded_motion(series, Smoothing(0.0))
     np.testing.assert_array_equal(motion.tau, series.effort[2:-2])
     np.testing.assert_array_equal(motion.qd, series.velocity[2:-2])
-
-
-def test_noise_is_filtered() -> None:
-    """White noise keeps about the share of its power that lies below the cutoff: 2 c / r."""
-    motion = recorded_motion(recording(even(60.0, 200.0), noise=0.1), Smoothing(5.0))
-    noise = motion.tau - wave(motion.time)[0]
-    assert np.sqrt(np.mean(noise**2)) == pytest.approx(0.1 * np.sqrt(2 * 5.0 / 200.0), rel=0.2)
 
 
 def test_only_as_many_samples_are_kept_as_the_cutoff_needs() -> None:
@@ -135,8 +127,7 @@ def test_nothing_runs_across_a_gap_but_short_holes_are_bridged() -> None:
     with pytest.warns(BagWarning, match="1 gaps"):
         motion = recorded_motion(recording(time[(time < 4.0) | (time > 5.0)]), DEFAULT)
     assert_follows(motion)
-    assert stretches(motion) == 2
-    assert not ((motion.time > 3.86) & (motion.time < 5.14)).any()
+    assert stretches(motion) == 2 and not ((motion.time > 3.86) & (motion.time < 5.14)).any()
     motion = recorded_motion(recording(np.delete(time, slice(500, 503))), DEFAULT)
     assert stretches(motion) == 1
     assert_follows(motion, atol=5e-3)

@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 from lifecycle_msgs.msg import Transition
 from rclpy.action import ActionClient
-from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
-from robot_dynamics_ros.nodes.messages import nanoseconds, stamp
-from support.robot import NODE, Robot, move, near, one_robot
-from support.ros import JOINTS, PLANAR, Graph, gravity
+from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
+from support.robot import Robot, move, one_robot
+from support.ros import JOINTS
 
 pytest.importorskip("control_msgs", reason="control_msgs comes with ROS distributions alone")
 
 from action_msgs.msg import GoalStatus  # noqa: E402
-from builtin_interfaces.msg import Duration  # noqa: E402
 from control_msgs.action import FollowJointTrajectory  # noqa: E402
 from control_msgs.msg import JointTolerance, JointTrajectoryControllerState  # noqa: E402
 
@@ -29,21 +26,11 @@ EXECUTING, SUCCEEDED = GoalStatus.STATUS_EXECUTING, GoalStatus.STATUS_SUCCEEDED
 ABORTED, CANCELED = GoalStatus.STATUS_ABORTED, GoalStatus.STATUS_CANCELED
 
 
-def goal(
-    seconds: float = 0.6, joints: tuple[str, ...] = JOINTS, there: tuple[float, ...] = THERE, **fields: Any
-) -> Any:
+def goal(seconds: float = 0.6, joints: tuple[str, ...] = JOINTS, **fields: Any) -> Any:
     """One point, at rest, after so many seconds."""
-    message = FollowJointTrajectory.Goal(**fields)
-    still = [0.0] * len(joints)
-    point = JointTrajectoryPoint(positions=there, velocities=still, accelerations=still)
-    point.time_from_start = _duration(seconds)
-    message.trajectory = JointTrajectory(joint_names=joints, points=[point])
-    return message
-
-
-def _duration(seconds: float) -> Duration:
-    whole, nanoseconds = divmod(round(seconds * 1e9), 1_000_000_000)
-    return Duration(sec=whole, nanosec=nanoseconds)
+    still = np.zeros((1, 2))
+    points = TrajectoryPoints(joints, np.array([seconds]), np.array([THERE]), still, still)
+    return FollowJointTrajectory.Goal(trajectory=trajectory_message(points), **fields)
 
 
 class Client:
@@ -100,13 +87,26 @@ class Client:
 
 
 @pytest.fixture(scope="module")
+def module_robot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Robot]:
+    with one_robot(tmp_path_factory.mktemp("robot")) as robot:
+        yield robot
+
+
+@pytest.fixture(scope="module")
 def module_client(module_robot: Robot) -> Client:
     return Client(module_robot)
 
 
 @pytest.fixture
+def robot(module_robot: Robot) -> Iterator[Robot]:
+    """Only finite numbers are published."""
+    module_robot.begin(Q)
+    yield module_robot
+    module_robot.assert_finite()
+
+
+@pytest.fixture
 def client(robot: Robot, module_client: Client) -> Iterator[Client]:
-    robot.begin(Q)
     yield module_client
     module_client.off[:] = 0.0
 
@@ -128,20 +128,6 @@ def test_a_goal_is_reached(client: Client, robot: Robot) -> None:
         assert len(one.desired.accelerations) == 2 and len(one.actual.velocities) == 2
 
 
-def test_a_plan_as_moveit_sends_it(client: Client, robot: Robot) -> None:
-    """From where the arm is, with velocities and accelerations, in another order of the joints."""
-    still, moving = (0.0, 0.0), (0.9, 0.9)
-    points = [
-        JointTrajectoryPoint(positions=q, velocities=qd, accelerations=still, time_from_start=_duration(t))
-        for t, q, qd in ((0.0, Q[::-1], still), (0.3, (-0.1, 0.4), moving), (0.6, THERE[::-1], still))
-    ]
-    message = FollowJointTrajectory.Goal(trajectory=JointTrajectory(joint_names=JOINTS[::-1], points=points))
-    client.ends(client.run(message), SUCCEEDED, Result.SUCCESSFUL)
-    np.testing.assert_allclose(robot.answers[-1].position, THERE, atol=1e-12)
-    if hasattr(client.feedback[0], "index"):
-        assert [client.feedback[0].index, client.feedback[-1].index] == [1, 2]
-
-
 def test_a_joint_off_its_path_stops_the_arm(client: Client, robot: Robot) -> None:
     client.off[1] = 0.05
     answer = client.run(goal(path_tolerance=[JointTolerance(name="joint2", position=0.02)]))
@@ -151,28 +137,15 @@ def test_a_joint_off_its_path_stops_the_arm(client: Client, robot: Robot) -> Non
     assert robot.mode == "active"
 
 
-def test_the_parameters_are_the_tolerances_of_goals_that_ask_for_none(client: Client, robot: Robot) -> None:
-    client.off[0] = 0.05
-    robot.set("constraints.path_tolerance", [0.02, 0.0])
-    try:
-        client.ends(client.run(goal()), ABORTED, Result.PATH_TOLERANCE_VIOLATED, "joint1")
-        erased = goal(path_tolerance=[JointTolerance(name="joint1", position=-1.0)])
-        client.ends(client.run(erased), SUCCEEDED, Result.SUCCESSFUL)
-    finally:
-        robot.set("constraints.path_tolerance", [])
-
-
 def test_goals_that_cannot_be_followed_leave_the_one_that_runs(client: Client) -> None:
     running = client.send(goal(2.0))
     late = goal()
     late.trajectory.header.stamp = stamp(client.robot.now - 5_000_000_000)
-    for message, code, culprit in (
-        (goal(joints=("joint1", "wrist")), Result.INVALID_JOINTS, "wrist"),
-        (late, Result.OLD_HEADER_TIMESTAMP, "ended 4."),
-        (goal(there=(0.1, np.nan)), Result.INVALID_GOAL, "joint2"),
-        (goal(goal_time_tolerance=Duration(sec=-7)), Result.INVALID_GOAL, "goal_time_tolerance"),
+    for message, code in (
+        (goal(joints=("joint1", "wrist")), Result.INVALID_JOINTS),
+        (late, Result.OLD_HEADER_TIMESTAMP),
     ):
-        client.ends(client.refusal(message), ABORTED, code, culprit)
+        client.ends(client.refusal(message), ABORTED, code)
     client.robot.follow(TrajectoryPoints(("wrist",), np.array([0.4]), np.zeros((1, 1))))  # refused, too
     client.graph.wait(lambda: running.status == EXECUTING, "the status")
     client.ends(client.result(running), SUCCEEDED, Result.SUCCESSFUL)
@@ -198,23 +171,6 @@ def test_a_client_cancels(client: Client, robot: Robot) -> None:
     client.ends(client.run(goal()), SUCCEEDED, Result.SUCCESSFUL)
 
 
-def test_a_fault_ends_a_goal_and_refuses_the_next(client: Client, robot: Robot) -> None:
-    handle = client.send(goal(2.0))
-    robot.edit = lambda state: state.position.__setitem__(0, float("nan"))
-    client.ends(client.result(handle), ABORTED, Result.INVALID_GOAL, "joint1")
-    client.ends(client.refusal(goal()), ABORTED, Result.INVALID_GOAL)
-    robot.edit = lambda state: None
-    robot.drive_to("fault", robot.answers[-1].position)
-    assert robot.clear_fault().success
-    client.ends(client.run(goal()), SUCCEEDED, Result.SUCCESSFUL)
-
-
-def test_the_cancel_service_ends_a_goal(client: Client, robot: Robot) -> None:
-    handle = client.send(goal(2.0))
-    assert robot.graph.call(Trigger, f"{robot.node}/cancel", Trigger.Request()).success
-    client.ends(client.result(handle), ABORTED, Result.INVALID_GOAL, "~/cancel")
-
-
 def test_an_inactive_node_refuses_goals_and_ends_the_one_that_runs(client: Client, robot: Robot) -> None:
     handle = client.send(goal(5.0))
     robot.deactivate()
@@ -238,14 +194,11 @@ def test_controller_state(client: Client, robot: Robot) -> None:
     last = robot.answers[-1]
     robot.graph.wait(lambda: states and states[-1].header.stamp == last.header.stamp, "the last state")
     assert min(np.diff([nanoseconds(state.header.stamp) for state in states])) >= 18e6, "50 Hz of joint_states' time"
-    for state in states:
-        assert tuple(state.joint_names) == JOINTS
-        measured = np.add(state.feedback.positions, state.error.positions)
-        np.testing.assert_allclose(state.reference.positions, measured, atol=1e-12)
-    assert states[-1].output.effort == last.effort and states[-1].reference.positions == last.position
-    assert len(states[-1].reference.accelerations) == 2
-    if hasattr(states[-1], "speed_scaling_factor"):
-        assert states[-1].speed_scaling_factor == 1.0
+    state = states[-1]
+    assert tuple(state.joint_names) == JOINTS
+    assert (state.output.effort, state.reference.positions) == (last.effort, last.position)
+    measured = np.add(state.feedback.positions, state.error.positions)
+    np.testing.assert_allclose(state.reference.positions, measured, atol=1e-12)
 
 
 def test_a_signal_ends_the_goal_with_the_node(tmp_path: Path) -> None:
@@ -257,12 +210,3 @@ def test_a_signal_ends_the_goal_with_the_node(tmp_path: Path) -> None:
         robot.process.process.terminate()
         robot.graph.wait(answer.done, "the result")
         client.ends(answer.result(), ABORTED, Result.INVALID_GOAL, "deactivated")
-
-
-def test_with_an_update_rate(tmp_path: Path) -> None:
-    with Graph(tmp_path) as graph:
-        robot = Robot(graph, graph.start(NODE, {**PLANAR, "update_rate": 100.0, "minimum_rate_ratio": 0.0}))
-        robot.answer_to(Q)
-        client = Client(robot)
-        client.ends(client.run(goal(0.5)), SUCCEEDED, Result.SUCCESSFUL)
-        robot.drive(lambda: near(robot.efforts[-1].data, gravity(THERE)), "the effort that holds the arm", THERE)

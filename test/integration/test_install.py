@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,9 +46,9 @@ def _run(command: list[str], cwd: Path, **environment: str) -> str:
     return run.stdout
 
 
-def _pip(cwd: Path, *arguments: str, python: str = sys.executable) -> None:
+def _pip(cwd: Path, *arguments: str) -> None:
     """Run pip without network: what it needs must be there."""
-    _run([python, "-m", "pip", "-q", *arguments, "--no-index", "--no-deps", "--disable-pip-version-check"], cwd)
+    _run([sys.executable, "-m", "pip", "-q", *arguments, "--no-index", "--no-deps", "--disable-pip-version-check"], cwd)
 
 
 def _assert_finds_everything(output: str, inside: Path, share: Path) -> None:
@@ -70,26 +69,6 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("src") / PACKAGE, ignore=made))
 
 
-@pytest.fixture(scope="module")
-def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("wheel")
-    _pip(folder, "wheel", "--no-build-isolation", "-w", str(folder), str(source))
-    (path,) = folder.glob("*.whl")
-    return str(path)
-
-
-@pytest.fixture(scope="module")
-def environment(wheel: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A virtual environment with this package installed, and this one's other packages in sight."""
-    folder = tmp_path_factory.mktemp("env") / "venv"
-    _run([sys.executable, "-m", "venv", str(folder)], folder.parent)
-    _pip(folder, "install", wheel, python=str(folder / "bin" / "python"))
-    (site,) = folder.glob("lib/python3.*/site-packages")
-    # A folder named in a .pth file does not get its own .pth files read: an editable install stays unseen.
-    (site / "peers.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
-    yield folder
-
-
 def test_source_distribution_holds_every_file(source: Path, tmp_path: Path) -> None:
     """Tests, docs and examples too: whoever packages it can run them. Cure where it fails: MANIFEST.in."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
@@ -104,35 +83,38 @@ def test_source_distribution_holds_every_file(source: Path, tmp_path: Path) -> N
     assert {name for name in held if "__pycache__" in name} == set()
 
 
-def test_pip_into_an_environment(environment: Path) -> None:
+def test_pip(source: Path, tmp_path: Path) -> None:
+    """Into a virtual environment, and into a prefix: the layout of --user too, which pip refuses inside the former."""
+    _pip(tmp_path, "wheel", "--no-build-isolation", "-w", str(tmp_path), str(source))
+    (wheel,) = tmp_path.glob("*.whl")
+    environment, prefix = tmp_path / "venv", tmp_path / "prefix"
+    _run([sys.executable, "-m", "venv", "--without-pip", str(environment)], tmp_path)
+    _pip(tmp_path, "--python", str(environment / "bin" / "python"), "install", str(wheel))
+    (site,) = environment.glob("lib/python3.*/site-packages")
+    # A folder named in a .pth file does not get its own .pth files read: an editable install stays unseen.
+    (site / "peers.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
     output = _run([str(environment / "bin" / "python"), "-c", FIND], environment)
     _assert_finds_everything(output, environment, environment / "share" / PACKAGE)
-
-
-def test_pip_puts_the_commands_on_the_path(environment: Path) -> None:
     assert {path.name for path in (environment / "bin").iterdir()} >= COMMANDS
     assert "usage: robot_dynamics" in _run([str(environment / "bin" / "robot_dynamics"), "--help"], environment)
 
-
-def test_pip_into_a_prefix(wheel: str, tmp_path: Path) -> None:
-    """The layout of --user too, which pip refuses inside a virtual environment."""
-    prefix = tmp_path / "prefix"
-    _pip(tmp_path, "install", "--ignore-installed", "--prefix", str(prefix), wheel)
+    _pip(tmp_path, "install", "--ignore-installed", "--prefix", str(prefix), str(wheel))
     (site,) = prefix.rglob(PACKAGE + "-*.dist-info")
     output = _run([sys.executable, "-c", FIND], tmp_path, PYTHONPATH=str(site.parent))
-    _assert_finds_everything(output, prefix, prefix.joinpath("share", PACKAGE))
+    _assert_finds_everything(output, prefix, prefix / "share" / PACKAGE)
 
 
 @pytest.mark.parametrize("option", ["", "--symlink-install", pytest.param("--merge-install", marks=pytest.mark.slow)])
 def test_colcon(option: str, source: Path, tmp_path: Path) -> None:
     prefix = tmp_path / "install" if option == "--merge-install" else tmp_path / "install" / PACKAGE
     build = ["colcon", "build", "--base-paths", str(source), *option.split()]
-    log = _run(build, tmp_path, AMENT_PREFIX_PATH=sys.prefix, COLCON_HOME=str(tmp_path), PATH=_path())
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    ros = {"AMENT_PREFIX_PATH": sys.prefix, "PATH": path}
+    log = _run(build, tmp_path, COLCON_HOME=str(tmp_path), **ros)
     assert "1 package finished" in log and "stderr" not in log, log
 
     def sourced(command: str) -> str:
-        script = f"source install/setup.bash && {command}"
-        return _run(["bash", "-c", script], tmp_path, AMENT_PREFIX_PATH=sys.prefix, PATH=_path())
+        return _run(["bash", "-c", f"source install/setup.bash && {command}"], tmp_path, **ros)
 
     inside = source if option == "--symlink-install" else prefix
     share = source if option == "--symlink-install" else prefix / "share" / PACKAGE
@@ -144,7 +126,3 @@ def test_colcon(option: str, source: Path, tmp_path: Path) -> None:
     assert {path.name for path in executables} == COMMANDS
     assert {path.parent for path in executables} == {prefix / "lib" / PACKAGE}
     assert "usage: robot_dynamics" in sourced(f"{prefix / 'lib' / PACKAGE / 'robot_dynamics'} --help")
-
-
-def _path() -> str:
-    return os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

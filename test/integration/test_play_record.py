@@ -9,7 +9,7 @@ from std_msgs.msg import String
 
 from robot_dynamics_ros.bags import BagReader, Message
 from support.bag_recordings import FLOAT, JOINT_STATE, START, TEXT, insert, joint_state, open_database, text
-from support.ros import LATCHED, RELIABLE, Graph
+from support.ros import BEST_EFFORT, LATCHED, RELIABLE, Graph
 
 GRIP = "nowhere_msgs/msg/Grip"
 RATE = 4.0
@@ -74,12 +74,17 @@ def test_the_same_bag(tmp_path: Path) -> None:
 
 
 def test_the_order_of_arrival(tmp_path: Path) -> None:
-    """Of topics that take turns, however many messages the recorder takes at once."""
+    """Of topics that take turns, however many messages the recorder takes at once, where simulated time never begins.
+
+    A publisher of best effort is recorded, too.
+    """
     topics = ["/b", "/a", "/c"]
     with Graph(tmp_path) as graph:
         publishers = [graph.publisher(String, topic, RELIABLE) for topic in topics]
-        recorder = graph.start("recorder_node", {"output": str(tmp_path / "bag"), "topics": sorted(topics)})
-        for publisher in publishers:
+        best_effort = graph.publisher(String, "/best_effort", BEST_EFFORT)
+        values = {"output": str(tmp_path / "bag"), "topics": sorted([*topics, "/best_effort"]), "use_sim_time": True}
+        recorder = graph.start("recorder_node", values)
+        for publisher in (*publishers, best_effort):
             graph.wait(publisher.get_subscription_count, "the recorder")
         begin = time.time_ns()
         for k in range(300):
@@ -87,20 +92,12 @@ def test_the_order_of_arrival(tmp_path: Path) -> None:
             time.sleep(0.001)
         end = time.time_ns()
         graph.wait(lambda: '"/c": 100' in recorder.log.read_text(), "the messages")
+        log = recorder.log.read_text
+        graph.repeat(lambda: best_effort.publish(String()), lambda: '"/best_effort": 1' in log(), "another")
     with BagReader(tmp_path / "bag") as reader:
-        bag = list(reader.messages())
+        bag = list(reader.messages(topics))
     assert [message.topic for message in bag] == topics * 100
     arrival = np.array([message.received for message in bag])
     # A busy machine delays some; one that tells when messages are fetched has them in groups.
     assert begin <= arrival[0] and (np.diff(arrival) >= 0).all() and arrival[-1] < end + 10**10
     assert len(set(arrival)) == 300
-
-
-def test_recording_where_simulated_time_never_begins(tmp_path: Path) -> None:
-    with Graph(tmp_path) as graph:
-        publisher = graph.publisher(String, "/x", RELIABLE)
-        values = {"output": str(tmp_path / "bag"), "topics": ["/x"], "use_sim_time": True}
-        recorder = graph.start("recorder_node", values)
-        graph.wait(publisher.get_subscription_count, "the recorder")
-        publisher.publish(String(data="heard"))
-        graph.wait(lambda: '"/x": 1' in recorder.log.read_text(), "the message")

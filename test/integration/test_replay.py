@@ -26,6 +26,7 @@ CONTROLLED = {
         COMMANDS: {"publisher": {"depth": 1000}},
     },
 }
+LATCHED = f"/{CONTROLLER}/configuration"
 TOPICS = ("/joint_states", f"/{CONTROLLER}/joint_trajectory", COMMANDS)
 CYCLES = 600
 
@@ -39,7 +40,8 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
         graph.configure(CONTROLLER)
         graph.wait(lambda: all(_recorded(graph, topic) for topic in TOPICS), "the recorder to listen")
         assert robot.activate()
-        graph.settle(5.0)  # in which the recorder finds the controller's publishers, on a busy machine too
+        graph.wait(lambda: _counts(recorder.log).get(LATCHED, 0) > 0, "the recorder to find the controller's topics")
+        graph.settle(0.5)
         q, qd = np.array([-0.6, 0.9]), np.zeros(2)
         for k in range(CYCLES):
             if k == 50:

@@ -23,9 +23,8 @@ BARE = {"robot_compensates_gravity": "false", "ramp_time": "0.0", "effort_limit_
 def test_each_effort_gets_to_its_joint(tmp_path: Path) -> None:
     """The broadcaster sends joints in an order of its own, and a gripper's with them."""
     model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=robot_dynamics_file("panda"))
-    joints = yaml.safe_load(FORWARD.read_text(encoding="utf-8"))["forward_effort_controller"]["ros__parameters"][
-        "joints"
-    ]
+    document = yaml.safe_load(FORWARD.read_text(encoding="utf-8"))
+    joints = document["forward_effort_controller"]["ros__parameters"]["joints"]
     with Graph(tmp_path) as graph:
         commands = graph.collect(Float64MultiArray, COMMANDS, QoSPresetProfiles.SYSTEM_DEFAULT.value)
         parameters = {
@@ -38,13 +37,8 @@ def test_each_effort_gets_to_its_joint(tmp_path: Path) -> None:
         graph.start(NODE, parameters, "--params-file", str(FORWARD), *bare, "-r", f"effort_commands:={COMMANDS}")
         driver = Driver(graph, joints=("panda_finger_joint1", *sorted(model.joint_names, reverse=True)))
         position = {"panda_finger_joint1": 0.04, **dict(zip(model.joint_names, READY, strict=True))}
-
-        def commanded() -> bool:
-            driver.send(driver.message([position[name] for name in driver.joints], np.zeros(8)))
-            graph.settle(0.1)
-            return bool(commands)
-
-        graph.wait(commanded, "a command")
+        q = [position[name] for name in driver.joints]
+        graph.repeat(lambda: driver.send(driver.message(q, np.zeros(8))), lambda: commands, "a command", 0.1)
     gravity = dict(zip(model.joint_names, model.gravity_torque(READY), strict=True))
     assert len({round(x, 3) for x in gravity.values()}) >= 5, "an exchange of joints would show"
     assert dict(zip(joints, commands[-1].data, strict=True)) == pytest.approx(gravity, abs=1e-6)

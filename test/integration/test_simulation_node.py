@@ -1,7 +1,6 @@
 """The plant as a node: services, clock, pace, commands that stop, pushes, sensors, and what it refuses."""
 
 import math
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from numpy.typing import ArrayLike
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
@@ -38,37 +38,31 @@ USUAL = {
 
 
 @pytest.fixture(scope="module")
-def simulations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Simulation]]:
-    """One that publishes the clock, whose friction counts only where a test says so, and one that does not."""
-    folder = tmp_path_factory.mktemp("simulations")
+def simulation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulation]:
+    """One that publishes the clock, and whose friction counts only where a test says so."""
+    folder = tmp_path_factory.mktemp("simulation")
     dynamics = folder / "planar.dynamics.yaml"
     document = yaml.safe_load(Path(PLANAR["dynamics_file"]).read_text(encoding="utf-8"))
     document["joints"] = {name: {"viscous": 1.0} for name in JOINTS}
     dynamics.write_text(yaml.safe_dump(document), encoding="utf-8")
-    usual = {
-        **PLANAR,
+    parameters = {
         "robot_description": URDF.replace('type="revolute"', 'type="continuous"'),  # no limit stops what goes wrong
         "dynamics_file": str(dynamics),
         "initial_positions": list(Q),
         "friction_scale": [0.0],
+        "publish_clock": True,
     }
     with Graph(folder) as graph:
-        simulations = {
-            "clocked": Simulation(graph, {**usual, "publish_clock": True}, "/clocked"),
-            "unclocked": Simulation(graph, {**usual, "start_paused": True, "use_sim_time": True}, "/unclocked"),
-        }
-        for simulation in simulations.values():
-            simulation.await_start()
-        yield simulations
-        for simulation in simulations.values():
-            for state in simulation.states:
-                assert np.isfinite([*state.position, *state.velocity, *state.effort]).all(), state
+        simulation = Simulation(graph, parameters, "/lab")
+        simulation.await_start()
+        yield simulation
+        for state in simulation.states:
+            assert np.isfinite([*state.position, *state.velocity, *state.effort]).all(), state
 
 
 @pytest.fixture
-def paused(simulations: dict[str, Simulation]) -> Simulation:
+def paused(simulation: Simulation) -> Simulation:
     """As it is at the start, but paused."""
-    simulation = simulations["clocked"]
     simulation.pause()
     simulation.graph.set_parameters(simulation.node, USUAL)
     simulation.reset()
@@ -78,9 +72,9 @@ def paused(simulations: dict[str, Simulation]) -> Simulation:
     return simulation
 
 
-def _acceleration(q: Array, effort: Array) -> Array:
+def _acceleration(effort: ArrayLike, q: ArrayLike = Q) -> Array:
     """Of the arm at rest under efforts and gravity: M(q)^-1 (tau - g(q)), Tsai (9.114)-(9.118)."""
-    return np.linalg.solve(tsai_planar_2r.mass_matrix(TSAI, q), effort - gravity(q))
+    return np.linalg.solve(tsai_planar_2r.mass_matrix(TSAI, np.array(q)), effort - gravity(q))
 
 
 def _assert_first_period(state: JointState, acceleration: Array) -> None:
@@ -88,15 +82,14 @@ def _assert_first_period(state: JointState, acceleration: Array) -> None:
     np.testing.assert_allclose(state.velocity, acceleration * 0.002, rtol=2e-3)
 
 
-# Pause, step, reset
-
-
 def test_pause_step_and_reset_while_commands_keep_arriving(paused: Simulation) -> None:
+    """On a reset /clock goes back once, to its start, which is not zero: ROS takes that for no time."""
     graph, states = paused.graph, paused.states
+    clock = graph.collect(Clock, "/clock")
     timer = graph.client.create_timer(0.005, lambda: paused.command(TAU))
     try:
         paused.pause(False)
-        graph.wait(lambda: paused.now > 50 * PERIOD and any(states[-1].velocity), "the arm to move")
+        graph.wait(lambda: clock and paused.now > 50 * PERIOD and any(states[-1].velocity), "the arm to move")
         success, reason = paused.try_step()
         assert not success and "~/pause" in reason
 
@@ -125,49 +118,11 @@ def test_pause_step_and_reset_while_commands_keep_arriving(paused: Simulation) -
         graph.client.destroy_timer(timer)
     stamps = np.array([nanoseconds(state.header.stamp) for state in states[seen:]])
     jumps = np.flatnonzero(np.diff(stamps) < 0)
-    assert len(jumps) == 1, "one clean jump"
+    graph.wait(lambda: (np.diff([nanoseconds(message.clock) for message in clock]) < 0).sum() == 1, "the clock's jump")
+    assert len(jumps) == 1 and min(nanoseconds(message.clock) for message in clock) >= PERIOD
     first = states[seen + jumps[0] + 1]
     assert nanoseconds(first.header.stamp) == PERIOD
     assert (tuple(first.position), tuple(first.velocity), tuple(first.effort)) == (Q, (0.0, 0.0), (0.0, 0.0))
-
-
-def test_the_clock_on_a_reset(paused: Simulation) -> None:
-    """It jumps back once, to its start, which is no zero: ROS takes that for no time. It is that of joint_states."""
-    graph = paused.graph
-    clock = graph.collect(Clock, "/clock")
-    paused.pause(False)
-    graph.wait(lambda: clock and nanoseconds(clock[-1].clock) > 100 * PERIOD, "the clock")
-    paused.reset()
-    graph.wait(lambda: (np.diff([nanoseconds(message.clock) for message in clock]) < 0).any(), "the reset")
-    graph.wait(lambda: nanoseconds(clock[-1].clock) > 20 * PERIOD, "time to go on")
-    paused.pause()
-    graph.wait(lambda: len({nanoseconds(message.clock) for message in clock[-5:]}) == 1, "the same time again")
-    times = np.array([nanoseconds(message.clock) for message in clock])
-    assert times.min() >= PERIOD and (np.diff(times) < 0).sum() == 1
-    assert times[-1] == nanoseconds(paused.step().header.stamp) - PERIOD
-
-
-def test_without_a_clock_stamps_go_on(simulations: dict[str, Simulation]) -> None:
-    """They are dates, those of the start and of what has been simulated since; after a pause they are up to date."""
-    plant = simulations["unclocked"]
-    before = plant.now
-    assert 0 < time.time_ns() - before < 3600e9
-    plant.step(3)
-    assert plant.now == before + 3 * PERIOD
-    plant.graph.settle(0.5)
-    resumed = time.time_ns()
-    plant.pause(False)
-    plant.graph.wait(lambda: plant.now > resumed, "time to go on")
-    plant.process.process.send_signal(signal.SIGSTOP)
-    time.sleep(0.5)
-    continued, seen = time.time_ns(), len(plant.states)
-    plant.process.process.send_signal(signal.SIGCONT)
-    plant.graph.wait(lambda: plant.now > continued, "the plant to catch up")
-    plant.pause()
-    assert (np.diff([nanoseconds(state.header.stamp) for state in plant.states[seen:]]) >= 0).all()
-
-
-# Forces
 
 
 def test_a_push(paused: Simulation) -> None:
@@ -177,23 +132,25 @@ def test_a_push(paused: Simulation) -> None:
     torque = np.array([about2 + TSAI.a1 * (math.cos(Q[1]) * fy + math.sin(Q[1]) * fx), about2])
     paused.push("tip", (fx, fy, 0.0, 0.0, 0.0, 0.0))
     paused.graph.wait(lambda: paused.statuses[-1].values["pushed links"] == "tip", "the push")
-    _assert_first_period(paused.first_step_under(TAU), _acceleration(np.array(Q), np.array(TAU) + torque))
+    _assert_first_period(paused.first_step_under(TAU), _acceleration(TAU + torque))
     paused.reset()
-    _assert_first_period(paused.first_step_under(TAU), _acceleration(np.array(Q), np.array(TAU)))
+    _assert_first_period(paused.first_step_under(TAU), _acceleration(TAU))
 
 
-def test_wrenches_that_cannot_be(paused: Simulation) -> None:
-    """They are counted; the log tells one of them a second."""
-    log = paused.log_from_now()
+def test_commands_and_wrenches_that_cannot_be(paused: Simulation) -> None:
+    """They are counted, and leave the brakes on; the log tells one of them a second, and names the culprit."""
+    graph, log = paused.graph, paused.log_from_now()
     before = paused.statuses[-1].number("refused")
     paused.push("hand", (1.0,) * 6)
     paused.push("tip", (0.0, math.nan, 0.0, 0.0, 0.0, 0.0))
-    paused.graph.wait(lambda: paused.statuses[-1].number("refused") == before + 2, "the count of them")
-    paused.graph.await_log(log, '"hand"')
+    graph.wait(lambda: paused.statuses[-1].number("refused") == before + 2, "the count of them")
+    graph.await_log(log, '"hand"')
     assert paused.next_status().values["pushed links"] == ""
-
-
-# Commands that stop
+    for effort, culprit in (([1.0], "2 joints"), ([0.0, math.nan], "joint2")):
+        log = paused.log_from_now()
+        graph.repeat(lambda effort=effort: paused.command(effort), lambda log=log: log.errors, "the refusal")
+        assert culprit in log.errors[0] and "effort_commands" in log.errors[0]
+    assert tuple(paused.step().position) == Q
 
 
 def test_commands_that_stop(paused: Simulation) -> None:
@@ -221,45 +178,32 @@ def test_commands_that_stop(paused: Simulation) -> None:
     paused.await_command(TAU)
     state = paused.step()
     assert tuple(state.effort) == TAU
-    _assert_first_period(state, _acceleration(np.array(last.position), np.array(TAU)))
+    _assert_first_period(state, _acceleration(TAU, last.position))
 
 
 def test_sensors(paused: Simulation) -> None:
-    """The same noise for the same seed; encoders have steps."""
-
-    def heard(seed: int) -> list[tuple[float, ...]]:
+    """The same noise for the same seed; encoders have steps. Under the brakes nothing else changes."""
+    paused.set(position_noise=[0.01], velocity_noise=[0.1, 0.2])
+    received = []
+    for seed in (3, 4, 3):
         paused.set(seed=seed)
         paused.reset()
         paused.graph.wait(lambda: paused.now == PERIOD, "the reset")
-        return [tuple([*state.position, *state.velocity]) for state in (paused.step() for _ in range(3))]
-
-    paused.set(position_noise=[0.01], velocity_noise=[0.1, 0.2])
-    first, other, again = heard(3), heard(4), heard(3)
-    assert first == again and first != other
-    # Under the brakes nothing else changes; six standard deviations.
-    assert (np.abs(np.array(first) - [*Q, 0.0, 0.0]) < [0.06, 0.06, 0.6, 1.2]).all()
+        state = paused.step(2)
+        received.append([*state.position, *state.velocity])
+    assert received[0] == received[2] != received[1]
+    assert (np.abs(np.array(received) - [*Q, 0.0, 0.0]) < [0.06, 0.06, 0.6, 1.2]).all(), "six standard deviations"
     paused.set(position_noise=[0.0], position_resolution=[0.25, 0.0])
     assert tuple(paused.step().position) == (-0.5, 0.9)
-
-
-# Pace
 
 
 def test_slower_than_the_controller_waits(paused: Simulation) -> None:
     """With a second from state to state each is sent again, so that nobody takes the robot for dead."""
     paused.set(real_time_factor=0.002)
     paused.pause(False)
-    stamps: list[int] = []
-
-    def repeated() -> bool:
-        stamps[:] = [nanoseconds(state.header.stamp) for state in paused.states]
-        return stamps.count(stamps[-1]) > 5
-
-    paused.graph.wait(repeated, "a state that is sent again")
+    paused.graph.wait(lambda: paused.now > PERIOD, "the next state")
+    paused.graph.wait(lambda: all(state == paused.states[-1] for state in paused.states[-5:]), "the same state again")
     assert paused.next_status().number("real time factor wanted") == 0.002
-
-
-# What it refuses
 
 
 def test_bad_parameters_change_nothing(paused: Simulation) -> None:
@@ -267,17 +211,15 @@ def test_bad_parameters_change_nothing(paused: Simulation) -> None:
         ("step_size", 0.002),  # it needs a new start
         ("friction_scale", [1.0, 1.0, 1.0]),
         ("payload.link", "hand"),
-        ("on_command_timeout", "panic"),
         ("seed", -1),
     ):
         (reason,) = paused.graph.try_parameters(paused.node, {name: value}).values()
         assert name.partition(".")[0] in reason
-    _assert_first_period(paused.first_step_under(TAU), _acceleration(np.array(Q), np.array(TAU)))
+    _assert_first_period(paused.first_step_under(TAU), _acceleration(TAU))
 
 
 def test_a_simulation_that_cannot_be(paused: Simulation) -> None:
     """A step too large for 1e6 Nms/rad of damping: it says so, stands still with finite numbers, and a reset helps."""
-    graph = paused.graph
     log = paused.log_from_now()
     paused.set(friction_scale=[1e6])
     paused.await_command(TAU)
@@ -286,18 +228,43 @@ def test_a_simulation_that_cannot_be(paused: Simulation) -> None:
     assert status.level == ERROR and "joint" in status.message
     (error,) = log.errors
     assert "joint" in error
-    graph.settle(0.1)
+    paused.graph.settle(0.1)
     last, seen = paused.states[-1], len(paused.states)
-    paused.command((0.0, 0.0))
-    graph.settle(0.3)
-    assert len(paused.states) > seen + 3 and all(state == last for state in paused.states[seen:])
+    paused.graph.wait(lambda: len(paused.states) > seen + 3, "the state again")
+    assert all(state == last for state in paused.states[seen:])
     success, reason = paused.try_step()
     assert not success and "joint" in reason
     paused.pause()
     paused.set(friction_scale=[0.0])
     paused.reset()
     assert paused.await_mode("paused").level == OK
-    _assert_first_period(paused.first_step_under(TAU), _acceleration(np.array(Q), np.array(TAU)))
+    _assert_first_period(paused.first_step_under(TAU), _acceleration(TAU))
+
+
+def test_friction_sticks(tmp_path: Path) -> None:
+    """Below the Coulomb torque nothing moves, not by one bit; beyond the limits of planar_2r.urdf effort is cut.
+
+    Without a clock stamps are dates; after a pause they are up to date.
+    """
+    dynamics, start = tmp_path / "sticky.dynamics.yaml", (0.1, 0.3)
+    document = {"gravity": [0.0, 0.0, 0.0], "joints": {name: {"viscous": 0.5, "coulomb": 3.0} for name in JOINTS}}
+    dynamics.write_text(yaml.safe_dump(document), encoding="utf-8")
+    with Graph(tmp_path) as graph:
+        plant = Simulation(graph, {**PLANAR, "dynamics_file": str(dynamics), "initial_positions": list(start)})
+        plant.await_start()
+        assert 0 < time.time_ns() - plant.now < 3600e9
+        plant.pause()
+        graph.settle(0.2)
+        resumed = time.time_ns()
+        plant.pause(False)
+        graph.wait(lambda: plant.now > resumed, "time to go on")
+        plant.await_command([2.99, -2.99])
+        seen = len(plant.states)
+        graph.wait(lambda: len(plant.states) > seen + 500, "some states")
+        assert {(tuple(x.name), tuple(x.position), *x.velocity) for x in plant.states} == {(JOINTS, start, 0.0, 0.0)}
+        plant.await_command([1000.0, -1000.0])
+        graph.wait(lambda: plant.states[-1].position[1] < 0.2, "joint2 to give way")
+        assert {tuple(x.effort) for x in plant.states} == {(0.0, 0.0), (2.99, -2.99), (80.0, -30.0)}
 
 
 def test_loops_are_closed(tmp_path: Path) -> None:

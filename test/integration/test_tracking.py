@@ -12,7 +12,7 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros.cli.tracking import read_tracking
-from support.ros import PATIENCE
+from support.ros import PATIENCE, processes_with
 
 LAWS = ("pd", "computed_torque")
 DURATION = 4.0
@@ -79,14 +79,7 @@ def test_table_and_picture(demo: tuple[Path, str]) -> None:
 
 def test_nothing_is_left_behind(demo: tuple[Path, str]) -> None:
     """Every process of the demo names its output folder."""
-    name = str(demo[0]).encode()
-    left = []
-    for line in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            left += [line] if name in line.read_bytes() else []
-        except OSError:
-            continue
-    assert left == []
+    assert processes_with(str(demo[0])) == []
     for log in demo[0].rglob("*_node.log"):
         # The controller stops the arm before it ends.
         text = "\n".join(line for line in log.read_text().splitlines() if STOP not in line)

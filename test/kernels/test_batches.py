@@ -9,38 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
+from robot_dynamics_ros import RobotModel, RobotModelError
 from robot_dynamics_ros.kernels.compilation import COMPILED
 from robot_dynamics_ros.model import batches
 from support import arms
 from support.comparing import assert_close
+from support.model_methods import CUSTOMISED, METHODS, call
 from support.robots_with_drives import Robot, robots, wrenches
 
 Array = NDArray[np.float64]
-Call = Callable[[RobotModel, Any, Any, Any, Any], Any]
-
-#: Every method that takes states; w: wrenches by link.
-CALLS: dict[str, Call] = {
-    "inverse_dynamics": lambda m, q, v, a, w: m.inverse_dynamics(q, v, a),
-    "inverse_dynamics under wrenches": lambda m, q, v, a, w: m.inverse_dynamics(q, v, a, w),
-    "forward_dynamics": lambda m, q, v, a, w: m.forward_dynamics(q, v, a),
-    "forward_dynamics under wrenches": lambda m, q, v, a, w: m.forward_dynamics(q, v, a, w),
-    "bias_torque": lambda m, q, v, a, w: m.bias_torque(q, v),
-    "gravity_torque": lambda m, q, v, a, w: m.gravity_torque(q),
-    "mass_matrix": lambda m, q, v, a, w: m.mass_matrix(q),
-    "coriolis_matrix": lambda m, q, v, a, w: m.coriolis_matrix(q, v),
-    "dtau/dq": lambda m, q, v, a, w: m.inverse_dynamics_derivatives(q, v, a)[0],
-    "dtau/dqd": lambda m, q, v, a, w: m.inverse_dynamics_derivatives(q, v, a)[1],
-    "friction_torque": lambda m, q, v, a, w: m.friction_torque(q, v),
-    "joint_reactions": lambda m, q, v, a, w: m.joint_reactions(q, v, a),
-    "joint_reactions under wrenches": lambda m, q, v, a, w: m.joint_reactions(q, v, a, w),
-    "regressor": lambda m, q, v, a, w: m.regressor(q, v, a),
-    "link_pose": lambda m, q, v, a, w: m.link_pose(q, m.link_names[-1]),
-    "jacobian": lambda m, q, v, a, w: m.jacobian(q, m.link_names[-1]),
-    "jacobian_dot_qd": lambda m, q, v, a, w: m.jacobian_dot_qd(q, v, m.link_names[-1]),
-    "kinetic_energy": lambda m, q, v, a, w: m.kinetic_energy(q, v),
-    "potential_energy": lambda m, q, v, a, w: m.potential_energy(q),
-}
 
 
 def _states(seed: int, n: int, *batch: int) -> tuple[Array, Array, Array]:
@@ -54,10 +31,11 @@ def test_any_robot_in_batches_of_any_rank(robot: Robot, batch: list[int]) -> Non
     model = robot.model()
     q, qd, third = _states(robot.seed, model.n, *batch)
     loads = {link: wrench + np.zeros((*batch, 1)) for link, wrench in wrenches(robot).items()}
-    for name, call in CALLS.items():
-        got = call(model, q, qd, third, loads)
+    for name in METHODS:
+        got = call(name, model, loads, q, qd, third)
         for k in np.ndindex(*batch):
-            single = call(model, q[k], qd[k], third[k], {link: wrench[k] for link, wrench in loads.items()})
+            one = {link: wrench[k] for link, wrench in loads.items()}
+            single = call(name, model, one, q[k], qd[k], third[k])
             assert got.shape == (*batch, *np.shape(single)) and got.flags.c_contiguous, name
             assert_close(got[k], single, 1e-13, float(np.abs(got).max()))
 
@@ -73,8 +51,8 @@ def test_arguments_are_broadcast(robot: Robot) -> None:
     loads |= dict(links[1:])
     full = tuple(np.broadcast_to(x, (3, 2, model.n)).copy() for x in (q, qd, third))
     full_loads = {link: np.broadcast_to(wrench, (3, 2, 6)) for link, wrench in loads.items()}
-    for name, call in CALLS.items():
-        got, expected = call(model, q, qd, third, loads), call(model, *full, full_loads)
+    for name in METHODS:
+        got, expected = call(name, model, loads, q, qd, third), call(name, model, full_loads, *full)
         assert np.array_equal(np.broadcast_to(got, expected.shape), expected), name
     # A wrench alone may have the leading axes.
     q, qd, third = full[0][0, 0], full[1][0, 0], full[2][0, 0]
@@ -85,12 +63,12 @@ def test_arguments_are_broadcast(robot: Robot) -> None:
 
 
 @pytest.mark.parametrize("batch", [(0,), (2, 0)])
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", METHODS)
 def test_no_states_at_all(batch: tuple[int, ...], name: str, load_robot: Callable[..., Any]) -> None:
     model = load_robot("scara", "scara")
     none, one, wrench = np.empty((*batch, model.n)), np.zeros(model.n), {model.link_names[-1]: np.zeros(6)}
-    got = CALLS[name](model, none, none, none, wrench)
-    assert got.shape == (*batch, *np.shape(CALLS[name](model, one, one, one, wrench)))
+    got = call(name, model, wrench, none, none, none)
+    assert got.shape == (*batch, *np.shape(call(name, model, wrench, one, one, one)))
 
 
 @pytest.fixture
@@ -106,36 +84,35 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, int], No
     batches._pool.cache_clear()
 
 
-#: Those for which customised models have kernels of their own.
-CUSTOMISED = ("inverse_dynamics", "forward_dynamics", "gravity_torque", "mass_matrix")
-
-
 @pytest.mark.parametrize(
     ("name", "customised"),
     [
-        *((name, False) for name in CALLS),
+        *((name, False) for name in METHODS),
         *(pytest.param(name, True, marks=pytest.mark.slow) for name in CUSTOMISED),
     ],
 )
 def test_bit_for_bit_whatever_the_size_and_the_threads(
     name: str, customised: bool, threads: Callable[[int, int], None], load_robot: Callable[..., Any]
 ) -> None:
-    call, model = CALLS[name], load_robot("panda", "panda")
+    model = load_robot("panda", "panda")
     if customised:
         model = model.customised()
     count = 64 * 4 + 7 if COMPILED else 64 + 7
     q, qd, third = _states(21, model.n, count)
     loads = {model.link_names[-1]: np.random.default_rng(21).uniform(-9, 9, (count, 6))}
     threads(1, 10**9)
-    whole = call(model, q, qd, third, loads)
+    whole = call(name, model, loads, q, qd, third)
     for number in (2, 3, 5):
         threads(number, 20)
-        assert np.array_equal(call(model, q, qd, third, loads), whole)
+        assert np.array_equal(call(name, model, loads, q, qd, third), whole)
+
+    def some(part: Any) -> Any:
+        return call(name, model, {link: w[part] for link, w in loads.items()}, q[part], qd[part], third[part])
+
     for part in (slice(0, 1), slice(1, 2), slice(0, 7), slice(3, 70), slice(count - 1, count)):
-        some = call(model, q[part], qd[part], third[part], {link: wrench[part] for link, wrench in loads.items()})
-        assert np.array_equal(some, whole[part])
+        assert np.array_equal(some(part), whole[part])
     for k in (0, 63, 64, count - 1):
-        single = call(model, q[k], qd[k], third[k], {link: wrench[k] for link, wrench in loads.items()})
+        single = some(k)
         assert_close(whole[k], single, 1e-13, float(np.abs(whole).max()))
 
 
@@ -167,21 +144,13 @@ def test_a_singular_state_is_named(number: int, loaded: bool, threads: Callable[
     assert model.forward_dynamics(q[:130], np.zeros(2), np.zeros(2), loads).shape == (130, 2)
 
 
-def test_axes_that_do_not_go_together(load_robot: Callable[..., Any]) -> None:
-    model = load_robot("scara")
-    with pytest.raises(RobotDynamicsError, match=r"q \(2,\).*qd \(4,\)"):
-        model.inverse_dynamics(np.zeros((2, 3)), np.zeros((4, 3)), np.zeros(3))
-    with pytest.raises(RobotDynamicsError, match=r"\(2,\).*\(5,\)"):
-        model.inverse_dynamics(np.zeros((2, 3)), np.zeros(3), np.zeros(3), {model.link_names[-1]: np.zeros((5, 6))})
-
-
 def test_arguments_stay_as_they_are(load_robot: Callable[..., Any]) -> None:
     """Also where they are read-only views, as broadcasting makes them."""
     model = load_robot("panda", "panda")
     states = _states(23, 7, 6)
     q, qd, third = (x.copy() for x in states)
     view, wrench = np.broadcast_to(q[0], (6, 7)), {model.link_names[-1]: np.ones(6)}
-    for call in CALLS.values():
-        got, expected = (call(model, position, qd, third, wrench) for position in (view, view.copy()))
+    for name in METHODS:
+        got, expected = (call(name, model, wrench, position, qd, third) for position in (view, view.copy()))
         assert np.array_equal(got, expected)
     assert np.array_equal((q, qd, third), states)

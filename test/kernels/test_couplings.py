@@ -1,4 +1,4 @@
-"""Couplings: order and locked coordinates, products with G, and Spong's remotely driven elbow and five-bar linkage.
+"""Couplings: order and locked coordinates, and Spong's remotely driven elbow and five-bar linkage.
 
 test_pinocchio.py has any robot as its projected tree; the textbook's examples are Spong (9.89)-(9.108).
 """
@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from oracles import spong_five_bar, spong_remotely_driven_elbow
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.kernels import layout
-from robot_dynamics_ros.kernels.couplings import add_column, add_element, add_symmetric, clear, expand, mirror, project
 from support import arms
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, load, robots, size, state
@@ -22,32 +20,25 @@ from support.worked_arms import elbow, five_bar
 
 @given(robot=robots(), data=st.data())
 def test_order_and_locked_coordinates(robot: Robot, data: st.DataObject) -> None:
-    """What is locked has no rate: rows and columns of the whole robot at that position, in the order asked for."""
-    whole = robot.model()
-    names = data.draw(st.permutations(whole.joint_names))
+    """What is locked has no rate, the others have the order asked for: against Pinocchio's tree."""
+    names = data.draw(st.permutations(robot.model().joint_names))
     keep = names[: data.draw(st.integers(1, len(names)))]
     rng = np.random.default_rng(robot.seed)
     locked = {name: float(rng.uniform(-2, 2)) for name in names[len(keep) :]}
-    model = robot.model(joints=keep, locked=locked)
+    model, tree = robot.model(joints=keep, locked=locked), robot.pinocchio(keep, locked)
     assert list(model.joint_names) == list(keep)
-    index = [whole.joint_names.index(name) for name in keep]
+    assert {*robot.model(locked=locked).joint_names} == {*keep}
     q, qd, qdd = state(robot, model.n)
-    at = np.array([locked.get(name, 0.0) for name in whole.joint_names])
-    moving, accelerating = np.zeros(whole.n), np.zeros(whole.n)
-    at[index], moving[index], accelerating[index] = q, qd, qdd
-    scale = size(whole, at, moving, accelerating)
-    tau = whole.inverse_dynamics(at, moving, accelerating)[index]
-    square = np.ix_(index, index)
+    rows = tree.rnea(q, qd, qdd)
+    tau, scale = tree.g.T @ rows, float(np.max(np.abs(tree.g).T @ np.abs(rows))) + size(model, q, qd, qdd)
     assert_close(model.inverse_dynamics(q, qd, qdd), tau, 1e-12, scale)
-    assert_close(model.mass_matrix(q), whole.mass_matrix(at)[square], 1e-12)
-    assert_close(model.gravity_torque(q), whole.gravity_torque(at)[index], 1e-12, scale)
-    coriolis = whole.coriolis_matrix(at, moving)
-    assert_close(model.coriolis_matrix(q, qd), coriolis[square], 1e-11, float(np.abs(coriolis).max()))
+    assert_close(model.mass_matrix(q), tree.mass_matrix(q), 1e-12)
     gain = float(np.abs(np.linalg.inv(model.mass_matrix(q))).sum(axis=1).max())
     assert_close(model.forward_dynamics(q, qd, tau), qdd, 1e-12 * max(1.0, gain * scale))
-    for link in {robot.holder, robot.bare.links[-1].name}:
-        assert_close(model.link_pose(q, link), whole.link_pose(at, link), 1e-12, 10.0)
-        assert_close(model.jacobian(q, link), whole.jacobian(at, link)[:, index], 1e-12, 10.0)
+    link, position = robot.bare.links[-1].name, tree.position(q)
+    reach = 1.0 + float(np.abs(position).sum())
+    assert_close(model.link_pose(q, link), tree.peer.pose(position, link), 1e-13, reach)
+    assert_close(model.jacobian(q, link), tree.jacobian(q, link), 1e-13, 10.0 * reach)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -98,34 +89,3 @@ def _agrees(model: RobotModel, book: Any, p: Any, q: arms.Array, qd: arms.Array,
     rise = model.potential_energy(q) - model.potential_energy([0.0, 0.0])
     expected = book.potential_energy(p, q) - book.potential_energy(p, np.zeros(2))
     assert rise == pytest.approx(expected, abs=1e-13 * scale)
-
-
-def test_products_with_the_coupling_matrix() -> None:
-    """G v, G^T v, and G^T E G for each E of one element, or of one and its mirror image."""
-    g = np.array([[2.0, 0.0], [-0.5, 3.0], [1.5, -0.25]])
-    entries = [np.flatnonzero(row) for row in g]
-    ends = np.cumsum([len(columns) for columns in entries])
-    tree = np.array([[-1, 0, end - len(columns), end] for end, columns in zip(ends, entries, strict=True)])
-    robot = layout.Robot(tree, np.concatenate(entries), g[g != 0.0], np.empty((0, 22)), np.empty((0, 4)), np.zeros(3))
-    work, vector = np.arange(12.0).reshape(3, 4), np.array([0.3, -0.7])
-    expand(robot, vector, work, 2)
-    assert_close(work[:, 2], g @ vector, 1e-15)
-    project(robot, work, 1, vector)
-    assert_close(vector, g.T @ [1.0, 5.0, 9.0], 1e-15)
-    clear(work, 3)
-    assert_close(work[:, [0, 1, 3]], [[0, 1, 0], [4, 5, 0], [8, 9, 0]], 0.0)
-    for row in range(3):
-        column = np.zeros(2)
-        add_column(robot, row, 0.6, column)
-        assert_close(column, 0.6 * g[row], 1e-15)
-        for other in range(3):
-            e = np.zeros((3, 3))
-            e[row, other] = 0.7
-            matrix = np.zeros((2, 2))
-            add_element(robot, row, other, 0.7, matrix)
-            assert_close(matrix, g.T @ e @ g, 1e-15)
-            e[other, row] = 0.7
-            matrix = np.zeros((2, 2))
-            add_symmetric(robot, row, other, 0.7, matrix)
-            mirror(matrix)
-            assert_close(matrix, g.T @ e @ g, 1e-15)

@@ -1,4 +1,4 @@
-"""The kernels for one state: they find wrong shapes and singular robots, and otherwise do as those for many states."""
+"""The kernels for one state find wrong shapes and singular robots; test_batches.py has their results."""
 
 from typing import Any
 
@@ -29,47 +29,20 @@ def model() -> RobotModel:
     return RobotModel.from_urdf(arm.with_joint(arm.joints[0].name, extra=dynamics).urdf)
 
 
-def call(name: str, model: RobotModel, shapes: list[tuple[int, ...]]) -> tuple[int, list[Any]]:
-    """Status and arguments."""
-    packed, rng = model.packed, np.random.default_rng(3)
-    arrays = [rng.uniform(0.5, 1.0, shape) for shape in shapes]
-    fixed = [packed.friction.ravel()] if name == "friction_torque" else []
-    status = getattr(entries, name)(packed.structure, packed.numbers, *fixed, *arrays)
-    return status, arrays
-
-
 @pytest.mark.parametrize("name", SHAPES)
 def test_wrong_shapes_are_found(name: str, model: RobotModel) -> None:
     """In each argument and each of its axes, too long and too short; nothing is written then."""
+    fixed = [*_robot(model), *([model.packed.friction.ravel()] if name == "friction_torque" else [])]
+    entry = getattr(entries, name)
+    assert entry(*fixed, *map(np.zeros, SHAPES[name])) == OK
     for k, shape in enumerate(SHAPES[name]):
         for axis in range(len(shape)):
             for change in (-1, 1):
                 shapes = [list(shape) for shape in SHAPES[name]]
                 shapes[k][axis] += change
-                status, arrays = call(name, model, [tuple(shape) for shape in shapes])
-                rng = np.random.default_rng(3)
-                assert status == WRONG_SHAPE
-                assert all(np.array_equal(array, rng.uniform(0.5, 1.0, array.shape)) for array in arrays)
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_one_state_is_as_one_of_many(name: str, model: RobotModel) -> None:
-    status, arrays = call(name, model, SHAPES[name])
-    assert status == OK
-    results = 2 if name == "inverse_dynamics_derivatives" else 1
-    many = [array.copy()[None] for array in arrays]
-    for result in many[-results:]:
-        result[:] = np.nan
-    if name == "gravity_torque":
-        rest = np.zeros((1, N))
-        many[1:1] = [rest, rest]
-        name = "inverse_dynamics"
-    if name == "friction_torque":
-        entries.friction_batch(*_robot(model), model.packed.friction, float(arrays[0][0]), *many[1:])
-    else:
-        assert getattr(entries, f"{name}_batch")(*_robot(model), *many) == OK
-    for got, expected in zip(arrays[-results:], many[-results:], strict=True):
-        np.testing.assert_array_equal(got, expected[0])
+                arrays = [np.full(shape, 0.7) for shape in shapes]
+                assert entry(*fixed, *arrays) == WRONG_SHAPE
+                assert all((array == 0.7).all() for array in arrays)
 
 
 @pytest.mark.filterwarnings("ignore:.*mass")

@@ -1,7 +1,4 @@
-"""Friction torque.
-
-Craig (6.110)-(6.113), and the sigmoid of Gaz et al. (IEEE RA-L 4(4), 2019) with their numbers of the Panda.
-"""
+"""Friction torque, Craig (6.110)-(6.113); test_robots.py has the sigmoid of Gaz et al. with their numbers."""
 
 from typing import Any
 
@@ -10,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oracles import tsai_planar_2r
 from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
@@ -19,9 +17,9 @@ ARM = arms.random_arm(np.random.default_rng(1), [0, 1], ["revolute", "prismatic"
 REST = np.zeros(2)
 
 
-def _load(arm: arms.Arm = ARM, **terms: Any) -> RobotModel:
+def _load(**terms: Any) -> RobotModel:
     """With these friction terms at the first joint."""
-    return load(arm, {"joints": {arm.movable[0]: terms}})
+    return load(ARM, {"joints": {ARM.movable[0]: terms}})
 
 
 def _closed_form(terms: dict[str, Any], q: float, qd: float) -> float:
@@ -59,15 +57,10 @@ def test_any_robot_has_the_friction_of_its_joints(robot: Robot, resting: bool) -
     assert float(qd @ got) >= -1e-12 * float(np.abs(qd) @ np.abs(got))
 
 
-def test_sigmoid() -> None:
-    """Gaz et al. 2019, joint 1 of the Panda; the constant makes it vanish at rest."""
-    amplitude, slope, shift = 0.54615, 5.1181, 0.039533
-    model = _load(sigmoid={"amplitude": amplitude, "slope": slope, "shift": shift})
-    for speed in (-2.0, -0.1, 0.0, 0.05, 1.5):
-        expected = amplitude / (1 + np.exp(-slope * (speed + shift))) - amplitude / (1 + np.exp(-slope * shift))
-        assert_close(model.friction_torque(REST, [speed, 0.0]), [expected, 0.0], 1e-15)
-    # Far out the exponential overflows; the sigmoid does not.
-    assert np.all(np.isfinite(model.friction_torque(REST, [-1e4, 0.0])))
+def test_a_sigmoid_far_out_does_not_overflow() -> None:
+    model = _load(sigmoid={"amplitude": 0.5, "slope": 5.0, "shift": 0.04})
+    expected = -0.5 / (1.0 + np.exp(-5.0 * 0.04))
+    assert_close(model.friction_torque(REST, [-1e4, 0.0]), [expected, 0.0], 1e-15)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -83,14 +76,28 @@ def test_static_level_without_stribeck_velocity_is_for_rest_alone() -> None:
     assert_close(_load(coulomb=3.0, static=5.0).friction_torque(REST, [1e-9, 0]), [3.0, 0], 1e-15)
 
 
-def test_friction_of_the_urdf_and_its_override() -> None:
-    arm = ARM.with_joint(ARM.movable[0], extra='<dynamics damping="0.7" friction="0.2"/>')
-    assert_close(RobotModel.from_urdf(arm.urdf).friction_torque(REST, [2.0, 2.0]), [0.7 * 2 + 0.2, 0.0], 1e-15)
-    assert_close(_load(arm, viscous=1.0, coulomb=0.5).friction_torque(REST, [2.0, 2.0]), [1.0 * 2 + 0.5, 0.0], 1e-15)
+# --- Compensation along a desired motion: no step where a joint turns round
+
+PLANAR = arms.tsai_planar_2r(tsai_planar_2r.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0))
+RATES = np.linspace(-0.03, 0.03, 601)
 
 
-def test_dynamics_are_without_friction() -> None:
-    model, plain = _load(coulomb=3.0, viscous=1.0), RobotModel.from_urdf(ARM.urdf)
-    q, qd, third = (x[0] for x in arms.states(1, 2, 1))
-    assert_close(model.inverse_dynamics(q, qd, third), plain.inverse_dynamics(q, qd, third), 0.0)
-    assert_close(model.forward_dynamics(q, qd, third), plain.forward_dynamics(q, qd, third), 0.0)
+def test_friction_compensation_has_no_step_at_a_reversal() -> None:
+    """Craig (6.112), c sgn(qd) + v qd, but in proportion to the rate below the smoothing velocity of 0.01 rad/s."""
+    friction = {"coulomb": 2.0, "viscous": 0.5}
+    model = load(PLANAR, {"joints": {"joint1": friction, "joint2": friction}})
+    tau = np.array([model.friction_torque(REST, np.array([x, -x]), 0.01) for x in RATES])
+    expected = (2.0 + 0.5 * np.maximum(np.abs(RATES), 0.01)) * np.clip(RATES / 0.01, -1.0, 1.0)
+    assert_close(tau, np.stack((expected, -expected), axis=1), 1e-12)
+    np.testing.assert_array_equal(model.friction_torque(REST, np.array([-0.0, 0.0]), 0.01), 0.0)
+    assert_close(model.friction_torque(REST, np.array([1e-9, 0.0]), 0.0), [2.0, 0.0], 1e-8)
+
+
+def test_a_coupled_joint_has_no_step_where_it_turns_round() -> None:
+    """Spong (9.89): joint2 turns by p2 - p1 and comes to rest while both coordinates move; tau = G^T tau_tree."""
+    couplings = {"joint1": {"p1": 1.0}, "joint2": {"p1": -1.0, "p2": 1.0}}
+    content = {"joints": {"joint2": {"coulomb": 2.0}}, "coordinates": ["p1", "p2"], "couplings": couplings}
+    model = load(PLANAR, content)
+    tau = np.array([model.friction_torque(REST, np.array([1.0, 1.0 + x]), 0.01) for x in RATES])
+    expected = 2.0 * np.clip(RATES / 0.01, -1.0, 1.0)
+    assert_close(tau, np.stack((-expected, expected), axis=1), 1e-12)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.kernels.entries import OK
 from robot_dynamics_ros.kernels.general import GeneralKernels
 from support import arms
 
@@ -32,13 +31,3 @@ def test_one_state(name: str, kernels: GeneralKernels) -> None:
     for k, count in enumerate(axes):
         others = [*arrays[:k], np.ones((3 - count) * (N,)), *arrays[k + 1 :]]
         assert getattr(kernels, name)(*others) is not others[-1]
-
-
-def test_many_states_and_other_numbers(kernels: GeneralKernels) -> None:
-    assert not kernels.customised
-    heavier = kernels.with_numbers(2.0 * kernels.numbers)
-    assert heavier.structure is kernels.structure
-    for name in ("inverse_dynamics_batch", "forward_dynamics_batch"):
-        arrays = np.ones((4, 3, N))
-        assert getattr(heavier, name)(*arrays) == OK
-        assert (arrays[-1] != 1.0).all()

@@ -1,4 +1,4 @@
-"""What a parent exerts on the child of each moving joint: Tsai's forces, and a weight."""
+"""What a parent exerts on the child of each moving joint; test_pinocchio.py has any robot."""
 
 import numpy as np
 import pytest
@@ -18,13 +18,3 @@ def test_forces_in_the_planar_arm(seed: int) -> None:
         reactions = model.joint_reactions(q, qd, qdd)
         assert_close(reactions[:, :3], tsai_planar_2r.joint_forces(p, q, qd, qdd), 1e-13, 100.0)
         assert_close(reactions[:, 5], tsai_planar_2r.torque(p, q, qd, qdd), 1e-13, 1000.0)
-
-
-def test_weight_of_a_hanging_mass() -> None:
-    """A mass of 2 kg that hangs half a metre aside: its weight up, and 1 g about the joint."""
-    arm = arms.Arm(
-        (arms.Link("base"), arms.Link("weight", 2.0, (0.5, 0, 0))), (arms.Joint("j", "prismatic", "base", "weight"),)
-    )
-    rest = np.zeros(1)
-    reaction = RobotModel.from_urdf(arm.urdf, gravity=[0, 0, -10.0]).joint_reactions(rest, rest, rest)
-    assert_close(reaction, [[0.0, 0.0, 20.0, 0.0, -10.0, 0.0]], 1e-15)

@@ -1,10 +1,9 @@
 """Inverse dynamics (Tsai 9.7, Craig 6.45-6.53): the terms of the torque, and wrenches from outside."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 
-from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, robots, size, state, wrenches
@@ -42,16 +41,6 @@ def test_wrenches_do_virtual_work(robot: Robot) -> None:
         expected = expected - model.jacobian(q, link).T @ np.concatenate([turn @ wrench[:3], turn @ wrench[3:]])
         scale += 20.0 * float(np.abs(model.jacobian(q, link)).sum())
     assert_close(model.inverse_dynamics(q, qd, qdd, external_wrenches=loads), expected, 1e-12, scale)
-
-
-@pytest.mark.parametrize("wrench", [["1", "2", "3", "4", "5", "six"], [1.0, 2.0, 3.0]])
-def test_bad_wrenches_are_refused_with_their_link(wrench: list[object]) -> None:
-    model = RobotModel.from_urdf(arms.random_arm(np.random.default_rng(4), [0], ["revolute"]).urdf)
-    rest, link = np.zeros(1), model.link_names[1]
-    with pytest.raises(RobotDynamicsError, match=link):
-        model.inverse_dynamics(rest, rest, rest, external_wrenches={link: wrench})  # type: ignore[dict-item]
-    with pytest.raises(RobotDynamicsError, match="elbow"):
-        model.inverse_dynamics(rest, rest, rest, external_wrenches={"elbow": np.zeros(6)})
 
 
 def test_length_of_the_axis_does_not_matter() -> None:

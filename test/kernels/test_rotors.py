@@ -1,9 +1,4 @@
-"""Rotors (Tsai 9.9): the coupling to the carrier's rotation, the default carrier, and rotors of locked joints.
-
-test_pinocchio.py has any rotors of any robot, each as a body that spins at a ratio.
-"""
-
-from typing import Any
+"""Rotors (Tsai 9.9): the coupling to the carrier's rotation and the default carrier; test_pinocchio.py has any."""
 
 import numpy as np
 import pytest
@@ -25,14 +20,3 @@ def test_parallel_axes_couple_by_tsai_9_157(carrier: dict[str, str], ratio: floa
     added = load(arm, {"joints": {"joint2": rotor}}).mass_matrix(q) - RobotModel.from_urdf(arm.urdf).mass_matrix(q)
     coupling = 0.0 if "none" in carrier.values() else inertia * ratio
     assert_close(added, [[0.0, coupling], [coupling, inertia * ratio**2]], 1e-14)
-
-
-def test_rotor_of_a_locked_joint_rests_on_its_carrier() -> None:
-    """The carrier's inertia already holds the rotor at rest: nothing is added."""
-    arm = arms.random_arm(np.random.default_rng(6), [0, 1, 2], ["revolute", "revolute", "continuous"])
-    first, second, third = arm.movable
-    choice: dict[str, Any] = {"joints": [first, third], "locked": {second: 0.6}}
-    rotor = {second: {"rotor_inertia": 1e-4, "gear_ratio": 80.0}}
-    q, qd, qdd = (x[0] for x in arms.states(6, 2, 1))
-    with_rotor, without = load(arm, {"joints": rotor}, **choice), RobotModel.from_urdf(arm.urdf, **choice)
-    assert_close(with_rotor.inverse_dynamics(q, qd, qdd), without.inverse_dynamics(q, qd, qdd), 1e-14)

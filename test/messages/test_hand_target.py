@@ -1,4 +1,4 @@
-"""Targets of the hand as bytes: read as rclpy would, whatever they hold."""
+"""Targets of the end effector as bytes: read as rclpy would, whatever they hold."""
 
 import struct
 from typing import Any
@@ -13,22 +13,21 @@ from rclpy.serialization import serialize_message
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TARGETS, TWIST, read_target
 
-CLASSES: dict[str, Any] = {POSE: PoseStamped, TWIST: TwistStamped, ACCELERATION: AccelStamped}
-FIELDS = {
-    POSE: ("pose", (("position", "xyz"), ("orientation", "xyzw"))),
-    TWIST: ("twist", (("linear", "xyz"), ("angular", "xyz"))),
-    ACCELERATION: ("accel", (("linear", "xyz"), ("angular", "xyz"))),
+FIELDS: dict[str, Any] = {
+    POSE: (PoseStamped, "pose", (("position", "xyz"), ("orientation", "xyzw"))),
+    TWIST: (TwistStamped, "twist", (("linear", "xyz"), ("angular", "xyz"))),
+    ACCELERATION: (AccelStamped, "accel", (("linear", "xyz"), ("angular", "xyz"))),
 }
 NUMBERS = st.lists(st.floats(width=64), min_size=7, max_size=7)
 STAMPS = st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(0, 2**32 - 1))
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=9)
 
 
-def message(topic: str, numbers: Any, stamp: tuple[int, int] = (0, 0), frame: str = "") -> Any:
-    made, (part, vectors) = CLASSES[topic](), FIELDS[topic]
+def message(topic: str, numbers: Any, stamp: tuple[int, int], frame: str) -> Any:
+    message_class, part, vectors = FIELDS[topic]
+    made, values = message_class(), iter(numbers)
     made.header.stamp.sec, made.header.stamp.nanosec = stamp
     made.header.frame_id = frame
-    values = iter(numbers)
     for vector, axes in vectors:
         for axis in axes:
             setattr(getattr(getattr(made, part), vector), axis, next(values))
@@ -43,11 +42,10 @@ def big_endian(stamp: tuple[int, int], frame: str, numbers: Any) -> bytes:
 
 
 @given(topic=st.sampled_from(sorted(TARGETS)), numbers=NUMBERS, stamp=STAMPS, frame=TEXTS)
-def test_what_rclpy_writes_is_read(topic: str, numbers: list[float], stamp: tuple[int, int], frame: str) -> None:
-    made = message(topic, numbers, stamp, frame)
+def test_it_reads_what_rclpy_writes(topic: str, numbers: list[float], stamp: tuple[int, int], frame: str) -> None:
     expected = numbers if topic == POSE else numbers[:6]
-    other = big_endian(stamp, frame, expected)
-    for data in (bytes(serialize_message(made)), other):
+    written = bytes(serialize_message(message(topic, numbers, stamp, frame)))
+    for data in (written, big_endian(stamp, frame, expected)):
         found = read_target(topic, data)
         assert (found.stamp, found.frame) == (stamp[0] * 1_000_000_000 + stamp[1], frame)
         np.testing.assert_array_equal(found.numbers, expected)
@@ -66,7 +64,7 @@ def test_broken_bytes_are_refused_or_read(topic: str, data: bytes, keep: int) ->
         read_target(topic, whole[:keep])
 
 
-def test_what_is_wrong_with_bytes_is_named() -> None:
+def test_refusals_name_the_size_or_the_encoding() -> None:
     whole = big_endian((1, 2), "base", [0.0] * 7)
     with pytest.raises(RobotDynamicsError, match="80 bytes.*PoseStamped"):
         read_target(POSE, whole[:-4])

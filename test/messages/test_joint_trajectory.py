@@ -50,16 +50,16 @@ def encode(message: JointTrajectory, endian: str = "<") -> bytes:
     return {"<": b"\0\1\0\0", ">": b"\0\0\0\0"}[endian] + bytes(body)
 
 
-def message(m: int, *present: str, names: list[str] = NAMES, frame: str = "base") -> JointTrajectory:
+def message(m: int, *present: str) -> JointTrajectory:
     """A regular message of m points with these fields, every number of its own."""
-    made = JointTrajectory(joint_names=names)
-    made.header.frame_id = frame
+    made = JointTrajectory(joint_names=NAMES)
+    made.header.frame_id = "base"
     made.header.stamp.sec, made.header.stamp.nanosec = 1_700_000_000, 123_456_789
     for i in range(m):
         point = JointTrajectoryPoint()
         point.time_from_start.sec, point.time_from_start.nanosec = i, 7 * i
         for j, field in enumerate(present):
-            setattr(point, field, [i + 0.1 * j + 0.01 * k for k in range(len(names))])
+            setattr(point, field, [i + 0.1 * j + 0.01 * k for k in range(len(NAMES))])
         made.points.append(point)
     return made
 
@@ -86,15 +86,13 @@ def regular_messages(draw: st.DrawFn) -> JointTrajectory:
     return made
 
 
-ROWS = st.lists(ALL_NUMBERS, max_size=3)
-
-
 @st.composite
 def messages(draw: st.DrawFn) -> JointTrajectory:
     """Regular ones, and now and then one with a field of another size."""
     made = draw(regular_messages())
     if made.points and draw(st.booleans()):
-        setattr(draw(st.sampled_from(made.points)), draw(st.sampled_from(FIELDS)), draw(ROWS))
+        row = draw(st.lists(ALL_NUMBERS, max_size=3))
+        setattr(draw(st.sampled_from(made.points)), draw(st.sampled_from(FIELDS)), row)
     return made
 
 
@@ -109,12 +107,12 @@ def encodings(made: JointTrajectory) -> list[bytes]:
 def assert_same(read: TrajectoryPoints, expected: TrajectoryPoints) -> None:
     assert read.joint_names == expected.joint_names
     for field in fields(TrajectoryPoints)[1:]:
-        values, wanted = getattr(read, field.name), getattr(expected, field.name)
-        if wanted is None:
+        values, other = getattr(read, field.name), getattr(expected, field.name)
+        if other is None:
             assert values is None, field.name
         else:
-            np.testing.assert_array_equal(values, wanted, err_msg=field.name)
-            assert values.shape == wanted.shape and values.dtype == np.float64 and values.flags.carray
+            np.testing.assert_array_equal(values, other, err_msg=field.name)
+            assert values.shape == other.shape and values.dtype == np.float64 and values.flags.carray
 
 
 def assert_read_as_rclpy_does(data: bytes) -> None:
@@ -165,15 +163,6 @@ def test_writes_points_as_rclpy_would(made: JointTrajectory, m: int, present: An
                 with_points(data, points)
 
 
-def test_what_was_read_outlives_the_bytes() -> None:
-    data = bytearray(encode(message(3, "positions")))
-    _, points = read_trajectory(bytes(data))
-    before = points.positions.copy()
-    points.positions[0] += 0.0  # writable
-    data[:] = bytes(len(data))
-    np.testing.assert_array_equal(points.positions, before)
-
-
 @pytest.mark.parametrize("endian", ["<", ">"])
 @pytest.mark.parametrize(
     ("point", "field", "values", "reason"),
@@ -191,16 +180,10 @@ def test_what_was_read_outlives_the_bytes() -> None:
 def test_irregular_points_are_named(endian: str, point: int, field: str, values: list[float], reason: str) -> None:
     made = message(50, "positions", "velocities")
     setattr(made.points[point], field, values)
-    data = encode(made, endian)
-    for function in (read_trajectory, lambda data: with_points(data, points_of(NAMES, 50, ()))):
-        with pytest.raises(TrajectoryError, match=reason):
-            function(data)
-
-
-def test_messages_without_points_or_joints_are_refused() -> None:
-    for made, reason in ((message(0), "points"), (message(2, names=[]), "joints"), (JointTrajectory(), "joints")):
-        with pytest.raises(TrajectoryError, match=reason):
-            read_trajectory(encode(made))
+    with pytest.raises(TrajectoryError, match=reason):
+        read_trajectory(encode(made, endian))
+    with pytest.raises(TrajectoryError, match=reason):
+        with_points(encode(made, endian), points_of(NAMES, 50, ()))
 
 
 # Bytes that are no message
@@ -211,9 +194,11 @@ def test_every_truncation_is_refused(endian: str) -> None:
     """rclpy takes some of these for whole messages, with zeros for what is missing."""
     data = encode(message(3, "positions", "velocities"), endian)
     for end in range(len(data)):
-        for function in (read_trajectory, lambda data: with_points(data, points_of(NAMES, 3, ()))):
-            with pytest.raises(TrajectoryError, match=f"{end} bytes" if end > 1 else "begins with"):
-                function(data[:end])
+        reason = f"{end} bytes" if end > 1 else "begins with"
+        with pytest.raises(TrajectoryError, match=reason):
+            read_trajectory(data[:end])
+        with pytest.raises(TrajectoryError, match=reason):
+            with_points(data[:end], points_of(NAMES, 3, ()))
 
 
 @given(messages(), st.data())
@@ -245,7 +230,7 @@ def test_lengths_beyond_the_end_are_refused(count: int) -> None:
             read_trajectory(data[:at] + struct.pack("<I", count) + data[at + 4 :])
 
 
-@pytest.mark.parametrize("head", [b"\0\2\0\0", b"\0\7\0\0", b"\1\1\0\0"])
-def test_other_representations_are_refused(head: bytes) -> None:
-    with pytest.raises(TrajectoryError, match="plain CDR"):
-        read_trajectory(head + encode(message(2, "positions"))[4:])
+def test_other_representations_are_refused() -> None:
+    for head in (b"\0\2\0\0", b"\0\7\0\0", b"\1\1\0\0"):
+        with pytest.raises(TrajectoryError, match="plain CDR"):
+            read_trajectory(head + encode(message(2, "positions"))[4:])

@@ -6,6 +6,7 @@ control cycle would stop it for seconds. `test/kernels/test_bounds.py` runs this
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import hypothesis.extra.numpy as npst
@@ -16,43 +17,25 @@ from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.kernels.compilation import COMPILED
-from support import arms
+from support import arms, model_methods
 from support.comparing import assert_close
+from support.model_methods import CUSTOMISED
 from support.odd_arguments import FORMS, NONSENSE, plain
 
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 ARM = arms.random_arm(np.random.default_rng(3), [0, 1, 2], ["revolute", "prismatic", "continuous"])
 MODEL = RobotModel.from_urdf(ARM.urdf)
-LINK = MODEL.link_names[2]
+LINK = MODEL.link_names[-1]
 WRENCH = {LINK: [1.0, -2.0, 3.0, 0.5, 0.0, -1.0]}
 
-#: Names of the vectors that each method takes, and a call with them.
-METHODS: dict[str, tuple[list[str], Callable[..., Any]]] = {
-    "inverse_dynamics": (["q", "qd", "qdd"], MODEL.inverse_dynamics),
-    "inverse_dynamics under wrenches": (["q", "qd", "qdd"], lambda *x: MODEL.inverse_dynamics(*x, WRENCH)),
-    "forward_dynamics": (["q", "qd", "tau"], MODEL.forward_dynamics),
-    "forward_dynamics under wrenches": (["q", "qd", "tau"], lambda *x: MODEL.forward_dynamics(*x, WRENCH)),
-    "mass_matrix": (["q"], MODEL.mass_matrix),
-    "bias_torque": (["q", "qd"], MODEL.bias_torque),
-    "gravity_torque": (["q"], MODEL.gravity_torque),
-    "dtau/dq": (["q", "qd", "qdd"], lambda *x: MODEL.inverse_dynamics_derivatives(*x)[0]),
-    "dtau/dqd": (["q", "qd", "qdd"], lambda *x: MODEL.inverse_dynamics_derivatives(*x)[1]),
-    "coriolis_matrix": (["q", "qd"], MODEL.coriolis_matrix),
-    "friction_torque": (["q", "qd"], MODEL.friction_torque),
-    "joint_reactions": (["q", "qd", "qdd"], MODEL.joint_reactions),
-    "joint_reactions under wrenches": (["q", "qd", "qdd"], lambda *x: MODEL.joint_reactions(*x, WRENCH)),
-    "regressor": (["q", "qd", "qdd"], MODEL.regressor),
-    "link_pose": (["q"], lambda q: MODEL.link_pose(q, LINK)),
-    "jacobian": (["q"], lambda q: MODEL.jacobian(q, LINK)),
-    "jacobian_dot_qd": (["q", "qd"], lambda *x: MODEL.jacobian_dot_qd(*x, LINK)),
-    "kinetic_energy": (["q", "qd"], MODEL.kinetic_energy),
-    "potential_energy": (["q"], MODEL.potential_energy),
-}
-# The same methods on kernels that were made for this robot.
-CUSTOMISED = MODEL.customised()
-METHODS |= {
-    f"{name} customised": (METHODS[name][0], getattr(CUSTOMISED, name))
-    for name in ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_torque", "gravity_torque")
+CUSTOMISED_MODEL = MODEL.customised()
+#: Names of the vectors that each method takes, and a call with them; the last ones have kernels made for this robot.
+METHODS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
+    **{name: (vectors, partial(method, MODEL, WRENCH)) for name, (vectors, method) in model_methods.METHODS.items()},
+    **{
+        f"{name} customised": (model_methods.METHODS[name][0], getattr(CUSTOMISED_MODEL, name))
+        for name in (*CUSTOMISED, "bias_torque")
+    },
 }
 #: Every method with every place for a vector in it.
 PLACES = [(name, k) for name, (vectors, _) in METHODS.items() for k in range(len(vectors))]
@@ -155,9 +138,9 @@ def test_nonsense_is_refused_as_a_smoothing_velocity(velocity: Any) -> None:
 
 
 PUSHED: dict[str, Callable[[Any], Any]] = {
-    "inverse_dynamics": lambda w: MODEL.inverse_dynamics(*np.ones((3, 3)), w),
-    "forward_dynamics": lambda w: MODEL.forward_dynamics(*np.ones((3, 3)), w),
-    "joint_reactions": lambda w: MODEL.joint_reactions(*np.ones((3, 3)), w),
+    "inverse_dynamics": partial(MODEL.inverse_dynamics, *np.ones((3, 3))),
+    "forward_dynamics": partial(MODEL.forward_dynamics, *np.ones((3, 3))),
+    "joint_reactions": partial(MODEL.joint_reactions, *np.ones((3, 3))),
     "body_wrenches": MODEL.body_wrenches,
 }
 
@@ -171,8 +154,8 @@ def test_wrenches_in_any_form(name: str) -> None:
             got = call({LINK: form(x)})
             assert_close(got, call({LINK: plain(form(x))}), 1e-13)
     # Several links, of one state and of many; no links at all push nothing.
-    both = call({LINK: np.ones(6), MODEL.link_names[3]: np.ones((5, 6)), MODEL.link_names[0]: np.ones((1, 6))})
-    one = call({LINK: np.ones(6), MODEL.link_names[3]: np.ones(6)})
+    both = call({LINK: np.ones(6), MODEL.link_names[2]: np.ones((5, 6)), MODEL.link_names[0]: np.ones((1, 6))})
+    one = call({LINK: np.ones(6), MODEL.link_names[2]: np.ones(6)})
     assert_close(both, np.broadcast_to(one, (5, *one.shape)), 1e-13)
     assert_close(call({}), call({LINK: np.zeros(6)}), 1e-13)
 
@@ -207,13 +190,10 @@ def test_wrenches_must_go_with_the_states(name: str) -> None:
 
 @pytest.mark.parametrize("link", ["nowhere", None, [LINK], b"link"])
 def test_unknown_links_are_refused(link: Any) -> None:
-    for call in (
-        lambda: MODEL.link_pose(np.zeros(3), link),
-        lambda: MODEL.jacobian(np.zeros(3), link),
-        lambda: MODEL.jacobian_dot_qd(np.zeros(3), np.zeros(3), link),
-    ):
+    q = np.zeros(3)
+    for method, states in ((MODEL.link_pose, (q,)), (MODEL.jacobian, (q,)), (MODEL.jacobian_dot_qd, (q, q))):
         with pytest.raises(RobotDynamicsError, match="no link"):
-            call()
+            method(*states, link)
 
 
 SIX = [0.1, 0, 0, 0.1, 0, 0.1]

@@ -12,7 +12,6 @@ from robot_dynamics_ros.model.urdf import parse_urdf
 from support import arms
 from support.comparing import assert_close
 from support.packing import packed
-from support.robots_with_drives import load
 
 ARM = arms.random_arm(np.random.default_rng(9), [0, 1, 2, 3], ["revolute", "fixed", "revolute", "prismatic"])
 A, B, C = ARM.movable
@@ -92,15 +91,6 @@ def test_rotors_keep_their_place_in_the_list() -> None:
     assert packed(ARM, {"rotors": rotors}, locked={A: 0.0}).rotor_names == ("rotors[1]",)
 
 
-def test_rotor_may_drive_a_coordinate_alone() -> None:
-    """A flywheel: its inertia is all that the coordinate moves."""
-    rotor = {"carrier": LINKS[1], "axis": [0, 0, 1], "inertia": 0.2, "ratio": {"p": 3}}
-    model = packed(ARM, {"coordinates": ["p"], "rotors": [rotor]})
-    assert model.joint_names == (A, B, C, "p")
-    assert spin_rates(model).tolist() == [[0, 0, 0, 3]]
-    assert model.massless_ends == ()
-
-
 # --- Friction
 
 COLUMNS = (
@@ -132,20 +122,3 @@ def test_friction_of_the_file_goes_before_the_urdfs(given: dict[str, Any], expec
     table = packed(arm, {"joints": {B: given}}).friction[:, columns]
     assert table[1].tolist() == [*expected, *[0.0] * (layout.FRICTION_SIZE - len(expected))]
     assert not table[[0, 2]].any()
-
-
-def test_each_joint_of_the_tree_has_its_own_friction() -> None:
-    """Also where it follows another; a joint that stands still has none."""
-    joints = {name: {"viscous": 1.0 + k} for k, name in enumerate((A, B, C))}
-    model = packed(ARM, {"joints": joints, "couplings": {C: {A: 2.0}}})
-    assert model.friction[:, layout.VISCOUS].tolist() == [1.0, 2.0, 3.0]
-    assert packed(ARM, {"joints": joints}, locked={B: 0.0}).friction[:, layout.VISCOUS].tolist() == [1.0, 3.0]
-
-
-def test_ripple_counts_from_the_joints_own_zero() -> None:
-    """b = 2 a + 0.3: the ripple of b at a is that of an independent b at 2 a + 0.3."""
-    ripple = {"joints": {B: {"coulomb": 1.0, "ripple": {"amplitude": 0.5, "per_turn": 7, "phase": 0.2}}}}
-    model = load(ARM, {**ripple, "couplings": {B: {A: 2.0, "offset": 0.3}}})
-    for a in np.linspace(-3, 3, 7):
-        expected = 1.0 + 0.5 * np.sin(7 * (2 * a + 0.3) + 0.2)
-        assert_close(model.friction_torque([a, 0], [0.5, 0]), [2 * expected, 0], 1e-12)

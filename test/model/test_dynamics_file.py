@@ -1,6 +1,5 @@
 """The dynamics file (YAML): what it changes, and one error that names the culprit for each mistake in it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -80,10 +79,7 @@ BAD: dict[str, tuple[str, str]] = {
     "ripple_negative": (joint("{ripple: {amplitude: -0.1, per_turn: 3}}"), f"{JOINT}.*ripple amplitude: -0.1"),
     "ripple_backwards": (joint("{ripple: {amplitude: 0.1, per_turn: -3}}"), f"{JOINT}.*ripple per_turn: -3"),
     "static_below_coulomb": (joint("{coulomb: 0.5, static: 0.4}"), f"{JOINT}.*static.*0.4.*0.5"),
-    "static_below_coulomb_negative": (
-        joint("{coulomb: 0.3, coulomb_negative: 0.6, static: 0.4}"),
-        f"{JOINT}.*static.*0.4.*0.6",
-    ),
+    "static_below_negative": (joint("{coulomb_negative: 0.6, static: 0.4}"), f"{JOINT}.*static.*0.4.*0.6"),
     "joint_carrier": (joint("{rotor_inertia: 1.0e-4, rotor_carrier: base}"), f"{JOINT}.*'base'"),
     "rotors_a_table": (f"rotors: {{{JOINT}: {{inertia: 1}}}}", "rotors"),
     "rotor_a_number": (f"rotors: [{{carrier: none, inertia: 1, ratio: {{{JOINT}: 1}}}}, 3]", r"rotors\[1\]"),
@@ -96,10 +92,7 @@ BAD: dict[str, tuple[str, str]] = {
     "rotor_axis_zero": (rotor(axis="[0, 0, 0]"), r"rotors\[0\] axis"),
     "rotor_axis_too_long": (rotor(axis="[0, 0, 1.0e200]"), r"rotors\[0\] axis"),
     "rotor_axis_missing": (rotor(axis="", carrier=TOOL), rf"rotors\[0\].*axis.*{TOOL}"),
-    "rotor_axis_missing_for_two": (
-        rotor(axis="", carrier=ARM.joints[1].parent, ratio=f"{{{JOINT}: 2, {ARM.movable[0]}: 1}}"),
-        r"rotors\[0\].*axis",
-    ),
+    "rotor_axis_of_two": (rotor(axis="", ratio=f"{{{JOINT}: 2, {ARM.movable[0]}: 1}}"), r"rotors\[0\].*axis"),
     "rotor_inertia_negative": (rotor(inertia="-1.0"), r"rotors\[0\] inertia: -1.0"),
     "rotor_ratio_empty": (rotor(ratio="{}"), r"rotors\[0\] ratio"),
     "rotor_ratio_nan": (rotor(ratio=f"{{{JOINT}: .nan}}"), rf"rotors\[0\] ratio {JOINT}: nan"),
@@ -228,8 +221,8 @@ def test_gravity_of_the_argument_goes_before_the_files() -> None:
 
 def test_inertials_of_links_replace_the_urdfs(tmp_path: Path) -> None:
     """Against Pinocchio on a URDF that holds the same numbers; where it has none, no warning about missing mass."""
-    mass, com, entries = 3.7, [0.1, -0.2, 0.05], [0.3, 0.01, -0.02, 0.4, 0.03, 0.5]
-    inertia = np.array([[0.3, 0.01, -0.02], [0.01, 0.4, 0.03], [-0.02, 0.03, 0.5]])
+    mass, com, inertia = 3.7, [0.1, -0.2, 0.05], [[0.3, 0.01, -0.02], [0.01, 0.4, 0.03], [-0.02, 0.03, 0.5]]
+    entries = np.array(inertia)[np.triu_indices(3)].tolist()
     peer = Peer(ARM.with_link(LINK, mass=mass, com=com, inertia=inertia).urdf, ARM.movable)
     file = tmp_path / "arm.yaml"
     file.write_text(f"links: {{{LINK}: {{mass: {mass}, com: {com}, inertia: {entries}}}}}")
@@ -237,21 +230,6 @@ def test_inertials_of_links_replace_the_urdfs(tmp_path: Path) -> None:
         model = RobotModel.from_urdf(arm.urdf, dynamics=file, strict=True)
         assert_close(model.inverse_dynamics(Q, QD, QDD), peer.rnea(Q, QD, QDD), 1e-11)
         assert_close(model.mass_matrix(Q), peer.crba(Q), 1e-12)
-
-
-@pytest.mark.parametrize("on", [LINK, TOOL])
-def test_payload_is_a_body_fixed_to_the_link(on: str) -> None:
-    """Against Pinocchio on a URDF with one link more; one of the two links hangs on a fixed joint."""
-    mass, com, i = 1.2, [0.0, 0.1, 0.05], np.diag([0.01, 0.02, 0.025])
-    loaded = replace(
-        ARM,
-        links=(*ARM.links, arms.Link("payload", mass, com, i)),
-        joints=(*ARM.joints, arms.Joint("grip", "fixed", on, "payload")),
-    )
-    peer = Peer(loaded.urdf, ARM.movable)
-    model = _load(f"payload: {{link: {on}, mass: {mass}, com: {com}, inertia: [0.01, 0, 0, 0.02, 0, 0.025]}}")
-    assert_close(model.inverse_dynamics(Q, QD, QDD), peer.rnea(Q, QD, QDD), 1e-11)
-    assert_close(model.mass_matrix(Q), peer.crba(Q), 1e-12)
 
 
 def test_friction_and_rotor_of_a_locked_joint_are_allowed() -> None:

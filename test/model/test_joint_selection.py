@@ -1,62 +1,20 @@
-"""`joints` and `locked`: which joints are controlled, in which order; the rest act as fixed joints.
-
-`test_couplings.py` has what is refused.
-"""
+"""`joints` and `locked`; `test_couplings.py` has what is refused, test/kernels/test_couplings.py their dynamics."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
-from support.pinocchio_peer import Peer
 
-ARM = arms.random_arm(
-    np.random.default_rng(12),
-    [0, 1, 2, 2, 4],
-    ["revolute", "prismatic", "continuous", "revolute", "revolute"],
-)
-
-
-@given(arm=arms.trees(), data=st.data())
-def test_locked_joints_act_as_fixed_and_the_others_have_the_order_given(arm: arms.Arm, data: st.DataObject) -> None:
-    """Against pinocchio.buildReducedModel."""
-    names = arm.movable
-    keep = data.draw(st.lists(st.sampled_from(names), unique=True, min_size=1))
-    rng = np.random.default_rng(arm.seed + 2)
-    locked = {name: float(rng.uniform(-2, 2)) for name in names if name not in keep}
-    gravity = [1.0, 2.0, -9.0]
-    model = RobotModel.from_urdf(arm.urdf, joints=keep, locked=locked, gravity=gravity)
-    assert list(model.joint_names) == keep
-    assert sorted(RobotModel.from_urdf(arm.urdf, locked=locked).joint_names) == sorted(keep)
-    peer = Peer(arm.urdf, names, gravity).locked(locked, keep)
-    q, qd, qdd = (x[0] for x in arms.states(arm.seed, model.n, 1))
-    tau, m = peer.rnea(q, qd, qdd), peer.crba(q)
-    assert_close(model.inverse_dynamics(q, qd, qdd), tau, 1e-10, float(np.abs(m).max() * 50))
-    assert_close(model.mass_matrix(q), m, 1e-11)
-
-
-def test_wrench_on_a_link_behind_a_locked_joint() -> None:
-    """The wrench stays in the link's own frame: the torque is the whole arm's at rest in the same pose."""
-    locked = {ARM.movable[1]: 0.4, ARM.movable[4]: -1.0}
-    keep = [name for name in ARM.movable if name not in locked]
-    full = RobotModel.from_urdf(ARM.urdf)
-    model = RobotModel.from_urdf(ARM.urdf, joints=keep, locked=locked)
-    q = dict(zip(keep, (0.3, -0.8, 1.1), strict=True)) | locked
-    wrench = {ARM.links[5].name: [1.0, -2.0, 3.0, 0.4, 0.5, -0.6], ARM.links[2].name: [4.0, 5.0, 6.0, 1.0, 1.0, 1.0]}
-    whole = full.inverse_dynamics([q[name] for name in full.joint_names], np.zeros(5), np.zeros(5), wrench)
-    expected = [whole[list(full.joint_names).index(name)] for name in keep]
-    got = model.inverse_dynamics([q[name] for name in keep], np.zeros(3), np.zeros(3), wrench)
-    assert_close(got, expected, 1e-12)
+KINDS = ["revolute", "prismatic", "continuous", "revolute", "revolute"]
+ARM = arms.random_arm(np.random.default_rng(12), [0, 1, 2, 2, 4], KINDS)
 
 
 def test_limits_follow_the_order() -> None:
     arm = ARM
     for k, name in enumerate(ARM.movable):
-        arm = arm.with_joint(
-            name, limit=f'<limit lower="-{k + 1}" upper="{k + 2}" effort="{k + 3}" velocity="{k + 4}"/>'
-        )
+        limit = f'<limit lower="-{k + 1}" upper="{k + 2}" effort="{k + 3}" velocity="{k + 4}"/>'
+        arm = arm.with_joint(name, limit=limit)
     order = [ARM.movable[3], ARM.movable[0]]
     locked = {name: 0.0 for name in ARM.movable if name not in order}
     model = RobotModel.from_urdf(arm.urdf, joints=order, locked=locked)

@@ -12,14 +12,11 @@ from hypothesis import given
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.compilation import COMPILED
 from support import arms
+from support.model_methods import METHODS, call
 from support.robots_with_drives import Robot, robots, state
 
 ARM = arms.random_arm(np.random.default_rng(4), [0, 1], ["revolute", "prismatic"])
 STATES = arms.states(4, 2, 5)
-
-
-def _through_bytes(model: RobotModel) -> RobotModel:
-    return pickle.loads(pickle.dumps(model))  # type: ignore[no-any-return]
 
 
 def _through_buffers(model: RobotModel) -> RobotModel:
@@ -30,28 +27,18 @@ def _through_buffers(model: RobotModel) -> RobotModel:
 
 
 WAYS: dict[str, Callable[[RobotModel], RobotModel]] = {
-    "bytes": _through_bytes,
+    "bytes": lambda model: pickle.loads(pickle.dumps(model)),
     "buffers": _through_buffers,
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
 }
 
 
-def _numbers(model: RobotModel, q: Any, qd: Any, qdd: Any) -> list[bytes]:
-    link = model.link_names[-1]
-    results = (
-        model.inverse_dynamics(q, qd, qdd),
-        model.inverse_dynamics(q, qd, qdd, {link: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}),
-        model.friction_torque(q, qd),
-        model.gravity_torque(q),
-        model.mass_matrix(q),
-        model.regressor(q, qd, qdd),
-        model.jacobian(q, link),
-        model.inertial_parameters,
-        model.position_lower,
-        model.effort_limits,
-    )
-    return [np.asarray(result).tobytes() for result in results]
+def _numbers(model: RobotModel, *states: Any) -> list[bytes]:
+    wrenches = {model.link_names[-1]: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}
+    results = [call(name, model, wrenches, *states) for name in METHODS]
+    constant = (model.inertial_parameters, model.position_lower, model.effort_limits)
+    return [np.asarray(result).tobytes() for result in (*results, *constant)]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -77,10 +64,10 @@ def test_kernels_work_where_they_arrive(way: str, customised: bool) -> None:
         model = model.customised()
     early = WAYS[way](model)
     for states in ([x[0] for x in STATES], STATES):
-        expected = _numbers(model, *states), model.forward_dynamics(*states).tobytes()
+        expected = _numbers(model, *states)
         for found in (early, WAYS[way](model)):
             assert type(found.kernels) is type(model.kernels)
-            assert (_numbers(found, *states), found.forward_dynamics(*states).tobytes()) == expected
+            assert _numbers(found, *states) == expected
             assert _numbers(found.scaled(1.2), *states) == _numbers(model.scaled(1.2), *states)
 
 

@@ -8,7 +8,7 @@ import rclpy
 from robot_dynamics_ros.cli.processes import private_domain
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def context() -> Iterator[rclpy.Context]:
     """A ROS context in a domain that nobody else uses."""
     with private_domain() as domain:

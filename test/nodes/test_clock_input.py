@@ -1,7 +1,6 @@
 """What comes on /clock: times go to the node's clock, what is none does not, and a flood is shut out for a while."""
 
 import struct
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,7 +36,7 @@ class World:
         return int(self.node.get_clock().now().nanoseconds)
 
     @property
-    def hears(self) -> bool:
+    def receives(self) -> bool:
         return self.clock in list(self.node.subscriptions)
 
     def receive(self, *messages: bytes) -> None:
@@ -54,16 +53,6 @@ def world(context: rclpy.Context) -> Iterator[World]:
     world.node.destroy_node()
 
 
-def test_times_come_over_the_wire(world: World) -> None:
-    end = time.monotonic() + 30.0
-    message = Clock()
-    message.clock.sec, message.clock.nanosec = 7, 250_000_000
-    while world.now == 0 and time.monotonic() < end:
-        world.publisher.publish(message)
-        world.executor.spin_once(timeout_sec=0.01)
-    assert world.now == 7_250_000_000
-
-
 def test_both_byte_orders_are_read(world: World) -> None:
     world.receive(BIG + struct.pack(">iI", 3, 4))
     assert world.now == 3_000_000_004
@@ -72,9 +61,9 @@ def test_both_byte_orders_are_read(world: World) -> None:
 
 
 @pytest.mark.parametrize("junk", [serialized(-1), serialized(-(2**31), 5), b"", serialized(5)[:11]])
-def test_what_is_no_time_is_left_out_and_told(junk: bytes, world: World, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_time_is_left_out_and_logged(junk: bytes, world: World, capfd: pytest.CaptureFixture[str]) -> None:
     world.receive(serialized(5), junk)
-    assert world.now == 5_000_000_000 and world.hears
+    assert world.now == 5_000_000_000 and world.receives
     assert "/clock" in capfd.readouterr().err
 
 
@@ -85,35 +74,32 @@ def test_a_flood_is_shut_out_for_a_while(
     now = 100.0
     monkeypatch.setattr(clock_input.time, "monotonic", lambda: now)
     world.receive(*[message] * most, message)
-    assert world.hears, "nobody knows in how much time"
+    assert world.receives, "nobody knows in how much time"
     now += 0.09
     world.receive(*[message] * most)
-    assert world.hears
+    assert world.receives
     world.receive(message)
-    assert not world.hears
+    assert not world.receives
     world.receive(serialized(9))
     assert world.now in (0, 5_000_000_000), "what was on its way"
     monkeypatch.undo()
-    end = time.monotonic() + 30.0
-    while not world.hears and time.monotonic() < end:
+    while not world.receives:
         world.executor.spin_once(timeout_sec=0.1)
     world.receive(serialized(10))
     assert world.now == 10_000_000_000
 
 
 def test_simulated_time_is_switched_off_in_a_flood(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(clock_input, "_PAUSE", 0.05)
-        world.receive(*[serialized(-5)] * 300)
-        assert not world.hears
-        world.node.set_parameters([Parameter("use_sim_time", value=False)])
-        for _ in range(20):
-            world.executor.spin_once(timeout_sec=0.01)
-        assert not world.hears and not world.node.get_clock().ros_time_is_active
+    monkeypatch.setattr(clock_input, "_PAUSE", 0.05)
+    world.receive(*[serialized(-5)] * 300)
+    world.node.set_parameters([Parameter("use_sim_time", value=False)])
+    for _ in range(20):
+        world.executor.spin_once(timeout_sec=0.01)
+    assert not world.receives and not world.node.get_clock().ros_time_is_active
 
 
 def test_many_messages_are_no_flood_yet(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter(range(10**9))
     monkeypatch.setattr(clock_input.time, "monotonic", lambda: 0.11 * next(ticks))
     world.receive(*[serialized(5)] * 20_000)
-    assert world.hears
+    assert world.receives

@@ -1,29 +1,12 @@
 """Messages for /diagnostics."""
 
 import rclpy
-from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
-from rclpy.serialization import deserialize_message, serialize_message
 
 from robot_dynamics_ros.nodes.computed_torque_node import ComputedTorqueNode
-from robot_dynamics_ros.nodes.diagnostics import ERROR, WARN, diagnostics_message
-
-
-def test_message_arrives_as_it_was_sent() -> None:
-    values: dict[str, object] = {"law": "pd", "cycles": 5, "joints": ("a", "b")}
-    sent = diagnostics_message(Time(sec=3, nanosec=7), "arm: controller", "panda", ERROR, "hold: stale", values)
-    got = deserialize_message(serialize_message(sent), DiagnosticArray)
-    assert (got.header.stamp.sec, got.header.stamp.nanosec) == (3, 7)
-    (status,) = got.status
-    assert (status.level, status.name, status.message, status.hardware_id) == (
-        ERROR,
-        "arm: controller",
-        "hold: stale",
-        "panda",
-    )
-    assert [(pair.key, pair.value) for pair in status.values] == [("law", "pd"), ("cycles", "5"), ("joints", "a, b")]
+from robot_dynamics_ros.nodes.diagnostics import WARN
 
 
 def test_an_unconfigured_node_says_why(context: rclpy.Context) -> None:

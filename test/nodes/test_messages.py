@@ -5,24 +5,12 @@ import pytest
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
-from robot_dynamics_ros.nodes.messages import (
-    joint_state,
-    nanoseconds,
-    stamp,
-    trajectory_message,
-    trajectory_points,
-)
+from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message, trajectory_points
 
 
 @pytest.mark.parametrize("time", [0, 1, 999_999_999, 1_000_000_000, 1_700_000_000_123_456_789, -1])
 def test_stamps_keep_their_digits(time: int) -> None:
     assert nanoseconds(stamp(time)) == time
-
-
-def test_joint_state_holds_names_position_velocity_and_effort() -> None:
-    message = joint_state(stamp(5), ("a", "b"), np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0]))
-    assert message.name == ["a", "b"]
-    assert [list(x) for x in (message.position, message.velocity, message.effort)] == [[1, 2], [3, 4], [5, 6]]
 
 
 def test_trajectories_there_and_back() -> None:
@@ -34,9 +22,8 @@ def test_trajectories_there_and_back() -> None:
     back = trajectory_points(message)
     assert back.joint_names == ("a", "b")
     np.testing.assert_allclose(back.times, times, rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(back.positions, points.positions)
-    np.testing.assert_array_equal(back.velocities, points.velocities)
-    np.testing.assert_array_equal(back.accelerations, points.accelerations)
+    for field in ("positions", "velocities", "accelerations"):
+        np.testing.assert_array_equal(getattr(back, field), getattr(points, field))
     assert back.effort is None
 
 

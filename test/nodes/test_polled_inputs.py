@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 import rclpy
-from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64
 
 from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
@@ -54,12 +53,3 @@ def test_it_is_the_nodes_turn(world: World) -> None:
     world.node.wait_from_now(world.subscription)
     world.send(27)
     assert world.got[-1] == 27.0
-
-
-def test_it_can_be_destroyed(world: World) -> None:
-    polled = world.node.create_polled(Float64, "y", world.got.append, QoSProfile(depth=1))
-    world.node.poll()
-    assert world.node.destroy_subscription(polled)
-    world.node.poll()
-    world.send(1)
-    assert world.got == [1.0]

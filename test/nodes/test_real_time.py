@@ -7,7 +7,6 @@ import sys
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -43,7 +42,8 @@ class Knot:
         self.itself = self
 
 
-def test_kept_away_the_collector_comes_only_when_called(collections: list[int]) -> None:
+def test_kept_away_the_collector_comes_only_when_called_until_it_is_let_back(collections: list[int]) -> None:
+    old = Knot()
     real_time.keep_collector_away()
     assert gc.get_freeze_count() > 0
     del collections[:]
@@ -52,34 +52,24 @@ def test_kept_away_the_collector_comes_only_when_called(collections: list[int]) 
     assert collections == [] and knot() is not None
     real_time.collect()
     assert collections == [2] and knot() is None
-    assert len(lists) == 50_000
+    assert all(known is not old for known in gc.get_objects()), "only what came since is looked at"
 
-
-def test_a_collection_looks_only_at_what_came_since(collections: list[int]) -> None:
-    old = Knot()
-    real_time.keep_collector_away()
-    assert all(known is not old for known in gc.get_objects())
-    real_time.let_collector_back()
-    assert any(known is old for known in gc.get_objects())
-
-
-def test_let_back_the_collector_works_by_itself(collections: list[int]) -> None:
-    real_time.keep_collector_away()
     real_time.let_collector_back()
     assert gc.isenabled() and gc.get_freeze_count() == 0
+    assert any(known is old for known in gc.get_objects())
     del collections[:]
-    lists = [[k] for k in range(50_000)]
-    assert len(collections) > 0 and len(lists) == 50_000
+    lists += [[k] for k in range(50_000)]
+    assert collections
     # A full collection of everything is no matter of microseconds: never in between.
     before = collections.count(2)
     real_time.collect()
-    assert collections.count(2) == before
+    assert collections.count(2) == before and len(lists) == 100_000
 
 
 # Priority and memory: of a process of its own each
 
 START = """
-import os, resource, sys, threading
+import contextlib, os, resource, sys, threading
 from robot_dynamics_ros.nodes import real_time
 
 waiting = threading.Event()
@@ -88,10 +78,8 @@ threading.Thread(target=waiting.wait, daemon=True).start()
 def policies():
     found = set()
     for thread in os.listdir("/proc/self/task"):
-        try:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
             found.add(os.sched_getscheduler(int(thread)))
-        except ProcessLookupError:
-            pass  # it has just ended
     return found
 
 def locked():
@@ -106,66 +94,55 @@ def unprivileged():
 """
 
 
-def _run(code: str) -> str:
+def _run(code: str) -> list[str]:
+    """The words that this prints, with | between them."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "USER": "operator"}
-    run = subprocess.run(
-        [sys.executable, "-c", START + code], env=environment, capture_output=True, text=True, timeout=60
-    )
-    assert run.returncode == 0, run.stderr
-    return run.stdout.strip()
+    command = [sys.executable, "-c", START + code]
+    run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return run.stdout.strip().split("|")
 
 
 @linux
-def test_without_privileges_a_priority_is_refused_and_none_is_needed_for_none() -> None:
-    code = "unprivileged(); print(real_time.set_priority(0), policies(), real_time.set_priority(42), sep='|')"
-    nothing, policies, warning = _run(code).split("|")
+def test_without_privileges_both_are_refused_and_none_is_needed_for_none() -> None:
+    """Memory is not locked below a limit, even where the soft one is lower: the next allocation would be fatal."""
+    nothing, policies, priority, memory, amount = _run("""
+unprivileged()
+print(real_time.set_priority(0), policies(), real_time.set_priority(42), real_time.lock_memory(), locked(), sep="|")
+""")
     assert (nothing, policies) == ("None", str({os.SCHED_OTHER}))
-    assert "realtime_priority 42" in warning and "operator - rtprio 42" in warning
+    assert "realtime_priority 42" in priority and "operator - rtprio 42" in priority
+    assert "lock_memory" in memory and amount == "0"
 
 
 @linux
 def test_a_priority_is_given_to_every_thread() -> None:
     """Zero leaves it as it is, as it leaves that of a process which was started with one."""
-    code = """
+    warning, given, later, *after = _run("""
 warning = real_time.set_priority(5)
-given = policies()
-later = []
+given, later = policies(), []
 thread = threading.Thread(target=lambda: later.append(os.sched_getscheduler(0)))
-thread.start(); thread.join()
+thread.start()
+thread.join()
 print(warning, given, later, real_time.set_priority(0), policies(), sep="|")
-"""
-    warning, given, later, *after = _run(code).split("|")
+""")
     if warning != "None":
         pytest.skip(f"this system gives no real-time priority: {warning}")
-    assert given == str({os.SCHED_FIFO})
-    assert later == str([os.SCHED_FIFO])
-    assert after == ["None", given]
-
-
-@linux
-def test_memory_is_not_locked_below_a_limit_even_where_the_soft_one_is_lower() -> None:
-    """It could work at first, and the next allocation would end the process."""
-    amount, _, warning = _run("unprivileged(); w = real_time.lock_memory(); print(locked(), w, sep='|')").partition("|")
-    assert amount == "0" and "lock_memory" in warning
+    assert (given, later, after) == (str({os.SCHED_FIFO}), str([os.SCHED_FIFO]), ["None", given])
 
 
 @linux
 def test_locked_memory_holds_what_comes_later_too() -> None:
-    code = """
+    warning, before, growth = _run("""
 warning = real_time.lock_memory()
 before = int(locked())
 more = bytearray(2**24)
 print(warning, before, int(locked()) - before, sep="|")
-"""
-    warning, before, growth = _run(code).split("|")
+""")
     if warning != "None":
         pytest.skip(f"this system locks no memory: {warning}")
-    assert int(before) > 0
-    assert int(growth) >= 2**14  # kB: what comes later is locked, too
+    assert int(before) > 0 and int(growth) >= 2**14  # kB
 
 
 def test_other_platforms_are_told_that_they_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    warnings: list[Any] = [real_time.set_priority(10), real_time.lock_memory()]
-    assert all("darwin" in warning for warning in warnings)
-    assert real_time.set_priority(0) is None
+    assert "darwin" in str(real_time.set_priority(10)) and "darwin" in str(real_time.lock_memory())

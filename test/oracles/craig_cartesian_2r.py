@@ -6,11 +6,9 @@ tip's velocity in the turning axes.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oracles.craig_planar_2r import Parameters
-
-Array = NDArray[np.float64]
+from oracles.lagrange import Array
 
 
 def mass_matrix(p: Parameters, q: Array) -> Array:

@@ -6,9 +6,8 @@ belongs to those entries; for I_xy of (6.17) it is a plus, as (6.26) says.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array
 
 
 def about_corner(m: float, w: float, length: float, h: float) -> Array:

@@ -6,9 +6,9 @@ in m.
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array
 
 # Exercise 5.11: frame B seen from A, velocity of A; the answer is R^T (v + w x p), R^T w, worked out by hand:
 # w x p = (7.07, -7.07, -14.14).

@@ -7,9 +7,8 @@ pp. 20-29. Gravity acts along -Y0, in the plane of motion.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 @dataclass(frozen=True)
@@ -73,16 +72,14 @@ def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     return np.array([tau1, tau2])
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """K of two point masses from their velocities, J."""
     vx = -p.l1 * np.sin(q[0]) * qd[0] - p.l2 * np.sin(q[0] + q[1]) * (qd[0] + qd[1])
     vy = p.l1 * np.cos(q[0]) * qd[0] + p.l2 * np.cos(q[0] + q[1]) * (qd[0] + qd[1])
-    k: complex = p.m1 * (p.l1 * qd[0]) ** 2 / 2 + p.m2 * (vx**2 + vy**2) / 2
-    return k
+    return complex(p.m1 * (p.l1 * qd[0]) ** 2 / 2 + p.m2 * (vx**2 + vy**2) / 2)
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """U over the height Y0, J."""
     y1 = p.l1 * np.sin(q[0])
-    u: complex = p.g * (p.m1 * y1 + p.m2 * (y1 + p.l2 * np.sin(q[0] + q[1])))
-    return u
+    return complex(p.g * (p.m1 * y1 + p.m2 * (y1 + p.l2 * np.sin(q[0] + q[1]))))

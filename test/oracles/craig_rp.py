@@ -9,9 +9,8 @@ of link 2 at d2. The inertias of (6.78) are central; only their zz entries act.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 @dataclass(frozen=True)
@@ -51,15 +50,13 @@ def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     return np.array([tau1, p.m2 * qdd[1] - p.m2 * q[1] * qd[0] ** 2 + p.m2 * p.g * np.sin(q[0])])
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """K from the velocity of each centre in the plane, J."""
     vx = qd[1] * np.cos(q[0]) - q[1] * np.sin(q[0]) * qd[0]
     vy = qd[1] * np.sin(q[0]) + q[1] * np.cos(q[0]) * qd[0]
-    k: complex = p.m1 * (p.l1 * qd[0]) ** 2 / 2 + p.m2 * (vx**2 + vy**2) / 2 + (p.izz1 + p.izz2) * qd[0] ** 2 / 2
-    return k
+    return complex(p.m1 * (p.l1 * qd[0]) ** 2 / 2 + p.m2 * (vx**2 + vy**2) / 2 + (p.izz1 + p.izz2) * qd[0] ** 2 / 2)
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """U over the height of the joint, J (Craig adds a constant)."""
-    u: complex = (p.m1 * p.l1 + p.m2 * q[1]) * p.g * np.sin(q[0])
-    return u
+    return (p.m1 * p.l1 + p.m2 * q[1]) * p.g * np.sin(q[0])

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
-Kinetic = Callable[[NDArray[np.complex128], NDArray[np.complex128]], complex]
-Potential = Callable[[NDArray[np.complex128]], complex]
+Complex = NDArray[np.complex128]
+Kinetic = Callable[[Complex, Complex], complex]
+Potential = Callable[[Complex], complex]
 _STEP = 1e-40
 
 
-def mass_matrix(kinetic: Kinetic, q: NDArray[np.complex128]) -> NDArray[np.complex128]:
+def mass_matrix(kinetic: Kinetic, q: Complex) -> Complex:
     """M(q), (n, n), from K = qd^T M qd / 2 by polarization."""
     n = len(q)
     unit = np.eye(n, dtype=np.complex128)
@@ -41,5 +42,4 @@ def torque(kinetic: Kinetic, potential: Potential, q: ArrayLike, qd: ArrayLike, 
         step = q.copy()
         step[k] += 1j * _STEP
         gradient[k] = (potential(step) - kinetic(step, qd)).imag / _STEP
-    tau: Array = mass_matrix(kinetic, q).real @ qdd.real + m_dot @ qd.real + gradient
-    return tau
+    return mass_matrix(kinetic, q).real @ qdd.real + m_dot @ qd.real + gradient

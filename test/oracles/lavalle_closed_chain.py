@@ -4,11 +4,9 @@ Multipliers are those of (13.173): the constraint's generalized force is +G^T la
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oracles import spong_five_bar
-
-Array = NDArray[np.float64]
+from oracles.lagrange import Array
 
 
 def sphere_multiplier(mass: float, qd: Array) -> float:

@@ -6,9 +6,8 @@ As robots they are massless slides that carry the body. The print of (13.132) en
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array
 
 
 @dataclass(frozen=True)

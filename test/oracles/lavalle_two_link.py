@@ -9,9 +9,8 @@ has the wrong sign at lower left; (13.161) swaps m_21 and m_22.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 @dataclass(frozen=True)
@@ -54,16 +53,15 @@ def gravity(p: Parameters, q: Array) -> Array:
     return np.array([(p.m1 * p.l1 + p.m2 * p.d1) * p.g * np.cos(q[0]) + outer, outer])
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """(13.149) and (13.151), corrected, J."""
     w = qd[0] + qd[1]
     px = -p.d1 * np.sin(q[0]) * qd[0] - p.l2 * np.sin(q[0] + q[1]) * w
     py = p.d1 * np.cos(q[0]) * qd[0] + p.l2 * np.cos(q[0] + q[1]) * w
-    k: complex = (p.m1 * p.l1**2 + p.i1) * qd[0] ** 2 / 2 + p.m2 * (px**2 + py**2) / 2 + p.i2 * w**2 / 2
-    return k
+    return (p.m1 * p.l1**2 + p.i1) * qd[0] ** 2 / 2 + p.m2 * (px**2 + py**2) / 2 + p.i2 * w**2 / 2
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """(13.150) and (13.153), corrected, J."""
     u: complex = p.m1 * p.g * p.l1 * np.sin(q[0])
     u += p.m2 * p.g * (p.d1 * np.sin(q[0]) + p.l2 * np.sin(q[0] + q[1]))

@@ -6,12 +6,10 @@ craig_cartesian_2r.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oracles import craig_cartesian_2r, craig_planar_2r
 from oracles.craig_rp import Parameters
-
-Array = NDArray[np.float64]
+from oracles.lagrange import Array
 
 
 def jacobian(p: Parameters, q: Array) -> Array:
@@ -45,5 +43,4 @@ def rr_torque_of_velocity(p: craig_planar_2r.Parameters, q: Array, qd: Array) ->
     """J^T Vx of the RR arm as the product of p. 41: J of p. 39, and Vx."""
     s2, c2 = np.sin(q[1]), np.cos(q[1])
     j_t = np.array([[p.l1 * s2, p.l1 * c2 + p.l2], [0.0, p.l2]])
-    torque: Array = j_t @ craig_cartesian_2r.velocity_terms(p, q, qd)
-    return torque
+    return j_t @ craig_cartesian_2r.velocity_terms(p, q, qd)

@@ -6,11 +6,9 @@ energy, with the lecture's and Craig's constants (6.82)-(6.84).
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oracles import craig_planar_2r, craig_rp
-
-Array = NDArray[np.float64]
+from oracles.lagrange import Array
 
 
 def link_forces(p: craig_planar_2r.Parameters, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array]:

@@ -12,11 +12,9 @@ dL/dqd_2. So tau_2 has a - in front of qd1^2 where a + belongs. tau_1 is right.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from oracles.lagrange import Array, Complex
 from oracles.metr4202_statics import LENGTHS
-
-Array = NDArray[np.float64]
 
 RATES = np.array([1.0, 3.0])
 PRINTED_VELOCITY = np.array([-2.654, 9.847])
@@ -41,7 +39,7 @@ def inverse_jacobian(q: Array) -> Array:
     return np.array(rows) / (l1 * l2 * np.sin(q[1]))
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """Q.3, step 2, J."""
     c2 = np.cos(q[1])
     k: complex = (
@@ -52,7 +50,7 @@ def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.comp
     return k
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """Q.3, step 3, J."""
     u: complex = p.m1 * p.g * p.l1 / 2 * np.sin(q[0])
     u += p.m2 * p.g * (p.l1 * np.sin(q[0]) + p.l2 / 2 * np.sin(q[0] + q[1]))

@@ -8,9 +8,8 @@ that the closed form decides and the print is held to its digits.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array
 
 LENGTHS = (2.0, 3.0)
 POSITION = np.deg2rad([167.028, -156.44])
@@ -31,5 +30,4 @@ def torque(q: Array, force: Array) -> Array:
 
     The torque that holds the arm against it is the negative.
     """
-    tau: Array = jacobian(q).T @ force
-    return tau
+    return jacobian(q).T @ force

@@ -12,9 +12,9 @@ give (J5xx - J5yy + ..., J6yy + J5zz + ..., J6yz, c5y m5 - c6z m6): with -0.0192
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array
+
 D3, D5, A4, A7 = 0.316, 0.384, 0.0825, 0.088
 AXES = "xyz"
 

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array
+
 PI = np.pi
 
 #: Measured at the motor (mdl_puma560): rotor inertia, gear ratio, viscous and Coulomb (+, -) friction.
@@ -26,14 +26,7 @@ JM = np.array([200e-6, 200e-6, 200e-6, 33e-6, 33e-6, 33e-6])
 G = np.array([-62.6111, 107.815, -53.7063, 76.0364, 71.923, 76.686])
 B = np.array([1.48e-3, 0.817e-3, 1.38e-3, 71.2e-6, 82.6e-6, 36.7e-6])
 TC = np.array(
-    [
-        [0.395, -0.435],
-        [0.126, -0.071],
-        [0.132, -0.105],
-        [11.2e-3, -16.9e-3],
-        [9.26e-3, -14.5e-3],
-        [3.96e-3, -10.5e-3],
-    ]
+    [[0.395, -0.435], [0.126, -0.071], [0.132, -0.105], [11.2e-3, -16.9e-3], [9.26e-3, -14.5e-3], [3.96e-3, -10.5e-3]]
 )
 #: Armstrong, Khatib and Burdick 1986: maximum joint torques, N m.
 MAXIMUM_TORQUE = np.array([97.6, 186.4, 89.4, 24.2, 20.1, 21.3])
@@ -140,24 +133,11 @@ CORIOLIS = [
 #: Without rates: no friction.
 TORQUE = [
     Print(
-        "MATLAB itorque(qa)",
-        QA,
-        np.array([1.6763, 2.1799, 0.6947, 0.0944, 0.0861, 0.0971]),
-        qdd=_QD_QA,
-        gravity=0.0,
+        "MATLAB itorque(qa)", QA, np.array([1.6763, 2.1799, 0.6947, 0.0944, 0.0861, 0.0971]), qdd=_QD_QA, gravity=0.0
     ),
+    Print("PYTHON itorque(qn)", QN, np.array([3.15, 9.4805, 3.6189, 0.1901, 0.3519, 0.5823]), qdd=_QD_QN, gravity=0.0),
     Print(
-        "PYTHON itorque(qn)",
-        QN,
-        np.array([3.15, 9.4805, 3.6189, 0.1901, 0.3519, 0.5823]),
-        qdd=_QD_QN,
-        gravity=0.0,
-    ),
-    Print(
-        "PYTHON rne(qn, 0, 1)",
-        QN,
-        np.array([3.35311, 36.0025, 7.42596, 0.190043, 0.203441, 0.194133]),
-        qdd=np.ones(6),
+        "PYTHON rne(qn, 0, 1)", QN, np.array([3.35311, 36.0025, 7.42596, 0.190043, 0.203441, 0.194133]), qdd=np.ones(6)
     ),
 ]
 

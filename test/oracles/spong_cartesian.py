@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 @dataclass(frozen=True)
@@ -32,14 +31,12 @@ def gravity(p: Parameters, q: Array) -> Array:
     return np.array([p.g * (p.m1 + p.m2), 0.0])
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """By the Jacobians (9.66) and (9.68), J."""
     first, second = np.array([0.0, 0.0, qd[0]]), np.array([0.0, qd[1], qd[0]])
-    k: complex = (p.m1 * first @ first + p.m2 * second @ second) / 2
-    return k
+    return (p.m1 * first @ first + p.m2 * second @ second) / 2
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """(9.71), J."""
-    u: complex = p.g * (p.m1 + p.m2) * q[0]
-    return u
+    return complex(p.g * (p.m1 + p.m2) * q[0])

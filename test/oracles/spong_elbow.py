@@ -6,13 +6,11 @@ Theta_5 = m2 l2 for m2 lc2 (9.129), no g in (9.131), and in (9.132) qd1^2 - 2 qd
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from oracles.lagrange import Array, Complex
 from oracles.spong_remotely_driven_elbow import Parameters
 
 __all__ = ["Parameters"]
-
-Array = NDArray[np.float64]
 
 
 def mass_matrix(p: Parameters, q: Array) -> Array:
@@ -55,12 +53,10 @@ def regressor(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
 def parameters(p: Parameters) -> Array:
     """Theta of (9.133), corrected, (5,)."""
     theta1 = p.m1 * p.lc1**2 + p.m2 * (p.l1**2 + p.lc2**2) + p.i1 + p.i2
-    return np.array(
-        [theta1, p.m2 * p.l1 * p.lc2, p.m2 * p.lc2**2 + p.i2, p.m1 * p.lc1 + p.m2 * p.l1, p.m2 * p.lc2],
-    )
+    return np.array([theta1, p.m2 * p.l1 * p.lc2, p.m2 * p.lc2**2 + p.i2, p.m1 * p.lc1 + p.m2 * p.l1, p.m2 * p.lc2])
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """From the Jacobians (9.75), (9.77) and the rates (9.79), J."""
     w = qd[0] + qd[1]
     vx = -p.l1 * np.sin(q[0]) * qd[0] - p.lc2 * np.sin(q[0] + q[1]) * w
@@ -70,7 +66,6 @@ def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.comp
     return k
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """P of (9.84), J."""
-    u: complex = (p.m1 * p.lc1 + p.m2 * p.l1) * p.g * np.sin(q[0]) + p.m2 * p.lc2 * p.g * np.sin(q[0] + q[1])
-    return u
+    return (p.m1 * p.lc1 + p.m2 * p.l1) * p.g * np.sin(q[0]) + p.m2 * p.lc2 * p.g * np.sin(q[0] + q[1])

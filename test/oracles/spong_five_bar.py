@@ -9,9 +9,8 @@ link 2. Gravity is (0, -g) in the plane. In print the first vector of (9.98) has
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,7 @@ def gravity(p: Parameters, q: Array) -> Array:
 
 def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     """(9.108), with the terms that (9.105) would cancel, N m."""
-    tau: Array = mass_matrix(p, q) @ qdd + velocity_terms(p, q, qd) + gravity(p, q)
-    return tau
+    return mass_matrix(p, q) @ qdd + velocity_terms(p, q, qd) + gravity(p, q)
 
 
 def balanced(p: Parameters) -> Parameters:
@@ -68,7 +66,7 @@ def balanced(p: Parameters) -> Parameters:
     return Parameters(**numbers)
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """K from the velocities of the centres (9.100)-(9.101) and the rates (9.102), J."""
     first = np.array([-np.sin(q[0]), np.cos(q[0])]) * qd[0]
     second = np.array([-np.sin(q[1]), np.cos(q[1])]) * qd[1]
@@ -78,9 +76,8 @@ def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.comp
     return k
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """g sum m y of the centres (9.96)-(9.99), J."""
     y1, y2 = np.sin(q[0]), np.sin(q[1])
     heights = (p.lc1 * y1, p.lc2 * y2, p.l2 * y2 + p.lc3 * y1, p.l1 * y1 - p.lc4 * y2)
-    u: complex = p.g * sum(m * y for m, y in zip((p.m1, p.m2, p.m3, p.m4), heights, strict=True))
-    return u
+    return complex(p.g * sum(m * y for m, y in zip((p.m1, p.m2, p.m3, p.m4), heights, strict=True)))

@@ -8,9 +8,8 @@ sign of the first column of v_c2, which starts with -l_1 sin p1.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,10 @@ def gravity(p: Parameters, q: Array) -> Array:
 
 def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     """(9.95): of the two motors, at p1 and p2, N m."""
-    tau: Array = mass_matrix(p, q) @ qdd + velocity_terms(p, q, qd) + gravity(p, q)
-    return tau
+    return mass_matrix(p, q) @ qdd + velocity_terms(p, q, qd) + gravity(p, q)
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """K from the velocities (9.89) and (9.90), J."""
     vx = -p.l1 * np.sin(q[0]) * qd[0] - p.lc2 * np.sin(q[1]) * qd[1]
     vy = p.l1 * np.cos(q[0]) * qd[0] + p.lc2 * np.cos(q[1]) * qd[1]
@@ -65,7 +63,6 @@ def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.comp
     return k
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """P of (9.94), J."""
-    u: complex = p.m1 * p.g * p.lc1 * np.sin(q[0]) + p.m2 * p.g * (p.l1 * np.sin(q[0]) + p.lc2 * np.sin(q[1]))
-    return u
+    return complex(p.m1 * p.g * p.lc1 * np.sin(q[0]) + p.m2 * p.g * (p.l1 * np.sin(q[0]) + p.lc2 * np.sin(q[1])))

@@ -7,9 +7,8 @@ its power says: B = r^2 B_m + B_l.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 @dataclass(frozen=True)
@@ -46,13 +45,11 @@ def damping(p: Parameters, qd: Array) -> Array:
     return np.array([(p.r**2 * p.b_m + p.b_l) * qd[0]])
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """(9.6), J."""
-    k: complex = p.j_m * (p.r * qd[0]) ** 2 / 2 + p.j_l * qd[0] ** 2 / 2
-    return k
+    return complex(p.j_m * (p.r * qd[0]) ** 2 / 2 + p.j_l * qd[0] ** 2 / 2)
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """(9.7), J."""
-    u: complex = p.m * p.g * p.length * (1 - np.cos(q[0]))
-    return u
+    return complex(p.m * p.g * p.length * (1 - np.cos(q[0])))

@@ -230,17 +230,6 @@ def test_me5118_forces_and_moments_between_links() -> None:
             assert_close(got, [*force, *moment], TOLERANCE, scale)
 
 
-def test_craig_configuration_space_form() -> None:
-    """Craig example 6.4, (6.66)-(6.68), ME5118 p. 29: what the model's velocity terms are at unit rates."""
-    p = parameters(craig_planar_2r, 6)
-    model = load(arms.craig_planar_2r(p), (0, 0, 0))
-    for q in arms.states(6, 2, 10)[0]:
-        b, c = craig_planar_2r.coriolis_and_centrifugal(p, q)
-        squares = np.column_stack([model.bias_torque(q, rate) for rate in np.eye(2)])
-        assert_close(squares, c, TOLERANCE)
-        assert_close(model.bias_torque(q, [1.0, 1.0]) - squares.sum(1), b[:, 0], TOLERANCE)
-
-
 def test_me5118_energies_of_the_rp_arm() -> None:
     """ME5118 pp. 33-34, Craig (6.79)-(6.84): the model's potential energy has another constant."""
     p = parameters(craig_rp, 7)

@@ -6,9 +6,8 @@ elevation, about the axis (s1, -c1, 0).
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 def bar_about_corner(m: float, a: float, b: float, c: float) -> Array:
@@ -42,9 +41,7 @@ def pointer_inertia(m: float, length: float, q: Array) -> Array:
     return m * length**2 / 3 * np.array(rows)
 
 
-def pointer_angular_momentum(
-    m: float, length: float, q: NDArray[np.complex128], qd: NDArray[np.complex128]
-) -> NDArray[np.complex128]:
+def pointer_angular_momentum(m: float, length: float, q: Complex, qd: Complex) -> Complex:
     """Exercise 5: of the rod about O in base axes, kg m^2/s."""
     s1, c1, s2, c2 = np.sin(q[0]), np.cos(q[0]), np.sin(q[1]), np.cos(q[1])
     h = [s1 * qd[1] - c1 * s2 * c2 * qd[0], -c1 * qd[1] - s1 * s2 * c2 * qd[0], c2**2 * qd[0]]

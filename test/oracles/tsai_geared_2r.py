@@ -8,9 +8,8 @@ and only their reflected inertia acts.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 @dataclass(frozen=True)
@@ -53,11 +52,10 @@ def velocity_coupling(p: Parameters, q: Array, qd: Array) -> Array:
 
 def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     """Tsai (9.171), at the joints, N m; G = 0."""
-    tau: Array = mass_matrix(p, q) @ qdd + velocity_coupling(p, q, qd)
-    return tau
+    return mass_matrix(p, q) @ qdd + velocity_coupling(p, q, qd)
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """(9.159) + (9.161) + (9.157) for each rotor, with the speeds of (9.153), J."""
     w = qd[0] + qd[1]
     vx = p.a1 * np.sin(q[1]) * qd[0]
@@ -68,6 +66,6 @@ def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.comp
     return k
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """(9.160) + (9.162) are constant."""
     return 0.0

@@ -10,9 +10,8 @@ axes (9.104).
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def joint_forces(p: Parameters, q: Array, qd: Array, qdd: Array) -> tuple[Array,
     return np.array(f1), np.array(f2)
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """K of two thin rods from the velocities of their centres, J; not from the book's M."""
     w = qd[0] + qd[1]
     v1 = p.a1 * qd[0] / 2
@@ -102,8 +101,7 @@ def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.comp
     return k
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """U over the height y0, J."""
     y1 = p.a1 / 2 * np.sin(q[0])
-    u: complex = p.g * (p.m1 * y1 + p.m2 * (2 * y1 + p.a2 / 2 * np.sin(q[0] + q[1])))
-    return u
+    return complex(p.g * (p.m1 * y1 + p.m2 * (2 * y1 + p.a2 / 2 * np.sin(q[0] + q[1]))))

@@ -6,9 +6,8 @@ Derived here, as the book prints no answer. Gravity points along -z0, across the
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def gravity(p: Parameters, q: Array) -> Array:
     return np.zeros(3)
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """Of three rods from the velocities of their centres, J."""
     k: complex = 0.0
     joint = np.zeros(2, dtype=np.complex128)
@@ -76,6 +75,6 @@ def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.comp
     return k
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """Constant."""
     return 0.0

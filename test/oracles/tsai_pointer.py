@@ -7,9 +7,8 @@ slender rod from O whose elevation is theta2. Gravity is [0, 0, -g].
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 @dataclass(frozen=True)
@@ -38,15 +37,13 @@ def gravity(p: Parameters, q: Array) -> Array:
     return np.array([0.0, p.m * p.g * p.length / 2 * np.cos(q[1])])
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """Half of rho v^2 over the rod, by Simpson's rule, which is exact here, J."""
     s1, c1, s2, c2 = np.sin(q[0]), np.cos(q[0]), np.sin(q[1]), np.cos(q[1])
     tip = p.length * np.array([-s1 * c2 * qd[0] - c1 * s2 * qd[1], c1 * c2 * qd[0] - s1 * s2 * qd[1], c2 * qd[1]])
-    k: complex = p.m / 2 * (4 * (tip / 2) @ (tip / 2) + tip @ tip) / 6
-    return k
+    return complex(p.m / 2 * (4 * (tip / 2) @ (tip / 2) + tip @ tip) / 6)
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """J."""
-    u: complex = p.m * p.g * p.length / 2 * np.sin(q[1])
-    return u
+    return complex(p.m * p.g * p.length / 2 * np.sin(q[1]))

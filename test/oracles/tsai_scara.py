@@ -8,9 +8,8 @@ d1 - d3 + l/2 (9.132).
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 @dataclass(frozen=True)
@@ -34,11 +33,7 @@ def mass_matrix(p: Parameters, q: Array) -> Array:
         p.m1 * np.array([[a11 / 3, 0, 0], [0, 0, 0], [0, 0, 0]])
         + p.m2
         * np.array(
-            [
-                [a11 + a12 * c2 + a22 / 3, a12 * c2 / 2 + a22 / 3, 0],
-                [a12 * c2 / 2 + a22 / 3, a22 / 3, 0],
-                [0, 0, 0],
-            ]
+            [[a11 + a12 * c2 + a22 / 3, a12 * c2 / 2 + a22 / 3, 0], [a12 * c2 / 2 + a22 / 3, a22 / 3, 0], [0, 0, 0]]
         )
         + p.m3 * np.array([[a11 + 2 * a12 * c2 + a22, a12 * c2 + a22, 0], [a12 * c2 + a22, a22, 0], [0, 0, 1]])
     )
@@ -69,7 +64,7 @@ def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     return np.array([tau1, tau2, p.m3 * qdd[2] - p.m3 * p.g])
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """K from the velocities of the three centres.
 
     The thin vertical rod has no inertia about its own axis (9.126).
@@ -84,7 +79,6 @@ def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.comp
     return k
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """U over the height z0; links 1 and 2 stay at d1."""
-    u: complex = p.g * ((p.m1 + p.m2) * p.d1 + p.m3 * (p.d1 - q[2] + p.length3 / 2))
-    return u
+    return complex(p.g * ((p.m1 + p.m2) * p.d1 + p.m3 * (p.d1 - q[2] + p.length3 / 2)))

@@ -8,9 +8,8 @@ no mass.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array, Complex
 
 
 @dataclass(frozen=True)
@@ -52,16 +51,14 @@ def gravity(p: Parameters, q: Array) -> Array:
     return p.m * p.g * np.array([0.0, p.a2 * np.cos(q[1]) + outer, outer])
 
 
-def kinetic_energy(p: Parameters, q: NDArray[np.complex128], qd: NDArray[np.complex128]) -> complex:
+def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """In cylindrical coordinates, J."""
     reach = p.a2 * np.cos(q[1]) + p.a3 * np.cos(q[1] + q[2])
     out = -p.a2 * np.sin(q[1]) * qd[1] - p.a3 * np.sin(q[1] + q[2]) * (qd[1] + qd[2])
     up = p.a2 * np.cos(q[1]) * qd[1] + p.a3 * np.cos(q[1] + q[2]) * (qd[1] + qd[2])
-    k: complex = p.m / 2 * ((reach * qd[0]) ** 2 + out**2 + up**2)
-    return k
+    return complex(p.m / 2 * ((reach * qd[0]) ** 2 + out**2 + up**2))
 
 
-def potential_energy(p: Parameters, q: NDArray[np.complex128]) -> complex:
+def potential_energy(p: Parameters, q: Complex) -> complex:
     """J."""
-    u: complex = p.m * p.g * (p.a2 * np.sin(q[1]) + p.a3 * np.sin(q[1] + q[2]))
-    return u
+    return complex(p.m * p.g * (p.a2 * np.sin(q[1]) + p.a3 * np.sin(q[1] + q[2])))

@@ -1,4 +1,4 @@
-"""Parameter files without ROS, beside what rclpy makes of the same files."""
+"""Parameter files read without ROS, compared with rclpy on the same files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from rclpy.node import Node
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.parameters import controller
-from robot_dynamics_ros.parameters.controller_settings import read_settings
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.resources import find_resource, robot_names
 
@@ -34,12 +33,8 @@ def _as_rclpy_reads(file: Path) -> Any:
     context = rclpy.Context()
     context.init()
     try:
-        node = Node(
-            "computed_torque_node",
-            namespace="/arm",
-            context=context,
-            cli_args=["--ros-args", "--params-file", str(file)],
-        )
+        arguments = ["--ros-args", "--params-file", str(file)]
+        node = Node("computed_torque_node", namespace="/arm", context=context, cli_args=arguments)
         declare(node, *controller.ALL)
         values = {parameter.name: parameter.read(present_values(node)) for parameter in controller.ALL}
         node.destroy_node()
@@ -48,21 +43,24 @@ def _as_rclpy_reads(file: Path) -> Any:
     return values
 
 
+def _without_rclpy(file: Path | None) -> Any:
+    values = read_parameter_file(file, NODE, controller.ALL)
+    return {parameter.name: parameter.read(values) for parameter in controller.ALL}
+
+
 @pytest.mark.parametrize("content", FILES.values(), ids=FILES)
 def test_it_reads_what_a_node_reads(content: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "parameters.yaml"
     file.write_text(yaml.safe_dump(content), encoding="utf-8")
-    values = read_parameter_file(file, NODE, controller.ALL)
     expected = _as_rclpy_reads(file)
-    assert {parameter.name: parameter.read(values) for parameter in controller.ALL} == expected
-    assert expected != {parameter.name: parameter.check(parameter.default) for parameter in controller.ALL}
+    assert _without_rclpy(file) == expected
+    assert expected != _without_rclpy(None)
 
 
 @pytest.mark.parametrize("robot", robot_names())
-def test_the_robots_own_files(robot: str) -> None:
+def test_files_of_the_shipped_robots(robot: str) -> None:
     file = find_resource("config", f"{robot}.yaml")
-    values = read_parameter_file(file, NODE, controller.ALL)
-    assert {parameter.name: parameter.read(values) for parameter in controller.ALL} == _as_rclpy_reads(file)
+    assert _without_rclpy(file) == _as_rclpy_reads(file)
 
 
 def test_numbers_as_ros_writes_them(tmp_path: Path) -> None:
@@ -71,10 +69,9 @@ def test_numbers_as_ros_writes_them(tmp_path: Path) -> None:
     file.write_text(
         "/**:\n  ros__parameters:\n    ramp_time: 1e-3\n    state_timeout: .inf\n    gains:\n      kp: [1e2]\n"
     )
-    values = read_parameter_file(file, NODE, controller.ALL)
-    assert controller.RAMP_TIME.read(values) == 1e-3
-    assert controller.KP.read(values) == (100.0,)
-    assert {parameter.name: parameter.read(values) for parameter in controller.ALL} == _as_rclpy_reads(file)
+    values = _without_rclpy(file)
+    assert (values["ramp_time"], values["gains.kp"]) == (1e-3, (100.0,))
+    assert values == _as_rclpy_reads(file)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +103,3 @@ def test_a_misspelt_parameter_is_named_with_the_one_that_is_meant(tmp_path: Path
     path.write_text(yaml.safe_dump({"/**": {"ros__parameters": {"gains": {"natural_freqency": [3.0]}}}}))
     with pytest.warns(RobotModelWarning, match=r"gains\.natural_frequency"):
         read_parameter_file(path, NODE, controller.ALL)
-
-
-def test_without_a_file_every_parameter_has_its_default() -> None:
-    assert read_settings(read_parameter_file(None, NODE, controller.ALL)).law == "computed_torque"

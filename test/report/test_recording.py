@@ -1,5 +1,6 @@
 """What is read from a bag for the report, and the numbers made of it."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,9 @@ def test_tracking_error(tmp_path: Path) -> None:
     """0.003 and -0.004 in turn: RMS sqrt(12.5e-6), largest 0.004; two states without an answer are left out."""
     recording = read_recording(record(tmp_path / "bag", lost=(100, 201), late=(50, 51)), STATES)
     found = answers(recording)
-    assert found is not None and (found.lost, found.late, len(found.states)) == (2, 2, 398)
+    assert (found.lost, found.late, len(found.states)) == (2, 2, 398)
     motion = tracking(recording, found)
-    assert motion is not None and motion.joint_names == ("a", "b")
+    assert motion.joint_names == ("a", "b")
     assert rms(motion.error[:, 0]) == pytest.approx(np.sqrt(12.5e-6))
     assert largest(motion.error[:, 0]) == pytest.approx(0.004)
     facts = {fact.topic: fact for fact in recording.topics}
@@ -34,15 +35,10 @@ def test_states_that_are_sent_again_count_once(tmp_path: Path) -> None:
     recording = read_recording(record(tmp_path / "bag", cycles=20), STATES)
     state = recording.state
     twice = np.repeat(np.arange(20), 2)
-    again = type(state)(
-        state.joint_names,
-        state.stamps[twice],
-        state.received[twice] + np.tile([0, 300], 20),
-        *(values[twice] for values in (state.position, state.velocity, state.effort)),
-    )
-    object.__setattr__(recording, "state", again)
-    found = answers(recording)
-    assert found is not None and len(found.states) == 20 and found.lost == 0
+    received, columns = state.received[twice] + np.tile([0, 300], 20), (state.position, state.velocity, state.effort)
+    again = type(state)(state.joint_names, state.stamps[twice], received, *(values[twice] for values in columns))
+    found = answers(dataclasses.replace(recording, state=again))
+    assert len(found.states) == 20 and found.lost == 0
     np.testing.assert_allclose(found.latency, 1e-3, rtol=1e-9)
 
 
@@ -60,10 +56,9 @@ def test_model_gives_units_limits_and_residual(tmp_path: Path) -> None:
     a, b = torque_table(recording).rows
     assert a[:2] == ["a", "Nm"] and b[:2] == ["b", "N"]
     assert (a[6], a[7]) == ("8", "50 %") and (b[6], b[7]) == ("500", "1 %"), "the largest torque is 4"
-    analysis = recording.analysis
-    assert analysis is not None and a[8] == f"{analysis.rms[0]:.4g}"
+    assert a[8] == f"{recording.analysis.rms[0]:.4g}"
     found = tracking(recording, answers(recording))
-    assert found is not None and [row[1] for row in tracking_table(recording, found).rows] == ["mrad", "mm"]
+    assert [row[1] for row in tracking_table(recording, found).rows] == ["mrad", "mm"]
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

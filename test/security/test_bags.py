@@ -4,6 +4,7 @@ import os
 import sqlite3
 import struct
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import lz4.frame
@@ -13,9 +14,10 @@ from robot_dynamics_ros.bags import BagReader, Message, mcap_file, reader, stora
 from robot_dynamics_ros.bags.storage import LARGEST, unpacked, zstd
 from robot_dynamics_ros.errors import BagError, BagWarning
 from support.bag_recordings import JOINT_STATE, insert, joint_state, open_database, record, some_messages
-from support.crafted_bags import TOPIC, chunk, mcap, mcap_messages, soon
+from support.crafted_bags import TOPIC, chunk, mcap, mcap_messages, mcap_record, soon
 
 KINDS = {TOPIC: JOINT_STATE}
+LATCHED = "- history: 1\n  depth: 1\n  reliability: 1\n  durability: 1\n"
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.BagWarning")
 
@@ -24,9 +26,6 @@ def read_all(path: Path) -> list[Message]:
     with BagReader(path) as bag:
         bag.count()
         return list(bag.messages())
-
-
-# Packed data
 
 
 @pytest.mark.parametrize(
@@ -47,8 +46,7 @@ def test_packed_data_has_a_limit(packed: bytes, most: int) -> None:
 def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is given up when it is larger than a recording could be, and what was written of it is removed."""
     monkeypatch.setattr(reader, "_SMALL", 1 << 22)
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     bag = tmp_path / "bag.db3.zstd"
     bag.write_bytes(zstd.compress(b"SQLite format 3\0" + bytes(1 << 24)))
@@ -56,9 +54,6 @@ def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(BagError, match="bag.db3.zstd"):
         BagReader(bag)
     assert not [*(tmp_path / "tmp").iterdir()]
-
-
-# MCAP
 
 
 @pytest.mark.parametrize("pack", [zstd.compress, lz4.frame.compress], ids=["zstd", "lz4"])
@@ -76,6 +71,34 @@ def test_a_chunk_that_unpacks_to_gigabytes(
         assert [len(message.data) for message in read_all(file)] == [8]
     file.write_bytes(file.read_bytes()[:-8])  # and without the index
     assert [len(message.data) for message in read_all(file)] == [8]
+
+
+def test_chunks_of_millions_of_empty_records(tmp_path: Path) -> None:
+    """Equal messages whose times follow each other are packed as small, and read."""
+    honest = b"".join(mcap_record(5, struct.pack("<HIQQ", 1, 0, 1000 * k, 1000 * k) + bytes(12)) for k in range(50_000))
+    parts = [(data, zstd.compress(data)) for data in (honest, mcap_record(7, b"") * 3_000_000)]
+    assert len(parts[1][1]) < 20_000
+    file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", packed) for data, packed in parts])
+    file.write_bytes(file.read_bytes()[:-8])  # without the index
+    with soon(), pytest.warns(BagWarning, match="1 of 3 chunks of bag.mcap"):
+        assert [message.received for message in read_all(file)] == list(range(0, 50_000_000, 1000))
+
+
+@pytest.mark.parametrize(("others", "latched"), [(0, {TOPIC}), (99, {TOPIC}), (100, set())])
+def test_only_so_much_metadata_is_read(others: int, latched: set[str], tmp_path: Path) -> None:
+    metadata = {f"key {k}": "" for k in range(others)} | {"offered_qos_profiles": LATCHED}
+    data = mcap_messages(1, 8)
+    file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", zstd.compress(data))], metadata=metadata)
+    with BagReader(file) as bag:
+        assert bag.latched == latched
+
+
+def test_only_so_many_profiles_are_parsed() -> None:
+    profiles = storage.Profiles()
+    assert profiles.latched(LATCHED)
+    assert not profiles.latched(LATCHED + "#" * (1 << 18))
+    assert profiles.latched(LATCHED), "known"
+    assert not profiles.latched(LATCHED + "# another"), "there is no room for it any more"
 
 
 def test_chunks_that_overlap_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,15 +128,10 @@ def test_one_chunk_named_many_times(tmp_path: Path) -> None:
         assert len(read_all(file)) == 100
 
 
-# sqlite3
-
-
-def database(path: Path, count: int = 50, size: int = 1000, journal: str = "DELETE") -> Path:
-    connection = open_database(path, KINDS, journal)
-    state = joint_state(1, position=[0.1, 0.2])
-    messages = [Message(TOPIC, JOINT_STATE, 1000 + k, state + bytes(size)) for k in range(count)]
-    insert(connection, messages)
-    connection.close()
+def database(path: Path, count: int = 50, size: int = 1000) -> Path:
+    data = joint_state(1, position=[0.1, 0.2]) + bytes(size)
+    with closing(open_database(path, KINDS, "DELETE")) as connection:
+        insert(connection, [Message(TOPIC, JOINT_STATE, 1000 + k, data) for k in range(count)])
     return path
 
 
@@ -135,26 +153,21 @@ def test_a_journal_that_names_a_file_to_delete(tmp_path: Path) -> None:
     """sqlite3 itself deletes it; here it stays, and the bag is read."""
     precious = tmp_path / "precious"
     (tmp_path / "theirs").mkdir()
-    for folder, mine in (("theirs", False), (".", True)):
-        precious.write_text("mine", encoding="utf-8")
-        bag = database(tmp_path / folder / "bag.db3")
+    precious.write_text("mine", encoding="utf-8")
+    bags = [database(tmp_path / folder / "bag.db3") for folder in (".", "theirs")]
+    for bag in bags:
         Path(f"{bag}-journal").write_bytes(hot_journal(bag, precious))
-        if mine:
-            assert len(read_all(bag)) == 50 and precious.exists()
-            continue
-        connection = sqlite3.connect(bag)
+    assert len(read_all(bags[0])) == 50 and precious.exists()
+    with closing(sqlite3.connect(bags[1])) as connection:
         connection.execute("SELECT count(*) FROM messages").fetchone()
-        connection.close()
-        assert not precious.exists()  # or this test would show nothing
+    assert not precious.exists(), "or this test would show nothing"
 
 
 def schema(bag: Path, *changes: str) -> None:
     """Rewrite the schema as SQL does not let one."""
-    connection = sqlite3.connect(bag, isolation_level=None)
-    connection.execute("PRAGMA writable_schema = ON")
-    for change in changes:
-        connection.execute(change)
-    connection.close()
+    with closing(sqlite3.connect(bag, isolation_level=None)) as connection:
+        for change in ("PRAGMA writable_schema = ON", *changes):
+            connection.execute(change)
 
 
 ENDLESS = "WITH RECURSIVE n(k) AS (VALUES(1) UNION ALL SELECT k + 1 FROM n) SELECT"
@@ -184,24 +197,20 @@ def test_messages_as_a_view(view: str, tmp_path: Path) -> None:
 def test_generated_columns(value: str, tmp_path: Path) -> None:
     """A few bytes a row that stand for many: doubled, and doubled again."""
     bag = tmp_path / "bag.db3"
-    connection = open_database(bag, KINDS, "DELETE")
-    connection.execute("DROP TABLE messages")
     doubled = ", ".join(f"{b} AS ({a} || {a})" for a, b in zip("abcde", "bcdef", strict=True))
-    connection.execute(
-        "CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, a BLOB, "
-        f"{doubled}, data BLOB AS ({value}))"
-    )
-    connection.execute("INSERT INTO messages(topic_id, timestamp, a) VALUES (1, 1, x'00')")
-    connection.close()
+    columns = f"id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, a BLOB, {doubled}, data BLOB AS ({value})"
+    with closing(open_database(bag, KINDS, "DELETE")) as connection:
+        connection.execute("DROP TABLE messages")
+        connection.execute(f"CREATE TABLE messages({columns})")
+        connection.execute("INSERT INTO messages(topic_id, timestamp, a) VALUES (1, 1, x'00')")
     with pytest.raises(BagError, match="bag.db3"):
         BagReader(bag)
 
 
 def loops(bag: Path, levels: int = 4) -> None:
     """Let each inner page of the table lead to the next one some hundred times, and the last to one leaf."""
-    connection = sqlite3.connect(bag)
-    (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'messages'").fetchone()
-    connection.close()
+    with closing(sqlite3.connect(bag)) as connection:
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'messages'").fetchone()
     data = bytearray(bag.read_bytes())
     leaves = [k + 1 for k in range(len(data) // 4096) if data[4096 * k] == 13 and k + 1 > root]
     chain = [root, *leaves[: levels - 1], leaves[-1]]
@@ -224,8 +233,7 @@ def test_a_tree_that_leads_to_one_page_many_times(indexed: bool, tmp_path: Path)
         schema(bag, "DELETE FROM sqlite_master WHERE name = 'timestamp_idx'")
     with soon():
         messages = read_all(bag)
-    assert 0 < len(messages) <= 50
-    assert len({message.received for message in messages}) == len(messages)
+    assert 0 < len({message.received for message in messages}) == len(messages) <= 50
 
 
 def test_rows_that_share_their_bytes(tmp_path: Path) -> None:
@@ -243,9 +251,6 @@ def test_rows_that_share_their_bytes(tmp_path: Path) -> None:
     with soon():
         messages = read_all(bag)
     assert sum(len(message.data) for message in messages) <= 4 * len(data)
-
-
-# Around the file
 
 
 def test_metadata_that_names_files_elsewhere(tmp_path: Path) -> None:

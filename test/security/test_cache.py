@@ -37,12 +37,11 @@ def test_only_the_owner_may_write(folder: Path, tmp_path: Path, monkeypatch: pyt
     assert modes(folder) == {0o700}
     for path in (folder, folder.parent):
         path.chmod(0o777)
-    assert directory(tmp_path / "cache", monkeypatch) == folder
-    assert modes(folder) == {0o755}
+    assert directory(tmp_path / "cache", monkeypatch) == folder and modes(folder) == {0o755}
 
 
 @pytest.mark.parametrize("parent", [False, True])
-def test_another_users_folder_is_not_used(
+def test_foreign_folder_is_not_used(
     parent: bool, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As somebody may have made it in /tmp, its name being known."""

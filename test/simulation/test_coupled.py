@@ -19,14 +19,10 @@ ROOM = '<limit lower="-3" upper="3" effort="1000" velocity="100"/>'
 def _gripper(leader: str, follower: str, other: str = ROOM) -> RobotModel:
     """Two fingers on one base that slide along x and y; the second follows the first by -0.5."""
     follower += '<mimic joint="first" multiplier="-0.5" offset="0.1"/>'
-    arm = arms.Arm(
-        (arms.Link("base"), arms.Link("left", 0.3), arms.Link("right", 0.4)),
-        (
-            arms.Joint("first", "prismatic", "base", "left", axis=(1, 0, 0), limit=ROOM, extra=leader),
-            arms.Joint("second", "prismatic", "base", "right", axis=(0, 1, 0), limit=other, extra=follower),
-        ),
-    )
-    return RobotModel.from_urdf(arm.urdf)
+    first = arms.Joint("first", "prismatic", "base", "left", axis=(1, 0, 0), limit=ROOM, extra=leader)
+    second = arms.Joint("second", "prismatic", "base", "right", axis=(0, 1, 0), limit=other, extra=follower)
+    links = (arms.Link("base"), arms.Link("left", 0.3), arms.Link("right", 0.4))
+    return RobotModel.from_urdf(arms.Arm(links, (first, second)).urdf)
 
 
 def _friction(damping: float, level: float) -> str:
@@ -43,8 +39,7 @@ def test_friction_of_a_finger_that_follows_acts_on_the_leader(integrator: str) -
         one.step([force], 200)
         assert both.position == pytest.approx(one.position, abs=1e-14)
         assert both.velocity == pytest.approx(one.velocity, abs=1e-14)
-        assert both.stuck[0] == one.stuck[0]
-        assert (both.position[0] == 0.0) == (force == 2.4999)
+        assert both.stuck[0] == one.stuck[0] and (both.position[0] == 0.0) == (force == 2.4999)
     assert both.stuck[0]
 
 
@@ -62,18 +57,14 @@ def test_limit_of_a_finger_that_follows_stops_the_leader(integrator: str) -> Non
 
 def _planar(coupled: bool, friction: dict[str, dict[str, float]], limit: str = ROOM) -> RobotModel:
     """The planar elbow, driven at its joints, or from the base by p1 and p2: q2 = p2 - p1, Spong (9.89)."""
-    arm = arms.Arm(
-        (arms.Link("base"), arms.Link("upper", 1.1, (0.3, 0, 0)), arms.Link("fore", 0.7, (0.25, 0, 0))),
-        (
-            arms.Joint("joint1", "revolute", "base", "upper", axis=(0, -1, 0), limit=ROOM),
-            arms.Joint("joint2", "revolute", "upper", "fore", (0.6, 0, 0), axis=(0, -1, 0), limit=limit),
-        ),
-    )
+    joint1 = arms.Joint("joint1", "revolute", "base", "upper", axis=(0, -1, 0), limit=ROOM)
+    joint2 = arms.Joint("joint2", "revolute", "upper", "fore", (0.6, 0, 0), axis=(0, -1, 0), limit=limit)
+    links = (arms.Link("base"), arms.Link("upper", 1.1, (0.3, 0, 0)), arms.Link("fore", 0.7, (0.25, 0, 0)))
     content: dict[str, Any] = {"joints": friction}
     if coupled:
         content["coordinates"] = ["p1", "p2"]
         content["couplings"] = {"joint1": {"p1": 1.0}, "joint2": {"p1": -1.0, "p2": 1.0}}
-    return robots_with_drives.load(arm, content)
+    return robots_with_drives.load(arms.Arm(links, (joint1, joint2)), content)
 
 
 @pytest.mark.parametrize(
@@ -84,9 +75,7 @@ def _planar(coupled: bool, friction: dict[str, dict[str, float]], limit: str = R
         ("semi_implicit", '<limit lower="-0.5" upper="0.4" effort="1000" velocity="100"/>', 1e-8),
     ],
 )
-def test_remotely_driven_elbow_moves_as_the_one_driven_at_its_joints(
-    integrator: str, limit: str, tolerance: float
-) -> None:
+def test_remotely_driven_elbow_moves_as_one_driven_at_its_joints(integrator: str, limit: str, tolerance: float) -> None:
     """The same arm in other coordinates, tau_p = G^T tau_q: friction and limits act on the joints in both."""
     friction = {"joint1": {"viscous": 2.0, "coulomb": 2.0}, "joint2": {"viscous": 1.0, "coulomb": 1.0}}
     g = np.array([[1.0, 0.0], [-1.0, 1.0]])
@@ -101,8 +90,7 @@ def test_remotely_driven_elbow_moves_as_the_one_driven_at_its_joints(
         stuck |= direct.stuck
         assert g @ remote.position == pytest.approx(direct.position, abs=tolerance)
         assert g @ remote.velocity == pytest.approx(direct.velocity, abs=100 * tolerance)
-    assert stuck.all()
-    assert np.abs(direct.position - start).max() > 0.2
+    assert stuck.all() and np.abs(direct.position - start).max() > 0.2
 
 
 FIVE_BAR = {f"joint{k}": {"coulomb": c} for k, c in ((1, 0.9), (2, 0.7), (3, 0.4), (4, 0.3))}
@@ -125,8 +113,7 @@ def test_five_bar_at_rest_does_not_drift(integrator: str) -> None:
             plant = Plant(model, integrator, initial_positions=start)
             plant.step(model.gravity_torque(start) + factor * most * np.array(direction), 5000 if factor < 1.0 else 50)
             assert np.array_equal(plant.position, start) == (factor < 1.0)
-            assert plant.stuck.all() == (factor < 1.0)
-            assert plant.residual < 1e-9
+            assert plant.stuck.all() == (factor < 1.0) and plant.residual < 1e-9
 
 
 @settings(max_examples=10)
@@ -134,20 +121,15 @@ def test_five_bar_at_rest_does_not_drift(integrator: str) -> None:
 def test_five_bar_in_motion_satisfies_the_optimality_conditions(seed: int, integrator: str) -> None:
     """Friction's impulse is E^T lambda, lambda_k = -level sign(z_k), or within the level where z_k = 0."""
     rng = np.random.default_rng(seed)
-    plant = Plant(
-        mechanisms.five_bar(False, FIVE_BAR),
-        integrator,
-        initial_positions=[0.4, 1.3],
-        initial_velocities=rng.normal(size=2),
-    )
+    start: dict[str, Any] = {"initial_positions": [0.4, 1.3], "initial_velocities": rng.normal(size=2)}
+    plant = Plant(mechanisms.five_bar(False, FIVE_BAR), integrator, **start)
     for _ in range(60):
         plant.step(plant.model.gravity_torque(plant.position) + rng.normal(0.0, 3.0, 2))
         z = LINES @ plant.velocity
         still = np.abs(z) < 1e-12
         low, high = np.where(still, -LEVELS, -LEVELS * np.sign(z)), np.where(still, LEVELS, -LEVELS * np.sign(z))
         answer = lsq_linear(LINES.T, plant.impulse / plant.step_size, (low - 1e-11, high + 1e-11), tol=1e-14)
-        assert np.abs(answer.fun).max() < 1e-9
-        assert plant.impulse @ plant.velocity <= 1e-15
+        assert np.abs(answer.fun).max() < 1e-9 and plant.impulse @ plant.velocity <= 1e-15
         assert plant.residual < 1e-9
 
 
@@ -158,11 +140,11 @@ def test_any_coupled_robot_loses_energy_to_friction(robot: robots_with_drives.Ro
     model = robot.model()
     rng = np.random.default_rng(robot.seed)
     plant = Plant(model, "rk4", 1e-4, initial_positions=rng.uniform(-0.5, 0.5, model.n))
-    energy = model.kinetic_energy(plant.position, plant.velocity) + model.potential_energy(plant.position)
+    energy = mechanisms.energy(plant)
     for _ in range(20):
         plant.step(np.zeros(model.n), 5)
         assert plant.impulse @ plant.velocity <= 1e-12 * (1.0 + np.abs(plant.impulse) @ np.abs(plant.velocity))
-        after = model.kinetic_energy(plant.position, plant.velocity) + model.potential_energy(plant.position)
+        after = mechanisms.energy(plant)
         assert after <= energy + 1e-6 * (1.0 + abs(energy))
         energy = after
         assert plant.residual < 1e-8 * (1.0 + np.abs(plant.velocity).max())
@@ -174,5 +156,4 @@ def test_many_plants_stick_as_one() -> None:
     rates = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]])
     many = Plants(model, 4, initial_positions=start, initial_velocities=rates)
     each = [Plant(model, initial_positions=start, initial_velocities=rate).stuck for rate in rates]
-    assert np.array_equal(many.stuck, each)
-    assert np.array_equal(many.stuck, rates == 0.0)
+    assert np.array_equal(many.stuck, each) and np.array_equal(many.stuck, rates == 0.0)

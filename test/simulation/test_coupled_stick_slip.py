@@ -24,24 +24,20 @@ def _one_coordinate(free: float, factors: list[float], grip: float, lower: float
     return Problem(np.eye(1), np.array([free]), *rest, np.array(factors)[:, np.newaxis])
 
 
-# --- Any problem
-
-
 @given(seed=st.integers(0, 2**31 - 1), n=st.integers(1, 5), extra=st.integers(-2, 4), whole=st.booleans())
 def test_solution_satisfies_the_optimality_conditions(seed: int, n: int, extra: int, whole: bool) -> None:
     rng = np.random.default_rng(seed)
     count = max(1, n + extra)
     p = random_lines(rng, n, count, whole=whole)
     v, impulse, error, _ = p.solved(rng.integers(0, 5, count))
-    assert p.violation(v) < 1e-8
-    assert error < 1e-8 * (1.0 + np.abs(p.free).max())
+    assert p.violation(v) < 1e-8 and error < 1e-8 * (1.0 + np.abs(p.free).max())
     assert impulse @ (p.lines @ v) <= 1e-12
 
 
-def test_ten_thousand_problems_with_lines_that_depend_on_each_other_are_all_solved() -> None:
+def test_problems_with_rows_that_depend_on_each_other_are_all_solved() -> None:
     """Where many kinks meet in one point, an active set could go round in circles."""
     worst = 0.0
-    for seed in range(10_000):
+    for seed in range(2_000):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 4))
         count = n + int(rng.integers(0, 5))
@@ -68,8 +64,7 @@ def test_solution_is_the_best_of_all_patterns_and_tells_its_segments(seed: int) 
     p = random_lines(rng, n, count, whole=True)
     pattern = rng.integers(0, 5, count)
     v, impulse, error, _ = p.solved(pattern)
-    assert np.abs(v - p.brute_force()).max() < 1e-8
-    assert error < 1e-9
+    assert np.abs(v - p.brute_force()).max() < 1e-8 and error < 1e-9
     z, room = p.lines @ v, 1e-9
     ends = {ss.WALL_LOWER: p.lower, ss.STUCK: np.zeros(count), ss.WALL_UPPER: p.upper}
     for k, segment in enumerate(pattern):
@@ -105,7 +100,6 @@ def test_descent_takes_as_many_solves_as_the_textbook(seed: int, unit: float) ->
 
 @pytest.mark.parametrize("seed", range(10))
 def test_residual_is_that_of_its_definition(seed: int) -> None:
-    """With any velocity and impulses."""
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 5)), int(rng.integers(1, 5))
     p = random_lines(rng, n, count, whole=False)
@@ -119,9 +113,6 @@ def test_residual_is_that_of_its_definition(seed: int) -> None:
         free = p.free + np.linalg.solve(p.a, carried)
         found = coupled._residual(p.a, p.lines, lines, free, carried, v)
         assert found == pytest.approx(p.residual(v, lines[:, ss.IMPULSE]), rel=1e-10, abs=1e-12)
-
-
-# --- Segment by segment
 
 
 @pytest.mark.parametrize("start", range(5))
@@ -168,8 +159,7 @@ def test_two_bearings_on_one_axle_hold_it_together(load: float, lower: float, up
     """Each with friction of 1. One of them is about to slide: from rest, nothing is left to do."""
     p = _one_coordinate(load, [1.0, 1.0], 1.0, lower, upper)
     v, impulse, error, solves = p.solved(np.array([start, start]))
-    assert (v[0], impulse.sum(), error, solves) == (0.0, -load, 0.0, 2)
-    assert np.abs(impulse).max() <= 1.0
+    assert (v[0], impulse.sum(), error, solves) == (0.0, -load, 0.0, 2) and np.abs(impulse).max() <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -198,5 +188,4 @@ def test_line_that_is_pulled_back_from_its_limit_stops_on_the_way(sign: float) -
     expected, _, solution = p.textbook()
     v, _, _, solves = p.solved(np.array([ss.STUCK, ss.STUCK]))
     assert v == pytest.approx(solution, rel=1e-12)
-    assert solves == 1 + expected == 9
-    assert sign * v[0] < 0.0 < sign * v[1]
+    assert solves == 1 + expected == 9 and sign * v[0] < 0.0 < sign * v[1]

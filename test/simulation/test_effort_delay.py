@@ -41,7 +41,6 @@ def test_a_command_acts_a_fixed_number_of_steps_later(steps: int, events: list[t
 
 
 def test_arrays_are_copied() -> None:
-    """A controller may write its next answer into the same array."""
     start, tau = np.array([[7.0, 8.0]]), np.array([[1.0, 2.0]])
     line = EffortDelay(1, start)
     line.give(tau)

@@ -1,7 +1,5 @@
 """Lines as equations, against NumPy's rank, null space and linear systems."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -61,7 +59,6 @@ def test_lines_count_as_the_same_where_they_differ_by_rounding(nearness: float) 
 
 
 def test_the_largest_factor_is_the_pivot() -> None:
-    """With the small one, 1e-14, rounding would spoil the second equation."""
     e = np.array([[1e-14, 1.0, 0.3], [1.0, 1.0, 0.7], [0.2, 1.0, -0.5]])
     solution = np.array([0.1, 0.2, 0.3])
     v = np.zeros(3)
@@ -69,28 +66,6 @@ def test_the_largest_factor_is_the_pivot() -> None:
     elimination.respect(equations, v)
     assert equations.pivots[0] == 1
     assert v == pytest.approx(solution, rel=1e-13)
-
-
-def _matrix(rng: np.random.Generator, n: int) -> Array:
-    half = rng.standard_normal((n, n))
-    return np.asarray(half @ half.T + 0.1 * np.eye(n))
-
-
-def _constrained(matrix: Array, e: Array, force: Array) -> Array:
-    """The x that minimises 1/2 x^T A x - force^T x where E x = 0: in SciPy's basis of that space."""
-    z = null_space(e) if len(e) else np.eye(len(force))
-    return np.asarray(z @ np.linalg.solve(z.T @ matrix @ z, z.T @ force))
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_acceleration_within_the_equations_is_the_least(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n, count = int(rng.integers(1, 6)), int(rng.integers(2, 6))
-    e, matrix, force = _lines(rng, n, count), _matrix(rng, n), rng.standard_normal(n)
-    chosen, x = rng.random(count) < 0.6, np.full(n, np.nan)
-    equations = elimination.eliminate(e, chosen, rng.standard_normal(count))
-    assert elimination.accelerate_within(equations, matrix, force, x) == -1
-    assert x == pytest.approx(_constrained(matrix, e[chosen], force), rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize("bad", [0, 1, 2])
@@ -109,21 +84,31 @@ def test_the_coordinate_without_mass_is_named(bad: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_lines_at_rest_stay_there_and_their_reaction_is_along_them(seed: int) -> None:
-    """A a - load, and a combination of the lines at rest only: no work is done in any motion that they allow."""
+    """The acceleration minimises 1/2 a^T A a - load^T a where E a = 0: in SciPy's basis of that space.
+
+    A a - load is a combination of the lines at rest only: no work is done in any motion that they allow.
+    """
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 6)), int(rng.integers(2, 6))
-    e, matrix, load = _lines(rng, n, count), _matrix(rng, n), rng.standard_normal(n)
+    half = rng.standard_normal((n, n))
+    e, matrix, load = _lines(rng, n, count), half @ half.T + 0.1 * np.eye(n), rng.standard_normal(n)
+    rests = rng.random(count) < 0.5
+    allowed = null_space(e[rests]) if rests.any() else np.eye(n)
+    expected = allowed @ np.linalg.solve(allowed.T @ matrix @ allowed, allowed.T @ load)
+
+    x = np.full(n, np.nan)
+    equations = elimination.eliminate(e, rests, rng.standard_normal(count))
+    assert elimination.accelerate_within(equations, matrix, load, x) == -1
+    assert x == pytest.approx(expected, rel=1e-10, abs=1e-12)
+
     lines = np.full((count, ss.LINE_SIZE), np.nan)
-    lines[:, ss.RESTS] = rng.random(count) < 0.5
+    lines[:, ss.RESTS] = rests
     motion = np.vstack([np.full(n, np.nan), load, matrix])
     assert elimination.hold_at_rest(matrix, e, lines, motion) == -1
-    resting = e[lines[:, ss.RESTS] > 0.0]
     acceleration, reaction = motion[:2]
-    assert acceleration == pytest.approx(_constrained(matrix, resting, load), rel=1e-10, abs=1e-12)
+    assert acceleration == pytest.approx(expected, rel=1e-10, abs=1e-12)
     assert reaction == pytest.approx(matrix @ acceleration - load, rel=1e-10, abs=1e-12)
-    allowed: Any = null_space(resting) if len(resting) else np.eye(n)
-    assert np.abs(allowed.T @ reaction).max(initial=0.0) < 1e-11
-    assert np.array_equal(motion[2:], matrix)
+    assert np.abs(allowed.T @ reaction).max(initial=0.0) < 1e-11 and np.array_equal(motion[2:], matrix)
 
 
 def test_the_last_of_many_lines_rests() -> None:
@@ -139,7 +124,6 @@ def test_pinned_lines_end_where_they_are_told_and_others_stay() -> None:
     e = np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, 1.0]])
     position = np.array([0.5, 0.7, 0.3])
     elimination.pin(e, np.array([1.5, np.nan, np.nan]), position)
-    assert position[0] + position[1] == 1.5
-    assert position[2] == 0.3
+    assert position[0] + position[1] == 1.5 and position[2] == 0.3
     elimination.pin(e, np.array([1.5, 0.25, -2.0]), position)
     assert position.tolist() == [0.875, 0.625, -2.0]

@@ -1,15 +1,23 @@
-"""What only the reference simulation does: steps without bearing, impacts, and motion that it cannot follow."""
+"""The event method: friction, joints at rest that move, impacts, and motion that it cannot follow."""
+
+import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
-from robot_dynamics_ros.simulation import event_motion
+from robot_dynamics_ros.kernels import layout
+from robot_dynamics_ros.simulation import event_friction, event_motion
+from robot_dynamics_ros.simulation.event_friction import Friction, settle
 from robot_dynamics_ros.simulation.event_plant import EventPlant
 from support import arms, plants
 
 LIMIT = '<limit lower="-0.4" upper="0.5" effort="100" velocity="10"/>'
 PRESS = [-5.0, 2.0]
+Array = NDArray[np.float64]
 
 
 def test_motion_does_not_depend_on_how_it_is_cut_into_steps() -> None:
@@ -62,8 +70,7 @@ def test_ever_smaller_jumps_come_to_rest(monkeypatch: pytest.MonkeyPatch) -> Non
     """If their end were not seen, they would be refused."""
     plant = _thrown()
     plant.step(PRESS, 6)
-    assert plant.position.tolist() == [-0.5, 0.5]
-    assert not plant.velocity.any()
+    assert plant.position.tolist() == [-0.5, 0.5] and not plant.velocity.any()
     monkeypatch.setattr(event_motion, "_TOUCH", -1.0)
     plant = _thrown()
     with pytest.raises(RobotDynamicsError, match='"joint[12]".*ever faster'):
@@ -88,3 +95,99 @@ def test_coupled_joints_are_refused() -> None:
     arm = arm.with_joint(second, extra=f'<mimic joint="{first}" multiplier="0.5"/>')
     with pytest.raises(RobotModelError, match="mimic"):
         EventPlant(RobotModel.from_urdf(arm.urdf))
+
+
+def _table(*joints: dict[int, float]) -> Array:
+    table = np.zeros((len(joints), layout.FRICTION_SIZE))
+    for row, values in zip(table, joints, strict=True):
+        row[list(values)] = list(values.values())
+    return table
+
+
+PLAIN = {layout.COULOMB: 3.0, layout.COULOMB_NEGATIVE: 2.0}
+STATIC = {**PLAIN, layout.STATIC: 5.0}
+STRIBECK = {**STATIC, layout.STRIBECK_VELOCITY: 0.1}
+RIPPLE = {**PLAIN, layout.RIPPLE_AMPLITUDE: 2.5, layout.RIPPLE_PER_TURN: 12.0, layout.RIPPLE_PHASE: 0.5}
+LOW_STATIC = {**PLAIN, layout.STATIC: 2.5}
+
+
+def test_dry_friction_by_hand() -> None:
+    """At rest the static level, where it is above the Coulomb level; sliding, what Stribeck's curve leaves of it.
+
+    A ripple never pushes: at q = 0.35 it would take more than the backward level.
+    """
+    friction = Friction(_table(PLAIN, STATIC, STRIBECK, RIPPLE, LOW_STATIC, RIPPLE))
+    q = np.array([0.3, 0.3, 0.3, 0.2, 0.3, 0.35])
+    wave, trough = (2.5 * math.sin(12.0 * x + 0.5) for x in (0.2, 0.35))
+    assert trough < -2.4
+    assert friction.at_rest(q)[0] == pytest.approx([3.0, 5.0, 5.0, 3.0 + wave, 3.0, 3.0 + trough])
+    assert friction.at_rest(q)[1] == pytest.approx([2.0, 5.0, 5.0, 2.0 + wave, 2.5, 0.0])
+    assert friction.starting(q)[0] == pytest.approx([3.0, 3.0, 5.0, 3.0 + wave, 3.0, 3.0 + trough])
+    assert friction.starting(q)[1] == pytest.approx([2.0, 2.0, 5.0, 2.0 + wave, 2.0, 0.0])
+    for speed in (0.05, 0.1, 0.2):
+        fall = math.exp(-((speed / 0.1) ** 2))
+        forward = friction.sliding(q, np.full(6, speed), np.ones(6))
+        assert forward == pytest.approx([3.0, 3.0, 3.0 + 2.0 * fall, 3.0 + wave, 3.0, 3.0 + trough])
+        backward = friction.sliding(q, np.full(6, -speed), -np.ones(6))
+        assert backward == pytest.approx([-2.0, -2.0, -2.0 - 3.0 * fall, -2.0 - wave, -2.0, 0.0])
+    assert not friction.sliding(q, np.zeros(6), np.zeros(6)).any()
+
+
+@pytest.mark.parametrize(
+    "kind", [layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC, layout.RIPPLE_AMPLITUDE, layout.VISCOUS]
+)
+def test_only_dry_friction_holds_a_joint(kind: int) -> None:
+    assert Friction(_table({kind: 0.5}, {})).dry.tolist() == [kind != layout.VISCOUS, False]
+
+
+def test_friction_is_that_of_the_model() -> None:
+    """Sliding friction of every kind, smooth and dry, as RobotModel.friction_torque has it from the kernels."""
+    rng = np.random.default_rng(5)
+    model = plants.random_robot(rng)
+    assert (model.packed.friction.max(axis=0) > 0.0).all(), "some joint has each kind"
+    rows = [model.packed.moving_joints.index(name) for name in model.joint_names]
+    friction = Friction(model.packed.friction[rows])
+    for _ in range(50):
+        q, v = rng.uniform(-3, 3, model.n), rng.uniform(-1, 1, model.n)
+        mine = friction.smooth(v) + friction.sliding(q, v, np.sign(v))
+        assert mine == pytest.approx(model.friction_torque(q, v), rel=1e-12, abs=1e-14)
+
+
+@given(seed=st.integers(0, 2**31 - 1), n=st.integers(1, 9))
+def test_settled_acceleration_satisfies_the_optimality_conditions(seed: int, n: int) -> None:
+    """M a = load + force, force in its bounds, at the lowest where a > 0 and at the highest where a < 0."""
+    rng = np.random.default_rng(seed)
+    half = rng.standard_normal((n, n)) * 10 ** rng.uniform(-1.5, 0.0, n)
+    matrix, load = half @ half.T + 1e-3 * np.eye(n), rng.standard_normal(n)
+    rest = rng.random(n) < 0.7
+    lowest = -rng.choice([0.0, 0.3, 1.0, np.inf], n) * rng.uniform(0.5, 1.0, n)
+    highest = rng.choice([0.0, 0.3, 1.0, np.inf], n) * rng.uniform(0.5, 1.0, n)
+    a, moves = settle(matrix, load, rest, lowest, highest)
+    force = matrix @ a - load
+    size = np.abs(matrix) @ np.abs(a) + np.abs(load)
+    assert np.array_equal(moves, ~rest | (a != 0.0))
+    least = np.where(rest, np.where(a < 0.0, highest, lowest), 0.0)
+    most = np.where(rest, np.where(a > 0.0, lowest, highest), 0.0)
+    assert np.all(np.maximum(force - most, least - force) <= 1e-9 * size)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_load_at_the_very_bound_moves_nothing_and_one_above_does(sign: float, unit: float) -> None:
+    """Rounding of the load is no reason to start, in any unit."""
+    bounds = np.array([-0.3 * unit]), np.array([0.3 * unit])
+    mass, rest = np.array([[1e-3]]), np.array([True])
+    for load, moved in ((0.1 + 0.2, False), (0.3 * (1 + 1e-15), False), (0.3 * (1 + 1e-11), True)):
+        a, moves = settle(mass, np.array([sign * unit * load]), rest, *bounds)
+        assert moves[0] == moved == (a[0] != 0.0)
+        assert a[0] * sign == pytest.approx(unit * (load - 0.3) / 1e-3 if moved else 0.0, abs=1e-12 * unit)
+
+
+def test_no_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each try lets one joint go: three need four tries."""
+    problem = np.eye(3), np.ones(3), np.ones(3, bool), np.full(3, -0.5), np.full(3, 0.5)
+    monkeypatch.setattr(event_friction, "_MOST_PIVOTS", 4)
+    assert settle(*problem)[0].tolist() == [0.5, 0.5, 0.5]
+    monkeypatch.setattr(event_friction, "_MOST_PIVOTS", 3)
+    with pytest.raises(RobotDynamicsError, match="which joints stick"):
+        settle(*problem)

@@ -26,43 +26,38 @@ def _buffers(n: int, lines: int) -> arrays.Buffers:
     )
 
 
-def _end(segment: int, y: float, rested: bool, lower: float, upper: float) -> float:
-    """Where the second of two lines ends, between these velocities; the first one is unlike it in all."""
+@pytest.mark.parametrize(
+    ("segment", "y", "rested", "lower", "upper", "end"),
+    [
+        # What was at rest and sticks is where it was, to the bit, beyond a limit as well.
+        (ss.STUCK, -0.30000000000000004, True, -FASTEST, FASTEST, -0.30000000000000004),
+        (ss.STUCK, 0.7, True, -FASTEST, FASTEST, 0.7),
+        # What comes to rest or slides is where its velocity brings it.
+        (ss.STUCK, 0.1, False, -FASTEST, FASTEST, np.nan),
+        (ss.FORWARD, 0.1, True, -1.0, 1.0, np.nan),
+        (ss.BACKWARD, 0.1, True, -1.0, 1.0, np.nan),
+        (ss.FORWARD, 0.1, False, -1.0, 1.0, np.nan),
+        (ss.BACKWARD, 0.1, False, -1.0, 1.0, np.nan),
+        # What meets a limit ends there, and what is beyond it stays there.
+        (ss.WALL_LOWER, -0.399, True, -1.0, FASTEST, LOWEST),
+        (ss.WALL_LOWER, -0.399, False, -1.0, FASTEST, LOWEST),
+        (ss.WALL_UPPER, 0.499, True, -FASTEST, 1.0, HIGHEST),
+        (ss.WALL_UPPER, 0.499, False, -FASTEST, 1.0, HIGHEST),
+        (ss.WALL_LOWER, -0.6, False, 0.0, FASTEST, -0.6),
+        (ss.WALL_UPPER, 0.6, False, -FASTEST, 0.0, 0.6),
+        # The largest speed is no place; the other direction's limit does not matter.
+        (ss.WALL_LOWER, 0.0, False, -FASTEST, 1.0, np.nan),
+        (ss.WALL_UPPER, 0.0, False, -1.0, FASTEST, np.nan),
+    ],
+)
+def test_place_where_a_line_ends(segment: int, y: float, rested: bool, lower: float, upper: float, end: float) -> None:
+    """Of the second of two lines, between these velocities; the first one is unlike it in all."""
     ranges = np.array([[7.0, 8.0, 0.01], [LOWEST, HIGHEST, FASTEST]])
     joints = arrays.Joints(np.zeros((2, FRICTION_SIZE)), np.arange(2), np.ones(2), ranges, np.empty((0, 2)))
     buffers = _buffers(2, 2)
     buffers.pattern[:] = ss.STUCK if segment != ss.STUCK else ss.FORWARD, segment
     buffers.lines[:, ss.LOWER], buffers.lines[:, ss.UPPER] = (-9.0, lower), (9.0, upper)
-    return float(pinned(joints, buffers, 1, rested, y))
-
-
-@pytest.mark.parametrize("y", [0.1, -0.30000000000000004, 0.7])
-def test_what_was_at_rest_and_sticks_is_where_it_was(y: float) -> None:
-    """To the bit, beyond a limit as well."""
-    assert _end(ss.STUCK, y, True, -FASTEST, FASTEST) == y
-
-
-def test_what_comes_to_rest_or_slides_is_where_its_velocity_brings_it() -> None:
-    assert np.isnan(_end(ss.STUCK, 0.1, False, -FASTEST, FASTEST))
-    for segment in (ss.FORWARD, ss.BACKWARD):
-        for rested in (True, False):
-            assert np.isnan(_end(segment, 0.1, rested, -FASTEST, FASTEST))
-            assert np.isnan(_end(segment, 0.1, rested, -0.5 * FASTEST, 0.5 * FASTEST))
-
-
-@pytest.mark.parametrize("rested", [True, False])
-def test_what_meets_a_limit_ends_there(rested: bool) -> None:
-    """And what is beyond it stays there."""
-    assert _end(ss.WALL_LOWER, -0.399, rested, -1.0, FASTEST) == LOWEST
-    assert _end(ss.WALL_UPPER, 0.499, rested, -FASTEST, 1.0) == HIGHEST
-    assert _end(ss.WALL_LOWER, -0.6, rested, 0.0, FASTEST) == -0.6
-    assert _end(ss.WALL_UPPER, 0.6, rested, -FASTEST, 0.0) == 0.6
-
-
-def test_the_largest_speed_is_no_place() -> None:
-    """The other direction's limit does not matter."""
-    assert np.isnan(_end(ss.WALL_LOWER, 0.0, False, -FASTEST, 1.0))
-    assert np.isnan(_end(ss.WALL_UPPER, 0.0, False, -1.0, FASTEST))
+    assert float(pinned(joints, buffers, 1, rested, y)) == pytest.approx(end, rel=0, abs=0, nan_ok=True)
 
 
 def _step() -> tuple[arrays.State, arrays.Buffers]:
@@ -79,8 +74,7 @@ def _step() -> tuple[arrays.State, arrays.Buffers]:
 def test_a_step_takes_over_all_of_the_state() -> None:
     state, buffers = _step()
     assert renew(state, buffers, 3, 0.25) == (arrays.OK, -1, 3, 0.25)
-    assert state.position.tolist() == [0.1, 0.2]
-    assert state.velocity.tolist() == [0.3, 0.4]
+    assert state.position.tolist() == [0.1, 0.2] and state.velocity.tolist() == [0.3, 0.4]
     assert state.impulse.tolist() == [0.5, 0.6, 7.0], "that of loops is not the step's to write"
     assert state.pattern.tolist() == [ss.FORWARD, ss.WALL_UPPER, ss.BACKWARD]
 

@@ -29,11 +29,28 @@ Array = arms.Array
 INTEGRATORS = ("rk4", "semi_implicit")
 LEVELS = np.array([0.8, 0.5, 0.3])
 DRY = {name: {"coulomb": level} for name, level in zip(JOINTS, LEVELS.tolist(), strict=True)}
+any_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
+
+
+def started(model: RobotModel, speed: float = 0.0, integrator: str = "rk4", step_size: float = 0.001) -> Plant:
+    """A plant of the assembled four-bar, its crank at 0.3 rad and this speed."""
+    q, qd = assembled(model, speed=speed)
+    return Plant(model, integrator, step_size, initial_positions=q, initial_velocities=qd)
+
+
+def _closed(model: RobotModel, q: Array, rng: np.random.Generator, count: int) -> RobotModel:
+    """The robot with loops between random links that are closed at q."""
+    loops = []
+    for _ in range(count):
+        place = np.append(rng.uniform(-0.5, 0.5, 3), 1.0)
+        a, b = (model.link_names[k] for k in rng.choice(len(model.link_names), 2, replace=False))
+        points = [tuple(np.linalg.solve(model.link_pose(q, link), place)[:3].tolist()) for link in (a, b)]
+        loops.append(Loop(a, points[0], b, points[1]))
+    return replace(model, packed=replace(model.packed, loops=tuple(loops)))
 
 
 @pytest.mark.timeout(1500)  # where the machine is busy compiling takes minutes
 def test_agrees_with_lagrange_multipliers() -> None:
-    """One second of the four-bar's motion under a torque, and the forces in its loop."""
     model = four_bar()
     q, qd = assembled(model, speed=6.0)
     tau = np.array([0.3, 0.1, -0.2])
@@ -51,10 +68,9 @@ def test_agrees_with_lagrange_multipliers() -> None:
 @pytest.mark.parametrize(("integrator", "order"), [("rk4", 4.0), ("semi_implicit", 1.0)])
 def test_order(integrator: str, order: float) -> None:
     model = four_bar({name: {"viscous": 0.2} for name in JOINTS})
-    q, qd = assembled(model, speed=6.0)
 
     def end(method: str, step_size: float) -> Array:
-        plant = Plant(model, method, step_size, initial_positions=q, initial_velocities=qd)
+        plant = started(model, 6.0, method, step_size)
         plant.step([2.0, 0.0, 0.0], round(0.4 / step_size))
         return plant.position
 
@@ -65,35 +81,13 @@ def test_order(integrator: str, order: float) -> None:
     assert slope == pytest.approx(order, abs=0.3)
 
 
-def test_energy_and_closure_in_ten_seconds() -> None:
-    """Several turns without friction: the energy stays to 1e-8 of the largest kinetic energy, the loop closed."""
-    model = four_bar()
-    q, qd = assembled(model, speed=6.0)
-    plant = Plant(model, initial_positions=q, initial_velocities=qd)
-    start, gap, kinetic, error = energy(plant), 0.0, 0.0, 0.0
-    for _ in range(1000):
-        plant.step(np.zeros(3), 10)
-        gap = max(gap, float(plant.loop_gaps.max()))
-        kinetic = max(kinetic, float(model.kinetic_energy(plant.position, plant.velocity)))
-        error = max(error, abs(energy(plant) - start))
-        rate = loops_of(model)(plant.position, plant.velocity).jacobian @ plant.velocity
-        assert np.abs(rate).max() < 1e-12
-    assert gap < 1e-12 and error < 1e-7 * kinetic
-    assert abs(plant.position[0] - q[0]) > 4 * np.pi
-
-
 @given(robot=robots_with_drives.robots())
 def test_compiled_loops_are_those_of_the_formulations(robot: robots_with_drives.Robot) -> None:
     """Gap, Jacobian and drift of a loop between random links of random trees with couplings, the root's included."""
     model = robot.model()
     rng = np.random.default_rng(robot.bare.seed)
-    one, other = rng.choice(len(model.link_names), 2, replace=False)
     q, qd, _ = robots_with_drives.state(robot, model.n)
-    place = np.append(rng.uniform(-0.5, 0.5, 3), 1.0)
-    names = model.link_names[one], model.link_names[other]
-    (ax, ay, az), (bx, by, bz) = (np.linalg.solve(model.link_pose(q, name), place)[:3].tolist() for name in names)
-    loop = Loop(names[0], (ax, ay, az), names[1], (bx, by, bz))
-    model = replace(model, packed=replace(model.packed, loops=(loop,)))
+    model = _closed(model, q, rng, 1)
     arm, expected = make_arm(model, False), loop_constraints(model, q, qd)
     gap, jacobian, drift = np.empty(3), np.empty((3, model.n)), np.empty(3)
     bodies, loops = len(arm.robot.bodies), unpack_loops(arm.structure, arm.numbers)
@@ -104,7 +98,7 @@ def test_compiled_loops_are_those_of_the_formulations(robot: robots_with_drives.
     assert_close(drift, expected.drift, 1e-12, size * robots_with_drives.stride(robot, model.joint_names, qd) ** 2)
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@any_integrator
 def test_friction_holds_a_four_bar_to_the_last_bit(integrator: str) -> None:
     """Three joints stick where one freedom is left: what they hold together is sum level |dq_k / dq_crank|."""
     model = four_bar(DRY)
@@ -112,11 +106,10 @@ def test_friction_holds_a_four_bar_to_the_last_bit(integrator: str) -> None:
     weight, most = model.gravity_torque(q) @ way, LEVELS @ np.abs(way)
     for direction in (1.0, -1.0):
         for factor in (0.999, 1.001):
-            plant = Plant(model, integrator, initial_positions=q)
+            plant = started(model, integrator=integrator)
             plant.step([weight + direction * factor * most, 0.0, 0.0], 5000 if factor < 1.0 else 50)
             assert np.array_equal(plant.position, q) == (factor < 1.0)
-            assert plant.stuck.all() == (factor < 1.0)
-            assert plant.residual < 1e-12
+            assert plant.stuck.all() == (factor < 1.0) and plant.residual < 1e-12
             assert np.abs(plant.impulse).max() <= (1.0 + 1e-9) * LEVELS.max() * plant.step_size
 
 
@@ -140,39 +133,15 @@ def test_forces_at_rest_are_those_of_statics() -> None:
     assert_close(plant.position, q, 1e-12)
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_any_push_satisfies_the_optimality_conditions(integrator: str) -> None:
-    """Virtual work along the one freedom w: friction's is sum lambda_k w_k, with |lambda_k| within the levels."""
-    model = four_bar(DRY)
-    rng = np.random.default_rng(5)
-    plant = Plant(model, integrator, initial_positions=assembled(model)[0])
-    slides = 0
-    for _ in range(400):
-        plant.step(model.gravity_torque(plant.position) + rng.normal(0.0, 1.5, 3))
-        moves = plant.velocity != 0.0
-        assert moves.all() or not moves.any()
-        slides += int(moves.all())
-        friction = plant.impulse / plant.step_size
-        assert (np.abs(friction) <= LEVELS + 1e-9).all()
-        if moves.all():
-            assert_close(friction, -LEVELS * np.sign(plant.velocity), 1e-9)
-        assert plant.residual < 1e-12 and plant.loop_gaps.max() < 1e-12
-    assert 50 < slides < 350
-
-
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@any_integrator
 def test_five_bar_as_loop_and_as_coupling(integrator: str) -> None:
     """The same second of motion with friction on all four joints, while joints start, stick and slide."""
     friction = {f"joint{k}": {"coulomb": c, "viscous": 0.1 * c} for k, c in enumerate((0.9, 0.7, 0.4, 0.3), start=1)}
     coupled, looped = five_bar(False, friction), five_bar(True, friction)
     start, rate = np.array([0.4, 1.7]), np.array([-0.5, 0.2])
     by_coupling = Plant(coupled, integrator, initial_positions=start, initial_velocities=rate)
-    by_loop = Plant(
-        looped,
-        integrator,
-        initial_positions=in_tree(looped, mechanisms.ROWS @ start - [0.0, 0.0, 0.0, np.pi]),
-        initial_velocities=in_tree(looped, mechanisms.ROWS @ rate),
-    )
+    q, qd = (in_tree(looped, x) for x in (mechanisms.ROWS @ start - [0.0, 0.0, 0.0, np.pi], mechanisms.ROWS @ rate))
+    by_loop = Plant(looped, integrator, initial_positions=q, initial_velocities=qd)
     motors = [looped.joint_names.index(name) for name in coupled.joint_names]
     stuck = np.zeros(2, dtype=int)
     for k in range(500):
@@ -188,11 +157,10 @@ def test_five_bar_as_loop_and_as_coupling(integrator: str) -> None:
         stuck += by_coupling.stuck
         # With all bars in one line only couplings would go on as before.
         assert abs(np.sin(by_coupling.position @ [1, -1])) > 0.05
-    assert (stuck > 5).any()
-    assert np.abs(by_coupling.position - start).max() > 0.2
+    assert (stuck > 5).any() and np.abs(by_coupling.position - start).max() > 0.2
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@any_integrator
 @pytest.mark.parametrize("joint", [0, 1, 2])
 def test_limit_of_any_joint_stops_all(integrator: str, joint: int) -> None:
     """Of the one that is driven, and of those that follow: it ends at the limit to the last bit."""
@@ -201,28 +169,30 @@ def test_limit_of_any_joint_stops_all(integrator: str, joint: int) -> None:
     limit = f'<limit lower="{low!r}" upper="{high!r}" effort="1000" velocity="1000"/>'
     model = four_bar({JOINTS[0]: {"viscous": 1.0}}, {JOINTS[joint]: limit})
     for tau in (8.0, -4.0):
-        plant = Plant(model, integrator, initial_positions=q)
+        plant = started(model, integrator=integrator)
         for _ in range(150):
             plant.step([tau, 0.0, 0.0], 10)
-            assert low <= plant.position[joint] <= high
-            assert plant.loop_gaps.max() < 1e-12
+            assert low <= plant.position[joint] <= high and plant.loop_gaps.max() < 1e-12
         assert not plant.velocity.any() and not plant.stuck.any()
         assert plant.position[joint] in (low, high)
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+Hinge = tuple[str, str, float]
+
+
+def _hinged(bars: list[arms.Link], hinges: list[Hinge], loops: list[tuple[str, float, str, float]]) -> RobotModel:
+    """Bars on a base that turn in the x-y plane; hinges are parent, child and place, loops two links and places."""
+    joints = tuple(arms.Joint(f"to_{child}", "continuous", parent, child, (x, 0, 0)) for parent, child, x in hinges)
+    closed = [{"link_a": a, "point_a": [x, 0.0, 0.0], "link_b": b, "point_b": [y, 0.0, 0.0]} for a, x, b, y in loops]
+    content = {"loops": closed, "gravity": [0.0, -9.81, 0.0]}
+    return robots_with_drives.load(arms.Arm((arms.Link("base"), *bars), joints), content)
+
+
+@any_integrator
 def test_a_mechanism_that_moves_by_its_special_shape(integrator: str) -> None:
-    """Three equal cranks on one rod, of which two would do: within a step its loops look like one equation more."""
-    names, places = ("a", "b", "c"), (0.0, 0.4, 0.8)
-    links = (arms.Link("base"), mechanisms.bar("rod", 1.5, 0.8), *(mechanisms.bar(x, 1.0, 0.3) for x in names))
-    joints = [arms.Joint(f"to_{x}", "continuous", "base", x, (y, 0, 0)) for x, y in zip(names, places, strict=True)]
-    joints.append(arms.Joint("to_rod", "continuous", "a", "rod", (0.3, 0, 0)))
-    loops = [
-        {"link_a": x, "point_a": [0.3, 0.0, 0.0], "link_b": "rod", "point_b": [y, 0.0, 0.0]}
-        for x, y in zip(names[1:], places[1:], strict=True)
-    ]
-    content = {"loops": loops, "gravity": [0.0, -9.81, 0.0]}
-    model = robots_with_drives.load(arms.Arm(links, tuple(joints)), content)
+    bars = [mechanisms.bar("rod", 1.5, 0.8), *(mechanisms.bar(name, 1.0, 0.3) for name in "abc")]
+    places = [("base", "a", 0.0), ("base", "b", 0.4), ("base", "c", 0.8), ("a", "rod", 0.3)]
+    model = _hinged(bars, places, [("b", 0.3, "rod", 0.4), ("c", 0.3, "rod", 0.8)])
     shape = np.array([-1.0 if name == "to_rod" else 1.0 for name in model.joint_names])
     plant = Plant(model, integrator, initial_positions=0.7 * shape, initial_velocities=8.0 * shape)
     start = energy(plant)
@@ -234,27 +204,16 @@ def test_a_mechanism_that_moves_by_its_special_shape(integrator: str) -> None:
     assert abs(plant.position[0]) > np.pi
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@any_integrator
 def test_random_loops(integrator: str) -> None:
-    """Between random links of random trees with friction and limits of any kind, one or two of them."""
     for seed in range(8):
         rng = np.random.default_rng(seed)
         model = plants.random_robot(rng)
         q = rng.uniform(-0.2, 0.3, model.n)
-        loops = []
-        for _ in range(int(rng.integers(1, 3))):
-            place = np.append(rng.uniform(-0.5, 0.5, 3), 1.0)
-            a, b = rng.choice(len(model.link_names), 2, replace=False)
-            ends = [
-                (model.link_names[k], np.linalg.solve(model.link_pose(q, model.link_names[k]), place)[:3])
-                for k in (a, b)
-            ]
-            loops.append(Loop(*(x if isinstance(x, str) else tuple(x.tolist()) for end in ends for x in end)))
-        model = replace(model, packed=replace(model.packed, loops=tuple(loops)))
+        model = _closed(model, q, rng, int(rng.integers(1, 3)))
         plant = Plant(model, integrator, initial_positions=q)
         for _ in range(60):
-            tau = rng.normal(0.0, 20.0, model.n)
-            plant.step(tau)
+            plant.step(rng.normal(0.0, 20.0, model.n))
             assert np.isfinite(plant.loop_forces).all() and plant.loop_gaps.max() < 1e-10
             assert plant.residual < 1e-9 * (1.0 + np.abs(plant.velocity).max())
             low, high = np.minimum(q, model.position_lower), np.maximum(q, model.position_upper)
@@ -263,9 +222,7 @@ def test_random_loops(integrator: str) -> None:
 
 
 def test_steps_that_are_too_long_say_so() -> None:
-    model = four_bar()
-    q, qd = assembled(model, speed=300.0)
-    plant = Plant(model, step_size=0.01, initial_positions=q, initial_velocities=qd)
+    plant = started(four_bar(), 300.0, step_size=0.01)
     with pytest.raises(RobotDynamicsError, match=r'loop between "base" and "rocker" cannot be closed .*step_size'):
         plant.step(np.zeros(3), 100)
     assert np.isfinite(plant.position).all() and plant.loop_gaps.max() < 1e-10
@@ -273,26 +230,21 @@ def test_steps_that_are_too_long_say_so() -> None:
 
 def test_rounded_angles_do_not_lock_a_planar_mechanism() -> None:
     """1.5708 for pi / 2 between two joints: the plane's equations are two all the same."""
-    exact, rounded = four_bar(), four_bar(tilt=1.5708 - np.pi / 2)
-    q, qd = assembled(exact, speed=6.0)
-    one, other = (Plant(model, initial_positions=q, initial_velocities=qd) for model in (exact, rounded))
+    one = started(four_bar(), speed=6.0)
+    start: dict[str, Any] = {"initial_positions": one.position, "initial_velocities": one.velocity}
+    other = Plant(four_bar(tilt=1.5708 - np.pi / 2), **start)
     for plant in (one, other):
         plant.step([1.0, 0.0, 0.0], 500)
     assert_close(other.position, one.position, 1e-4)
     assert other.loop_gaps.max() < 3e-6  # 3.7e-6 rad times 0.6 m
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@any_integrator
 def test_through_a_singular_position(integrator: str) -> None:
     """A parallelogram that starts with all its bars in one line, where it has one more way to go."""
-    links = (arms.Link("base"), *(mechanisms.bar(name, 1.0, x) for name, x in (("a", 0.3), ("b", 0.6), ("c", 0.3))))
-    joints = (
-        arms.Joint("one", "continuous", "base", "a"),
-        arms.Joint("two", "continuous", "a", "b", (0.3, 0, 0)),
-        arms.Joint("three", "continuous", "b", "c", (0.6, 0, 0)),
-    )
-    loop = {"link_a": "base", "point_a": [0.6, 0.0, 0.0], "link_b": "c", "point_b": [0.3, 0.0, 0.0]}
-    model = robots_with_drives.load(arms.Arm(links, joints), {"loops": [loop], "gravity": [0.0, -9.81, 0.0]})
+    bars = [mechanisms.bar(name, 1.0, x) for name, x in (("a", 0.3), ("b", 0.6), ("c", 0.3))]
+    places = [("base", "a", 0.0), ("a", "b", 0.3), ("b", "c", 0.6)]
+    model = _hinged(bars, places, [("base", 0.6, "c", 0.3)])
     for rates in ([0.0, 0.0, 0.0], [3.0, -3.0, 3.0]):
         plant = Plant(model, integrator, initial_positions=[0.0, 0.0, np.pi], initial_velocities=rates)
         start = energy(plant)
@@ -321,24 +273,20 @@ def test_open_starts_are_refused_and_a_closed_one_is_told() -> None:
 
 def test_what_knows_no_loops_says_so() -> None:
     model = four_bar()
-    q, _ = assembled(model)
+    plant = started(model)
     tree = RobotModel.from_urdf(mechanisms.four_bar_files()[0].urdf, gravity=model.gravity)
     with pytest.raises(RobotModelError, match="loops"):
-        EventPlant(model, initial_positions=q)
+        EventPlant(model, initial_positions=plant.position)
     with pytest.raises(RobotDynamicsError, match="other joints"):
-        Plant(model, initial_positions=q).change_model(tree)
+        plant.change_model(tree)
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@any_integrator
 def test_batches_are_plants(integrator: str) -> None:
-    """Bit for bit, with other masses and friction each, and the loop's forces with them."""
     model = four_bar(DRY)
     q, _ = assembled(model)
-    models = [
-        model.scaled(1.0, 1.0),
-        model.scaled(1.3, 0.5),
-        model.with_payload("coupler", 0.5, [0.3, 0, 0], [0.01, 0, 0, 0.01, 0, 0.01]),
-    ]
+    loaded = model.with_payload("coupler", 0.5, [0.3, 0, 0], [0.01, 0, 0, 0.01, 0, 0.01])
+    models = [model.scaled(1.0, 1.0), model.scaled(1.3, 0.5), loaded]
     torques = np.column_stack([4.0 * np.sin(0.02 * np.arange(200)), np.zeros(200), np.zeros(200)])
     settings: dict[str, Any] = {"method": integrator, "initial_positions": q}
     together = simulate_batch(models, torques, 0.2, **settings)
@@ -356,15 +304,12 @@ def test_a_run_that_ends_early_keeps_its_forces() -> None:
     q, _ = assembled(model)
     with pytest.raises(SimulationError) as told:
         simulate(model, lambda t, q, qd: [np.nan if t > 0.0095 else 0.0, 0.0, 0.0], 0.1, initial_positions=q)
-    assert told.value.run.loop_forces is not None
-    assert told.value.run.loop_forces.shape == (10, 1, 3)
+    assert told.value.run.loop_forces is not None and told.value.run.loop_forces.shape == (10, 1, 3)
 
 
 def test_change_of_model_and_reset() -> None:
-    """A payload while it runs; a reset gives the same bits again; a customised model has the same steps."""
     model = four_bar(DRY)
-    q, qd = assembled(model, speed=3.0)
-    plant = Plant(model, initial_positions=q, initial_velocities=qd)
+    plant = started(model, speed=3.0)
     plant.step([3.0, 0.0, 0.0], 50)
     first, force = plant.position, plant.loop_forces
     plant.change_model(model.with_payload("coupler", 5.0, [0.3, 0.0, 0.0], [0.1, 0, 0, 0.1, 0, 0.1]))
@@ -381,9 +326,7 @@ def test_change_of_model_and_reset() -> None:
 def test_peer() -> None:
     """MuJoCo with a connect constraint, stiff: the same half second to what its soft constraint allows."""
     mujoco = pytest.importorskip("mujoco")
-    model = four_bar()
-    q, qd = assembled(model, speed=4.0)
-    bodies = ""
+    plant, bodies = started(four_bar(), speed=4.0), ""
     for name, mass, length, x in (("rocker", 1.1, 0.5, 0.6), ("coupler", 1.4, 0.6, 0.25), ("crank", 0.9, 0.25, 0.0)):
         i = mass * length**2 / 11
         foot = '<site name="foot" pos="0.5 0 0"/>' if name == "rocker" else ""
@@ -398,10 +341,10 @@ def test_peer() -> None:
         "</equality></mujoco>"
     )
     data = mujoco.MjData(peer)
-    data.qpos[:], data.qvel[:] = q, qd
-    plant = Plant(model, initial_positions=q, initial_velocities=qd)
+    data.qpos[:] = start = plant.position
+    data.qvel[:] = plant.velocity
     for _ in range(500):
         mujoco.mj_step(peer, data, 10)
         plant.step(np.zeros(3))
     assert_close(plant.position, data.qpos, 1e-6)
-    assert np.abs(plant.position - q).max() > 0.5
+    assert np.abs(plant.position - start).max() > 0.5

@@ -11,7 +11,6 @@ pytest.importorskip("mujoco")
 pytest.importorskip("pinocchio")
 
 from benchmarks import simulation_checks, simulation_peers
-from benchmarks.monte_carlo import mujoco_many, our_many, spread
 from benchmarks.robots import Robot
 from benchmarks.simulation_checks import creep, path
 from benchmarks.simulation_peers import SETTINGS, Setting, load, ours, with_mujoco, with_pinocchio
@@ -41,23 +40,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_three_libraries_simulate_the_same_path(folder: Path) -> None:
-    """Joints matched by name, twice from the start: to rounding."""
     case = load("panda", folder, 1.0, coulomb=False)
     expected = path(ours(case, "rk4", customised=False), case)
     assert np.ptp(expected, axis=0).min() > 0.02
     for simulator in (with_mujoco(case, "RK4"), with_pinocchio(case)):
         for _ in range(2):
             np.testing.assert_allclose(path(simulator, case), expected, rtol=0, atol=1e-12)
-
-
-def test_many_plants_simulate_what_mujocos_rollout_does(folder: Path) -> None:
-    """With other masses, friction and starts for each: the same last positions to rounding."""
-    case = load("panda", folder, 0.3, coulomb=False)
-    robots = spread(case, 5, seed=3)
-    expected = mujoco_many(case, robots, "RK4")()
-    run = our_many(case, robots, "rk4", customised=False)
-    for _ in range(2):
-        np.testing.assert_allclose(run(), expected, rtol=0, atol=1e-12)
 
 
 def test_friction_that_holds_does_not_creep(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,12 @@
-"""One robot and its controller, simulated: closed forms, what the controller sees, and how a run ends."""
+"""One robot or many and a controller, simulated: closed forms, what the controller sees, and how a run ends."""
 
 import io
+import multiprocessing
+import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,40 +14,35 @@ import pytest
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.kernels.compilation import COMPILED
 from robot_dynamics_ros.simulation import Plant
 from robot_dynamics_ros.simulation.run import Run, SimulationError
 from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.simulate import BAR, simulate
+from robot_dynamics_ros.simulation.simulate_batch import simulate_batch
 from support import arms, plants
 from support.comparing import assert_close
-from support.plant_controllers import Broken, ComputedTorque
+from support.plant_controllers import Broken, ComputedTorque, Integral
 
 Array = NDArray[np.float64]
-FREE = (0.0, 0.0, 0.0)
 PANDA = [0.3, -0.5, 0.2, -1.5, 0.1, 1.0, 0.3]
 GOAL = [0.5, -0.4, 0.3, -1.6, 0.2, 1.2, 0.3]
+SENSORS = Sensors(1e-4, 1e-3, 1e-5, seed=3)
 
 
-def _slider(mass: float = 2.0, coulomb: float = 0.0, **keywords: Any) -> RobotModel:
-    return plants.slider(mass, coulomb, FREE if coulomb == 0.0 else (0.0, 0.0, -9.81), **keywords).model
+def _slider(limit: str = plants.WIDE) -> RobotModel:
+    """A mass of 2 kg without friction or gravity."""
+    return plants.slider(2.0, 0.0, (0.0, 0.0, 0.0), limit).model
 
 
-def _same(a: Run, b: Run) -> bool:
-    return all(np.array_equal(value, vars(b)[name]) for name, value in vars(a).items())
+def _different(a: Run, b: Run) -> list[str]:
+    return [name for name, value in vars(a).items() if not np.array_equal(value, vars(b)[name])]
 
 
-@pytest.mark.parametrize("method", plants.METHODS)
-def test_friction_stops_a_mass(method: str) -> None:
-    """Stopping time m v0 / c and distance m v0^2 / (2 c), to a step's length; then it stays."""
-    mass, coulomb, speed, step = 2.0, 4.0, 1.5, 0.001
-    settings: dict[str, Any] = {"method": method, "step_size": step, "control_period": 0.01}
-    run = simulate(_slider(mass, coulomb), lambda t, q, qd: [0.0], 1.0, initial_velocities=[speed], **settings)
-    stop = mass * speed / coulomb
-    assert (run.velocity[run.time < stop - step] > 0.0).all()
-    assert (run.velocity[run.time > stop + step] == 0.0).all()
-    assert abs(run.position[-1, 0] - speed * stop / 2) < speed * step
-    assert run.stuck.dtype == np.bool_
-    assert run.stuck[[0, -1], 0].tolist() == [False, True]
+@pytest.fixture(scope="module")
+def panda(load_robot: Callable[..., Any]) -> RobotModel:
+    model: RobotModel = load_robot("panda", "panda_coulomb")
+    return model
 
 
 @pytest.mark.parametrize(("steps", "delay"), [(1, 0), (5, 0), (5, 5), (5, 3), (4, 9), (1, 7)])
@@ -53,20 +52,14 @@ def test_torque_is_held_and_delayed(steps: int, delay: int) -> None:
     u in step s is -(20 x + 3 v) as they were at the start of the control period of step s - delay, or none.
     """
     mass, step, periods = 2.0, 0.01, 40
-    run = simulate(
-        _slider(mass),
-        lambda t, q, qd: -(20.0 * q + 3.0 * qd),
-        periods * steps * step,
-        step_size=step,
-        control_period=steps * step,
-        initial_positions=[0.3],
-        effort_delay=delay * step,
-    )
+    settings = {"step_size": step, "control_period": steps * step, "effort_delay": delay * step}
+    duration = periods * steps * step
+    run = simulate(_slider(), lambda t, q, qd: -20.0 * q - 3.0 * qd, duration, initial_positions=[0.3], **settings)
     x, v = 0.3, 0.0
     motion, commands, efforts = [(x, v)], [], []
     for s in range(periods * steps):
         if s % steps == 0:
-            commands.append(-(20.0 * x + 3.0 * v))
+            commands.append(-20.0 * x - 3.0 * v)
         u = commands[(s - delay) // steps] if s >= delay else 0.0
         x, v = x + step * v + step**2 * u / (2 * mass), v + step * u / mass
         if (s + 1) % steps == 0:
@@ -88,8 +81,7 @@ def test_controller_is_called_with_what_is_measured() -> None:
     sensors = Sensors(0.01, 0.02, 0.005, seed=7)
     run = simulate(_slider(), controller, 0.5, control_period=0.01, initial_positions=[0.1], sensors=sensors)
     times, q, qd = zip(*calls, strict=True)
-    assert np.array_equal(times, run.time[:-1])
-    assert np.array_equal(q, run.measured_position[:-1])
+    assert np.array_equal(times, run.time[:-1]) and np.array_equal(q, run.measured_position[:-1])
     assert np.array_equal(qd, run.measured_velocity[:-1])
     measurement = sensors.start(1)
     measured = [measurement.read(*state) for state in zip(run.position, run.velocity, strict=True)]
@@ -98,51 +90,36 @@ def test_controller_is_called_with_what_is_measured() -> None:
     assert not np.array_equal(run.position, run.measured_position)
 
 
-def test_is_what_stepping_a_plant_gives(load_robot: Callable[..., Any]) -> None:
-    """Bit for bit, for the Panda under computed torque; and it comes close to its goal."""
-    model = load_robot("panda", "panda_coulomb")
-    controller = ComputedTorque(model, GOAL)
-    run = simulate(model, controller, 0.2, control_period=0.004, initial_positions=PANDA)
-    plant = Plant(model, initial_positions=PANDA)
+def test_is_what_stepping_a_plant_gives(panda: RobotModel) -> None:
+    controller = ComputedTorque(panda, GOAL)
+    run = simulate(panda, controller, 0.2, control_period=0.004, initial_positions=PANDA)
+    plant = Plant(panda, initial_positions=PANDA)
     for k in range(50):
-        state = plant.time, plant.position, plant.velocity
-        assert (run.time[k], *map(tuple, (run.position[k], run.velocity[k]))) == (state[0], *map(tuple, state[1:]))
-        plant.step(controller(*state), 4)
-        assert np.array_equal(run.effort[k], plant.effort)
-        assert np.array_equal(run.stuck[k + 1], plant.stuck)
-    assert run.measured_position is run.position
-    assert run.measured_velocity is run.velocity
-    assert run.residual is not None
-    assert run.solves is not None
-    assert run.residual.shape == run.solves.shape == (50,)
-    assert run.residual.max() < 1e-9
+        assert run.time[k] == plant.time
+        assert np.array_equal([run.position[k], run.velocity[k]], [plant.position, plant.velocity])
+        plant.step(controller(plant.time, plant.position, plant.velocity), 4)
+        assert np.array_equal(run.effort[k], plant.effort) and np.array_equal(run.stuck[k + 1], plant.stuck)
+    assert run.measured_position is run.position and run.measured_velocity is run.velocity
+    assert run.residual.shape == run.solves.shape == (50,) and run.residual.max() < 1e-9
     assert run.solves.sum() >= 1, "the joints break away in the first step"
     error = np.abs(run.position - GOAL)
     assert error[-1, :3].max() < error[0, :3].max() / 2
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
-def test_torques_given_beforehand(method: str, load_robot: Callable[..., Any]) -> None:
-    """The commands of a run give that run again, bit for bit."""
-    model = load_robot("panda", "panda_coulomb")
-    keywords: dict[str, Any] = {
-        "method": method,
-        "control_period": 0.005,
-        "initial_positions": PANDA,
-        "initial_velocities": np.linspace(-0.5, 0.5, 7),
-        "sensors": Sensors(1e-4, 1e-3, seed=1),
-        "effort_delay": 0.002,
-    }
-    run = simulate(model, ComputedTorque(model, GOAL), 0.1, **keywords)
-    assert _same(run, simulate(model, run.command, 0.1, **keywords))
-    assert _same(run, simulate(model, run.command.tolist(), 0.1, **keywords))
+def test_torques_given_beforehand(method: str, panda: RobotModel) -> None:
+    keywords: dict[str, Any] = {"method": method, "control_period": 0.005, "effort_delay": 0.002}
+    keywords |= {"initial_positions": PANDA, "initial_velocities": np.linspace(-0.5, 0.5, 7)}
+    keywords |= {"sensors": Sensors(1e-4, 1e-3, seed=1)}
+    run = simulate(panda, ComputedTorque(panda, GOAL), 0.1, **keywords)
+    assert _different(run, simulate(panda, run.command, 0.1, **keywords)) == []
 
 
-def test_torque_beyond_the_limits_is_commanded_but_does_not_act() -> None:
+@pytest.mark.parametrize("method", plants.METHODS)
+def test_torque_beyond_the_limits_is_commanded_but_does_not_act(method: str) -> None:
     limit = '<limit lower="-1e6" upper="1e6" effort="3" velocity="100"/>'
-    run = simulate(_slider(limit=limit), np.full((10, 1), 8.0), 0.01)
-    assert (run.command == 8.0).all()
-    assert (run.effort == 3.0).all()
+    run = simulate(_slider(limit), np.full((10, 1), 8.0), 0.01, method=method)
+    assert run.stuck.dtype == np.bool_ and (run.command == 8.0).all() and (run.effort == 3.0).all()
     assert_close(run.velocity[-1], [3.0 / 2.0 * 0.01], 1e-14)
 
 
@@ -157,8 +134,7 @@ def test_arrays_of_a_controller_may_be_used_again() -> None:
 
     run = simulate(_slider(), controller, 0.01, effort_delay=0.002)
     assert np.array_equal(run.command[:, 0], run.time[:-1])
-    assert np.array_equal(run.effort[2:], run.command[:-2])
-    assert np.abs(run.position).max() < 1.0
+    assert np.array_equal(run.effort[2:], run.command[:-2]) and np.abs(run.position).max() < 1.0
 
 
 @pytest.mark.parametrize(
@@ -169,7 +145,6 @@ def test_arrays_of_a_controller_may_be_used_again() -> None:
         ([1.0, 2.0], r"\(2,\)"),
         ([[1.0]], r"\(1, 1\)"),
         (None, "None"),
-        ("left", "'left'"),
     ],
 )
 def test_what_is_no_torque_ends_the_run(answer: Any, culprit: str) -> None:
@@ -180,7 +155,10 @@ def test_what_is_no_torque_ends_the_run(answer: Any, culprit: str) -> None:
 
     with pytest.raises(SimulationError, match=f"t = 0.011 s: .*controller.*{culprit}") as caught:
         simulate(model, controller, 0.1, effort_delay=0.003)
-    assert _same(caught.value.run, simulate(model, np.full((11, 1), 2.0), 0.011, effort_delay=0.003))
+    assert _different(caught.value.run, simulate(model, np.full((11, 1), 2.0), 0.011, effort_delay=0.003)) == []
+    with pytest.raises(SimulationError, match="t = 0 s") as caught:
+        simulate(model, Broken(0.0, -1.0), 0.01)
+    assert (caught.value.run.position.shape, caught.value.run.effort.shape) == ((1, 1), (0, 1))
 
 
 @pytest.mark.parametrize("control_period", [0.01, 0.05])
@@ -193,20 +171,11 @@ def test_motion_that_becomes_infinite_ends_the_run(control_period: float) -> Non
     with pytest.raises(SimulationError, match='joint "swing"') as caught:
         simulate(model, lambda t, q, qd: [1e308 if t > 0.295 else 0.0], 100.0, **keywords)
     run = caught.value.run
-    assert isinstance(caught.value, RobotDynamicsError)
-    assert isinstance(caught.value.__cause__, RobotDynamicsError)
+    assert isinstance(caught.value, RobotDynamicsError) and isinstance(caught.value.__cause__, RobotDynamicsError)
     assert 2 < len(run.time) == len(run.position) == len(run.effort) + 1 < 10_000
     assert np.isfinite(run.position).all()
     assert run.time[-1] <= float(str(caught.value).split("t = ")[1].split(" s")[0]) < run.time[-1] + control_period
-    assert _same(run, simulate(model, run.command, float(run.time[-1]), **keywords))
-
-
-def test_other_errors_of_a_controller_come_through() -> None:
-    def controller(t: float, q: Array, qd: Array) -> Array:
-        raise ZeroDivisionError("mine")
-
-    with pytest.raises(ZeroDivisionError, match="mine"):
-        simulate(_slider(), controller, 0.1)
+    assert _different(run, simulate(model, run.command, float(run.time[-1]), **keywords)) == []
 
 
 @pytest.mark.parametrize(
@@ -249,7 +218,6 @@ class _Terminal(io.StringIO):
 
 
 def test_progress_shows_on_a_terminal_of_a_run_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long is what is longer than the bar's delay."""
     for stream, delay, shows in ((_Terminal(), 0.0, True), (_Terminal(), 1e9, False), (io.StringIO(), 0.0, False)):
         monkeypatch.setitem(BAR, "delay", delay)
         monkeypatch.setattr(sys, "stderr", stream)
@@ -258,14 +226,171 @@ def test_progress_shows_on_a_terminal_of_a_run_that_takes_long(monkeypatch: pyte
         assert shows or stream.getvalue() == ""
 
 
-def test_run_says_what_it_is() -> None:
-    assert repr(simulate(_slider(), np.zeros((10, 1)), 0.02, control_period=0.002)) == (
-        "Run(1 joints, 10 control periods, 0.02 s)"
+# Batches: each plant is what it is alone, with the same bits from threads, processes and clusters
+
+
+def _block() -> RobotModel:
+    """A mass of 2 kg with 0.5 N of Coulomb friction."""
+    return plants.slider(2.0, 0.5, (0.0, 0.0, -9.81)).model
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+def test_each_plant_moves_as_it_does_alone(method: str, panda: RobotModel) -> None:
+    """Other masses, friction, payload and start: to rounding, over 0.1 s, what `simulate` gives for one."""
+    rng = np.random.default_rng(1)
+    controller = ComputedTorque(panda, GOAL)
+    models = [panda.scaled(1.0 + 0.1 * k, 1.0 + 0.2 * k) for k in range(4)]
+    models.append(panda.with_payload("panda_link8", 1.0, [0.0, 0.0, 0.1], np.eye(3) * 0.01))
+    q, qd = PANDA + rng.uniform(-0.1, 0.1, (5, 7)), rng.uniform(-0.5, 0.5, (5, 7))
+    keywords: dict[str, Any] = {"method": method, "control_period": 0.005, "effort_delay": 0.002}
+    batch = simulate_batch(models, controller, 0.1, initial_positions=q, initial_velocities=qd, **keywords)
+    assert batch.position.shape == batch.measured_velocity.shape == batch.stuck.shape == (5, 21, 7)
+    assert batch.command.shape == batch.effort.shape == (5, 20, 7) and batch.time.shape == (21,)
+    for k, model in enumerate(models):
+        alone = simulate(model, controller, 0.1, initial_positions=q[k], initial_velocities=qd[k], **keywords)
+        assert_close(batch.position[k], alone.position, 1e-9)
+        assert_close(batch.velocity[k], alone.velocity, 1e-8)
+        assert_close(batch.command[k], alone.command, 1e-7, 10.0)
+        assert_close(batch.effort[k], alone.effort, 1e-7, 10.0)
+        assert np.array_equal(batch.time, alone.time)
+    assert np.array_equal(batch.position[:, 0], q) and len(np.unique(batch.position[:, -1, 1])) == 5
+
+
+def test_controller_answers_once_for_all_plants() -> None:
+    seen: list[tuple[float, Any, Any]] = []
+
+    def controller(t: float, q: Any, qd: Any) -> Any:
+        seen.append((t, q.shape, qd.shape))
+        return [3.0]
+
+    run = simulate_batch(_block(), controller, 0.02, count=3, control_period=0.005)
+    assert seen == [(t, (3, 1), (3, 1)) for t in run.time[:-1]] and (run.command == 3.0).all()
+    assert (run.position == run.position[:1]).all()
+
+
+def test_torques_of_batches_given_beforehand_for_all_or_for_each() -> None:
+    """v = (F - c) t / m once it slides, for each plant's own force F."""
+    forces = np.array([2.0, 5.0, 0.25])
+    run = simulate_batch(_block(), np.tile(forces[:, None, None], (1, 50, 1)), 0.05, count=3)
+    assert run.measured_position is run.position and run.measured_velocity is run.velocity
+    assert_close(run.velocity[:, -1, 0], np.maximum(forces - 0.5, 0.0) / 2.0 * 0.05, 1e-12)
+    assert run.stuck[:, -1, 0].tolist() == [False, False, True]
+    same = simulate_batch(_block(), np.full((50, 1), 5.0), 0.05, count=3)
+    assert np.array_equal(same.position[0], run.position[1])
+    assert np.array_equal(same.position[2], run.position[1])
+
+
+def _panda_run(panda: RobotModel, executor: Executor | None, count: int = 20) -> Run:
+    rng = np.random.default_rng(2)
+    models = [panda.scaled(mass, friction) for mass, friction in rng.uniform(0.8, 1.2, (count, 2))]
+    return simulate_batch(
+        models,
+        ComputedTorque(panda, GOAL),
+        0.05,
+        control_period=0.005,
+        initial_positions=PANDA + rng.uniform(-0.1, 0.1, (count, 7)),
+        initial_velocities=rng.uniform(-0.5, 0.5, (count, 7)),
+        sensors=SENSORS,
+        effort_delay=0.002,
+        executor=executor,
     )
 
 
-def test_nothing_is_kept_of_a_run_that_never_began() -> None:
-    with pytest.raises(SimulationError, match="t = 0 s") as caught:
-        simulate(_slider(), Broken(0.0, -1.0), 0.01)
-    assert caught.value.run.position.shape == (1, 1)
-    assert caught.value.run.effort.shape == (0, 1)
+@contextmanager
+def _cluster() -> Iterator[Executor]:
+    """Two processes of dask.distributed on this machine."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+        yield client.get_executor()
+
+
+@pytest.mark.parametrize(
+    "executors",
+    [
+        lambda: ThreadPoolExecutor(2),
+        pytest.param(
+            # A fork of a process with threads may hang.
+            lambda: ProcessPoolExecutor(2, multiprocessing.get_context("spawn")),
+            marks=pytest.mark.skipif(not COMPILED, reason="takes as long as all other tests together"),
+        ),
+        pytest.param(_cluster, marks=pytest.mark.slow),
+    ],
+    ids=["threads", "processes", "cluster"],
+)
+def test_executors_give_the_same_bits(executors: Callable[[], Any], panda: RobotModel) -> None:
+    with executors() as executor:
+        run = _panda_run(panda, executor)
+    assert run.position.shape == (20, 11, 7) and _different(run, _panda_run(panda, None)) == []
+
+
+def test_one_model_and_arrays_are_cut_as_well() -> None:
+    """One model many times, one start for all, torques of each: parts of three plants (20 plants, eight tasks)."""
+    torques = np.random.default_rng(3).uniform(-5.0, 5.0, (20, 10, 1))
+    keywords: dict[str, Any] = {"count": 20, "initial_positions": [0.2], "sensors": SENSORS}
+    here = simulate_batch(_block(), torques, 0.01, **keywords)
+    with ThreadPoolExecutor(2) as executor:
+        assert _different(simulate_batch(_block(), torques, 0.01, executor=executor, **keywords), here) == []
+        for count in (1, 2, 9):
+            few = simulate_batch(_block(), torques[:count], 0.01, **(keywords | {"count": count}), executor=executor)
+            assert np.array_equal(few.position, here.position[:count])
+            assert np.array_equal(few.measured_position, here.measured_position[:count])
+
+
+def test_each_part_has_its_own_copy_of_a_controller_that_remembers() -> None:
+    start = np.linspace(-1.0, 1.0, 20)[:, None]
+    alone = simulate_batch(_block(), Integral(), 0.05, count=20, initial_positions=start)
+    mine = Integral()
+    with ThreadPoolExecutor(4) as executor:
+        run = simulate_batch(_block(), mine, 0.05, count=20, initial_positions=start, executor=executor)
+    assert _different(run, alone) == [] and mine.total == 0.0
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_one_bad_plant_ends_the_run_but_loses_nothing(threads: int) -> None:
+    """Plant 13 is beyond 1.25 m, where the torque is no number from 0.02 s on; till then all are kept."""
+    start = np.arange(20.0)[:, None] / 10.0
+    start[14:] = 0.0
+    keywords: dict[str, Any] = {"count": 20, "initial_positions": start, "control_period": 0.005}
+    culprit = "plants 12 to 14.*plant 1, " if threads else "plant 13, "
+    with ThreadPoolExecutor(2) as executor, pytest.raises(SimulationError, match=f"{culprit}.*nan") as caught:
+        simulate_batch(_block(), Broken(0.02, 1.25), 0.1, executor=executor if threads else None, **keywords)
+    assert "t = 0.02 s" in str(caught.value)
+    expected = simulate_batch(_block(), np.zeros((4, 1)), 0.02, **keywords)
+    there = pickle.loads(pickle.dumps(caught.value))
+    assert type(there) is SimulationError and str(there) == str(caught.value)
+    assert _different(there.run, expected) == [], "also from another process"
+
+
+def test_other_errors_come_through_an_executor() -> None:
+    def controller(t: float, q: Any, qd: Any) -> Any:
+        raise ZeroDivisionError("mine")
+
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ZeroDivisionError, match="mine"):
+        simulate_batch(_block(), controller, 0.1, count=9, executor=executor)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "culprit"),
+    [
+        ({"count": None}, "count is None"),
+        ({"count": 0}, "count is 0"),
+        ({"models": []}, "0 models"),
+        ({"models": [_block()] * 2}, "2 models and count 3"),
+        ({"method": "event"}, "event"),
+        ({"initial_positions": np.zeros((2, 1))}, r"initial_positions.*\(2, 1\)"),
+        ({"initial_velocities": np.zeros((3, 1, 1))}, "initial_velocities"),
+        ({"initial_velocities": [[1.0], [2.0], []]}, "initial_velocities"),
+        ({"controller": np.zeros((2, 10, 1))}, r"controller.*\(2, 10, 1\)"),
+        ({"controller": np.zeros((3, 9, 1))}, r"controller.*\(3, 9, 1\)"),
+        ({"controller": lambda t, q, qd: np.zeros((2, 1))}, r"\(2, 1\)"),
+    ],
+)
+def test_impossible_settings_of_batches_are_refused(keywords: dict[str, Any], culprit: str) -> None:
+    settings = {"models": _block(), "controller": np.zeros((10, 1)), "duration": 0.01, "count": 3, **keywords}
+    with pytest.raises(RobotDynamicsError, match=culprit):
+        simulate_batch(**settings)
+
+
+def test_run_says_what_it_is() -> None:
+    run = simulate_batch(_block(), np.zeros((10, 1)), 0.01, count=3)
+    assert repr(run) == "Run(3 plants, 1 joints, 10 control periods, 0.01 s)"

@@ -25,14 +25,9 @@ STEP, PERIOD = 0.001, 0.004  # s
 
 
 def _model(viscous: float = 0.0, coulomb: float = 0.0) -> RobotModel:
-    spin = arms.Joint(
-        "spin",
-        "continuous",
-        "base",
-        "wheel",
-        limit='<limit effort="100" velocity="1000"/>',
-        extra=f'<dynamics damping="{viscous!r}" friction="{coulomb!r}"/>',
-    )
+    limit = '<limit effort="100" velocity="1000"/>'
+    friction = f'<dynamics damping="{viscous!r}" friction="{coulomb!r}"/>'
+    spin = arms.Joint("spin", "continuous", "base", "wheel", limit=limit, extra=friction)
     wheel = arms.Link("wheel", 2.0, inertia=np.diag([1.0, 1.0, INERTIA]))
     return RobotModel.from_urdf(arms.Arm((arms.Link("base"), wheel), (spin,)).urdf)
 
@@ -49,10 +44,12 @@ def _arm(model: RobotModel = MODEL, **given: Any) -> SimulatedArm:
     return SimulatedArm(_settings(model, **given))
 
 
-def _advance(arm: SimulatedArm, periods: int) -> None:
+def _advance(arm: SimulatedArm, periods: int) -> float:
+    """Advance by some periods, and return the velocity."""
     for _ in range(periods):
         arm.advance()
     assert arm.failure == ""
+    return float(arm.velocity[0])
 
 
 def _turned(arm: SimulatedArm) -> float:
@@ -68,29 +65,21 @@ def test_brakes_until_the_first_command() -> None:
     """Nothing moves, not even under a push; then tau t^2 / (2 I)."""
     arm = _arm()
     arm.push("wheel", (0, 0, 0, 0, 0, 9.0))
-    _advance(arm, 5)
-    assert (tuple(arm.position), tuple(arm.velocity), tuple(arm.effort)) == ((0.3,), (0.0,), (0.0,))
+    assert _advance(arm, 5) == 0.0 and (tuple(arm.position), tuple(arm.effort)) == ((0.3,), (0.0,))
     assert arm.braked and arm.periods == 5 and arm.command_age == math.inf
     arm.push("wheel", (0,) * 6)
-    _go(arm)
-    _advance(arm, 10)
-    assert not arm.braked and tuple(arm.effort) == (2.0,)
+    assert _advance(_go(arm), 10) == pytest.approx(2.0 * 0.04 / INERTIA, rel=1e-9)
     assert _turned(arm) == pytest.approx(2.0 * 0.04**2 / (2 * INERTIA), rel=1e-9)
-    assert arm.velocity[0] == pytest.approx(2.0 * 0.04 / INERTIA, rel=1e-9)
-    assert arm.command_age == pytest.approx(0.04)
+    assert not arm.braked and tuple(arm.effort) == (2.0,) and arm.command_age == pytest.approx(0.04)
 
 
 def test_effort_delay() -> None:
     """Commands at 0 and 8 ms that act 6 ms later: brakes to 6 ms, 2 Nm to 14 ms, then -3 Nm."""
-    arm = _arm(effort_delay=0.006)
-    _go(arm)
-    _advance(arm, 1)
+    arm = _go(_arm(effort_delay=0.006))
+    assert _advance(arm, 1) == 0.0
     assert arm.braked and _turned(arm) == 0.0
-    _advance(arm, 1)
-    assert arm.velocity[0] == pytest.approx(2.0 * 0.002 / INERTIA, rel=1e-9)
-    _go(arm, -3.0)
-    _advance(arm, 3)
-    assert arm.velocity[0] == pytest.approx((2.0 * 0.008 - 3.0 * 0.006) / INERTIA, rel=1e-9)
+    assert _advance(arm, 1) == pytest.approx(2.0 * 0.002 / INERTIA, rel=1e-9)
+    assert _advance(_go(arm, -3.0), 3) == pytest.approx((2.0 * 0.008 - 3.0 * 0.006) / INERTIA, rel=1e-9)
 
 
 @pytest.mark.parametrize("timeout", [0.008, 0.0095, 0.01])
@@ -100,28 +89,23 @@ def test_timeout_to_zero(timeout: float) -> None:
     arm = _go(_arm(command_timeout=timeout))
     _advance(arm, 2)
     assert not arm.timed_out
-    _advance(arm, 8)
-    assert arm.timed_out and not arm.braked and tuple(arm.effort) == (0.0,)
     speed = 2.0 * ends / INERTIA
-    assert arm.velocity[0] == pytest.approx(speed, rel=1e-9)
+    assert _advance(arm, 8) == pytest.approx(speed, rel=1e-9)
+    assert arm.timed_out and not arm.braked and tuple(arm.effort) == (0.0,)
     assert _turned(arm) == pytest.approx(speed * (0.5 * ends + 0.04 - ends), rel=1e-9)
-    _go(arm, -2.0)
-    assert not arm.timed_out
-    _advance(arm, 1)
-    assert arm.velocity[0] == pytest.approx(speed - 2.0 * PERIOD / INERTIA, rel=1e-9)
+    assert not _go(arm, -2.0).timed_out
+    assert _advance(arm, 1) == pytest.approx(speed - 2.0 * PERIOD / INERTIA, rel=1e-9)
 
 
 def test_timeout_to_hold() -> None:
-    """The brakes lock the arm where it is; the next command moves it from there, from rest."""
     arm = _go(_arm(command_timeout=0.01, on_command_timeout="hold"))
     _advance(arm, 3)
     stopped = arm.position.copy()
     assert _turned(arm) == pytest.approx(2.0 * 0.01**2 / (2 * INERTIA), rel=1e-9)
-    _advance(arm, 50)
+    assert _advance(arm, 50) == 0.0
     assert arm.timed_out and arm.braked
-    assert np.array_equal(arm.position, stopped) and tuple(arm.velocity) == tuple(arm.effort) == (0.0,)
-    _go(arm)
-    _advance(arm, 2)
+    assert np.array_equal(arm.position, stopped) and tuple(arm.effort) == (0.0,)
+    _advance(_go(arm), 2)
     assert arm.position[0] - stopped[0] == pytest.approx(2.0 * 0.008**2 / (2 * INERTIA), rel=1e-9)
 
 
@@ -142,39 +126,28 @@ def test_pushes() -> None:
     arm = _go(_arm(), 0.0)
     arm.push("wheel", (5.0, -3.0, 7.0, 1.0, 2.0, 4.0))
     assert arm.pushed == ("wheel",)
-    _advance(arm, 5)
-    assert arm.velocity[0] == pytest.approx(4.0 * 0.02 / INERTIA, rel=1e-9)
+    assert _advance(arm, 5) == pytest.approx(4.0 * 0.02 / INERTIA, rel=1e-9)
     arm.push("wheel", (0.0, 0.0, 0.0, 0.0, 0.0, -4.0))
-    _advance(arm, 5)
-    assert arm.velocity[0] == pytest.approx(0.0, abs=1e-12), "the new one counts instead of the old one"
+    assert _advance(arm, 5) == pytest.approx(0.0, abs=1e-12), "the new one counts instead of the old one"
     arm.push("wheel", (0,) * 6)
     arm.push("base", (1.0,) * 6)
-    _advance(arm, 5)
+    assert _advance(arm, 5) == pytest.approx(0.0, abs=1e-12)
     assert arm.pushed == ("base",)
-    assert arm.velocity[0] == pytest.approx(0.0, abs=1e-12)
     arm.reset()
     assert arm.pushed == ()
 
 
-@pytest.mark.parametrize(("link", "wrench"), [("hand", (1.0,) * 6), ("wheel", (0.0, math.nan, 0, 0, 0, 0))])
-def test_bad_pushes_are_refused_and_what_was_there_acts_on(link: str, wrench: Any) -> None:
-    arm = _arm()
-    arm.push("wheel", (0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
-    with pytest.raises(RobotDynamicsError, match=link):
-        arm.push(link, wrench)
-    assert arm.pushed == ("wheel",)
-
-
-@pytest.mark.parametrize(("effort", "culprit"), [([1.0, 2.0], "2 numbers"), ([math.inf], '"spin"')])
-def test_bad_commands_are_refused_and_brakes_stay_on(effort: list[float], culprit: str) -> None:
+def test_bad_pushes_and_commands_are_refused_and_change_nothing() -> None:
     arm = _arm(command_timeout=0.01)
-    with pytest.raises(RobotDynamicsError, match=culprit):
-        arm.command(np.array(effort))
+    arm.push("wheel", (0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
+    for link, wrench in (("hand", (1.0,) * 6), ("wheel", (0.0, math.nan, 0.0, 0.0, 0.0, 0.0))):
+        with pytest.raises(RobotDynamicsError, match=link):
+            arm.push(link, wrench)
+    for effort, culprit in (([1.0, 2.0], "2 numbers"), ([math.inf], '"spin"')):
+        with pytest.raises(RobotDynamicsError, match=culprit):
+            arm.command(np.array(effort))
     _advance(arm, 10)
-    assert arm.braked and arm.command_age == math.inf
-
-
-# A simulation that cannot be
+    assert arm.pushed == ("wheel",) and arm.braked and arm.command_age == math.inf
 
 
 def test_a_failure() -> None:
@@ -196,69 +169,44 @@ def test_a_failure() -> None:
     _advance(_go(arm, 0.0), 3)
 
 
-# A plant that differs
-
-
 def test_friction_scale() -> None:
     """At 1.5 times its Coulomb torque of 1 Nm a wheel sticks if friction is doubled, and slides if it is not."""
     model = _model(coulomb=1.0)
     arm = _go(_arm(model, friction_scale=[2.0]), 1.5)
-    _advance(arm, 5)
-    assert tuple(arm.velocity) == (0.0,) and tuple(arm.effort) == (1.5,)
+    assert (_advance(arm, 5), tuple(arm.effort)) == (0.0, (1.5,))
     arm.tune(_settings(model))
-    _advance(arm, 5)
-    assert arm.velocity[0] == pytest.approx(0.5 * 0.02 / INERTIA, rel=1e-6)
+    assert _advance(arm, 5) == pytest.approx(0.5 * 0.02 / INERTIA, rel=1e-6)
 
 
 def test_payload() -> None:
-    """A mass m at a distance r adds m r^2, and Izz its own, whatever mass_scale is.
-
-    It replaces the dynamics file's, which comes back.
-    """
+    """A mass m at a distance r adds m r^2, and Izz its own, for any mass_scale, in place of the dynamics file's."""
     own = MODEL.with_payload("wheel", 1.0, (0.5, 0.0, 0.0), np.zeros(6))
-    payload = {
-        "payload.link": "wheel",
-        "payload.mass": 3.0,
-        "payload.com": [0.0, 0.4, 1.0],
-        "payload.inertia": [0.1, 0.0, 0.0, 0.1, 0.0, 0.02],
-    }
-    arm = _go(_arm(own, mass_scale=2.0, **payload))
-    _advance(arm, 5)
+    payload = {"link": "wheel", "mass": 3.0, "com": [0.0, 0.4, 1.0], "inertia": [0.1, 0.0, 0.0, 0.1, 0.0, 0.02]}
+    arm = _go(_arm(own, mass_scale=2.0, **{f"payload.{name}": value for name, value in payload.items()}))
     speed = 2.0 * 0.02 / (2.0 * INERTIA + 3.0 * 0.4**2 + 0.02)
-    assert arm.velocity[0] == pytest.approx(speed, rel=1e-9)
+    assert _advance(arm, 5) == pytest.approx(speed, rel=1e-9)
     arm.tune(_settings(own))
-    _advance(arm, 5)
-    assert arm.velocity[0] == pytest.approx(speed + 2.0 * 0.02 / (INERTIA + 0.25), rel=1e-9)
+    assert _advance(arm, 5) == pytest.approx(speed + 2.0 * 0.02 / (INERTIA + 0.25), rel=1e-9)
 
 
-# Sensors
-
-
-def _heard(arm: SimulatedArm, periods: int) -> np.ndarray:
-    samples = []
-    for _ in range(periods):
-        arm.advance()
-        samples.append([arm.position[0], arm.velocity[0]])
-    return np.array(samples)
+def _measured(arm: SimulatedArm, periods: int) -> np.ndarray:
+    """Position and velocity after each period."""
+    return np.array([[_advance(arm, 1), arm.position[0]] for _ in range(periods)])[:, ::-1]
 
 
 def test_noise_and_encoder_are_measured_and_do_not_touch_the_motion() -> None:
     """A reset repeats the noise, another seed gives another; positions are whole steps of the encoder."""
     sensors = {"position_noise": [0.01], "velocity_noise": [0.2], "position_resolution": [0.005]}
     quiet, noisy = _go(_arm()), _go(_arm(**sensors, seed=7))
-    exact, first = _heard(quiet, 300), _heard(noisy, 300)
-    noise = first - exact
-    assert noise.std(axis=0) == pytest.approx([0.01, 0.2], rel=0.2)
+    exact, first = _measured(quiet, 300), _measured(noisy, 300)
+    assert (first - exact).std(axis=0) == pytest.approx([0.01, 0.2], rel=0.2)
     np.testing.assert_allclose(first[:, 0] / 0.005, np.rint(first[:, 0] / 0.005), rtol=0, atol=1e-6)
-    assert not np.array_equal(_heard(_go(_arm(**sensors, seed=8)), 300), first)
+    assert not np.array_equal(_measured(_go(_arm(**sensors, seed=8)), 300), first)
     noisy.tune(_settings())
-    assert np.array_equal(_heard(noisy, 1), _heard(quiet, 1))
+    assert np.array_equal(_measured(noisy, 1), _measured(quiet, 1))
     noisy.tune(_settings(**sensors, seed=7))
     noisy.reset()
-    assert np.array_equal(_heard(_go(noisy), 300), first)
-
-
-# What changes on the way
+    assert np.array_equal(_measured(_go(noisy), 300), first)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +226,6 @@ def test_settings_that_cannot_be_are_refused(bad: dict[str, Any], culprit: str) 
 
 
 def test_reports() -> None:
-    """Eight steps were taken; where friction begins to slide linear systems are solved, to what a solver reaches."""
     arm = _go(_arm(_model(coulomb=1.0)), 5.0)
     arm.count_anew()
     _advance(arm, 2)
@@ -296,10 +243,11 @@ def test_loops_are_told() -> None:
     assert list(arm.loops) == [force, gap]
     _advance(arm, 1)
     assert arm.loops[force] == [0.0, 0.0, 0.0]
-    arm.command(np.array([model.gravity_torque(q) @ way, 0.0, 0.0]))
+    effort = np.array([model.gravity_torque(q) @ way, 0.0, 0.0])
+    arm.command(effort)
     _advance(arm, 1)
     plant = Plant(model, initial_positions=q)
-    plant.step([model.gravity_torque(q) @ way, 0.0, 0.0])
+    plant.step(effort)
     told, told_gap = arm.loops[force], arm.loops[gap]
     assert isinstance(told, list) and isinstance(told_gap, float) and told_gap < 1e-12
     np.testing.assert_allclose(told, plant.loop_forces[0], rtol=0, atol=1e-9)

@@ -4,8 +4,8 @@ Robots
     ``arms`` (builder, random trees), ``robots_with_drives`` (couplings, rotors, friction), ``worked_arms`` (the
     books'), ``mechanisms`` (closed chains), ``packing`` (packed models)
 Controllers and plants
-    ``controlled_arm``, ``task_space_control``, ``task_space_loops``, ``trajectories``, ``plants``,
-    ``plant_controllers``, ``friction_problems``
+    ``controlled_arm``, ``task_space_loops``, ``trajectories``, ``plants``, ``plant_controllers``,
+    ``friction_problems``
 Peers
     ``pinocchio_peer``, ``independent_plant`` (plant and client that share no code with the package), ``generated``
     (generated source as plain Python), ``comparing`` (tolerances)
@@ -16,5 +16,6 @@ Processes
     ``ros`` (nodes and a client), ``robot`` (drives a controller's arm), ``simulation`` (a plant's user),
     ``teleporting``
 Declarations and documents
-    ``node_interfaces``, ``launch_files``, ``example_scripts``, ``odd_arguments``, ``documents``
+    ``model_methods`` (a table of RobotModel's methods), ``odd_arguments``, ``commands`` (runs a subcommand),
+    ``node_interfaces``, ``launch_files``, ``example_scripts``, ``documents``
 """

@@ -1,6 +1,5 @@
 """URDF text for test arms: a small builder, the arms of the books, and random trees for hypothesis."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -220,15 +219,19 @@ def random_arm(rng: np.random.Generator, parents: list[int], types: list[str], s
 
 
 @st.composite
-def trees(draw: st.DrawFn, max_joints: int = 8, kinds: tuple[str, ...] = (*MOVABLE, "fixed")) -> Arm:
-    """Strategy: trees of any shape with at least one movable joint.
+def trees(draw: st.DrawFn, largest: int = 8) -> Arm:
+    """Strategy: trees with up to ``largest`` joints, most of them small, from chains to bushes; they shrink to chains.
 
-    The shape shrinks, the numbers come from a seed.
+    At least one joint is movable. The shape shrinks, the numbers come from a seed.
     """
-    types = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=max_joints))
+    size = min(draw(st.sampled_from([3, 6, 6, 12, 40, 40])), largest)
+    count = draw(st.integers(max(1, size // 3), size))
+    reach = draw(st.sampled_from([1, 3, size]))
+    parents = [k - draw(st.integers(0, min(k, reach - 1))) for k in range(count)]
+    kinds = st.sampled_from(["revolute", "prismatic", "continuous", "revolute", "prismatic", "revolute", "fixed"])
+    types = draw(st.lists(kinds, min_size=count, max_size=count))
     if all(kind == "fixed" for kind in types):
         types[-1] = "revolute"
-    parents = [draw(st.integers(0, k)) for k in range(len(types))]
     seed = draw(st.integers(0, 2**31 - 1))
     return random_arm(np.random.default_rng(seed), parents, types, seed)
 
@@ -241,84 +244,3 @@ def states(seed: int, n: int, count: int, speed: float = 3.0) -> tuple[Array, Ar
         rng.uniform(-speed, speed, (count, n)),
         rng.uniform(-9, 9, (count, n)),
     )
-
-
-@dataclass(frozen=True)
-class Coupled:
-    """An arm whose joints follow each other and named coordinates; `rows` as in the dynamics file."""
-
-    arm: Arm
-    coordinates: tuple[str, ...]
-    rows: dict[str, dict[str, float]]
-
-    @property
-    def dynamics(self) -> dict[str, Any]:
-        """The dynamics file's content."""
-        return {"coordinates": list(self.coordinates), "couplings": self.rows}
-
-    @property
-    def independent(self) -> list[str]:
-        """Joints without a row in document order, then the coordinates."""
-        return [*(name for name in self.arm.movable if name not in self.rows), *self.coordinates]
-
-    def positions(self, given: Mapping[str, float]) -> Array:
-        """Position of every movable joint, in document order, straight from the rows; `given` go first."""
-
-        def position(name: str) -> float:
-            if name in given:
-                return given[name]
-            row = self.rows[name]
-            return sum(row[source] * position(source) for source in row if source != "offset") + row.get("offset", 0.0)
-
-        return np.array([position(name) for name in self.arm.movable])
-
-    def matrix(self, names: list[str], locked: Mapping[str, float] | None = None) -> tuple[Array, Array]:
-        """G and c of the movable joints, in document order, for independent `names`, by trying each."""
-        at = [dict(zip(names, unit, strict=True)) | dict(locked or {}) for unit in np.eye(len(names))]
-        c = self.positions(dict.fromkeys(names, 0.0) | dict(locked or {}))
-        return np.column_stack([self.positions(values) - c for values in at]), c
-
-
-@st.composite
-def coupled_trees(draw: st.DrawFn, max_joints: int = 8, max_coordinates: int = 2) -> Coupled:
-    """Strategy: random trees with couplings of every shape, chains included, whose G has full rank.
-
-    The k-th coordinate drives the k-th joint of a random order, and nothing before it.
-    """
-    arm = draw(trees(max_joints))
-    rng = np.random.default_rng(arm.seed + 7)
-    order = draw(st.permutations(arm.movable))
-    coordinates = [f"p{k}" for k in range(draw(st.integers(0, min(max_coordinates, len(order)))))]
-    rows: dict[str, dict[str, float]] = {}
-    known: list[str] = []
-    for k, name in enumerate(order):
-        follows = list(draw(st.lists(st.sampled_from(known), unique=True, max_size=2))) if known else []
-        if k < len(coordinates):
-            known.append(coordinates[k])
-            follows.append(coordinates[k])
-        elif known and draw(st.booleans()):
-            follows = follows or [known[-1]]
-        else:
-            follows = []
-        if follows:
-            rows[name] = {source: float(rng.choice([-1, 1]) * rng.uniform(0.5, 2.0)) for source in follows}
-            if draw(st.booleans()):
-                rows[name]["offset"] = float(rng.uniform(-2, 2))
-        known.append(name)
-    return Coupled(arm, tuple(coordinates), rows)
-
-
-def random_rotors(rng: np.random.Generator, arm: Arm, names: list[str], count: int) -> list[dict[str, Any]]:
-    """`count` rotors of the dynamics file's general form, on random links or none, driven by one or two names."""
-    rotors = []
-    for _ in range(count):
-        ratio = {str(name): float(rng.uniform(-100, 100)) for name in rng.choice(names, min(2, len(names)), False)}
-        rotors.append(
-            {
-                "carrier": str(rng.choice([*(link.name for link in arm.links), "none"])),
-                "axis": rng.standard_normal(3).tolist(),
-                "inertia": float(rng.uniform(1e-5, 1e-4)),
-                "ratio": ratio,
-            }
-        )
-    return rotors

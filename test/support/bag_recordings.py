@@ -15,6 +15,7 @@ from robot_dynamics_ros.bags import Message
 
 TYPES = get_typestore(Stores.LATEST)
 JOINT_STATE, FLOAT, TEXT = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64", "std_msgs/msg/String"
+KINDS = {"/joint_states": JOINT_STATE, "/force": FLOAT}
 START = 1_700_000_000_123_456_789  # floats would lose its last digits
 LATCHED_QOS = Qos(
     QosHistory.KEEP_LAST,
@@ -41,24 +42,43 @@ INSERT INTO schema VALUES (3, 'iron');
 """
 
 
-def joint_state(stamp: int, names: Any = ("a", "b"), position: Any = (), velocity: Any = (), effort: Any = ()) -> bytes:
-    time = TYPES.types["builtin_interfaces/msg/Time"](*divmod(stamp, 1_000_000_000))
-    header = TYPES.types["std_msgs/msg/Header"](time, "")
+def make(kind: str, *fields: Any) -> Any:
+    """A message of rosbags."""
+    return TYPES.types[kind](*fields)
+
+
+def serialized(kind: str, *fields: Any, little_endian: bool = True) -> bytes:
+    return bytes(TYPES.serialize_cdr(make(kind, *fields), kind, little_endian=little_endian))
+
+
+def header(stamp: int, frame: str = "") -> Any:
+    """A std_msgs/msg/Header; ``stamp`` in ns."""
+    return make("std_msgs/msg/Header", make("builtin_interfaces/msg/Time", *divmod(stamp, 1_000_000_000)), frame)
+
+
+def joint_state(
+    stamp: int,
+    names: Any = ("a", "b"),
+    position: Any = (),
+    velocity: Any = (),
+    effort: Any = (),
+    frame: str = "",
+    little_endian: bool = True,
+) -> bytes:
     fields = (np.array(x, dtype=float) for x in (position, velocity, effort))
-    return bytes(TYPES.serialize_cdr(TYPES.types[JOINT_STATE](header, list(names), *fields), JOINT_STATE))
+    return serialized(JOINT_STATE, header(stamp, frame), list(names), *fields, little_endian=little_endian)
 
 
 def text(data: str) -> bytes:
-    return bytes(TYPES.serialize_cdr(TYPES.types[TEXT](data), TEXT))
+    return serialized(TEXT, data)
 
 
 def some_messages(count: int, size: int = 300, step: int = 1_000_000, start: int = START) -> list[Message]:
     """Messages on two topics, ``step`` ns apart, that nothing compresses."""
     noise = random.Random(count)
-    kinds = {"/joint_states": JOINT_STATE, "/force": FLOAT}
-    topics = [noise.choice(list(kinds)) for _ in range(count)]
+    topics = [noise.choice(list(KINDS)) for _ in range(count)]
     return [
-        Message(topic, kinds[topic], start + k * step, b"\x00\x01\x00\x00" + noise.randbytes(size))
+        Message(topic, KINDS[topic], start + k * step, b"\x00\x01\x00\x00" + noise.randbytes(size))
         for k, topic in enumerate(topics)
     ]
 

@@ -1,4 +1,4 @@
-"""Tsai's planar arm under a controller, cycle by cycle: without ROS, without clocks."""
+"""Tsai's planar arm under a controller, cycle by cycle, without ROS and clocks."""
 
 from typing import Any
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from zlib import crc32
@@ -14,6 +14,7 @@ from support.bag_recordings import JOINT_STATE
 
 TOPIC = "/joint_states"
 CDR = b"\0\1\0\0"
+NONE: Mapping[str, str] = {}
 
 
 @contextmanager
@@ -44,10 +45,14 @@ def chunk(data: bytes, compression: str, packed: bytes, size: int | None = None,
     return mcap_record(6, head + _text(compression) + struct.pack("<Q", len(packed)) + packed)
 
 
-def mcap(path: Path, chunks: list[bytes], index: list[tuple[int, int]] | None = None) -> Path:
+def mcap(
+    path: Path, chunks: list[bytes], index: list[tuple[int, int]] | None = None, metadata: Mapping[str, str] = NONE
+) -> Path:
     """A file of these chunks; ``index`` names chunks and first times of arrival where it is not each once."""
     schema = mcap_record(3, struct.pack("<H", 1) + _text(JOINT_STATE) + _text("ros2msg") + struct.pack("<I", 0))
-    channel = mcap_record(4, struct.pack("<HH", 1, 1) + _text(TOPIC) + _text("cdr") + struct.pack("<I", 0))
+    pairs = b"".join(_text(key) + _text(value) for key, value in metadata.items())
+    names = _text(TOPIC) + _text("cdr")
+    channel = mcap_record(4, struct.pack("<HH", 1, 1) + names + struct.pack("<I", len(pairs)) + pairs)
     head = mcap_file.MAGIC + mcap_record(1, _text("") + _text("test")) + schema + channel
     at, places = len(head), []
     for part in chunks:

@@ -162,11 +162,16 @@ class Problem:
             segments[first] = ss.BACKWARD if backward[first] > forward[first] else ss.FORWARD
 
 
-def random_problem(rng: np.random.Generator, n: int, spread: float = 3.0) -> Problem:
-    """Strongly coupled for a large spread; joints without friction, without limits, at their limits."""
+def _matrix(rng: np.random.Generator, n: int, spread: float) -> Array:
+    """Positive definite, with eigenvalues from 10^-spread to 1."""
     q, _ = np.linalg.qr(rng.standard_normal((n, n)))
     a = q @ np.diag(10 ** rng.uniform(-spread, 0.0, n)) @ q.T
-    a = (a + a.T) / 2
+    return np.asarray((a + a.T) / 2)
+
+
+def random_problem(rng: np.random.Generator, n: int, spread: float = 3.0) -> Problem:
+    """Strongly coupled for a large spread; joints without friction, without limits, at their limits."""
+    a = _matrix(rng, n, spread)
     size = np.abs(a) @ np.ones(n)
     forward = rng.choice([0.0, 0.3, 1.0, 3.0], n) * rng.uniform(0, 1, n) * size
     backward = np.where(rng.random(n) < 0.5, forward, rng.choice([0.0, 1.0], n) * rng.uniform(0, 1, n) * size)
@@ -177,9 +182,7 @@ def random_problem(rng: np.random.Generator, n: int, spread: float = 3.0) -> Pro
 
 def random_lines(rng: np.random.Generator, n: int, count: int, *, whole: bool) -> Problem:
     """Lines in ``count`` directions; ``whole``: factors of E are -1, 0 and 1, so that lines depend on each other."""
-    q, _ = np.linalg.qr(rng.standard_normal((n, n)))
-    a = q @ np.diag(10 ** rng.uniform(-3.0, 0.0, n)) @ q.T
-    a = (a + a.T) / 2
+    a = _matrix(rng, n, 3.0)
     e = rng.choice([-1.0, 0.0, 1.0], (count, n)) if whole else rng.standard_normal((count, n))
     e[np.arange(count), rng.integers(0, n, count)] = 1.0
     size = np.abs(a).sum() / n

@@ -41,10 +41,9 @@ class Peer:
         urdf: str,
         joint_names: Sequence[str],
         gravity: ArrayLike = (0.0, 0.0, -9.81),
-        model: pin.Model | None = None,
         follows: Follows | None = None,
     ) -> None:
-        self.model = pin.buildModelFromXML(urdf) if model is None else model
+        self.model = pin.buildModelFromXML(urdf)
         self.model.gravity.linear = np.asarray(gravity, dtype=float)
         self.names = list(joint_names)
         self.follows = dict(follows or {})
@@ -189,10 +188,3 @@ class Peer:
     def potential_energy(self, q: Array) -> float:
         """Potential energy, J, zero with every centre of mass at the root's origin."""
         return float(pin.computePotentialEnergy(self.model, self.data, self.q(q)))
-
-    def locked(self, positions: Mapping[str, float], keep: Sequence[str]) -> "Peer":
-        """A peer of the model with some joints fixed at positions; `keep` orders the rest."""
-        full = np.array([positions.get(name, 0.0) for name in self.names])
-        ids = [self.model.getJointId(name) for name in positions]
-        reduced = pin.buildReducedModel(self.model, ids, self.q(full))
-        return Peer("", keep, self.model.gravity.linear.copy(), reduced)

@@ -1,4 +1,4 @@
-"""Plants that several tests need: one sliding mass, one pendulum, one rotor, arms with friction of any kind."""
+"""Plants that several tests need: one sliding mass, one rotor, arms with friction of any kind."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,24 +33,6 @@ def slider(
     """A mass that slides along x with Coulomb friction."""
     arm = sliding_block(mass, limit, f'<dynamics damping="{viscous!r}" friction="{coulomb!r}"/>')
     return Plant(RobotModel.from_urdf(arm.urdf, gravity=gravity), **keywords)
-
-
-def pendulum(mass: float, length: float, coulomb: float, **keywords: Any) -> Plant:
-    """A point mass that swings about y; q = 0 hangs straight down."""
-    arm = arms.Arm(
-        (arms.Link("base"), arms.Link("bob", mass, (0, 0, -length))),
-        (
-            arms.Joint(
-                "swing",
-                "continuous",
-                "base",
-                "bob",
-                axis=(0, 1, 0),
-                extra=f'<dynamics friction="{coulomb!r}"/>',
-            ),
-        ),
-    )
-    return Plant(RobotModel.from_urdf(arm.urdf), **keywords)
 
 
 def unlimited(urdf: Path) -> str:

@@ -1,14 +1,15 @@
-"""A robot's driver that also reads what /diagnostics says of its controller."""
+"""A robot's driver that also reads its controller's status on /diagnostics."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from numpy.typing import ArrayLike
@@ -20,7 +21,7 @@ from oracles import tsai_planar_2r
 from robot_dynamics_ros.cli.processes import NodeProcess
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.nodes.messages import nanoseconds
-from support.ros import PATIENCE, PLANAR, TSAI, Array, Driver, Graph, Log, gravity
+from support.ros import JOINTS, PATIENCE, PLANAR, RELIABLE, TSAI, Array, Driver, Graph, Log, gravity
 
 NODE = "computed_torque_node"
 OK, WARN, ERROR = 0, 1, 2
@@ -42,6 +43,26 @@ USUAL = {
 
 #: computed_torque with the natural frequency 10 rad/s and the damping ratio 1 that are set by default.
 KP, KD = 100.0, 20.0
+
+
+#: Viscous and Coulomb friction of ``rough_arm``, Craig (6.110)-(6.111).
+FRICTION = {"joint1": {"viscous": 0.8, "coulomb": 1.5}, "joint2": {"viscous": 0.3, "coulomb": 0.6}}
+
+
+def rough_arm(folder: Path) -> dict[str, Any]:
+    """Parameters of the planar arm with friction; its dynamics file goes to this folder."""
+    document = yaml.safe_load(Path(PLANAR["dynamics_file"]).read_text(encoding="utf-8"))
+    path = folder / "rough.dynamics.yaml"
+    path.write_text(yaml.safe_dump({**document, "joints": FRICTION}), encoding="utf-8")
+    return {**PLANAR, "dynamics_file": str(path)}
+
+
+def friction(qd: Array) -> Array:
+    """Friction of ``rough_arm``, smoothed below 0.01 rad/s as the controller's default says."""
+    viscous, coulomb = ([FRICTION[name][part] for name in JOINTS] for part in ("viscous", "coulomb"))
+    sliding = np.copysign(np.maximum(np.abs(qd), 0.01), qd)
+    torque = np.multiply(viscous, sliding) + np.multiply(coulomb, np.sign(sliding))
+    return np.asarray(torque * np.minimum(np.abs(qd) / 0.01, 1.0))
 
 
 def reliable_states(namespace: str = "") -> dict[str, Any]:
@@ -102,19 +123,19 @@ class Status(NamedTuple):
         return float(self.values[key])
 
 
-def read_statuses(reports: Sequence[DiagnosticArray], name: str) -> list[Status]:
-    """What /diagnostics said of one thing, in order."""
-    return [
-        Status(
-            nanoseconds(message.header.stamp) * 1e-9,
-            int.from_bytes(status.level, "little"),
-            status.message,
-            {pair.key: pair.value for pair in status.values},
-        )
-        for message in reports
-        for status in message.status
-        if status.name == name
-    ]
+def collect_statuses(graph: Graph, name: str) -> list[Status]:
+    """Return a list to which each status of one thing in /diagnostics is added."""
+    statuses: list[Status] = []
+
+    def receive(message: DiagnosticArray) -> None:
+        at = nanoseconds(message.header.stamp) * 1e-9
+        for status in message.status:
+            if status.name == name:
+                values = {pair.key: pair.value for pair in status.values}
+                statuses.append(Status(at, int.from_bytes(status.level, "little"), status.message, values))
+
+    graph.client.create_subscription(DiagnosticArray, "/diagnostics", receive, RELIABLE)
+    return statuses
 
 
 class Robot(Driver):
@@ -126,18 +147,14 @@ class Robot(Driver):
         self.process = process
         self.active = True
         self.edit: Callable[[JointState], object] = lambda state: None
-        self._reports = graph.collect(DiagnosticArray, "/diagnostics")
+        self.statuses = collect_statuses(graph, f"{self.node.lstrip('/')}: controller")
         self._clock = graph.publisher(Clock, "/clock", QoSProfile(depth=1)) if clock else None
         self.now = 1_000_000_000 if clock else time.time_ns()
 
     def log_from_now(self) -> Log:
         return Log(self.process.log)
 
-    # What it says
-
-    @property
-    def statuses(self) -> list[Status]:
-        return read_statuses(self._reports, f"{self.node.lstrip('/')}: controller")
+    # Status
 
     @property
     def changes(self) -> list[Status]:
@@ -149,12 +166,12 @@ class Robot(Driver):
         return self.statuses[-1].values["mode"] if self.statuses else ""
 
     def await_mode(self, mode: str) -> Status:
-        """Wait without sending anything; return what was said when that mode began."""
+        """Wait without sending anything; return the status of the transition."""
         self.graph.wait(lambda: self.mode == mode, f"{self.node} to be in {mode}")
         return self._beginning(mode)
 
     def _beginning(self, mode: str) -> Status:
-        """The transition into a mode, or any status where nobody heard that."""
+        """The transition into a mode, or the last status where that was not received."""
         return next((status for status in reversed(self.changes) if status.change[1] == mode), self.statuses[-1])
 
     def assert_finite(self) -> None:
@@ -162,7 +179,7 @@ class Robot(Driver):
         for answer in self.answers:
             assert np.isfinite([*answer.position, *answer.velocity]).all(), answer
 
-    # What it is sent
+    # States
 
     def message(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02) -> JointState:
         """The state ``dt`` seconds after the one before, as ``edit`` leaves it."""
@@ -200,24 +217,20 @@ class Robot(Driver):
         return bool(self.answers) and nanoseconds(self.answers[-1].header.stamp) == self.now
 
     def drive_to(self, mode: str, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> Status:
-        """Send this state until the controller is in a mode; return what was said when that mode began."""
+        """Send this state until the controller is in a mode; return the status of the transition."""
         self.drive(lambda: self.mode == mode, f"{self.node} to be in {mode}", q, qd)
         return self._beginning(mode)
 
     def answer_to(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02) -> JointState:
         """Send this state until it is answered: once, but for states that get lost and cycles that a clock starts."""
         count, first = len(self.answers), self.now + round(dt * 1e9)
-        deadline = time.monotonic() + PATIENCE
 
         def come() -> bool:
             latest = self.answers[-1] if len(self.answers) > count and self.efforts else None
             return latest is not None and first <= nanoseconds(latest.header.stamp) <= self.now
 
-        while not come():
-            assert time.monotonic() < deadline, f"no answer\n{self.graph.logs()}"
-            self.send(self.message(q, qd, dt))
-            again = time.monotonic() + (1.0 if self._clock is None else 0.05)
-            self.graph.wait(lambda again=again: come() or time.monotonic() > again, "an answer")
+        period = 1.0 if self._clock is None else 0.05
+        self.graph.repeat(lambda: self.send(self.message(q, qd, dt)), come, "an answer", period)
         return self.answers[-1]
 
     def later_answer_to(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> JointState:
@@ -226,7 +239,7 @@ class Robot(Driver):
         self.drive(lambda: self.now > stamps and time.monotonic() > clock, "the law to take over", q, qd)
         return self.answer_to(q, qd)
 
-    # What it is asked for
+    # Trajectories and transitions
 
     def refuses_a_trajectory(self, culprit: str) -> None:
         """A trajectory is refused for this; nothing is to change by it."""
@@ -250,7 +263,7 @@ class Robot(Driver):
             messages.clear()
         assert self.activate(), self.graph.logs()
         self.answer_to(q)
-        self._reports.clear()
+        self.statuses.clear()
 
     def set(self, name: str, value: Any) -> None:
         self.graph.set_parameters(self.node, {name: value})

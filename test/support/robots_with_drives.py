@@ -4,15 +4,12 @@ The same robot once as the URDF and dynamics file that a model is loaded from, o
 each rotor is a body of its own, for Pinocchio: q_tree = G q + c, tau = G^T tau_tree, M = G^T M_tree G.
 """
 
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 import yaml
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -20,6 +17,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotModelWarning
 from robot_dynamics_ros.kernels.compilation import COMPILED
+from robot_dynamics_ros.model.dynamics_file import parse_dynamics_file
 from support import arms
 from support.pinocchio_peer import Peer
 
@@ -203,11 +201,7 @@ class Tree:
 
     def jacobian(self, q: Array, link: str) -> Array:
         """J_tree G of a link's origin in root axes, linear rows first."""
-        p, axes = self.peer, pin.LOCAL_WORLD_ALIGNED
-        frame = p.model.getFrameId(link, pin.FrameType.BODY)
-        j = pin.computeFrameJacobian(p.model, p.data, p.q(self.position(q)), frame, axes)
-        # The bindings give a column alone as a vector.
-        return np.array(np.reshape(j, (6, p.model.nv)) @ p.g @ self.g)
+        return self.peer.jacobian(self.position(q), link) @ self.g
 
 
 def with_part(arm: arms.Arm, link: str, mass: float, centre: Array, inertia: Array) -> arms.Arm:
@@ -225,10 +219,10 @@ def with_part(arm: arms.Arm, link: str, mass: float, centre: Array, inertia: Arr
 
 def load(arm: arms.Arm, dynamics: dict[str, Any], **keywords: Any) -> RobotModel:
     """A model of this arm, with this content in a dynamics file."""
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    text = yaml.dump(dynamics, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper))
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
-        file = Path(folder) / "robot.dynamics.yaml"
-        file.write_text(yaml.safe_dump(dynamics))
+        file = parse_dynamics_file(text, "robot.dynamics.yaml")
         return RobotModel.from_urdf(arm.urdf, dynamics=file, **keywords)
 
 
@@ -246,23 +240,13 @@ def axis_in_parent(joint: arms.Joint) -> Array:
 
 
 @st.composite
-def arms_of_any_size(draw: st.DrawFn) -> arms.Arm:
-    """Strategy: trees from one joint to 40, most of them small, from chains to bushes; they shrink to chains."""
-    largest = min(draw(st.sampled_from([3, 6, 6, 12, 40, 40])), LARGEST)
-    count = draw(st.integers(largest // 3, largest))
-    reach = draw(st.sampled_from([1, 3, largest]))
-    parents = [k - draw(st.integers(0, min(k, reach - 1))) for k in range(count)]
-    kinds = st.sampled_from(["revolute", "prismatic", "continuous", "revolute", "prismatic", "revolute", "fixed"])
-    types = draw(st.lists(kinds, min_size=count, max_size=count))
-    if all(kind == "fixed" for kind in types):
-        types[-1] = "revolute"
-    seed = draw(st.integers(0, 2**31 - 1))
-    return arms.random_arm(np.random.default_rng(seed), parents, types, seed)
-
-
-@st.composite
 def robots(
-    draw: st.DrawFn, *, coupled: bool = True, rotors: bool = True, payload: bool | None = None, friction: bool = False
+    draw: st.DrawFn,
+    *,
+    largest: int = LARGEST,
+    rotors: bool = True,
+    payload: bool | None = None,
+    friction: bool = False,
 ) -> Robot:
     """Strategy: robots with a little of everything.
 
@@ -270,11 +254,11 @@ def robots(
     other parts go. G has full rank: the k-th coordinate drives the k-th joint of a random order. A payload
     is there sometimes, where not asked for.
     """
-    arm = draw(arms_of_any_size())
+    arm = draw(arms.trees(largest))
     movable, links = arm.movable, [link.name for link in arm.links]
     order = [str(name) for name in _part(arm, 0).permutation(movable)]
-    coordinates = tuple(f"p{k}" for k in range(draw(st.integers(0, min(3, len(order)))))) if coupled else ()
-    followers = draw(st.integers(0, len(order) - len(coordinates))) if coupled else 0
+    coordinates = tuple(f"p{k}" for k in range(draw(st.integers(0, min(3, len(order))))))
+    followers = draw(st.integers(0, len(order) - len(coordinates)))
     rows: dict[str, dict[str, float]] = {}
     known: list[str] = list(coordinates[:1])
     for k, name in enumerate(order):

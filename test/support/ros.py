@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -64,12 +65,21 @@ def gravity(q: ArrayLike) -> Array:
     return tsai_planar_2r.gravity(TSAI, np.asarray(q, dtype=float))
 
 
-class Log:
-    """What a node writes, from a moment on."""
+def processes_with(word: str) -> list[int]:
+    """Numbers of the processes that have this in their command lines."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has just ended
+            found += [int(file.parent.name)] if word.encode() in file.read_bytes() else []
+    return found
 
-    def __init__(self, path: Path) -> None:
+
+class Log:
+    """What a node logs, from now on or from ``begin`` (bytes) on."""
+
+    def __init__(self, path: Path, begin: int | None = None) -> None:
         self._path = path
-        self._begin = path.stat().st_size
+        self._begin = path.stat().st_size if begin is None else begin
 
     def text(self) -> str:
         return self._path.read_bytes()[self._begin :].decode(errors="replace")
@@ -158,23 +168,31 @@ class Graph:
         while time.monotonic() < end:
             self._executor.spin_once(timeout_sec=0.02)
 
+    def repeat(self, send: Callable[[], object], true: Callable[[], Any], what: str, seconds: float = 1.0) -> None:
+        """Send something, and again every so many seconds, until something is true."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            send()
+            again = time.monotonic() + seconds
+            self.wait(lambda again=again: true() or time.monotonic() > again, what)
+            if true():
+                return
+        raise AssertionError(f"waited {PATIENCE:g} s for {what}\n{self.logs()}")
+
     def await_log(self, log: Log, text: str) -> None:
-        self.wait(lambda: text in log.text(), f"the log to say {text!r}")
+        self.wait(lambda: text in log.text(), f"the log line {text!r}")
 
     def call(self, kind: Any, service: str, request: Any, patience: float = 20.0) -> Any:
         """Call a service; ask again where no answer comes, as a server under load may lose its way back."""
         client = self.client.create_client(kind, service)
         self.wait(client.service_is_ready, f"the service {service}")
         futures: list[Any] = []
-        deadline = time.monotonic() + PATIENCE
-        while not any(future.done() for future in futures):
-            assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for an answer of {service}\n{self.logs()}"
-            futures.append(client.call_async(request))
-            again = time.monotonic() + patience
-            self.wait(
-                lambda again=again: any(f.done() for f in futures) or time.monotonic() > again,
-                f"an answer of {service}",
-            )
+        self.repeat(
+            lambda: futures.append(client.call_async(request)),
+            lambda: any(future.done() for future in futures),
+            f"an answer of {service}",
+            patience,
+        )
         self.client.destroy_client(client)
         return next(future.result() for future in futures if future.done())
 
@@ -248,14 +266,8 @@ class Driver:
 
     def ask(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.01) -> JointState:
         """Publish a state, again and again with new stamps until one is answered; return that answer."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            self.send(self.message(q, qd, dt))
-            again = time.monotonic() + 1.0
-            self.graph.wait(lambda again=again: self._answered() or time.monotonic() > again, "an answer")
-            if self._answered():
-                return self.answers[-1]
-            assert time.monotonic() < deadline, f"no answer\n{self.graph.logs()}"
+        self.graph.repeat(lambda: self.send(self.message(q, qd, dt)), self._answered, "an answer")
+        return self.answers[-1]
 
     def _answered(self) -> bool:
         """Answer and command have come; the topics are matched one by one, so that one of the first may be lost."""
@@ -274,7 +286,7 @@ class Driver:
         self._trajectories.publish(message)
 
     def clear_fault(self) -> Any:
-        """Say that the arm may move again; return what the controller says to that."""
+        """Call ~/clear_fault; return the response."""
         return self.graph.call(Trigger, f"{self._node}/clear_fault", Trigger.Request())
 
     def assert_finite(self) -> None:

@@ -1,10 +1,9 @@
-"""A simulation as its users see it: what it publishes and says, what it can be told."""
+"""A simulation as its users see it: topics, status, services."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from numpy.typing import ArrayLike
 from sensor_msgs.msg import JointState
@@ -12,7 +11,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics_ros.nodes.messages import nanoseconds
-from support.robot import Status, read_statuses
+from support.robot import Status, collect_statuses
 from support.ros import Graph, Log
 
 NODE = "simulation_node"
@@ -29,7 +28,7 @@ class Simulation:
         self.node = f"{namespace}/{NODE}"
         self.process = graph.start(NODE, parameters, *(["-r", f"__ns:={namespace}"] if namespace else []), *arguments)
         self.states: list[JointState] = graph.collect(JointState, f"{namespace}/joint_states") if listens else []
-        self._reports = graph.collect(DiagnosticArray, "/diagnostics")
+        self.statuses = collect_statuses(graph, f"{self.node.lstrip('/')}: simulation")
         self._commands = graph.publisher(Float64MultiArray, f"{namespace}/effort_commands")
         self._wrenches = graph.publisher(WrenchStamped, f"{namespace}/external_wrench")
 
@@ -40,29 +39,25 @@ class Simulation:
     def log_from_now(self) -> Log:
         return Log(self.process.log)
 
-    # What it says
+    # Status
 
     @property
     def now(self) -> int:
         """Stamp (ns) of the last state."""
         return nanoseconds(self.states[-1].header.stamp)
 
-    @property
-    def statuses(self) -> list[Status]:
-        return read_statuses(self._reports, f"{self.node.lstrip('/')}: simulation")
-
     def await_mode(self, mode: str) -> Status:
-        """Wait until the last thing that it said is that it is in this mode."""
+        """Wait until its last status has this mode."""
         self.graph.wait(lambda: self.statuses and self.statuses[-1].values["mode"] == mode, f"the mode {mode!r}")
         return self.statuses[-1]
 
     def next_status(self) -> Status:
-        """What it says from now on, once a second at least."""
+        """The next status, which comes once a second at least."""
         count = len(self.statuses)
         self.graph.wait(lambda: len(self.statuses) > count, "/diagnostics")
         return self.statuses[-1]
 
-    # What it is told
+    # Commands and services
 
     def command(self, effort: ArrayLike) -> None:
         self._commands.publish(Float64MultiArray(data=list(effort)))

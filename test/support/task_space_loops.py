@@ -1,4 +1,4 @@
-"""The hand under computed torque: arms with postures to start from, motions, and runs on the simulation."""
+"""Computed torque in task space: arms with postures to start from, gains and motions."""
 
 from typing import Any
 
@@ -12,12 +12,11 @@ READY = {
     "ur5e": np.array([0.4, -1.2, 1.4, -1.7, -1.4, 0.3]),
     "puma560": np.array([0.2, 0.6, -0.9, 0.4, 0.9, -0.3]),
 }
-OMEGA = 12.0
 
 
-def gains(n: int, omega: float = OMEGA, **others: Any) -> TaskGains:
-    """Critically damped."""
-    return TaskGains(np.full(6, omega**2), np.full(6, 2 * omega), np.full(n, 25.0), np.full(n, 10.0), **others)
+def gains(n: int, **others: Any) -> TaskGains:
+    """Critically damped, 12 rad/s."""
+    return TaskGains(np.full(6, 144.0), np.full(6, 24.0), np.full(n, 25.0), np.full(n, 10.0), **others)
 
 
 def rotated(vector: Any) -> Any:
@@ -29,7 +28,7 @@ def rotated(vector: Any) -> Any:
 
 
 def random_motion(rng: np.random.Generator, pose: Any, way: float = 1.0) -> TaskMotion:
-    wanted = pose.copy()
-    wanted[:3, 3] += rng.normal(size=3) * 0.1 * way
-    wanted[:3, :3] = rotated(rng.normal(size=3) * way) @ pose[:3, :3]
-    return TaskMotion(wanted, rng.normal(size=6), rng.normal(size=6))
+    desired = pose.copy()
+    desired[:3, 3] += rng.normal(size=3) * 0.1 * way
+    desired[:3, :3] = rotated(rng.normal(size=3) * way) @ pose[:3, :3]
+    return TaskMotion(desired, rng.normal(size=6), rng.normal(size=6))

@@ -17,14 +17,8 @@ def random_points(seed, m, kind="quintic", names=NAMES, first=0.3, effort=False)
     times = first + np.concatenate(([0.0], np.cumsum(rng.uniform(0.05, 0.8, m - 1))))
     q, v, a, u = rng.normal(size=(4, m, len(names)))
     v[-1] = 0.0
-    return TrajectoryPoints(
-        names,
-        times,
-        q,
-        v if kind in ("cubic", "quintic") else None,
-        a if kind == "quintic" else None,
-        u if effort else None,
-    )
+    velocities = v if kind in ("cubic", "quintic") else None
+    return TrajectoryPoints(names, times, q, velocities, a if kind == "quintic" else None, u if effort else None)
 
 
 def moving_state(seed):
@@ -37,9 +31,9 @@ def build(points, start_time=0.0, state=REST, kind="quintic", **options):
     return Trajectory.from_points(points, NAMES, start_time, state, upsample_positions=kind != "linear", **options)
 
 
-def sampled(trajectory, t, n=N):
+def sampled(trajectory, t):
     """Return position, velocity, acceleration, effort and whether the trajectory runs."""
-    out = np.full((4, n), np.nan)
+    out = np.full((4, N), np.nan)
     active = trajectory.sample_rows(t, out)
     return (*out, active)
 
@@ -71,7 +65,7 @@ def follow(plan, points, start=None, now=0.0, rules=RULES, measured=None):
 
 
 def desired(plan, t):
-    """Advance a plan; return copies of what it says."""
+    """Advance a plan; return copies of position, velocity, acceleration and effort."""
     plan.advance(t)
     return plan.q.copy(), plan.qd.copy(), plan.qdd.copy(), plan.effort.copy()
 

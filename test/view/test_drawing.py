@@ -117,9 +117,8 @@ def _cells(moment: Moment, limited: tuple[bool, bool] = (True, True), arm: str =
 
 
 def test_table_has_numbers_with_units() -> None:
-    head, *rows = _cells(
-        Moment(np.array([0.5, 0.25]), STILL, STILL, np.array([-2.0, np.nan]), np.array([0.501, 0.252]))
-    )
+    moment = Moment(np.array([0.5, 0.25]), STILL, STILL, np.array([-2.0, np.nan]), np.array([0.501, 0.252]))
+    head, *rows = _cells(moment)
     assert head == ["joint", "position", "error", "effort", "of limit"]
     assert rows == [["a", "0.500 rad", "1.00 mrad", "-2.0 Nm", "25 %"], ["b", "0.250 m", "2.00 mm", "–", "0 %"]]
     named = ARM.replace('name="a"', 'name="&lt;i&gt;"')

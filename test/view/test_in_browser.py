@@ -38,7 +38,7 @@ class Page:
         self.page = browser.new_page(viewport={"width": 1000, "height": 640})
         self.troubles: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda message: self._note(message))
+        self.page.on("console", self._note)
         self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(viewer.url, timeout=120_000)
@@ -75,10 +75,15 @@ class Page:
         return [[cell.inner_text().strip() for cell in row.query_selector_all("td")] for row in rows]
 
     def is_still(self) -> bool:
-        """Whether half a second changes no number."""
+        """True if half a second changes no number."""
         before = self.numbers()
         self.page.wait_for_timeout(500)
         return self.numbers() == before
+
+    def enter(self, box: int, text: str) -> None:
+        """Type into one of the text boxes."""
+        self.page.locator("input[type=text]").nth(box).fill(text)
+        self.page.locator("input[type=text]").nth(box).press("Enter")
 
     def until(self, true: Callable[[], bool]) -> None:
         """Wait, while the page goes on."""
@@ -122,9 +127,7 @@ def test_pose(shown: Callable[..., Page], urdf_path: Callable[[str], Path]) -> N
     assert before.std() > 10.0, "an empty picture"
     q = 0.5 * (model.position_lower + model.position_upper)
     assert page.numbers()[1][2] == f"{model.gravity_torque(q)[1]:.1f} Nm"
-    box = page.page.locator("input[type=text]").nth(1)
-    box.fill("1.2")
-    box.press("Enter")
+    page.enter(1, "1.2")
     q[1] = 1.2
     page.until(lambda: page.numbers()[1][2] == f"{model.gravity_torque(q)[1]:.1f} Nm")
     assert page.numbers()[1][1] == "1.200 rad"
@@ -140,16 +143,13 @@ def test_recording(shown: Callable[..., Page], tmp_path: Path) -> None:
     page = shown(*recording_view(model, ARM, tmp_path, recording, ADDRESS, notes))
     first = page.numbers()
     page.until(lambda: page.numbers() != first)
-    play = page.page.get_by_role("checkbox").first
-    play.uncheck(force=True)
+    page.page.get_by_role("checkbox").first.uncheck(force=True)
     page.until(page.is_still)
     still = page.numbers()
     assert -4.0 <= float(still[0][2].removesuffix(" mrad")) <= 3.0, "the error that was recorded"
     pictures = []
     for time in (1.0, 3.0):
-        box = page.page.locator("input[type=text]").first
-        box.fill(str(time))
-        box.press("Enter")
+        page.enter(0, str(time))
         position = f"{recording.q.at(time)[1]:.3f} m"
         page.until(lambda position=position: page.numbers()[1][1] == position)
         pictures.append(page.picture())

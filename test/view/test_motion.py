@@ -86,13 +86,11 @@ def test_live_derivatives(with_velocity: bool) -> None:
     arm = LiveArm()
     for t in np.arange(1.0, 3.0, 0.01):
         arm.state(t, t, ONE * t**2, ONE * 2 * t if with_velocity else None, None)
-    found = arm.moment(3.0)
-    assert found is not None
-    assert found[0].qd == pytest.approx([2 * 2.99], abs=1e-12 if with_velocity else 0.15)
-    assert found[0].qdd == pytest.approx([2.0], abs=1e-3)
+    moment, _ = arm.moment(3.0)
+    assert moment.qd == pytest.approx([2 * 2.99], abs=1e-12 if with_velocity else 0.15)
+    assert moment.qdd == pytest.approx([2.0], abs=1e-3)
     arm.state(0.2, 3.0, ONE, ONE, None)
-    found = arm.moment(3.0)
-    assert found is not None and found[0].qdd.tolist() == [0.0], "a clock that begins anew gives no acceleration"
+    assert arm.moment(3.0)[0].qdd.tolist() == [0.0], "a clock that begins anew gives no acceleration"
 
 
 def test_live_effort_and_ghost() -> None:
@@ -100,17 +98,15 @@ def test_live_effort_and_ghost() -> None:
     arm.state(1.0, 1.0, np.array([np.nan]), None, None)
     assert arm.moment(1.0) is None and arm.age(0.0) == np.inf, "before anything finite came"
     arm.state(1.0, 1.0, ONE, ONE, None)
-    first = arm.moment(1.0)
-    assert first is not None and np.isnan(first[0].torque).all() and first[0].desired is None
+    moment, _ = arm.moment(1.0)
+    assert np.isnan(moment.torque).all() and moment.desired is None
     arm.command(1.1, 2 * ONE, 3 * ONE)
-    second = arm.moment(1.2)
-    assert second is not None and second[1] == "commanded effort" and second[0].desired is not None
-    assert (second[0].torque[0], second[0].desired[0]) == (3.0, 2.0)
+    moment, kind = arm.moment(1.2)
+    assert (kind, moment.torque[0], moment.desired[0]) == ("commanded effort", 3.0, 2.0)
     arm.state(1.3, 1.3, ONE, ONE, 4 * ONE)
-    third = arm.moment(1.3)
-    assert third is not None and third[1] == "measured effort" and third[0].torque.tolist() == [4.0]
-    late = arm.moment(2.2)
-    assert late is not None and late[0].desired is None, "a controller that is silent desires nothing"
+    moment, kind = arm.moment(1.3)
+    assert (kind, moment.torque.tolist()) == ("measured effort", [4.0])
+    assert arm.moment(2.2)[0].desired is None, "a controller that is silent desires nothing"
     assert arm.age(2.2) == pytest.approx(0.9)
 
 

@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from test_public_robots import ROBOTS as PUBLIC
 
-from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.cli.main import main
-from support import arms, robots_with_drives
+from support.mechanisms import four_bar
 from support.panda_recording import PANDA, RECORDING
 
 #: The recording of a real arm that docs/bags.md names; it does not come with the package.
@@ -29,7 +27,7 @@ def prepare(page: str) -> dict[str, Any]:
     elif page == "docs/tutorials/gravity_compensation.md":
         _run("simulate", "panda", "--duration", "8", "-o", "moved")
     elif page == "docs/dynamics_file.md":
-        return {"model": _four_bar(), "guess": [0.3, 1.0, -1.5]}
+        return {"model": four_bar(), "guess": [0.3, 1.0, -1.5]}
     return {}
 
 
@@ -42,18 +40,3 @@ def _link_recording() -> None:
     if RECORDING.exists() and PANDA in PUBLIC:
         Path(PANDA_RECORDING).symlink_to(RECORDING)
         Path("panda.urdf").symlink_to(PUBLIC[PANDA])
-
-
-def _four_bar() -> RobotModel:
-    """Crank, coupler and rocker on a base, cut where the rocker stands on it."""
-    bars = {"crank": (0.25, 0.9), "coupler": (0.6, 1.4), "rocker": (0.5, 1.1)}
-    links = [arms.Link("base")]
-    links += [arms.Link(name, m, (0.5 * a, 0, 0), np.eye(3) * m * a**2 / 12) for name, (a, m) in bars.items()]
-    joints = [
-        arms.Joint("crank_joint", "continuous", "base", "crank"),
-        arms.Joint("coupler_joint", "continuous", "crank", "coupler", (0.25, 0, 0)),
-        arms.Joint("rocker_joint", "continuous", "coupler", "rocker", (0.6, 0, 0)),
-    ]
-    loop = {"link_a": "base", "point_a": [0.55, 0.1, 0.0], "link_b": "rocker", "point_b": [0.5, 0.0, 0.0]}
-    settings = {"loops": [loop], "gravity": [0.0, -9.81, 0.0]}
-    return robots_with_drives.load(arms.Arm(tuple(links), tuple(joints)), settings)
