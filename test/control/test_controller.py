@@ -84,6 +84,20 @@ def test_the_start_fades_from_the_measured_effort() -> None:
         assert_close(command(controller, time).effort, WEIGHT + share * load, 1e-12)
 
 
+@pytest.mark.parametrize(("law", "stiffness"), [("pd_gravity", [20.0, 5.0]), ("computed_torque", None)])
+def test_the_start_takes_longer_where_the_law_is_too_soft_for_the_load(law: str, stiffness: Any) -> None:
+    """As long as the arm sags at 0.05 rad/s: 4 s for 1 Nm at 5 Nm/rad, else M^-1 load by the gains of 1/s^2."""
+    kp = stiffness or [5.0]
+    controller = Controller(MODEL, teleporting(law=law, kp=kp, kd=[0.0], ramp_time=1.0))
+    load = np.array([3.0, 1.0])
+    controller.start_effort = WEIGHT + load
+    sag = load / kp if stiffness else np.linalg.solve(tsai.mass_matrix(P, Q), load) / 5.0
+    seconds = np.abs(sag).max() / 0.05
+    assert seconds > 2.0
+    for share in (1.0, 0.5, 0.0):
+        assert_close(command(controller, (1.0 - share) * seconds).effort, WEIGHT + share * load, 1e-9)
+
+
 @pytest.mark.parametrize("law", ["pd", "pd_gravity"])
 def test_torque_laws_get_gains_of_the_arm_where_it_started(law: str) -> None:
     """omega^2 diag M(q_start) and 2 zeta omega diag M(q_start), M from Tsai (9.114), and they stay."""
@@ -145,6 +159,20 @@ def test_gravity_is_left_out_where_the_robot_adds_it(law: str) -> None:
     assert_close(controller.last_effort(controller.time), REST, 0.0)
     if LAWS[law].needs_state:
         assert_close(command(controller, 0.6, NAN).effort, REST, 0.0)
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_friction_of_the_desired_motion_is_compensated(on: bool) -> None:
+    """Not that of the measured one, which would drive an arm that is pushed; here it rests where it was."""
+    arm = ARM.with_joint("joint1", extra='<dynamics damping="0.5" friction="2"/>')
+    model = RobotModel.from_urdf(arm.urdf, gravity=GRAVITY)
+    controller = Controller(model, teleporting(friction_compensation=on, kp=[0.0], kd=[0.0]))
+    command(controller, 0.0)
+    controller.follow(move(Q + [1.0, 0.5]), None, 0.0)
+    found = command(controller, 0.3)
+    friction = [2.0 + 0.5 * found.desired.qd[0], 0.0]
+    expected = tsai.torque(P, Q, REST, found.desired.qdd) + (friction if on else REST)
+    assert_close(found.effort, expected, 1e-9)
 
 
 # Limits of the effort
@@ -382,6 +410,14 @@ def test_the_last_command(on_fault: str) -> None:
     command(controller, 0.5, Q + 0.2, [1.0, 1.0])
     expected = tsai.gravity(P, Q + 0.2) if on_fault == "hold" else REST
     assert_close(controller.last_effort(controller.time), expected, 1e-12)
+
+
+def test_the_last_command_obeys_the_rate_limit() -> None:
+    controller = started(law="pd_gravity", kp=[100.0], kd=[0.0], torque_rate_limit=[20.0])
+    for k in range(1, 4):
+        pulled = command(controller, 0.1 * k, Q - 0.5).effort.copy()
+    towards = tsai.gravity(P, Q - 0.5) - pulled
+    assert_close(controller.last_effort(0.45), pulled + np.clip(towards, -3.0, 3.0), 1e-9)
 
 
 def test_the_load_is_held_and_carried_on() -> None:
