@@ -10,7 +10,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from support.commands import run
-from support.exciting_motions import exciting_motion
+from support.noisy_recordings import exciting_motion
 
 KIND = "sensor_msgs/msg/JointState"
 

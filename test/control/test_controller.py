@@ -18,8 +18,7 @@ from robot_dynamics_ros.control.trajectory_effort import joined, trajectory_effo
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from support.comparing import assert_close
-from support.controlled_arm import ARM, GRAVITY, HAND, MODEL, REST, WEIGHT, P, Q, command, move, started
-from support.teleporting import teleporting
+from support.controlled_arm import ARM, GRAVITY, HAND, MODEL, REST, WEIGHT, P, Q, command, move, started, teleporting
 
 NAN = [np.nan, 0.0]
 OUTSIDE = [0.3, 2.5]  # the limit of joint2 is 2 rad

@@ -14,8 +14,7 @@ from robot_dynamics_ros.control.goal_tolerances import Code, Constraints, Tolera
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
-from support.controlled_arm import MODEL, Q, move
-from support.teleporting import teleporting
+from support.controlled_arm import MODEL, Q, move, teleporting
 
 NAMES = MODEL.joint_names
 THERE = np.array([0.5, -0.6])

@@ -10,8 +10,7 @@ from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.faults import Cause, Fault
 from robot_dynamics_ros.control.safety import Mode, Transition
 from robot_dynamics_ros.control.status import ERROR, OK, WARN, StatusReport, in_words, plain
-from support.controlled_arm import MODEL, Q, command, move
-from support.teleporting import teleporting
+from support.controlled_arm import MODEL, Q, command, move, teleporting
 
 BEYOND = [Q[0], 2.1]  # the limit of joint2 is 2 rad
 

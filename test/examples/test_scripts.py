@@ -1,10 +1,12 @@
 """Each script in examples/, and the notebook, runs, draws, and finds what it says it finds."""
 
+import importlib.util
 import json
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import matplotlib
@@ -14,10 +16,20 @@ import pytest
 
 from oracles import craig_jacobians
 from support.comparing import assert_close
-from support.example_scripts import EXAMPLES, load_example
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
-ROOT = EXAMPLES.parent
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+def load_example(name: str) -> ModuleType:
+    """Import examples/<name>.py."""
+    specification = importlib.util.spec_from_file_location(f"{name}_example", EXAMPLES / f"{name}.py")
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[specification.name] = module
+    specification.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture

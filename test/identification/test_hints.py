@@ -15,7 +15,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.identification.hints import hints
 from robot_dynamics_ros.identification.motion import Motion
 from robot_dynamics_ros.identification.torque_analysis import analyse_torque
-from support.exciting_motions import exciting_motion
+from support.noisy_recordings import exciting_motion
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 

@@ -10,7 +10,7 @@ from oracles import craig_planar_2r
 from robot_dynamics_ros import BagError, RobotModel
 from robot_dynamics_ros.identification.torque_analysis import analyse_torque
 from support import arms
-from support.exciting_motions import exciting_motion
+from support.noisy_recordings import exciting_motion
 
 P = craig_planar_2r.Parameters(0.5, 0.4, 2.0, 1.5)
 

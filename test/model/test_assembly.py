@@ -12,8 +12,8 @@ from robot_dynamics_ros.kernels.layout import MASS
 from robot_dynamics_ros.model.inertia import payload_inertial
 from robot_dynamics_ros.model.packed import with_payload
 from support import arms
+from support.arms import packed
 from support.comparing import assert_close
-from support.packing import packed
 from support.pinocchio_peer import Peer
 
 ARM = arms.random_arm(np.random.default_rng(8), [0, 1, 2, 2], ["revolute", "fixed", "prismatic", "continuous"])

@@ -10,8 +10,8 @@ from robot_dynamics_ros import RobotModel, RobotModelError
 from robot_dynamics_ros.kernels.layout import AFTER, FIRST
 from robot_dynamics_ros.model.packed import PackedModel
 from support import arms
+from support.arms import packed
 from support.comparing import assert_close
-from support.packing import packed
 
 CHAIN = arms.random_arm(np.random.default_rng(4), [0, 1, 2, 3], ["revolute"] * 4)
 A, B, C, D = CHAIN.movable

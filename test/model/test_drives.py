@@ -10,8 +10,8 @@ from robot_dynamics_ros.kernels.layout import PARENT, ROTOR
 from robot_dynamics_ros.model.packed import PackedModel
 from robot_dynamics_ros.model.urdf import parse_urdf
 from support import arms
+from support.arms import packed
 from support.comparing import assert_close
-from support.packing import packed
 
 ARM = arms.random_arm(np.random.default_rng(9), [0, 1, 2, 3], ["revolute", "fixed", "revolute", "prismatic"])
 A, B, C = ARM.movable

@@ -1,8 +1,8 @@
 """What several tests share, imported as ``from support import arms``; books' numbers are in ``oracles``.
 
 Robots
-    ``arms`` (builder, random trees), ``robots_with_drives`` (couplings, rotors, friction), ``worked_arms`` (the
-    books'), ``mechanisms`` (closed chains), ``packing`` (packed models)
+    ``arms`` (builder, random trees, model arrays), ``worked_arms`` (the books'), ``mechanisms`` (closed chains),
+    ``robots_with_drives`` (couplings, rotors, friction)
 Controllers and plants
     ``controlled_arm``, ``task_space_loops``, ``trajectories``, ``plants``, ``plant_controllers``,
     ``friction_problems``
@@ -10,12 +10,11 @@ Peers
     ``pinocchio_peer``, ``independent_plant`` (plant and client that share no code with the package), ``generated``
     (generated source as plain Python), ``comparing`` (tolerances)
 Recordings
-    ``bag_recordings``, ``report_recordings``, ``noisy_recordings``, ``exciting_motions``, ``panda_recording``,
-    ``crafted_bags``
+    ``bag_recordings``, ``report_recordings``, ``noisy_recordings``, ``panda_recording``, ``crafted_bags``
 Processes
     ``ros`` (nodes and a client), ``robot`` (drives a controller's arm), ``simulation`` (a plant's user),
-    ``teleporting``
+    ``commands`` (runs a subcommand)
 Declarations and documents
-    ``model_methods`` (a table of RobotModel's methods), ``odd_arguments``, ``commands`` (runs a subcommand),
-    ``node_interfaces``, ``launch_files``, ``example_scripts``, ``documents``
+    ``model_methods`` (a table of RobotModel's methods), ``odd_arguments``, ``node_interfaces``, ``launch_files``,
+    ``documents``
 """

@@ -4,8 +4,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import yaml
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
+
+from robot_dynamics_ros.model.assembly import assemble
+from robot_dynamics_ros.model.dynamics_file import parse_dynamics_file
+from robot_dynamics_ros.model.packed import PackedModel
+from robot_dynamics_ros.model.urdf import parse_urdf
 
 Array = NDArray[np.float64]
 MOVABLE = ("revolute", "continuous", "prismatic")
@@ -244,3 +250,10 @@ def states(seed: int, n: int, count: int, speed: float = 3.0) -> tuple[Array, Ar
         rng.uniform(-speed, speed, (count, n)),
         rng.uniform(-9, 9, (count, n)),
     )
+
+
+def packed(arm: Arm, content: dict[str, Any] | None = None, **keywords: Any) -> PackedModel:
+    """The packed arm; errors call its files arm.urdf and arm.yaml."""
+    arguments = {"gravity": None, "joints": None, "locked": None, "strict": False, **keywords}
+    dynamics = parse_dynamics_file(yaml.safe_dump(content or {}), "arm.yaml")
+    return assemble(parse_urdf(arm.urdf, "arm.urdf"), dynamics, **arguments)

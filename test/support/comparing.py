@@ -5,10 +5,7 @@ from numpy.typing import ArrayLike
 
 
 def assert_close(got: ArrayLike, expected: ArrayLike, tolerance: float, scale: float = 0.0) -> None:
-    """Every |got - expected| is at most tolerance * max(1.
-
-    Scale, max |expected|), and the shapes are equal.
-    """
+    """Every |got - expected| is at most tolerance * max(1, scale, max |expected|), and the shapes are equal."""
     got, expected = np.asarray(got, dtype=float), np.asarray(expected, dtype=float)
     assert got.shape == expected.shape, f"shape {got.shape}, expected {expected.shape}"
     size = max(1.0, scale, float(np.abs(expected).max(initial=0.0)))

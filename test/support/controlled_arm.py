@@ -1,5 +1,6 @@
 """Tsai's planar arm under a controller, cycle by cycle, without ROS and clocks."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,10 +8,9 @@ import numpy as np
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Command, Controller
-from robot_dynamics_ros.control.settings import TaskSpaceSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from support import arms
-from support.teleporting import teleporting
 
 P = tsai.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
 GRAVITY = [0.0, -P.g, 0.0]
@@ -20,6 +20,12 @@ MODEL = RobotModel.from_urdf(ARM.urdf, gravity=GRAVITY)
 Q, REST = np.array([0.3, -0.8]), np.zeros(2)
 WEIGHT = tsai.gravity(P, Q)
 HAND = TaskSpaceSettings(components=("x", "y"))
+
+
+def teleporting(settings: ControllerSettings | None = None, **changes: Any) -> ControllerSettings:
+    """Settings under which positions may jump."""
+    given = replace(settings or ControllerSettings(), **changes)
+    return replace(given, safety=replace(given.safety, position_step_limit=[np.inf]))
 
 
 def command(controller: Controller, time: float, q: Any = Q, qd: Any = REST, steady: float | None = None) -> Command:
