@@ -198,3 +198,36 @@ def test_a_position_that_jumps_is_implausible_and_not_taken() -> None:
     assert not one.take(1.01, 1.01, Q + [0.5, 0.0], QD)
     np.testing.assert_array_equal(one.state, [Q, QD])
     assert (fault_of(one).cause, fault_of(one).joint, fault_of(one).value) == (Cause.STATE_IMPLAUSIBLE, "a", 1.0)
+
+
+def test_a_continuous_joint_counts_on_over_full_turns() -> None:
+    """Its encoder reports angles modulo a turn; the other joint's positions are taken as they are."""
+    one = Feedback(("a", "b"), 0.0, 0.25, np.array([True, False]))
+    for k, angle in enumerate(np.arange(0.0, 15.0, 0.5)):
+        wrapped = math.remainder(angle, math.tau)
+        assert one.take(0.1 * k, 0.1 * k, np.full(2, wrapped), QD)
+        np.testing.assert_allclose(one.state[0], [angle, wrapped], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("speed", "change", "seconds", "frozen"),
+    [
+        (0.5, 0.0, 0.2, False),
+        (0.5, 0.0, 0.21, True),  # it must have moved by 0.1
+        (0.1, 0.0, 0.9, False),
+        (0.0, 3.0, 0.26, False),  # friction may hold 3 Nm
+        (0.0, 3.1, 0.25, False),  # within state_timeout it need not move yet
+        (0.0, 3.1, 0.26, True),
+    ],
+)
+def test_values_that_stay_the_same_while_the_arm_must_move(
+    speed: float, change: float, seconds: float, frozen: bool
+) -> None:
+    one, qd = feedback(), np.array([0.0, -speed])
+    one.set_plausible(np.full(2, 0.1), np.full(2, 5.0))
+    one.set_breakaway_effort(np.full(2, 3.0))
+    one.take(1.0, 1.0, Q, qd, np.zeros(2))
+    one.take(1.0, 1.0, Q, qd, np.zeros(2))
+    assert one.take(1.0 + seconds, 1.0 + seconds, Q, qd, np.array([0.0, change])) != frozen
+    if frozen:
+        assert (fault_of(one, 1.0 + seconds).cause, one.fault(9.0).joint) == (Cause.STATE_IMPLAUSIBLE, "b")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.goal_tolerances import Constraints, JointTolerance, Tolerances
+from robot_dynamics_ros.control.goal_tolerances import Code, Constraints, JointTolerance, Tolerances
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError
 
 NAMES = ("shoulder", "elbow", "wrist")
@@ -90,3 +90,8 @@ def test_bad_tolerances_are_refused(tolerance: JointTolerance, error: type[Excep
         NONE.asked(NAMES, [tolerance], [], 0.0)
     with pytest.raises(error, match=f"goal.*{culprit}"):
         NONE.asked(NAMES, [], [tolerance], 0.0)
+
+
+def test_results_are_numbered_as_in_control_msgs() -> None:
+    """control_msgs/action/FollowJointTrajectory: SUCCESSFUL = 0 down to GOAL_TOLERANCE_VIOLATED = -5."""
+    assert [code.value for code in Code] == [0, -1, -2, -3, -4, -5]

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.faults import Cause
-from robot_dynamics_ros.control.limits import EffortLimiter, MotionLimits
+from robot_dynamics_ros.control.limits import EffortLimiter, LastingCheck, MotionLimits
 from robot_dynamics_ros.control.settings import ControllerSettings
 from support.pinocchio_peer import Peer
 from support.task_space_loops import READY
@@ -109,6 +109,25 @@ def test_beyond_a_limit_and_its_margin(q: float, qd: float, cause: Cause | None,
         assert (fault.joint, fault.cause, fault.value) == ("b", cause, q or qd)
         assert limit in fault.message
     assert MotionLimits(NAMES, *bounds, FREE, FREE).check(state) is None
+
+
+def test_a_limit_may_be_reached_for_some_time() -> None:
+    """Each joint for itself, and anew after it has been left."""
+    check, limits = LastingCheck(NAMES, Cause.SATURATION, "{value} {limit} {seconds}"), np.array([1.0, 2.0])
+    for a, b, counts, fails in (
+        (-1.0, 0.0, True, False),
+        (-1.0, 0.0, True, False),
+        (0.9, 2.0, True, False),
+        (1.0, 1.9, True, False),
+        (1.0, 0.0, True, False),
+        (0.0, 0.0, False, False),
+        (0.0, -2.0, True, False),
+        (0.0, -2.0, True, False),
+        (0.0, -2.5, True, True),
+    ):
+        fault = check.check(np.array([a, b]), limits, 0.25, 0.5)
+        assert check.counts == counts and (fault is not None) == fails
+    assert fault is not None and (fault.cause, fault.joint, fault.value) == (Cause.SATURATION, "b", -2.5)
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])

@@ -21,7 +21,14 @@ PACKAGE = "robot_dynamics_ros"
 PARTS = ("kernels", "model", "control", "simulation", "identification", "bags")
 #: What runs in the process of the tests, without DDS.
 UNIT_TESTS = (*PARTS, "codegen", "formulations", "messages", "oracles", "parameters", "security")
-UNIT_TEST_FILES = ("test_textbook.py", "test_robots.py", "test_public_robots.py", "test_plain_yaml.py")
+UNIT_TEST_FILES = (
+    "test_independent_client.py",
+    "test_plain_yaml.py",
+    "test_public_robots.py",
+    "test_robots.py",
+    "test_sessions.py",
+    "test_textbook.py",
+)
 _LEFT_OUT = ("test_sros2.py",)
 
 
