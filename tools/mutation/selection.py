@@ -40,12 +40,12 @@ class Selection:
         self._digests = {file: _digest(path) for file, path in files.items()}
 
     def measure(self, tests: dict[str, Path], run: Callable[[str], int], workers: int, longest: float) -> None:
-        """Run each test (name and file) that has not passed with these sources; ``run`` says whether it does.
+        """Run each test (name and file) that has not run with these sources; ``run`` says whether it passes.
 
         What takes more than ``longest`` s of processor time, with coverage, counts as not passed.
         """
-        passed = {name: ran for name, ran in self.tests.items() if name in tests and ran.passed}
-        self.tests = {name: ran for name, ran in passed.items() if ran.key == self._key(tests[name], ran.lines)}
+        known = {name: ran for name, ran in self.tests.items() if name in tests}
+        self.tests = {name: ran for name, ran in known.items() if ran.key == self._key(tests[name], ran.lines)}
         new = [name for name in tests if name not in self.tests]
         places = {name: self.path.with_suffix(f".{k}") for k, name in enumerate(new)}
         jobs = (Job(name, partial(self._traced, name, run, places[name]), longest) for name in new)
