@@ -513,6 +513,7 @@ def test_the_rate_limit_goes_by_the_steady_clock_where_the_other_one_goes_back()
     command(controller, 5.0)
     command(controller, 5.5)
     held = command(controller, 1.0, qd=[1.0, 1.0], steady=5.6)
+    assert (controller.fault.cause, controller.fault.value) == (Cause.CLOCK_JUMPED_BACK, 4.5)
     assert_close(np.abs(held.effort - WEIGHT), [1.0, 1.0], 1e-9)
 
 

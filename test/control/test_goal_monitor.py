@@ -39,6 +39,20 @@ def test_outcome_of_a_check(time: float, error: Any, code: Code | None, words: t
     assert outcome is None or all(word in outcome.message for word in words)
 
 
+@pytest.mark.parametrize(
+    ("error", "codes"),
+    [
+        (0.2, [None, None, Code.GOAL_TOLERANCE_VIOLATED]),
+        (0.05, [None, Code.SUCCESSFUL, Code.SUCCESSFUL]),  # also late: JTC looks at the joints first
+    ],
+)
+def test_it_waits_for_goal_time_until_the_joints_have_settled(error: float, codes: list[Code | None]) -> None:
+    tolerances = Tolerances(np.full((2, 3), INF), np.array([[0.1] * 3, [INF] * 3]), 0.5)
+    for time, code in zip((1.9, 2.5, 2.51), codes, strict=True):
+        outcome = GoalMonitor(NAMES, tolerances, 2.0).check(time, off(0.0, error, 0.0))
+        assert (None if outcome is None else outcome.code) is code
+
+
 def jtc(cycles: list[tuple[float, np.ndarray]], end: float, given_tolerances: Tolerances) -> tuple[int, Code] | None:
     """ros2_controllers 6.9.0, joint_trajectory_controller.cpp, update(), as read there: cycle and code of the end.
 

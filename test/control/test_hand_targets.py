@@ -91,6 +91,13 @@ def test_feedforward_at_and_beyond_the_timeout(targets: HandTargets) -> None:
     assert not targets.at(1.75).twist.any()
 
 
+def test_without_a_timeout_a_target_stands_where_it_is() -> None:
+    targets = HandTargets()
+    targets.follow(pose(0.5), SECOND, 1.0, 1.0)
+    targets.feed_forward("twist", TWIST, SECOND, 1.0)
+    assert position(targets, 1.25) == 0.5 and not targets.at(1.25).twist.any()
+
+
 def test_a_target_counts_from_its_time_on(targets: HandTargets) -> None:
     """A new one replaces those that begin later."""
     targets.hold(pose(-1.0))

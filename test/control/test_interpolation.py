@@ -12,6 +12,15 @@ def column(*values):
     return np.array(values, dtype=float)[:, None]
 
 
+@pytest.mark.parametrize(("time", "state"), [(0.0, [0, 24, -100]), (1.0, [0, -6, 10]), (2.0, [0, 4, 0])])
+def test_quintic_of_jtc(time, state):
+    # interpolation_pos_vel_accel in JTC's tests: x (x-1) (x-2) (x-3) (x-4) from 0 to 2.
+    knots = Knots(np.array([1.0, 3.0]), column(0, 0), column(24, 4), column(-100, 0), column(0, 0))
+    powers = time ** np.arange(5, -1, -1)
+    found = np.einsum("k,kdj->d", powers, segments(knots, 5)[0])
+    np.testing.assert_allclose(found[:3], state, atol=1e-11)
+
+
 def test_spline_velocities_of_jtc():
     # fill_cubic_spline_velocities_matches_expected_values: v1 = 3/4 (p2 - p0) / h between two ends at rest.
     v = spline_velocities(np.array([0.0, 0.1, 0.2]), column(0.0, 0.1, 0.3), np.zeros(1))

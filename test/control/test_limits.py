@@ -111,6 +111,13 @@ def test_beyond_a_limit_and_its_margin(q: float, qd: float, cause: Cause | None,
     assert MotionLimits(NAMES, *bounds, FREE, FREE).check(state) is None
 
 
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_joint_on_the_edge_is_not_named_for_another(side: float) -> None:
+    limits = MotionLimits(NAMES, *(x * np.ones(2) for x in (-2.0, 2.0, 3.0, 0.25, 0.5)))
+    fault = limits.check(np.array([[2.25 * side, 2.5 * side], [0.0, 0.0]]))
+    assert fault is not None and (fault.joint, fault.value) == ("b", 2.5 * side)
+
+
 def test_a_limit_may_be_reached_for_some_time() -> None:
     """Each joint for itself, and anew after it has been left."""
     check, limits = LastingCheck(NAMES, Cause.SATURATION, "{value} {limit} {seconds}"), np.array([1.0, 2.0])

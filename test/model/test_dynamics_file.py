@@ -99,7 +99,7 @@ BAD: dict[str, tuple[str, str]] = {
     "coordinates_a_word": ("coordinates: p1", "coordinates.*'p1'"),
     "coordinate_a_number": ("coordinates: [p, 1]", "coordinates: 1"),
     "coordinate_blank": ("coordinates: ['']", "coordinates: ''"),
-    "coordinate_twice": ("coordinates: [p, p]", 'coordinates: "p"'),
+    "coordinate_twice": ("coordinates: [p, p]", 'coordinates: "p".*twice'),
     "coordinate_offset": ("coordinates: [offset]", 'coordinates: "offset"'),
     "coupling_a_number": (coupling("2.0"), f"couplings.*{JOINT}.*2.0"),
     "coupling_word": (coupling("{p: one}"), f"couplings.*{JOINT}.* p: 'one'"),

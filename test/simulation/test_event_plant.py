@@ -191,3 +191,8 @@ def test_no_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_friction, "_MOST_PIVOTS", 3)
     with pytest.raises(RobotDynamicsError, match="which joints stick"):
         settle(*problem)
+
+
+def test_joints_without_load_stay_at_rest() -> None:
+    acceleration, moves = settle(np.eye(2), np.zeros(2), np.ones(2, bool), np.zeros(2), np.zeros(2))
+    assert not acceleration.any() and not moves.any()
