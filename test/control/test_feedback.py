@@ -192,12 +192,28 @@ def test_messages_without_these_joints_are_an_error_after_state_timeout() -> Non
     assert "joint b is missing" not in fault_of(one, 2.0).message
 
 
-def test_a_position_that_jumps_is_implausible_and_not_taken() -> None:
-    one = known()
+@pytest.mark.parametrize(
+    ("velocity", "change", "taken"),
+    [
+        (2.0, 0.59, True),  # 0.1 and twice the velocity times 0.125 s
+        (2.0, -0.61, False),
+        (0.0, 0.59, True),  # it was as fast before
+        (8.0, 0.26, True),  # beyond 5 rad/s it has to move by a quarter of that
+        (8.0, 0.24, False),
+        (None, 0.72, True),  # not measured: 0.1 and 5 rad/s
+        (None, 0.73, False),
+    ],
+)
+def test_a_position_that_jumps_is_implausible_and_not_taken(velocity: Any, change: float, taken: bool) -> None:
+    one = feedback()
     one.set_plausible(np.array([0.1, np.inf]), np.full(2, 5.0))
-    assert not one.take(1.01, 1.01, Q + [0.5, 0.0], QD)
-    np.testing.assert_array_equal(one.state, [Q, QD])
-    assert (fault_of(one).cause, fault_of(one).joint, fault_of(one).value) == (Cause.STATE_IMPLAUSIBLE, "a", 1.0)
+    assert one.take(1.0, 1.0, Q, None if velocity is None else QD)
+    qd = None if velocity is None else np.array([velocity, 9.0])
+    assert one.take(1.125, 1.125, Q + [change, 3.0], qd) == taken
+    if not taken:
+        np.testing.assert_array_equal(one.state[0], Q)
+        assert (fault_of(one).cause, fault_of(one).joint) == (Cause.STATE_IMPLAUSIBLE, "a")
+        assert fault_of(one).value == Q[0] + change
 
 
 def test_a_continuous_joint_counts_on_over_full_turns() -> None:
