@@ -211,7 +211,8 @@ def test_the_rate_limit_holds_where_cycles_come_back() -> None:
 
 @pytest.mark.parametrize("decelerate", [True, False])
 def test_cancel(decelerate: bool) -> None:
-    controller = started(decelerate_on_cancel=decelerate, max_deceleration_on_cancel=[4.0])
+    settings = {} if decelerate else {"decelerate_on_cancel": False}
+    controller = started(max_deceleration_on_cancel=[4.0], **settings)
     controller.follow(move((1.0, 0.5)), None, 0.0)
     q, qd = desired(controller, 0.5)
     controller.cancel()

@@ -151,3 +151,8 @@ def test_massless_bodies_are_warned_of_or_refused() -> None:
             packed(arm, strict=True)
         payload = {"link": link, "mass": 1.0, "com": [0, 0, 0], "inertia": [1, 0, 0, 1, 0, 1]}
         assert packed(arm, {"payload": payload}, strict=True).massless_ends == ()
+
+
+def test_inertia_alone_counts_as_mass() -> None:
+    rod = {"mass": 0.0, "com": [0, 0, 0], "inertia": [0, 0, 0, 1e-3, 0, 1e-3]}
+    assert packed(ARM, {"links": {LINKS[4]: rod}}, strict=True).massless_ends == ()

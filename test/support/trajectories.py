@@ -28,7 +28,9 @@ def moving_state(seed):
 
 def build(points, start_time=0.0, state=REST, kind="quintic", **options):
     """Return the trajectory through the points."""
-    return Trajectory.from_points(points, NAMES, start_time, state, upsample_positions=kind != "linear", **options)
+    if kind == "linear":
+        options["upsample_positions"] = False
+    return Trajectory.from_points(points, NAMES, start_time, state, **options)
 
 
 def sampled(trajectory, t):
