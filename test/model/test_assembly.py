@@ -154,5 +154,8 @@ def test_massless_bodies_are_warned_of_or_refused() -> None:
 
 
 def test_inertia_alone_counts_as_mass() -> None:
+    """At an end and inside; a thin rod has none about its own axis."""
+    inside = ARM.with_link(LINKS[1], mass=None).with_link(LINKS[2], mass=None)
     rod = {"mass": 0.0, "com": [0, 0, 0], "inertia": [0, 0, 0, 1e-3, 0, 1e-3]}
-    assert packed(ARM, {"links": {LINKS[4]: rod}}, strict=True).massless_ends == ()
+    for arm, link in ((MASSLESS, LINKS[4]), (inside, LINKS[1])):
+        assert packed(arm, {"links": {link: rod}}, strict=True).massless_ends == ()
