@@ -66,9 +66,9 @@ test: $(TEST) ## the tests that take a few minutes
 	@$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 # What neither starts processes nor compiles much: for the loop of edit and test.
-QUICK := $(addprefix test/,bags control formulations messages model nodes oracles parameters report)
+QUICK := $(addprefix test/,bags control messages model nodes oracles parameters report)
 .PHONY: test-quick
-test-quick: $(TEST) ## the tests of the library: two minutes, no processes
+test-quick: $(TEST) ## most tests of the library, in a minute: no processes, few kernels to compile
 	@$(BIN)/python -m pytest $(PARALLEL) $(QUICK) $(PYTEST_ARGS)
 
 .PHONY: test-all
