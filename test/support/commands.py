@@ -1,35 +1,17 @@
 """Subcommands of robot_dynamics in this process; their errors are raised."""
 
 import argparse
-
-from robot_dynamics_ros.cli import (
-    compare,
-    demo,
-    excite,
-    identify,
-    inspect,
-    play,
-    record,
-    replay,
-    report,
-    simulate,
-    torque,
-    view,
-)
-
-MODULES = (compare, demo, excite, identify, inspect, play, record, replay, report, simulate, torque, view)
+from importlib import import_module
 
 
-def parse(*line: object) -> argparse.Namespace:
-    """Parse a command line, which begins with the subcommand."""
+def parse(command: str, *arguments: object) -> argparse.Namespace:
+    """Parse the command line of a subcommand."""
     parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers()
-    for module in MODULES:
-        module.add_parser(commands)
-    return parser.parse_args([*map(str, line)])
+    import_module(f"robot_dynamics_ros.cli.{command}").add_parser(parser.add_subparsers())
+    return parser.parse_args([command, *map(str, arguments)])
 
 
-def run(*line: object) -> int:
-    """Run a command line; return the exit code."""
-    arguments = parse(*line)
-    return int(arguments.run(arguments) or 0)
+def run(command: str, *arguments: object) -> int:
+    """Run a subcommand; return the exit code."""
+    parsed = parse(command, *arguments)
+    return int(parsed.run(parsed) or 0)

@@ -44,8 +44,11 @@ class Selection:
 
         What takes more than ``longest`` s of processor time, with coverage, counts as not passed.
         """
-        known = {name: ran for name, ran in self.tests.items() if name in tests}
-        self.tests = {name: ran for name, ran in known.items() if ran.key == self._key(tests[name], ran.lines)}
+        self.tests = {
+            name: ran
+            for name, ran in self.tests.items()
+            if name in tests and ran.key == self._key(tests[name], ran.lines)
+        }
         new = [name for name in tests if name not in self.tests]
         places = {name: self.path.with_suffix(f".{k}") for k, name in enumerate(new)}
         jobs = (Job(name, partial(self._traced, name, run, places[name]), longest) for name in new)
