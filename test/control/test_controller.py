@@ -85,7 +85,7 @@ def test_the_start_fades_from_the_measured_effort() -> None:
 
 @pytest.mark.parametrize(("law", "stiffness"), [("pd_gravity", [20.0, 5.0]), ("computed_torque", None)])
 def test_the_start_takes_longer_where_the_law_is_too_soft_for_the_load(law: str, stiffness: Any) -> None:
-    """As long as the arm sags at 0.05 rad/s: 4 s for 1 Nm at 5 Nm/rad, else M^-1 load by the gains of 1/s^2."""
+    """The arm sags by load / kp, at most at 0.05 rad/s; under computed torque by M^-1 load / kp, kp in 1/s^2."""
     kp = stiffness or [5.0]
     controller = Controller(MODEL, teleporting(law=law, kp=kp, kd=[0.0], ramp_time=1.0))
     load = np.array([3.0, 1.0])

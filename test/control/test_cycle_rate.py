@@ -21,7 +21,7 @@ def test_a_slow_rate_is_checked_over_some_cycles() -> None:
 
 @pytest.mark.parametrize(("hertz", "counts"), [(4.0, (0, 0, 0, 1, 1)), (0.0, (0, 0, 0, 0, 0))])
 def test_late_is_more_than_half_a_period(hertz: float, counts: tuple[int, ...]) -> None:
-    """Where cycles answer states there is no rate, and none is late."""
+    """Cycles that answer states have no rate and are never late."""
     rate = CycleRate(hertz)
     for time, late in zip((0.0, 0.25, 0.625, 1.125, 1.25), counts, strict=True):
         assert (rate.cycle(time, 0.0), rate.late) == (None, late)

@@ -1,4 +1,4 @@
-"""Each script in examples/, and the notebook, runs, draws, and finds what it says it finds."""
+"""The scripts in examples/ and the notebook run, draw, and find the results that they state."""
 
 import importlib.util
 import json

@@ -128,7 +128,7 @@ def test_own_values_give_the_models_torque(robot: Robot) -> None:
 
 @given(robot=SMALL)
 def test_columns_of_friction_are_the_nodes_friction(robot: Robot) -> None:
-    """Where all of a robot's friction is viscous and Coulomb: through couplings too, tau = G^T tau_tree."""
+    """Viscous and Coulomb friction, also through couplings: tau = G^T tau_tree."""
     model = robot.model()
     model.packed.friction[:, [STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]] = 0.0
     unknowns = Unknowns.of(model)

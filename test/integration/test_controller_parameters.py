@@ -58,7 +58,7 @@ class Arm(Driver):
         return list(self.graph.call(GetParameters, f"{NODE}/get_parameters", request).values)
 
     def effort(self) -> Array:
-        """What is commanded at Q, QD when a change has taken over: 0.2 s, by stamps and by the clock."""
+        """The command at Q, QD after a change has faded in: 0.2 s, by stamps and by the clock."""
         self.ask(Q, QD)
         stamp, clock = self.now + 250_000_000, time.monotonic() + 0.25
         while self.now < stamp or time.monotonic() < clock:

@@ -20,7 +20,7 @@ from support.worked_arms import elbow, five_bar
 
 @given(robot=robots(), data=st.data())
 def test_order_and_locked_coordinates(robot: Robot, data: st.DataObject) -> None:
-    """What is locked has no rate, the others have the order asked for: against Pinocchio's tree."""
+    """Locked joints have no rate, the others the requested order: against Pinocchio's tree."""
     names = data.draw(st.permutations(robot.model().joint_names))
     keep = names[: data.draw(st.integers(1, len(names)))]
     rng = np.random.default_rng(robot.seed)

@@ -1,4 +1,4 @@
-"""What a parent exerts on the child of each moving joint; test_pinocchio.py has any robot."""
+"""Wrench of a parent on the child of each moving joint; test_pinocchio.py has random robots."""
 
 import numpy as np
 import pytest

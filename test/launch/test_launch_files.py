@@ -108,7 +108,7 @@ def test_computed_torque_starts_plant_controller_and_trajectory(robot: str) -> N
 
 
 def test_without_plant_the_state_timeout_stays_and_simulated_time_has_one_clock() -> None:
-    """What RViz would need and is not installed is named, and the rest runs."""
+    """Missing packages that RViz needs are named; everything else runs."""
     alone = launched("computed_torque", sim="False", rviz="true")
     assert alone.programs == SIMULATED[1:] and "state_timeout" not in alone.nodes[0].parameters
     assert len(alone.said) == 2 and "robot_state_publisher" in alone.said[0] and "rviz2" in alone.said[1]

@@ -161,7 +161,7 @@ def test_nodes_share_a_file_without_names_taken_for_misspelt_ones() -> None:
 
 
 def _typed(text: str) -> RosParameter[Any]:
-    """What `ros2 param set <node> x` makes of this."""
+    """The value that `ros2 param set <node> x` sends for this text."""
     return RosParameter.from_parameter_msg(ParameterMessage(name="x", value=get_parameter_value(text)))
 
 

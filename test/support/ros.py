@@ -75,7 +75,7 @@ def processes_with(word: str) -> list[int]:
 
 
 class Log:
-    """What a node logs, from now on or from ``begin`` (bytes) on."""
+    """The log of a node from now on, or from ``begin`` (bytes) on."""
 
     def __init__(self, path: Path, begin: int | None = None) -> None:
         self._path = path
