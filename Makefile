@@ -27,7 +27,7 @@ unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV NUMBA_DISABLE_JIT
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
-PARALLEL = --numprocesses $(WORKERS) --dist loadfile
+PARALLEL = --numprocesses $(WORKERS) --dist worksteal
 LOCKED := --require-hashes --no-deps --no-build-isolation
 
 # python.stamp, package.stamp and so on exist only where the step that they stand for has finished.
@@ -178,7 +178,7 @@ test-distribution: $(VENV)/$(DISTRIBUTION)-$(KEY).stamp
 
 # What machine code runs is not seen: so the kernels run once more as plain Python. Of the simulation's tests, those
 # that do not simulate for long.
-LONG := coupled coupled_stick_slip free_motion limits peers plant plants simulate stick_slip stick_slip_motion sticking
+LONG := coupled coupled_stick_slip free_motion peers plant simulate stick_slip sticking
 SIMULATED := $(filter-out $(LONG:%=test/simulation/test_%.py),$(wildcard test/simulation/test_*.py))
 # `$(BIN)/python -m coverage report --skip-covered --show-missing` then lists what did not run.
 COVER := $(BIN)/python -m coverage

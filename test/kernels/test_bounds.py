@@ -31,6 +31,7 @@ def run(arguments: list[str], cache: Path, check: str = "1") -> subprocess.Compl
     )
 
 
+@pytest.mark.slow
 def test_reading_and_writing_outside_raise(cache: Path) -> None:
     """A kernel given too few rows to read, and to write: so the run below would notice."""
     code = f"""

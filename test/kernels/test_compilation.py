@@ -126,9 +126,9 @@ def test_a_cold_start_says_what_it_is_doing_and_a_warm_one_nothing(tmp_path: Pat
     code = f"""
 import numpy as np
 from robot_dynamics_ros import RobotModel
-model = RobotModel.from_urdf_file({str(PANDA)!r})
+model = RobotModel.from_urdf_file({str(ROOT / "urdf" / "planar_2r.urdf")!r})
 for kind in (model, model.customised()):
-    kind.gravity_torque(np.zeros(7))
+    kind.gravity_torque(np.zeros(2))
 """
     cold, warm = (run(code, NUMBA_CACHE_DIR=str(tmp_path)).stderr for _ in range(2))
     assert cold.count("gravity_torque") == 1, cold

@@ -15,7 +15,8 @@ from support.comparing import assert_close
 from support.model_methods import METHODS, call
 from support.robots_with_drives import Robot, load, robots, size, state
 
-ARM = arms.random_arm(np.random.default_rng(3), [0, 1, 2], ["revolute", "prismatic", "revolute"])
+# As in test_arguments.py, so that what is customised is compiled once.
+ARM = arms.random_arm(np.random.default_rng(3), [0, 1, 2], ["revolute", "prismatic", "continuous"])
 NAMES = ARM.movable
 PAYLOAD = ARM.links[-1].name, 2.0, [0.1, 0.2, 0.3], [1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
 FACTORS = st.floats(0.1, 4.0)

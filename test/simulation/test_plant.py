@@ -307,9 +307,8 @@ def test_one_model_many_times_and_reset() -> None:
     assert many.time == 0.0 and np.array_equal((many.position, many.velocity), start)
 
 
-@pytest.mark.timeout(1500)  # where the machine is busy compiling takes minutes
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-@pytest.mark.parametrize("customised", [False, True])
+@pytest.mark.parametrize("customised", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_one_that_cannot_go_on_is_named_and_the_others_go_on(integrator: str, customised: bool) -> None:
     speeds = np.ones((COUNT, 2))
     speeds[7] = 1e160  # its square is infinite
