@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags.storage import Message
+from robot_dynamics_ros.kernels.types import IntArray
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER
-
-Integers = NDArray[np.int64]
 
 
 class Times:
@@ -37,7 +35,7 @@ class Times:
         self._times.append(seconds * 1_000_000_000 + nanoseconds)
 
     @property
-    def values(self) -> Integers:
+    def values(self) -> IntArray:
         """All of them (m,), ns."""
         return np.frombuffer(self._times, dtype=np.int64) if self._times else np.empty(0, dtype=np.int64)
 
@@ -49,10 +47,10 @@ class Alignment:
     ``only_a`` and ``only_b`` are the messages without a partner. Numbers count from 0 on the topic.
     """
 
-    a: Integers
-    b: Integers
-    only_a: Integers
-    only_b: Integers
+    a: IntArray
+    b: IntArray
+    only_a: IntArray
+    only_b: IntArray
 
 
 def align(times_a: Times, times_b: Times) -> Alignment:
@@ -72,7 +70,7 @@ def align(times_a: Times, times_b: Times) -> Alignment:
     return Alignment(in_a, in_b, _others(len(a), in_a), _others(len(b), in_b))
 
 
-def _repeats(codes: Integers) -> Integers:
+def _repeats(codes: IntArray) -> IntArray:
     """How many equal codes stand before each."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
@@ -82,7 +80,7 @@ def _repeats(codes: Integers) -> Integers:
     return repeats
 
 
-def _others(count: int, taken: Integers) -> Integers:
+def _others(count: int, taken: IntArray) -> IntArray:
     free = np.ones(count, dtype=bool)
     free[taken] = False
     return np.flatnonzero(free)

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags.message_types import JOINT_STATE, message_types
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
 from robot_dynamics_ros.messages.renaming import Renaming
-
-Array = NDArray[np.float64]
 
 JOINT_TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 _FIELDS = ("position", "velocity", "effort")

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from robot_dynamics_ros.kernels.types import Array, IntArray
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class Numbers:
         self.first_at: tuple[int, int] | None = None
         self.a = self.b = 0.0
 
-    def add(self, a: Array, b: Array, pairs: Integers, elements: Integers | None = None) -> None:
+    def add(self, a: Array, b: Array, pairs: IntArray, elements: IntArray | None = None) -> None:
         """``pairs`` says to which pair of messages each number (m,) belongs, ``elements`` where in it."""
         self.count += len(a)
         # Most blocks are the same, NaN too: bit for bit.

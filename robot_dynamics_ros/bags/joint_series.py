@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.bags.message_types import JOINT_STATE, TEXT
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.errors import BagError, BagWarning, RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
 from robot_dynamics_ros.messages.renaming import Renaming, renaming
 from robot_dynamics_ros.parameters import configuration
 from robot_dynamics_ros.parameters.configuration import Configuration
 from robot_dynamics_ros.progress import progress
-
-Array = NDArray[np.float64]
 
 _FIELDS = ("position", "velocity", "effort")
 _NAMES = HEADER + 8  # where frame_id and names begin, after the stamp

@@ -10,9 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from robot_dynamics_ros.bags.message_types import BOOL, DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT, message_types, text_message
 from robot_dynamics_ros.bags.node_timers import NodeTimers
 from robot_dynamics_ros.bags.reader import BagReader
@@ -25,6 +22,7 @@ from robot_dynamics_ros.control.rehearsal import rehearse
 from robot_dynamics_ros.control.safety import Transition
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.hand_target import TARGETS
 from robot_dynamics_ros.messages.joint_state import JointStateReader, Sample, stamp_of
 from robot_dynamics_ros.messages.renaming import renaming
@@ -32,8 +30,6 @@ from robot_dynamics_ros.messages.running_controller import RunningController, is
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.parameters.configuration import TOPIC, Configuration
 from robot_dynamics_ros.progress import progress
-
-Array = NDArray[np.float64]
 
 INPUTS = {
     "joint_states": JOINT_STATE,

@@ -7,17 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from robot_dynamics_ros.bags.message_types import DIAGNOSTIC_ARRAY, message_types
 from robot_dynamics_ros.bags.writing import BagWriter
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.safety import Transition
 from robot_dynamics_ros.control.status import StatusReport, in_words, plain
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
-
-Array = NDArray[np.float64]
 
 _logger = logging.getLogger(__name__)
 _SECOND = 1_000_000_000

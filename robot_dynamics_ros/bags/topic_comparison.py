@@ -9,15 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynamics_ros.bags.alignment import Alignment
-from robot_dynamics_ros.bags.contents import (
-    Array,
-    Contents,
-    JointStateLayout,
-    contents,
-    joint_state_layout,
-)
-from robot_dynamics_ros.bags.differences import Exact, FieldDifference, Integers, Numbers, Place, Tolerance
+from robot_dynamics_ros.bags.contents import Contents, JointStateLayout, contents, joint_state_layout
+from robot_dynamics_ros.bags.differences import Exact, FieldDifference, Numbers, Place, Tolerance
 from robot_dynamics_ros.bags.message_types import JOINT_STATE
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.messages.renaming import Renaming
 
 _BLOCK = 1024
@@ -119,7 +114,7 @@ class FieldComparison:
         return found
 
     def _joint_states(
-        self, layout_a: JointStateLayout, layout_b: JointStateLayout, pairs: list[tuple[bytes, bytes]], at: Integers
+        self, layout_a: JointStateLayout, layout_b: JointStateLayout, pairs: list[tuple[bytes, bytes]], at: IntArray
     ) -> None:
         for pair in at.tolist():
             self._add_exact("header.frame_id", layout_a.frame_id, layout_b.frame_id, pair)
@@ -166,7 +161,7 @@ class FieldComparison:
             else:
                 self._add_only(name, name in b.exact, pair, 1)
 
-    def _add_numbers(self, name: str, a: Array, b: Array, at: Integers, elements: Integers | None = None) -> None:
+    def _add_numbers(self, name: str, a: Array, b: Array, at: IntArray, elements: IntArray | None = None) -> None:
         self._order.setdefault(name)
         if name not in self._numbers:
             self._numbers[name] = Numbers(self._tolerance)
@@ -225,7 +220,7 @@ class FieldComparison:
 class Places:
     """Says of pairs of messages, and of messages without a partner, when they were."""
 
-    def __init__(self, pairs: Alignment, times: tuple[Integers, Integers], stamped: bool, starts: tuple[int, int]):
+    def __init__(self, pairs: Alignment, times: tuple[IntArray, IntArray], stamped: bool, starts: tuple[int, int]):
         """``times`` (ns) are those of all messages of A and B, ``starts`` those from which seconds count."""
         self._pairs, self._times, self.stamped, self._starts = pairs, times, stamped, starts
 

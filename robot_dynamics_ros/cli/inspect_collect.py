@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.cli.inspect_facts import (
     Body,
@@ -30,11 +29,10 @@ from robot_dynamics_ros.formulations.closed_form import closed_form
 from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree
 from robot_dynamics_ros.formulations.minimal_parameters import minimal_parameters
 from robot_dynamics_ros.kernels import layout
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, read_dynamics_file
 from robot_dynamics_ros.model.urdf import Description, parse_urdf
-
-Array = NDArray[np.float64]
 
 
 def collect(

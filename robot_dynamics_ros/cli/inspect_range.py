@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.cli.inspect_facts import Condition, PoseFacts, RangeFacts, Vector, WorstGravity
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 SAMPLES = 2000
 SEED = 0

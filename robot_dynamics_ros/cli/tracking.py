@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags import read_joint_states
 from robot_dynamics_ros.errors import BagError
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,12 @@ from robot_dynamics_ros.codegen.blocks import batch_source
 from robot_dynamics_ros.codegen.straight_line import function_source
 from robot_dynamics_ros.codegen.tracing import Algorithm, trace_algorithm
 from robot_dynamics_ros.kernels.compilation import compile_for, load_source
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 
 Kernel = Callable[..., int]
 
 
-def customised_kernel(algorithm: Algorithm, structure: Ints, numbers: Floats) -> Kernel | None:
+def customised_kernel(algorithm: Algorithm, structure: IntArray, numbers: Array) -> Kernel | None:
     """An algorithm for one state of one robot, see ``straight_line.function_source``; None where it has none.
 
     It computes bit for bit what the general kernel does (but for the sign of a zero, and for what the general kernel
@@ -25,7 +25,7 @@ def customised_kernel(algorithm: Algorithm, structure: Ints, numbers: Floats) ->
     return None if program is None else _made(function_source(program), algorithm.name)
 
 
-def customised_batch(algorithm: Algorithm, structure: Ints, numbers: Floats) -> Kernel | None:
+def customised_batch(algorithm: Algorithm, structure: IntArray, numbers: Array) -> Kernel | None:
     """The same for many states, see ``blocks.batch_source``; other threads run meanwhile.
 
     Its sines and cosines are its own, so that it agrees with the kernel for one state to rounding, not to the bit.

@@ -15,9 +15,9 @@ from robot_dynamics_ros.codegen.tracing import (
 )
 from robot_dynamics_ros.kernels.direct_calls import direct_call
 from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 
-_Make = Callable[[Algorithm, Ints, Floats], "Kernel | None"]
+_Make = Callable[[Algorithm, IntArray, Array], "Kernel | None"]
 
 
 class CustomisedKernels(GeneralKernels):
@@ -30,12 +30,12 @@ class CustomisedKernels(GeneralKernels):
     customised = True
 
     def __init__(
-        self, structure: Ints, numbers: Floats, made: dict[tuple[Algorithm, _Make], Kernel | None] | None = None
+        self, structure: IntArray, numbers: Array, made: dict[tuple[Algorithm, _Make], Kernel | None] | None = None
     ) -> None:
         super().__init__(structure, numbers)
         self._made = {} if made is None else made
 
-    def with_numbers(self, numbers: Floats) -> CustomisedKernels:
+    def with_numbers(self, numbers: Array) -> CustomisedKernels:
         """Return the kernels of a robot that differs in its bodies' inertia only; nothing is compiled again."""
         return CustomisedKernels(self.structure, numbers, self._made)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from robot_dynamics_ros.kernels.compilation import kernel
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 
 FARTHEST = 1e5
 """Angles beyond (rad) lose digits in the reduction: they are left to ``math.sin`` and ``math.cos``."""
@@ -26,7 +26,7 @@ _C4, _C5, _C6 = -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.1359
 
 
 @kernel
-def sines_and_cosines(b: Floats, angles: int, sines: int, cosines: int, count: int) -> None:
+def sines_and_cosines(b: Array, angles: int, sines: int, cosines: int, count: int) -> None:
     """Write the sines and cosines of ``count`` angles (rad) in ``b``, each lot from its own place in ``b`` on.
 
     What is not finite has neither sine nor cosine: NaN.

@@ -14,7 +14,7 @@ from robot_dynamics_ros.kernels.composite_body import composite_body
 from robot_dynamics_ros.kernels.forward_dynamics import solve_held_motion, solve_motion
 from robot_dynamics_ros.kernels.layout import BODY_SIZE, MASS, WORK_SIZE, Robot, coordinate_count, unpack
 from robot_dynamics_ros.kernels.newton_euler import gravity_torque, newton_euler
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 
 Scalars = NDArray[np.object_]
 
@@ -45,7 +45,7 @@ class Program(NamedTuple):
     results: Scalars  # (n,) or (n, n) or (2 + n, n)
 
 
-def trace_algorithm(algorithm: Algorithm, structure: Ints, numbers: Floats) -> Program | None:
+def trace_algorithm(algorithm: Algorithm, structure: IntArray, numbers: Array) -> Program | None:
     """Trace an algorithm for the robot that ``layout.pack`` made.
 
     Folded in: the tree, placements, couplings, rotors and gravity. Read from ``numbers`` at run time: mass, first
@@ -58,7 +58,7 @@ def trace_algorithm(algorithm: Algorithm, structure: Ints, numbers: Floats) -> P
     n = int(interpreted(coordinate_count)(structure))
     trace = Trace()
     symbols: Any = np.array(numbers.tolist(), dtype=object)
-    places: Ints = interpreted(unpack)(structure, np.arange(len(numbers))).bodies[:, MASS:BODY_SIZE]
+    places: IntArray = interpreted(unpack)(structure, np.arange(len(numbers))).bodies[:, MASS:BODY_SIZE]
     for place in places.flat:
         symbols[place] = trace.input("numbers", int(place))
     robot: Robot = interpreted(unpack)(structure, symbols)

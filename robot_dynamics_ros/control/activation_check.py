@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 #: Relative error of measured effort and model that is taken for nothing special.
 TOLERANCE = 0.12

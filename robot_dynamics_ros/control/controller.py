@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.control.activation_check import holding_friction
 from robot_dynamics_ros.control.cycle_rate import CycleRate
@@ -26,9 +26,8 @@ from robot_dynamics_ros.control.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 _EMERGENCY_STOP = Fault(
     Cause.EMERGENCY_STOP, "emergency stop. Cure: publish false on ~/emergency_stop, then call ~/clear_fault"

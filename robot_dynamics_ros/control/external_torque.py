@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.faults import Cause, Fault
 from robot_dynamics_ros.control.feedback import Feedback
 from robot_dynamics_ros.control.momentum_observer import MomentumObserver
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 
 class ExternalTorque:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 
 class Cause(str, Enum):

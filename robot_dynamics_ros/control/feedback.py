@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.control.faults import Cause, Fault
 from robot_dynamics_ros.control.velocity_filter import VelocityFilter
 from robot_dynamics_ros.kernels.plausibility import GOOD, OUT_OF_BOUNDS, UNCHANGED, check_state
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 LARGEST = 1e9
 """rad or m, and a second: beyond this a number is no measurement and no goal, and its square still is a number."""

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.control.reference import joint_vector, named_joints, positive, smooth_step, time_grid
-from robot_dynamics_ros.control.trajectory_points import Array, TrajectoryPoints
+from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
+from robot_dynamics_ros.kernels.types import Array
 
 _REST = 1e-8  # of what the coefficients could sum up to
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 
 @dataclass(frozen=True, eq=False)

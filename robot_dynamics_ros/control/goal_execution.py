@@ -11,7 +11,6 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.goal_monitor import GoalMonitor, Outcome
@@ -20,8 +19,7 @@ from robot_dynamics_ros.control.laws import LAWS, Motion
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.trajectory import Trajectory
 from robot_dynamics_ros.errors import RobotDynamicsError
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 _EARLY = 0.1  # of a period: where cycles come at the same rate, one that is a bit early is the one that was meant
 

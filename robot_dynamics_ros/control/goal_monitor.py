@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.goal_tolerances import Code, Tolerances
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryOverError
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 _WHAT = ("position", "velocity")
 _UNIT = ("rad or m", "rad/s or m/s")

@@ -13,12 +13,10 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.per_joint import per_joint
 from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 _ERASED = -1.0
 _NEAR = float(np.finfo(np.float32).eps)  # that near to -1 is -1, in JTC

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.hand_targets import HandTargets
 from robot_dynamics_ros.control.hand_tuning import HandTuning
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.task_space import TaskTorque, task_space_computed_torque
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 
 class HandState(NamedTuple):

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.poses import rotation_matrix
 from robot_dynamics_ros.control.task_space import TaskMotion
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 
-Array = NDArray[np.float64]
 Feedforward = Literal["twist", "acceleration"]
 
 _LARGEST = 1e9  # m and rad, and by s: beyond this a number is no target, and its square still is a number

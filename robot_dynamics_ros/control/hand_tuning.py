@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.gains import Gains
 from robot_dynamics_ros.control.per_joint import per_joint
 from robot_dynamics_ros.control.settings import TaskSpaceSettings
 from robot_dynamics_ros.control.task_space import COMPONENTS, TaskGains
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 
 class HandTuning:

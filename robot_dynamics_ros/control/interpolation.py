@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_banded
 
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 _HALVINGS = 8  # what a curve exceeds its ends by is found to 4^-8 of what its coefficients do
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.faults import Cause, Fault
 from robot_dynamics_ros.control.feedback import LARGEST
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 
 class EffortLimiter:

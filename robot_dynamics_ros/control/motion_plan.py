@@ -16,8 +16,8 @@ from robot_dynamics_ros.control.time_scaling import TimeScaling, checked_speed
 from robot_dynamics_ros.control.trajectory import JointLimits, Trajectory
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints, checked_points, checked_times, joint_columns
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics_ros.kernels.types import Array
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _MOST_WAITING = 100  # trajectories whose start is still to come: a limit on memory

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 
 def per_joint(

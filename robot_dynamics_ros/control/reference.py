@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.control.trajectory_points import Array, TrajectoryPoints
+from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
+from robot_dynamics_ros.kernels.types import Array
 
 
 def sine(

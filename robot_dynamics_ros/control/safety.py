@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.faults import Cause, Fault
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 RECOVERY_TIME = 0.2
 """Seconds for which every check must pass before a fault counts as over."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.trajectory import Trajectory
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 
 def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:

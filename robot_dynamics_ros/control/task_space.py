@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.poses import pose_error
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
 """What a pose consists of: the position, and the rotation about each axis."""

@@ -14,14 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.interpolation import Knots, excess, segments, spline_velocities
-from robot_dynamics_ros.control.trajectory_points import (
-    Array,
-    TrajectoryPoints,
-    checked_points,
-    checked_state,
-    joint_columns,
-)
+from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints, checked_points, checked_state, joint_columns
 from robot_dynamics_ros.errors import TrajectoryError, TrajectoryOverError
+from robot_dynamics_ros.kernels.types import Array
 
 __all__ = ["Trajectory", "TrajectoryPoints"]
 

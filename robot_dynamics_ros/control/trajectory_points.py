@@ -8,12 +8,10 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.feedback import LARGEST
 from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 _REST = float(np.finfo(np.float32).eps)  # a last velocity up to this counts as zero, as in joint_trajectory_controller
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.gains import Gains
 from robot_dynamics_ros.control.hand_tuning import HandTuning, hand_gains, rows_of
@@ -14,9 +13,8 @@ from robot_dynamics_ros.control.task_space import COMPONENTS
 from robot_dynamics_ros.control.trajectory import JointLimits
 from robot_dynamics_ros.control.user_gains import UserGains, check_sampling
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 
 class Tuning:

@@ -6,14 +6,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.gains import Gains
 from robot_dynamics_ros.control.laws import Law
 from robot_dynamics_ros.control.per_joint import per_joint
 from robot_dynamics_ros.errors import RobotDynamicsError
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 
 def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Sequence[str], of: str = "joint") -> None:

@@ -11,14 +11,13 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.frame_transforms import rotated_jacobian
 from robot_dynamics_ros.formulations.resolved_rate import require_regular
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 ALL = (0, 1, 2, 3, 4, 5)
 

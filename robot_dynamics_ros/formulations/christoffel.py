@@ -13,16 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.joint_space import coordinates, link_tree
 from robot_dynamics_ros.formulations.lagrange_link_jacobians import inertia_matrix_derivatives
 from robot_dynamics_ros.formulations.link_tree import LinkTree
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

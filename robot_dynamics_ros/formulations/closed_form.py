@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.link_tree import BASE, Array, LinkTree
+from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree
 from robot_dynamics_ros.formulations.readable_formulas import formula, largest_number, readable
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
 MOST_JOINTS = 4

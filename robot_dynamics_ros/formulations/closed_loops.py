@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.constraints import (
@@ -23,10 +23,9 @@ from robot_dynamics_ros.formulations.constraints import (
     joint_indices,
     least_change,
 )
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import Loop
-
-Array = NDArray[np.float64]
 
 _ITERATIONS = 100
 _CORRECTIONS = 4  # of positions after a step, at most

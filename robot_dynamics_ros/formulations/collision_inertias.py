@@ -9,7 +9,8 @@ import numpy as np
 
 from robot_dynamics_ros.errors import RobotModelError
 from robot_dynamics_ros.formulations.mass_properties import box_inertia, cylinder_inertia, sphere_inertia
-from robot_dynamics_ros.model.inertia import Array, Inertial, InertiaSum, steiner
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model.inertia import Inertial, InertiaSum, steiner
 from robot_dynamics_ros.model.urdf import rotation_from_rpy
 from robot_dynamics_ros.model.urdf_xml import check_numbers, parse_xml, reduce_urdf
 

@@ -7,14 +7,13 @@ centrifugal coefficient of joint j, c_ijk and c_jik together the Coriolis coeffi
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.formulations.christoffel import christoffel_symbols
 from robot_dynamics_ros.formulations.joint_space import coordinates, link_tree
 from robot_dynamics_ros.formulations.link_tree import LinkTree
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 
 def velocity_products(qd: ArrayLike) -> Array:

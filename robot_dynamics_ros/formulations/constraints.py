@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.robot_model import Wrenches
-
-Array = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-5
 """What is smaller than this part of the largest of its kind counts as zero: 1.5708 for pi / 2 does not tilt a planar

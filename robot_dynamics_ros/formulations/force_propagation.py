@@ -6,15 +6,14 @@ Weights do not enter; they are G(q). What the hand does to the world is positive
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.frame_transforms import force_transform
 from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree
 from robot_dynamics_ros.formulations.velocity_propagation import frame_on_body
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 
 def link_forces(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) -> tuple[Array, Array]:

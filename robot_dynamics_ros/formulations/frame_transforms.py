@@ -8,11 +8,10 @@ and B below.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 _ORTHONORMAL = 1e-6
 

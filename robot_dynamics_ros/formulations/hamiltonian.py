@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
-Array = NDArray[np.float64]
 Force = Callable[[float, Array, Array], ArrayLike]
 """Generalised force (n,), N m or N, at time t (s), position q and velocity qd (n,)."""
 

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.optimize
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.lagrange_link_jacobians import inertia_matrix_derivatives
 from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

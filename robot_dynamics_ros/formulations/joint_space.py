@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.link_tree import Array, LinkTree
+from robot_dynamics_ros.formulations.link_tree import LinkTree
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
 

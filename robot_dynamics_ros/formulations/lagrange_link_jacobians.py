@@ -15,8 +15,9 @@ from robot_dynamics_ros.formulations.joint_space import (
     to_coordinates,
     velocity_torque,
 )
-from robot_dynamics_ros.formulations.link_tree import Array, LinkTree
+from robot_dynamics_ros.formulations.link_tree import LinkTree
 from robot_dynamics_ros.formulations.rotor_terms import rotor_inertia
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
 

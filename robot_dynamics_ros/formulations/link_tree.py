@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.kernels.layout import (
     AFTER,
@@ -21,9 +21,8 @@ from robot_dynamics_ros.kernels.layout import (
     ROTOR_INERTIA,
     SPIN_AXIS,
 )
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 BASE = -1
 """The parent of links on the fixed base."""

@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.inertia import steiner
-
-Array = NDArray[np.float64]
 
 
 def center_of_mass(masses: ArrayLike, centers: ArrayLike) -> Array:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics_ros.formulations.link_tree import Array
+from robot_dynamics_ros.kernels.types import Array
 
 
 def point_velocity(origin: Array, w: Array, r: Array, relative: Array) -> Array:

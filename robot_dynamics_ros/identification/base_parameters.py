@@ -13,7 +13,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
+
 Places = NDArray[np.intp]
 
 _RANK = 1e-9  # of the largest pivot, of columns of unit length

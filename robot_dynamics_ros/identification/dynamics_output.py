@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.estimate import Identification
 from robot_dynamics_ros.identification.friction_fit import COEFFICIENTS
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.inertia import steiner, symmetric
-
-Array = NDArray[np.float64]
 
 _FRICTION = (*COEFFICIENTS, "static", "stribeck_velocity", "ripple", "sigmoid")
 _TABLES = ("joints", "links", "couplings")

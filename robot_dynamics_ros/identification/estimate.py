@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.identification.feasible import feasible_fit, physical_prior
 from robot_dynamics_ros.identification.least_squares import BaseEstimate, Factors, estimate_base
@@ -14,10 +13,9 @@ from robot_dynamics_ros.identification.motion import Motion
 from robot_dynamics_ros.identification.samples import PARTS, Samples
 from robot_dynamics_ros.identification.unknowns import Unknowns
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress
-
-Array = NDArray[np.float64]
 
 _WEIGHTS = 10.0 ** np.arange(0.0, 5.0)
 """What the prior model may weigh; 100 holds a parameter to about a tenth of itself, as if measured so well."""

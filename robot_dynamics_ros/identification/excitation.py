@@ -21,10 +21,9 @@ from robot_dynamics_ros.control.fourier import fourier_wave
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.base_parameters import BaseParameters
 from robot_dynamics_ros.identification.motion_limits import MotionLimits
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress
-
-Array = NDArray[np.float64]
 
 _CONDITION_POINTS = 10  # samples in each period of the highest harmonic, where the regressor is looked at
 _LIMIT_POINTS = 80  # where limits are

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.identification.motion import Motion
 from robot_dynamics_ros.identification.torque_analysis import root_mean_square
 from robot_dynamics_ros.kernels.layout import PARENT
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.packed import without_gravity
-
-Array = NDArray[np.float64]
 
 _STILL = 0.02  # of a joint's greatest speed: slower than that, its Coulomb friction grows in proportion
 _SAME = 0.05  # relative difference that is none

@@ -10,12 +10,10 @@ itself: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: a 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 _ROUNDS = 200
 _SETTLED = 1e-10  # Newton decrement squared, in units of the weighted squares

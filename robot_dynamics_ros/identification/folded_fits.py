@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 _BLOCKS = 24
 _FOLDS = 4

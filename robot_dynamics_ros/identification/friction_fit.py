@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
 from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE, STATIC, VISCOUS
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 KINDS = ("viscous_coulomb", "none", "keep")
 """What friction is identified: viscous and Coulomb by direction; none; none, but the model's own is known."""

@@ -6,16 +6,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.identification.explanations import Explanation, Fitted, Mistake, explanations, mistakes
 from robot_dynamics_ros.identification.folded_fits import FoldedFits
 from robot_dynamics_ros.identification.motion import Motion
 from robot_dynamics_ros.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress
-
-Array = NDArray[np.float64]
 
 _SAMPLES = 1000
 _FEWEST = 60

@@ -11,9 +11,8 @@ from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.identification.base_parameters import BaseParameters
 from robot_dynamics_ros.identification.samples import PARTS, Samples
 from robot_dynamics_ros.identification.unknowns import Unknowns
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.progress import progress
-
-Array = NDArray[np.float64]
 
 _RECORDED_RANK = 1e-7  # of a column: what less is left of it tells nothing
 _LEAST_NOISE = 1e-6  # of a joint's torque: recordings without noise exist in simulation only

@@ -18,10 +18,10 @@ from robot_dynamics_ros.identification.usable_messages import (
     usable_messages,
     warn,
 )
+from robot_dynamics_ros.kernels.types import Array
 
 __all__ = ["Motion", "Smoothing", "recorded_motion"]
 
-Array = NDArray[np.float64]
 
 _HOLE = 5.0  # sampling periods without a message that are bridged
 

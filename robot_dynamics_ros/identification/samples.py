@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.identification.friction_fit import at_rest
 from robot_dynamics_ros.identification.motion import Motion
 from robot_dynamics_ros.identification.unknowns import Unknowns
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 PARTS = 5
 """Each recording's samples are in so many parts, one after the other: what cross-validation leaves out in turn."""

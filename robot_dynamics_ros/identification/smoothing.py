@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import BagError
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 SHORTEST = 10
 """Samples that a stretch must leave."""

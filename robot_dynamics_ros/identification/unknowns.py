@@ -18,9 +18,8 @@ from robot_dynamics_ros.identification.friction_fit import (
 )
 from robot_dynamics_ros.kernels.layout import AFTER, FIRST
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 _STATES = 6  # random states for each unknown of a joint
 _SPEED, _ACCELERATION = 3.0, 10.0  # of random states, where there is no limit

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags import JointSeries
 from robot_dynamics_ros.errors import BagError, BagWarning
+from robot_dynamics_ros.kernels.types import Array
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 _RESTART = 1_000_000_000  # ns backwards that are a clock set anew, not messages that overtook each other

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 
 from robot_dynamics_ros.kernels.compilation import kernel
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 
 # A pivot this small beside its diagonal element is rounding noise: the matrix is singular.
 _SMALLEST_PIVOT = 1e-15
 
 
 @kernel
-def factorise(matrix: Floats) -> int:
+def factorise(matrix: Array) -> int:
     """Replace the lower triangle of ``matrix`` by its factor L, with 1 / L_jj on the diagonal.
 
     Returns -1, or the first row met whose pivot is not positive: the matrix is not positive definite.
@@ -40,7 +40,7 @@ def factorise(matrix: Floats) -> int:
 
 
 @kernel
-def solve_factorised(factor: Floats, vector: Floats) -> None:
+def solve_factorised(factor: Array, vector: Array) -> None:
     """Replace ``vector`` b by the solution of L^T L x = b."""
     n = factor.shape[0]
     for i in range(n - 1, -1, -1):

@@ -22,14 +22,14 @@ from robot_dynamics_ros.kernels.layout import (
     Robot,
 )
 from robot_dynamics_ros.kernels.placement import origin, place_bodies, three, to_parent
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.kernels.vectors import cross, rotate
 
 _BODY = 10  # mass, first moment, inertia: the layout's columns from MASS on
 
 
 @kernel
-def add_inertia(r: Floats, body: Floats, carrier: Floats) -> None:
+def add_inertia(r: Array, body: Array, carrier: Array) -> None:
     """Add a body's mass, first moment and inertia to its carrier's, in the carrier's frame.
 
     ``r`` (12) places the body in that frame: I_carrier += R I R^T - [p][h] - [h][p] - m [p][p], with
@@ -63,7 +63,7 @@ def add_inertia(r: Floats, body: Floats, carrier: Floats) -> None:
 
 
 @kernel
-def _add_rotors(robot: Robot, work: Floats, matrix: Floats) -> None:
+def _add_rotors(robot: Robot, work: Array, matrix: Array) -> None:
     """Add each rotor's own inertia and, for a carrier that turns, what couples it to the carrier's joints."""
     tree, count = robot.tree, robot.bodies.shape[0]
     for k in range(robot.rotors.shape[0]):
@@ -79,7 +79,7 @@ def _add_rotors(robot: Robot, work: Floats, matrix: Floats) -> None:
 
 
 @kernel
-def gather_composites(robot: Robot, work: Floats, matrix: Floats) -> None:
+def gather_composites(robot: Robot, work: Array, matrix: Array) -> None:
     """Write the mass matrix (n, n) to ``matrix`` for the placements in ``work``."""
     tree, count = robot.tree, robot.bodies.shape[0]
     matrix[:] = 0.0
@@ -112,7 +112,7 @@ def gather_composites(robot: Robot, work: Floats, matrix: Floats) -> None:
 
 
 @kernel
-def composite_body(robot: Robot, q: Floats, work: Floats, matrix: Floats) -> None:
+def composite_body(robot: Robot, q: Array, work: Array, matrix: Array) -> None:
     """Write the mass matrix (n, n) at ``q`` to ``matrix``."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)

@@ -32,7 +32,7 @@ from robot_dynamics_ros.kernels.layout import (
     Robot,
 )
 from robot_dynamics_ros.kernels.placement import origin, place_bodies, place_in_root
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.kernels.vectors import cross, rotate
 
 Six = tuple[float, float, float, float, float, float]
@@ -48,7 +48,7 @@ SPATIAL_SIZE = 58
 
 
 @inlined
-def _six(spatial: Floats, i: int, column: int) -> Six:
+def _six(spatial: Array, i: int, column: int) -> Six:
     return (
         spatial[i, column],
         spatial[i, column + 1],
@@ -60,7 +60,7 @@ def _six(spatial: Floats, i: int, column: int) -> Six:
 
 
 @inlined
-def _put(spatial: Floats, i: int, column: int, six: Six) -> None:
+def _put(spatial: Array, i: int, column: int, six: Six) -> None:
     for k in range(6):
         spatial[i, column + k] = six[k]
 
@@ -94,7 +94,7 @@ def _load_cross(a: Six, f: Six) -> Six:
 
 
 @inlined
-def _times_inertia(spatial: Floats, i: int, b: Six) -> Six:
+def _times_inertia(spatial: Array, i: int, b: Six) -> Six:
     """Load I b: moment J w + h x v, force m v + w x h."""
     m, hx, hy, hz = spatial[i, _I], spatial[i, _I + 1], spatial[i, _I + 2], spatial[i, _I + 3]
     xx, xy, xz = spatial[i, _I + 4], spatial[i, _I + 5], spatial[i, _I + 6]
@@ -112,7 +112,7 @@ def _times_inertia(spatial: Floats, i: int, b: Six) -> Six:
 
 
 @inlined
-def _velocity_load(spatial: Floats, i: int, b: Six) -> Six:
+def _velocity_load(spatial: Array, i: int, b: Six) -> Six:
     """Load 2 B b."""
     x, y, z = 2.0 * b[0], 2.0 * b[1], 2.0 * b[2]
     fx, fy, fz = cross(x, y, z, spatial[i, _P], spatial[i, _P + 1], spatial[i, _P + 2])
@@ -127,7 +127,7 @@ def _velocity_load(spatial: Floats, i: int, b: Six) -> Six:
 
 
 @kernel
-def _move(robot: Robot, work: Floats, world: Floats, spatial: Floats) -> None:
+def _move(robot: Robot, work: Array, world: Array, spatial: Array) -> None:
     """Axes, velocities and accelerations, from the root outwards; the base accelerates against gravity."""
     gravity = robot.gravity
     for i in range(robot.bodies.shape[0]):
@@ -157,7 +157,7 @@ def _move(robot: Robot, work: Floats, world: Floats, spatial: Floats) -> None:
 
 
 @kernel
-def _load(robot: Robot, world: Floats, spatial: Floats) -> None:
+def _load(robot: Robot, world: Array, spatial: Array) -> None:
     """Inertia, load and the two parts of B of each body by itself."""
     for i in range(robot.bodies.shape[0]):
         for k in range(10):
@@ -183,7 +183,7 @@ def _load(robot: Robot, world: Floats, spatial: Floats) -> None:
 
 
 @kernel
-def _turn_rotors(robot: Robot, work: Floats, world: Floats, spatial: Floats, dq: Floats, dqd: Floats) -> None:
+def _turn_rotors(robot: Robot, work: Array, world: Array, spatial: Array, dq: Array, dqd: Array) -> None:
     """Rotors: their load on the carrier and its B, and the derivatives of their own torque, Tsai (9.157)."""
     count = robot.bodies.shape[0]
     for k in range(robot.rotors.shape[0]):
@@ -222,7 +222,7 @@ def _turn_rotors(robot: Robot, work: Floats, world: Floats, spatial: Floats, dq:
 
 
 @kernel
-def _gather(robot: Robot, spatial: Floats, dq: Floats, dqd: Floats) -> None:
+def _gather(robot: Robot, spatial: Array, dq: Array, dqd: Array) -> None:
     """From the tips inwards: each body's row and column, then its sums to its parent."""
     tree = robot.tree
     for j in range(robot.bodies.shape[0] - 1, -1, -1):
@@ -254,7 +254,7 @@ def _gather(robot: Robot, spatial: Floats, dq: Floats, dqd: Floats) -> None:
 
 
 @kernel
-def _start_at_first(robot: Robot, work: Floats) -> None:
+def _start_at_first(robot: Robot, work: Array) -> None:
     """Move the root's origin to the first body's, since digits go with the square of the distance from it."""
     x, y, z = origin(work, 0)
     for i in range(robot.bodies.shape[0]):
@@ -267,14 +267,14 @@ def _start_at_first(robot: Robot, work: Floats) -> None:
 @kernel
 def differentiate(
     robot: Robot,
-    q: Floats,
-    qd: Floats,
-    qdd: Floats,
-    work: Floats,
-    world: Floats,
-    spatial: Floats,
-    dq: Floats,
-    dqd: Floats,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    work: Array,
+    world: Array,
+    spatial: Array,
+    dq: Array,
+    dqd: Array,
 ) -> None:
     """Write dtau/dq and dtau/dqd, both (n, n), of inverse dynamics without external wrenches.
 

@@ -6,12 +6,12 @@ from robot_dynamics_ros.kernels.compilation import kernel
 from robot_dynamics_ros.kernels.couplings import expand
 from robot_dynamics_ros.kernels.layout import COMPOSITE, JOINT_POSITION, MASS, PARENT, PLACEMENT, Robot
 from robot_dynamics_ros.kernels.placement import place_bodies
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.kernels.vectors import rotate
 
 
 @kernel
-def potential_energy(robot: Robot, q: Floats, work: Floats) -> float:
+def potential_energy(robot: Robot, q: Array, work: Array) -> float:
     """-sum m g . c, zero where every body's centre of mass lies at the root frame's origin."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
@@ -37,7 +37,7 @@ def potential_energy(robot: Robot, q: Floats, work: Floats) -> float:
 
 
 @kernel
-def quadratic_form(matrix: Floats, vector: Floats) -> float:
+def quadratic_form(matrix: Array, vector: Array) -> float:
     """1/2 v^T M v: the kinetic energy of M at rates v."""
     total = 0.0
     for i in range(vector.shape[0]):

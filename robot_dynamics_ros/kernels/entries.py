@@ -17,19 +17,19 @@ from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
 from robot_dynamics_ros.kernels.friction import friction
 from robot_dynamics_ros.kernels.layout import FRICTION_SIZE, LOAD, WORK_SIZE, Robot, coordinate_count, unpack
 from robot_dynamics_ros.kernels.regressor import regressor
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 
 OK, WRONG_SHAPE, SINGULAR = 0, 1, 2  # SINGULAR + j: the mass matrix is not positive definite at coordinate j
 
 
 @allocating_kernel
-def make_work(robot: Robot) -> Floats:
+def make_work(robot: Robot) -> Array:
     """Scratch for one state."""
     return np.empty((robot.tree.shape[0], WORK_SIZE))
 
 
 @allocating_kernel
-def inverse_dynamics(structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, tau: Floats) -> int:
+def inverse_dynamics(structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
     """Torque for a motion of one state."""
     n = coordinate_count(structure)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n or tau.shape[0] != n:
@@ -40,7 +40,7 @@ def inverse_dynamics(structure: Ints, numbers: Floats, q: Floats, qd: Floats, qd
 
 
 @allocating_kernel
-def gravity_torque(structure: Ints, numbers: Floats, q: Floats, tau: Floats) -> int:
+def gravity_torque(structure: IntArray, numbers: Array, q: Array, tau: Array) -> int:
     """Torque that holds one state."""
     n = coordinate_count(structure)
     if q.shape[0] != n or tau.shape[0] != n:
@@ -51,7 +51,7 @@ def gravity_torque(structure: Ints, numbers: Floats, q: Floats, tau: Floats) -> 
 
 
 @allocating_kernel
-def mass_matrix(structure: Ints, numbers: Floats, q: Floats, matrix: Floats) -> int:
+def mass_matrix(structure: IntArray, numbers: Array, q: Array, matrix: Array) -> int:
     """Mass matrix of one state."""
     n = coordinate_count(structure)
     if q.shape[0] != n or matrix.shape[0] != n or matrix.shape[1] != n:
@@ -62,7 +62,7 @@ def mass_matrix(structure: Ints, numbers: Floats, q: Floats, matrix: Floats) -> 
 
 
 @allocating_kernel
-def forward_dynamics(structure: Ints, numbers: Floats, q: Floats, qd: Floats, tau: Floats, qdd: Floats) -> int:
+def forward_dynamics(structure: IntArray, numbers: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
     """Acceleration of one state under a torque."""
     n = coordinate_count(structure)
     if q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n or qdd.shape[0] != n:
@@ -74,7 +74,7 @@ def forward_dynamics(structure: Ints, numbers: Floats, q: Floats, qd: Floats, ta
 
 @allocating_kernel
 def inverse_dynamics_derivatives(
-    structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, dq: Floats, dqd: Floats
+    structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
 ) -> int:
     """dtau/dq and dtau/dqd of one state."""
     n = coordinate_count(structure)
@@ -91,7 +91,7 @@ def inverse_dynamics_derivatives(
 
 @allocating_kernel
 def friction_torque(
-    structure: Ints, numbers: Floats, joints: Floats, fade: Floats, q: Floats, qd: Floats, tau: Floats
+    structure: IntArray, numbers: Array, joints: Array, fade: Array, q: Array, qd: Array, tau: Array
 ) -> int:
     """Friction torque of one state, which fades out below the rate ``fade`` (1,); ``joints`` is flat."""
     n = coordinate_count(structure)
@@ -104,7 +104,7 @@ def friction_torque(
 
 
 @batch_kernel
-def inverse_dynamics_batch(structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, tau: Floats) -> int:
+def inverse_dynamics_batch(structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
     """Torques for motions."""
     robot = unpack(structure, numbers)
     work, none = make_work(robot), np.empty((0, 6))
@@ -115,7 +115,7 @@ def inverse_dynamics_batch(structure: Ints, numbers: Floats, q: Floats, qd: Floa
 
 @batch_kernel
 def inverse_dynamics_under_wrenches(
-    structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, wrenches: Floats, tau: Floats
+    structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, wrenches: Array, tau: Array
 ) -> int:
     """Torques for motions under wrenches (count, bodies, 6)."""
     robot = unpack(structure, numbers)
@@ -126,7 +126,7 @@ def inverse_dynamics_under_wrenches(
 
 
 @batch_kernel
-def mass_matrix_batch(structure: Ints, numbers: Floats, q: Floats, matrix: Floats) -> int:
+def mass_matrix_batch(structure: IntArray, numbers: Array, q: Array, matrix: Array) -> int:
     """Mass matrices."""
     robot = unpack(structure, numbers)
     work = make_work(robot)
@@ -136,7 +136,7 @@ def mass_matrix_batch(structure: Ints, numbers: Floats, q: Floats, matrix: Float
 
 
 @batch_kernel
-def forward_dynamics_batch(structure: Ints, numbers: Floats, q: Floats, qd: Floats, tau: Floats, qdd: Floats) -> int:
+def forward_dynamics_batch(structure: IntArray, numbers: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
     """Accelerations under torques; stops at the first state whose mass matrix is singular."""
     robot = unpack(structure, numbers)
     n: int = q.shape[1]
@@ -150,7 +150,7 @@ def forward_dynamics_batch(structure: Ints, numbers: Floats, q: Floats, qd: Floa
 
 @batch_kernel
 def forward_dynamics_under_wrenches(
-    structure: Ints, numbers: Floats, q: Floats, qd: Floats, tau: Floats, wrenches: Floats, qdd: Floats
+    structure: IntArray, numbers: Array, q: Array, qd: Array, tau: Array, wrenches: Array, qdd: Array
 ) -> int:
     """Accelerations under torques and wrenches (count, bodies, 6); stops as forward_dynamics_batch."""
     robot = unpack(structure, numbers)
@@ -165,7 +165,7 @@ def forward_dynamics_under_wrenches(
 
 @batch_kernel
 def inverse_dynamics_derivatives_batch(
-    structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, dq: Floats, dqd: Floats
+    structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
 ) -> int:
     """dtau/dq and dtau/dqd."""
     robot = unpack(structure, numbers)
@@ -178,7 +178,7 @@ def inverse_dynamics_derivatives_batch(
 
 @batch_kernel
 def joint_loads_batch(
-    structure: Ints, numbers: Floats, q: Floats, qd: Floats, qdd: Floats, wrenches: Floats, loads: Floats
+    structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, wrenches: Array, loads: Array
 ) -> int:
     """Force and moment (bodies, 6) that each body's parent exerts on it, at and in the body's frame."""
     robot = unpack(structure, numbers)
@@ -193,7 +193,7 @@ def joint_loads_batch(
 
 @batch_kernel
 def regressor_batch(
-    structure: Ints, numbers: Floats, link_rotations: Floats, q: Floats, qd: Floats, qdd: Floats, columns: Floats
+    structure: IntArray, numbers: Array, link_rotations: Array, q: Array, qd: Array, qdd: Array, columns: Array
 ) -> int:
     """Regressors, transposed: (10 bodies + rotors, n)."""
     robot = unpack(structure, numbers)
@@ -205,7 +205,7 @@ def regressor_batch(
 
 @batch_kernel
 def friction_batch(
-    structure: Ints, numbers: Floats, joints: Floats, fade: float, q: Floats, qd: Floats, tau: Floats
+    structure: IntArray, numbers: Array, joints: Array, fade: float, q: Array, qd: Array, tau: Array
 ) -> int:
     """Friction torques, which fade out below the rate ``fade``."""
     robot = unpack(structure, numbers)
@@ -216,7 +216,7 @@ def friction_batch(
 
 
 @batch_kernel
-def link_pose_batch(structure: Ints, numbers: Floats, body: int, frame: Floats, q: Floats, pose: Floats) -> int:
+def link_pose_batch(structure: IntArray, numbers: Array, body: int, frame: Array, q: Array, pose: Array) -> int:
     """Poses of a link."""
     robot = unpack(structure, numbers)
     work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
@@ -226,7 +226,7 @@ def link_pose_batch(structure: Ints, numbers: Floats, body: int, frame: Floats, 
 
 
 @batch_kernel
-def jacobian_batch(structure: Ints, numbers: Floats, body: int, frame: Floats, q: Floats, matrix: Floats) -> int:
+def jacobian_batch(structure: IntArray, numbers: Array, body: int, frame: Array, q: Array, matrix: Array) -> int:
     """Jacobians of a link."""
     robot = unpack(structure, numbers)
     work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
@@ -237,7 +237,7 @@ def jacobian_batch(structure: Ints, numbers: Floats, body: int, frame: Floats, q
 
 @batch_kernel
 def jacobian_dot_qd_batch(
-    structure: Ints, numbers: Floats, body: int, frame: Floats, q: Floats, qd: Floats, product: Floats
+    structure: IntArray, numbers: Array, body: int, frame: Array, q: Array, qd: Array, product: Array
 ) -> int:
     """Jdot qd of a link."""
     robot = unpack(structure, numbers)
@@ -248,7 +248,7 @@ def jacobian_dot_qd_batch(
 
 
 @batch_kernel
-def kinetic_energy_batch(structure: Ints, numbers: Floats, q: Floats, qd: Floats, energy: Floats) -> int:
+def kinetic_energy_batch(structure: IntArray, numbers: Array, q: Array, qd: Array, energy: Array) -> int:
     """Kinetic energies."""
     robot = unpack(structure, numbers)
     n: int = q.shape[1]
@@ -260,7 +260,7 @@ def kinetic_energy_batch(structure: Ints, numbers: Floats, q: Floats, qd: Floats
 
 
 @batch_kernel
-def potential_energy_batch(structure: Ints, numbers: Floats, q: Floats, energy: Floats) -> int:
+def potential_energy_batch(structure: IntArray, numbers: Array, q: Array, energy: Array) -> int:
     """Potential energies."""
     robot = unpack(structure, numbers)
     work = make_work(robot)

@@ -7,12 +7,12 @@ from robot_dynamics_ros.kernels.compilation import kernel
 from robot_dynamics_ros.kernels.composite_body import gather_composites
 from robot_dynamics_ros.kernels.layout import Robot
 from robot_dynamics_ros.kernels.newton_euler import bias_torque
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 
 
 @kernel
 def equations_of_motion(
-    robot: Robot, q: Floats, qd: Floats, wrenches: Floats, work: Floats, bias: Floats, matrix: Floats
+    robot: Robot, q: Array, qd: Array, wrenches: Array, work: Array, bias: Array, matrix: Array
 ) -> None:
     """Write h (n,), V + G of Craig (6.59), to ``bias`` and M (n, n) to ``matrix``: M qdd + h is the torque."""
     bias_torque(robot, q, qd, wrenches, work, bias)
@@ -22,13 +22,13 @@ def equations_of_motion(
 @kernel
 def solve_motion(
     robot: Robot,
-    q: Floats,
-    qd: Floats,
-    tau: Floats,
-    wrenches: Floats,
-    work: Floats,
-    matrix: Floats,
-    qdd: Floats,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    wrenches: Array,
+    work: Array,
+    matrix: Array,
+    qdd: Array,
 ) -> int:
     """Write the acceleration (n,) under torque ``tau`` to ``qdd``, friction left out.
 
@@ -48,15 +48,15 @@ def solve_motion(
 @kernel
 def solve_held_motion(
     robot: Robot,
-    q: Floats,
-    qd: Floats,
-    force: Floats,
-    stiffness: Floats,
-    moves: Floats,
-    wrenches: Floats,
-    work: Floats,
-    factor: Floats,
-    motion: Floats,
+    q: Array,
+    qd: Array,
+    force: Array,
+    stiffness: Array,
+    moves: Array,
+    wrenches: Array,
+    work: Array,
+    factor: Array,
+    motion: Array,
 ) -> int:
     """Forward dynamics where some joints are held at rest: A qdd + h = force + reaction, A = M + diag(stiffness).
 

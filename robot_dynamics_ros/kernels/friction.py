@@ -29,7 +29,7 @@ from robot_dynamics_ros.kernels.layout import (
     VISCOUS,
     Robot,
 )
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 
 
 @kernel
@@ -42,7 +42,7 @@ def logistic(x: float) -> float:
 
 
 @kernel
-def smooth_friction(joint: Floats, rate: float) -> float:
+def smooth_friction(joint: Array, rate: float) -> float:
     """The part of a joint's friction that is a smooth function of its rate: viscous and sigmoid."""
     torque: float = joint[VISCOUS] * rate
     if joint[SIGMOID_AMPLITUDE] != 0.0:
@@ -52,7 +52,7 @@ def smooth_friction(joint: Floats, rate: float) -> float:
 
 
 @kernel
-def smooth_slope(joint: Floats, rate: float) -> float:
+def smooth_slope(joint: Array, rate: float) -> float:
     """Slope of the smooth friction over the rate, kept at or above 0."""
     total: float = joint[VISCOUS]
     if joint[SIGMOID_AMPLITUDE] != 0.0:
@@ -63,7 +63,7 @@ def smooth_slope(joint: Floats, rate: float) -> float:
 
 
 @kernel
-def grip(joint: Floats, level: float, position: float, rate: float) -> float:
+def grip(joint: Array, level: float, position: float, rate: float) -> float:
     """Size of the dry friction of a joint whose Coulomb level in this direction is ``level``; at rest, the most."""
     fade = 0.0
     if rate == 0.0:
@@ -78,7 +78,7 @@ def grip(joint: Floats, level: float, position: float, rate: float) -> float:
 
 
 @kernel
-def dry_friction(joint: Floats, position: float, rate: float) -> float:
+def dry_friction(joint: Array, position: float, rate: float) -> float:
     """The dry friction of a sliding joint; 0 at rest, where it is whatever holds the joint."""
     if rate > 0.0:
         return grip(joint, joint[COULOMB], position, rate)
@@ -88,7 +88,7 @@ def dry_friction(joint: Floats, position: float, rate: float) -> float:
 
 
 @kernel
-def faded_friction(joint: Floats, position: float, rate: float, fade: float) -> float:
+def faded_friction(joint: Array, position: float, rate: float, fade: float) -> float:
     """The friction of a joint, in proportion to its rate where that is below ``fade``: then it has no step."""
     speed, share = abs(rate), 1.0
     if speed < fade:
@@ -98,7 +98,7 @@ def faded_friction(joint: Floats, position: float, rate: float, fade: float) -> 
 
 
 @kernel
-def friction(robot: Robot, joints: Floats, fade: float, q: Floats, qd: Floats, work: Floats, tau: Floats) -> None:
+def friction(robot: Robot, joints: Array, fade: float, q: Array, qd: Array, work: Array, tau: Array) -> None:
     """Write the torque (n,) that friction takes to ``tau``; ``joints`` has a line for each body's joint.
 
     It fades out below the rate ``fade`` (rad/s or m/s).

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 
 from robot_dynamics_ros.kernels import entries
 from robot_dynamics_ros.kernels.direct_calls import direct_call
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 
 Kernel = Callable[..., int]
 Call = Callable[..., object]
@@ -28,11 +28,11 @@ class GeneralKernels:
 
     customised = False
 
-    def __init__(self, structure: Ints, numbers: Floats) -> None:
+    def __init__(self, structure: IntArray, numbers: Array) -> None:
         self.structure = structure
         self.numbers = numbers
 
-    def with_numbers(self, numbers: Floats) -> GeneralKernels:
+    def with_numbers(self, numbers: Array) -> GeneralKernels:
         """Return the kernels of a robot that differs in its bodies' inertia only; nothing is compiled again."""
         return GeneralKernels(self.structure, numbers)
 
@@ -72,7 +72,7 @@ class GeneralKernels:
         return self._tied(entries.forward_dynamics_batch)
 
     @property
-    def _robot(self) -> tuple[Ints, Floats]:
+    def _robot(self) -> tuple[IntArray, Array]:
         return self.structure, self.numbers
 
     def _tied(self, kernel: Kernel) -> Kernel:

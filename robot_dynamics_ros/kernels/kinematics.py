@@ -20,12 +20,12 @@ from robot_dynamics_ros.kernels.layout import (
 )
 from robot_dynamics_ros.kernels.newton_euler import move_bodies
 from robot_dynamics_ros.kernels.placement import compose, place_bodies, place_in_root
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.kernels.vectors import cross, rotate
 
 
 @kernel
-def link_pose(robot: Robot, body: int, frame: Floats, q: Floats, work: Floats, world: Floats, pose: Floats) -> None:
+def link_pose(robot: Robot, body: int, frame: Array, q: Array, work: Array, world: Array, pose: Array) -> None:
     """Write the link's pose (4, 4) in the root frame to ``pose``; ``body`` -1 is the fixed base."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
@@ -44,7 +44,7 @@ def link_pose(robot: Robot, body: int, frame: Floats, q: Floats, work: Floats, w
 
 
 @kernel
-def jacobian(robot: Robot, body: int, frame: Floats, q: Floats, work: Floats, world: Floats, matrix: Floats) -> None:
+def jacobian(robot: Robot, body: int, frame: Array, q: Array, work: Array, world: Array, matrix: Array) -> None:
     """Write the link's Jacobian (6, n) to ``matrix``: columns (z x (p - p_i), z) or (z, 0), Craig 5.7."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
@@ -72,7 +72,7 @@ def jacobian(robot: Robot, body: int, frame: Floats, q: Floats, work: Floats, wo
 
 @kernel
 def jacobian_dot_qd(
-    robot: Robot, body: int, frame: Floats, q: Floats, qd: Floats, work: Floats, world: Floats, product: Floats
+    robot: Robot, body: int, frame: Array, q: Array, qd: Array, work: Array, world: Array, product: Array
 ) -> None:
     """Write Jdot qd (6,) to ``product``: the link's acceleration while no joint accelerates."""
     expand(robot, q, work, JOINT_POSITION)

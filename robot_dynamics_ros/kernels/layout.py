@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, inlined
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 
 # Columns of ``tree``; a rotor's parent is the body that carries it, or -1 where nothing turns it.
 PARENT, KIND, FIRST, AFTER = 0, 1, 2, 3  # entries FIRST to AFTER - 1 belong to the row
@@ -49,15 +49,15 @@ _HEADER = 4
 class Robot(NamedTuple):
     """Views into the two flat arrays."""
 
-    tree: Ints  # (rows, 4)
-    coordinates: Ints  # (entries,)
-    factors: Floats  # (entries,)
-    bodies: Floats  # (bodies, 22)
-    rotors: Floats  # (rotors, 4)
-    gravity: Floats  # (3,) in the root frame
+    tree: IntArray  # (rows, 4)
+    coordinates: IntArray  # (entries,)
+    factors: Array  # (entries,)
+    bodies: Array  # (bodies, 22)
+    rotors: Array  # (rotors, 4)
+    gravity: Array  # (3,) in the root frame
 
 
-def pack(robot: Robot, n: int) -> tuple[Ints, Floats]:
+def pack(robot: Robot, n: int) -> tuple[IntArray, Array]:
     """Flatten a robot with ``n`` coordinates; ``unpack`` gives it back."""
     header = [len(robot.bodies), len(robot.rotors), len(robot.factors), n]
     structure = np.concatenate([header, robot.tree.ravel(), robot.coordinates]).astype(np.int64)
@@ -66,7 +66,7 @@ def pack(robot: Robot, n: int) -> tuple[Ints, Floats]:
 
 
 @allocating_kernel
-def unpack(structure: Ints, numbers: Floats) -> Robot:
+def unpack(structure: IntArray, numbers: Array) -> Robot:
     """Views into what ``pack`` made."""
     bodies, rotors, entries = structure[0], structure[1], structure[2]
     rows = bodies + rotors
@@ -84,7 +84,7 @@ def unpack(structure: Ints, numbers: Floats) -> Robot:
 
 
 @inlined
-def coordinate_count(structure: Ints) -> int:
+def coordinate_count(structure: IntArray) -> int:
     """Number n of independent coordinates."""
     return int(structure[3])
 

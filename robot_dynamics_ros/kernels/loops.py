@@ -24,25 +24,25 @@ from robot_dynamics_ros.kernels.layout import (
 )
 from robot_dynamics_ros.kernels.newton_euler import move_bodies
 from robot_dynamics_ros.kernels.placement import place_bodies, place_in_root
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.kernels.vectors import Vector, cross, rotate
 
 
 class Loops(NamedTuple):
     """The loops of a robot."""
 
-    bodies: Ints  # (loops, 2) of points a and b; -1: the fixed base
-    points: Floats  # (loops, 6) a and b, each in its body's frame
+    bodies: IntArray  # (loops, 2) of points a and b; -1: the fixed base
+    points: Array  # (loops, 6) a and b, each in its body's frame
 
 
-def append_loops(structure: Ints, numbers: Floats, loops: Loops) -> tuple[Ints, Floats]:
+def append_loops(structure: IntArray, numbers: Array, loops: Loops) -> tuple[IntArray, Array]:
     """Return the robot's two flat arrays with its loops behind, where ``unpack`` does not look."""
     count = np.array([len(loops.bodies)], dtype=np.int64)
     return np.concatenate([structure, loops.bodies.ravel(), count]), np.concatenate([numbers, loops.points.ravel()])
 
 
 @allocating_kernel
-def unpack_loops(structure: Ints, numbers: Floats) -> Loops:
+def unpack_loops(structure: IntArray, numbers: Array) -> Loops:
     """Views into what ``append_loops`` added."""
     end = structure.shape[0] - 1
     count = structure[end]
@@ -52,7 +52,7 @@ def unpack_loops(structure: Ints, numbers: Floats) -> Loops:
 
 
 @kernel
-def _place(body: int, point: Floats, world: Floats) -> Vector:
+def _place(body: int, point: Array, world: Array) -> Vector:
     """A body's point in the root frame."""
     if body < 0:
         return point[0], point[1], point[2]
@@ -61,7 +61,7 @@ def _place(body: int, point: Floats, world: Floats) -> Vector:
 
 
 @kernel
-def _accelerate(robot: Robot, body: int, point: Floats, work: Floats, world: Floats) -> Vector:
+def _accelerate(robot: Robot, body: int, point: Array, work: Array, world: Array) -> Vector:
     """A body's point's acceleration while no joint accelerates, Craig (6.12), from the motion in ``work``."""
     if body < 0:
         return 0.0, 0.0, 0.0
@@ -75,7 +75,7 @@ def _accelerate(robot: Robot, body: int, point: Floats, work: Floats, world: Flo
 
 
 @kernel
-def _add_columns(robot: Robot, i: int, sign: float, at: Vector, world: Floats, rows: Floats) -> None:
+def _add_columns(robot: Robot, i: int, sign: float, at: Vector, world: Array, rows: Array) -> None:
     """Add ``sign`` times what body i's joint moves the point ``at`` by: z x (p - p_i) or z, Craig 5.7."""
     x, y, z = world[i, 2], world[i, 5], world[i, 8]
     if robot.tree[i, KIND] == REVOLUTE:
@@ -89,13 +89,13 @@ def _add_columns(robot: Robot, i: int, sign: float, at: Vector, world: Floats, r
 def measure_loops(
     robot: Robot,
     loops: Loops,
-    q: Floats,
-    qd: Floats,
-    work: Floats,
-    world: Floats,
-    gap: Floats,
-    jacobian: Floats,
-    drift: Floats,
+    q: Array,
+    qd: Array,
+    work: Array,
+    world: Array,
+    gap: Array,
+    jacobian: Array,
+    drift: Array,
 ) -> None:
     """Write phi (3 loops,), G (3 loops, n) and the drift (3 loops,) at q, qd; ``world`` (bodies, 12) is scratch.
 

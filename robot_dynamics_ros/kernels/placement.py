@@ -16,12 +16,12 @@ from robot_dynamics_ros.kernels.layout import (
     ROTATION,
     Robot,
 )
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.kernels.vectors import Vector, rotate
 
 
 @kernel
-def place_bodies(robot: Robot, work: Floats) -> None:
+def place_bodies(robot: Robot, work: Array) -> None:
     """Write rotation (9, row by row) and position (3) of each body in its parent's frame to ``work``.
 
     The joint turns about or slides along the frame's own z axis: R = R0 Rz(q), p = p0 + R0 z q.
@@ -49,7 +49,7 @@ def place_bodies(robot: Robot, work: Floats) -> None:
 
 
 @inlined
-def to_parent(work: Floats, i: int, x: float, y: float, z: float) -> Vector:
+def to_parent(work: Array, i: int, x: float, y: float, z: float) -> Vector:
     """From the axes of body i to those of its parent."""
     return (
         work[i, PLACEMENT] * x + work[i, PLACEMENT + 1] * y + work[i, PLACEMENT + 2] * z,
@@ -59,7 +59,7 @@ def to_parent(work: Floats, i: int, x: float, y: float, z: float) -> Vector:
 
 
 @inlined
-def to_body(work: Floats, i: int, x: float, y: float, z: float) -> Vector:
+def to_body(work: Array, i: int, x: float, y: float, z: float) -> Vector:
     """From the axes of body i's parent to its own."""
     return (
         work[i, PLACEMENT] * x + work[i, PLACEMENT + 3] * y + work[i, PLACEMENT + 6] * z,
@@ -69,19 +69,19 @@ def to_body(work: Floats, i: int, x: float, y: float, z: float) -> Vector:
 
 
 @inlined
-def origin(work: Floats, i: int) -> Vector:
+def origin(work: Array, i: int) -> Vector:
     """Origin of body i's frame in its parent's."""
     return work[i, PLACEMENT + 9], work[i, PLACEMENT + 10], work[i, PLACEMENT + 11]
 
 
 @inlined
-def three(table: Floats, i: int, column: int) -> Vector:
+def three(table: Array, i: int, column: int) -> Vector:
     """Three numbers of a line."""
     return table[i, column], table[i, column + 1], table[i, column + 2]
 
 
 @inlined
-def times_inertia(bodies: Floats, i: int, x: float, y: float, z: float) -> Vector:
+def times_inertia(bodies: Array, i: int, x: float, y: float, z: float) -> Vector:
     """Inertia of body i, about its frame's origin, times a vector in its axes."""
     return (
         bodies[i, INERTIA] * x + bodies[i, INERTIA + 1] * y + bodies[i, INERTIA + 2] * z,
@@ -91,7 +91,7 @@ def times_inertia(bodies: Floats, i: int, x: float, y: float, z: float) -> Vecto
 
 
 @kernel
-def compose(r: Floats, s: Floats, product: Floats) -> None:
+def compose(r: Array, s: Array, product: Array) -> None:
     """Write the placement (12) of C in A to ``product``: ``r`` places B in A, ``s`` places C in B."""
     for column in range(3):
         x, y, z = rotate(r, s[column], s[3 + column], s[6 + column])
@@ -101,7 +101,7 @@ def compose(r: Floats, s: Floats, product: Floats) -> None:
 
 
 @kernel
-def place_in_root(robot: Robot, work: Floats, world: Floats) -> None:
+def place_in_root(robot: Robot, work: Array, world: Array) -> None:
     """Write each body's placement in the root frame to ``world`` (bodies, 12), from those in ``work``."""
     for i in range(world.shape[0]):
         parent = robot.tree[i, PARENT]

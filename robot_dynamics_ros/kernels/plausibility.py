@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 from robot_dynamics_ros.kernels.compilation import kernel
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 
 GOOD, UNCHANGED, OUT_OF_BOUNDS = 0, -1, -2
 
 
 @kernel
 def check_state(
-    new: Floats, last: Floats, largest: float, step: Floats, speed: Floats, dt: float, measures_velocity: bool
+    new: Array, last: Array, largest: float, step: Array, speed: Array, dt: float, measures_velocity: bool
 ) -> int:
     """Return GOOD, UNCHANGED for equal states, OUT_OF_BOUNDS for a number beyond ``largest``, or 1 + a joint.
 

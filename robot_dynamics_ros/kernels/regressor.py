@@ -23,14 +23,14 @@ from robot_dynamics_ros.kernels.layout import (
 )
 from robot_dynamics_ros.kernels.newton_euler import move_bodies
 from robot_dynamics_ros.kernels.placement import place_bodies
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.kernels.vectors import Vector, cross, rotate, rotate_back
 
 PARAMETERS = 10  # of a body
 
 
 @kernel
-def _carry(robot: Robot, work: Floats, body: int, force: Vector, moment: Vector, column: Floats) -> None:
+def _carry(robot: Robot, work: Array, body: int, force: Vector, moment: Vector, column: Array) -> None:
     """Add the joint torques that carry a load on a body, at and in its frame, to ``column`` (n,)."""
     fx, fy, fz = force
     nx, ny, nz = moment
@@ -80,12 +80,12 @@ def _unit_load(parameter: int, w: Vector, dw: Vector, a: Vector) -> tuple[Vector
 @kernel
 def regressor(
     robot: Robot,
-    link_rotations: Floats,
-    q: Floats,
-    qd: Floats,
-    qdd: Floats,
-    work: Floats,
-    columns: Floats,
+    link_rotations: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    work: Array,
+    columns: Array,
 ) -> None:
     """Write the regressor's columns to ``columns`` (10 bodies + rotors, n): its transpose.
 

@@ -3,5 +3,5 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Array = NDArray[np.float64]
+IntArray = NDArray[np.int64]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robot_dynamics_ros.kernels.compilation import kernel
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 
 Vector = tuple[float, float, float]
 
@@ -15,7 +15,7 @@ def cross(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> V
 
 
 @kernel
-def rotate(r: Floats, x: float, y: float, z: float) -> Vector:
+def rotate(r: Array, x: float, y: float, z: float) -> Vector:
     """R v: from the body's axes to its parent's; R is the first nine numbers of ``r``, row by row."""
     return (
         r[0] * x + r[1] * y + r[2] * z,
@@ -25,7 +25,7 @@ def rotate(r: Floats, x: float, y: float, z: float) -> Vector:
 
 
 @kernel
-def rotate_back(r: Floats, x: float, y: float, z: float) -> Vector:
+def rotate_back(r: Array, x: float, y: float, z: float) -> Vector:
     """R^T v: from the parent's axes to the body's."""
     return (
         r[0] * x + r[3] * y + r[6] * z,

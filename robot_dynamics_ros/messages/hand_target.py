@@ -6,12 +6,10 @@ import struct
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
-
-Array = NDArray[np.float64]
 
 POSE, TWIST, ACCELERATION = "target_pose", "target_twist", "target_acceleration"
 TARGETS = {

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, LITTLE_ENDIAN, CdrReader, padding
 from robot_dynamics_ros.messages.renaming import Renaming, unchanged
-
-Array = NDArray[np.float64]
 
 _FIELDS = ("position", "velocity", "effort")
 _NAMES = HEADER + 8  # where frame_id and names begin, after the stamp

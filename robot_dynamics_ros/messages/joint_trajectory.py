@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, MOST_NAMES, CdrReader, padding
 from robot_dynamics_ros.messages.renaming import Renaming, unchanged
 
-Array = NDArray[np.float64]
 Records = NDArray[np.void]
 
 _FIELDS = ("positions", "velocities", "accelerations", "effort")

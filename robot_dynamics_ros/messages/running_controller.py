@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.activation_check import check_activation, holding_effort
 from robot_dynamics_ros.control.controller import Command, Controller
@@ -18,14 +17,13 @@ from robot_dynamics_ros.control.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory_effort import joined, trajectory_effort
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import HEADER
 from robot_dynamics_ros.messages.hand_target import POSE, TWIST, read_target
 from robot_dynamics_ros.messages.joint_state import JointsMissing, JointStateReader, Sample, stamp_of
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_points
 from robot_dynamics_ros.messages.renaming import Renaming, unchanged
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 _UNSTAMPED = "joint_states have no header.stamp, so that delays cannot be seen. Cure: set it in the driver"
 _AT_REST = 0.01  # rad/s or m/s

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.inertia import real_numbers
 from robot_dynamics_ros.model.packed import LinkFrame
 
-_NO_WRENCHES: Floats = np.empty((0, 6))
+_NO_WRENCHES: Array = np.empty((0, 6))
 # NumPy broadcasts up to 32 axes, of which wrenches and results take some.
 _MOST_AXES = 24
 
 
-def numbers(name: str, value: ArrayLike, joint_names: Sequence[str], *, single: bool = False) -> Floats:
+def numbers(name: str, value: ArrayLike, joint_names: Sequence[str], *, single: bool = False) -> Array:
     """Return ``value`` as float64 (..., n) in C order, the same array where it is that already.
 
     Raises RobotDynamicsError, calling it ``name``, for anything but real numbers whose last axis has length
@@ -38,9 +38,7 @@ def numbers(name: str, value: ArrayLike, joint_names: Sequence[str], *, single: 
     return array
 
 
-def wrenches_on_bodies(
-    wrenches: Mapping[str, ArrayLike] | None, frames: Mapping[str, LinkFrame], bodies: int
-) -> Floats:
+def wrenches_on_bodies(wrenches: Mapping[str, ArrayLike] | None, frames: Mapping[str, LinkFrame], bodies: int) -> Array:
     """Wrenches (..., 6) on links as wrenches (..., bodies, 6) on the kernels' bodies; (0, 6) for None.
 
     Raises RobotDynamicsError for an unknown link and for values that are not six numbers.
@@ -51,7 +49,7 @@ def wrenches_on_bodies(
         raise RobotDynamicsError(
             f"external_wrenches: {wrenches!r} names no links. Cure: give a mapping from each link to six numbers"
         )
-    checked: list[tuple[LinkFrame, Floats]] = []
+    checked: list[tuple[LinkFrame, Array]] = []
     for link, value in wrenches.items():
         frame = frames.get(link)
         if frame is None:
@@ -80,14 +78,14 @@ def wrenches_on_bodies(
     return total
 
 
-def _turned(vectors: Floats, rotation: Floats) -> Floats:
+def _turned(vectors: Array, rotation: Array) -> Array:
     """Rotation times vectors (..., 3), element by element: a matrix product rounds by how many there are."""
     x, y, z = vectors[..., 0:1], vectors[..., 1:2], vectors[..., 2:3]
-    turned: Floats = x * rotation[:, 0] + y * rotation[:, 1] + z * rotation[:, 2]
+    turned: Array = x * rotation[:, 0] + y * rotation[:, 1] + z * rotation[:, 2]
     return turned
 
 
-def common_shape(arguments: Mapping[str, Floats]) -> tuple[int, ...]:
+def common_shape(arguments: Mapping[str, Array]) -> tuple[int, ...]:
     """Leading axes of all arguments together, by NumPy's broadcasting.
 
     A vector's own axis is its last one, that of wrenches on bodies the last two. Raises RobotDynamicsError,

@@ -20,11 +20,11 @@ from robot_dynamics_ros.kernels.layout import (
     Robot,
     pack,
 )
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model.couplings import Couplings, resolve
 from robot_dynamics_ros.model.drives import check_static, friction_table, rotor_rows
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Row
-from robot_dynamics_ros.model.inertia import Array, InertiaSum, real_numbers
+from robot_dynamics_ros.model.inertia import InertiaSum, real_numbers
 from robot_dynamics_ros.model.packed import (
     LinkFrame,
     PackedModel,
@@ -113,7 +113,7 @@ def assemble(
     return packed
 
 
-def _place(description: Description, couplings: Couplings) -> tuple[dict[str, LinkFrame], list[Joint], Floats]:
+def _place(description: Description, couplings: Couplings) -> tuple[dict[str, LinkFrame], list[Joint], Array]:
     """Frames of all links, the joints that move, and their bodies' placements where all coordinates are zero."""
     frames = {description.root: LinkFrame(-1, np.eye(3), np.zeros(3))}
     moving: list[Joint] = []
@@ -164,7 +164,9 @@ def _moved(joint: Joint, value: float, rotation: Array, position: Array) -> tupl
     return rotation @ aligned @ turn @ aligned.T, position
 
 
-def _entries(names: Sequence[str], rows: Sequence[tuple[int, int, Mapping[str, float]]]) -> tuple[Ints, Ints, Floats]:
+def _entries(
+    names: Sequence[str], rows: Sequence[tuple[int, int, Mapping[str, float]]]
+) -> tuple[IntArray, IntArray, Array]:
     """The table of the tree and the entries of G, from each row's parent, kind and factors."""
     index = {name: k for k, name in enumerate(names)}
     tree: list[tuple[int, int, int, int]] = []
@@ -183,9 +185,7 @@ def _entries(names: Sequence[str], rows: Sequence[tuple[int, int, Mapping[str, f
     )
 
 
-def _body_inertias(
-    description: Description, dynamics: DynamicsFile, frames: dict[str, LinkFrame], count: int
-) -> Floats:
+def _body_inertias(description: Description, dynamics: DynamicsFile, frames: dict[str, LinkFrame], count: int) -> Array:
     sums = [InertiaSum.zero() for _ in range(count)]
     for name, part in {**description.links, **dynamics.links}.items():
         frame = frames[name]
@@ -198,7 +198,7 @@ def _body_inertias(
     return np.array([total.flat() for total in sums]).reshape(count, BODY_SIZE - MASS)
 
 
-def _limits(description: Description, names: Sequence[str]) -> Floats:
+def _limits(description: Description, names: Sequence[str]) -> Array:
     """Position lower and upper, velocity and effort limit, soft lower and upper of each name, (n, 6)."""
     table = {j.name: (j.lower, j.upper, j.velocity, j.effort, j.soft_lower, j.soft_upper) for j in description.joints}
     return np.array([table.get(name, (-math.inf, *3 * (math.inf,), -math.inf, math.inf)) for name in names])
@@ -217,7 +217,7 @@ def _range(joint: Joint, offset: float) -> tuple[float, float, float]:
     return joint.lower - offset, joint.upper - offset, joint.velocity
 
 
-def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Floats:
+def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Array:
     if gravity is None:
         return np.array(_STANDARD_GRAVITY) if dynamics.gravity is None else dynamics.gravity.copy()
     vector = real_numbers(gravity)

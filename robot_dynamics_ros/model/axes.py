@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from robot_dynamics_ros.errors import RobotModelError
-from robot_dynamics_ros.model.inertia import Array
+from robot_dynamics_ros.kernels.types import Array
 
 _SHORTEST, _LONGEST = 1e-12, 1e12
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from robot_dynamics_ros.kernels.compilation import numba
 from robot_dynamics_ros.kernels.entries import OK
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.arguments import own_axes
 
 # Fewer states than this are not worth another thread; whole blocks for kernels that work in blocks of 64.
@@ -35,8 +35,8 @@ def _pool(process: int) -> ThreadPoolExecutor:
 def spread_over(
     function: Callable[..., int],
     batch: tuple[int, ...],
-    arguments: Mapping[str, Floats],
-    results: Sequence[Floats],
+    arguments: Mapping[str, Array],
+    results: Sequence[Array],
 ) -> int:
     """Call ``function(*arguments, *results)`` for every state of ``batch``, on all cores.
 
@@ -68,7 +68,7 @@ def over_rows(function: Callable[[slice], None], count: int, block: int) -> None
         list(_pool(os.getpid()).map(function, parts))
 
 
-def _in_a_row(array: Floats, batch: tuple[int, ...], axes: int, count: int) -> Floats:
+def _in_a_row(array: Array, batch: tuple[int, ...], axes: int, count: int) -> Array:
     own = array.shape[array.ndim - axes :]
     if array.shape != batch + own:
         # A copy even where the view is contiguous: views are read-only, and numba would compile for that.

@@ -9,10 +9,9 @@ import numpy as np
 
 from robot_dynamics_ros.errors import RobotModelError
 from robot_dynamics_ros.kernels.layout import FRICTION_SIZE
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.couplings import Couplings
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
-from robot_dynamics_ros.model.inertia import Array
 from robot_dynamics_ros.model.packed import LinkFrame
 from robot_dynamics_ros.model.urdf import Description, Joint
 
@@ -71,7 +70,7 @@ def _axis_of_the_joint(description: Description, where: str, rotor: Rotor) -> Ar
     )
 
 
-def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequence[Joint]) -> Floats:
+def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequence[Joint]) -> Array:
     """Friction of the joints that move, (bodies, FRICTION_SIZE); the file goes before the URDF."""
     table = np.zeros((len(moving), FRICTION_SIZE))
     for row, joint in zip(table, moving, strict=True):

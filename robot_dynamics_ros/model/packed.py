@@ -35,15 +35,15 @@ from robot_dynamics_ros.kernels.layout import (
     unpack,
 )
 from robot_dynamics_ros.kernels.placement import place_bodies
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model.dynamics_file import Loop
-from robot_dynamics_ros.model.inertia import Array, Inertial, InertiaSum, real_numbers, symmetric
+from robot_dynamics_ros.model.inertia import Inertial, InertiaSum, real_numbers, symmetric
 
 # Columns of the friction table to which a joint's friction torque is proportional.
 _FRICTION_TORQUES = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]
 
 # As plain Python, so that loading a model compiles nothing.
-_unpack: Callable[[Ints, Floats], Robot] = interpreted(unpack)
+_unpack: Callable[[IntArray, Array], Robot] = interpreted(unpack)
 _expand, _place_bodies, _add_inertia = map(interpreted, (expand, place_bodies, add_inertia))
 
 _NOISE = 1e-14  # of the sum of the principal moments
@@ -106,20 +106,20 @@ class PackedModel:
     rotor_names: tuple[str, ...]
     frames: dict[str, LinkFrame]
     tips: tuple[str, ...]
-    structure: Ints
-    numbers: Floats
-    link_rotations: Floats
-    friction: Floats
-    joint_ranges: Floats
-    bare_inertials: Floats
+    structure: IntArray
+    numbers: Array
+    link_rotations: Array
+    friction: Array
+    joint_ranges: Array
+    bare_inertials: Array
     payload: tuple[str, Inertial] | None
-    position_lower: Floats
-    position_upper: Floats
-    velocity_limits: Floats
-    effort_limits: Floats
+    position_lower: Array
+    position_upper: Array
+    velocity_limits: Array
+    effort_limits: Array
     continuous: NDArray[np.bool_]
-    soft_lower: Floats
-    soft_upper: Floats
+    soft_lower: Array
+    soft_upper: Array
     massless_ends: tuple[str, ...]
     loops: tuple[Loop, ...]
     locked: Mapping[str, float]
@@ -134,7 +134,7 @@ class PackedModel:
         """Views into ``structure`` and ``numbers``."""
         return _unpack(self.structure, self.numbers)
 
-    def inertial_parameters(self) -> Floats:
+    def inertial_parameters(self) -> Array:
         """What the regressor multiplies (10 bodies + rotors,), payload included: see kernels/regressor.py.
 
         For each body mass, first moment and inertia (ixx ixy ixz iyy iyz izz) at the origin of its link, in

@@ -18,7 +18,7 @@ from robot_dynamics_ros.kernels.entries import SINGULAR
 from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
 from robot_dynamics_ros.kernels.layout import KIND, PRISMATIC
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.arguments import common_shape, numbers, own_axes, wrenches_on_bodies
 from robot_dynamics_ros.model.assembly import assemble
 from robot_dynamics_ros.model.batches import spread_over
@@ -206,37 +206,37 @@ class RobotModel:
         return self.packed.loops
 
     @property
-    def gravity(self) -> Floats:
+    def gravity(self) -> Array:
         """Acceleration of gravity (3,) in the root frame, m/s^2."""
         return self.packed.robot.gravity.copy()
 
     @property
-    def position_lower(self) -> Floats:
+    def position_lower(self) -> Array:
         """Lower position limits (n,), -inf where there is none."""
         return self.packed.position_lower.copy()
 
     @property
-    def position_upper(self) -> Floats:
+    def position_upper(self) -> Array:
         """Upper position limits (n,), inf where there is none."""
         return self.packed.position_upper.copy()
 
     @property
-    def soft_lower(self) -> Floats:
+    def soft_lower(self) -> Array:
         """Lower soft limits (n,) of position by <safety_controller>; ``position_lower`` where there is none."""
         return self.packed.soft_lower.copy()
 
     @property
-    def soft_upper(self) -> Floats:
+    def soft_upper(self) -> Array:
         """Upper soft limits (n,) of position by <safety_controller>; ``position_upper`` where there is none."""
         return self.packed.soft_upper.copy()
 
     @property
-    def velocity_limits(self) -> Floats:
+    def velocity_limits(self) -> Array:
         """Velocity limits (n,), inf where there is none."""
         return self.packed.velocity_limits.copy()
 
     @property
-    def effort_limits(self) -> Floats:
+    def effort_limits(self) -> Array:
         """Limits of the joint torque or force (n,), inf where there is none."""
         return self.packed.effort_limits.copy()
 
@@ -246,7 +246,7 @@ class RobotModel:
         return self.packed.continuous.copy()
 
     @property
-    def inertial_parameters(self) -> Floats:
+    def inertial_parameters(self) -> Array:
         """What ``regressor`` multiplies, as ``parameter_names`` says: payload included, SI units."""
         return self.packed.inertial_parameters()
 
@@ -266,7 +266,7 @@ class RobotModel:
         qd: ArrayLike,
         qdd: ArrayLike,
         external_wrenches: Wrenches | None = None,
-    ) -> Floats:
+    ) -> Array:
         """Torque (..., n) of rigid bodies and rotors for a motion, without friction: recursive Newton-Euler.
 
         ``external_wrenches`` maps a link to the force and moment (..., 6) that act on it, at its frame's
@@ -286,7 +286,7 @@ class RobotModel:
         qd: ArrayLike,
         tau: ArrayLike,
         external_wrenches: Wrenches | None = None,
-    ) -> Floats:
+    ) -> Array:
         """Acceleration (..., n) under joint torque ``tau`` (..., n), without friction, Craig (6.115).
 
         Wrenches as in ``inverse_dynamics``. Raises RobotModelError, naming the joint, where the mass
@@ -303,25 +303,25 @@ class RobotModel:
             return qdd
         return self._run(self.kernels.forward_dynamics_batch, (self.n,), q=q, qd=qd, tau=tau)
 
-    def mass_matrix(self, q: ArrayLike) -> Floats:
+    def mass_matrix(self, q: ArrayLike) -> Array:
         """Mass matrix M(q) (..., n, n) with rotors, Craig (6.59), by composite bodies."""
         matrix = np.empty((self.n, self.n))
         if self.kernels.mass_matrix(q, matrix) is matrix:
             return matrix
         return self._run(self._tied(entries.mass_matrix_batch), (self.n, self.n), q=q)
 
-    def bias_torque(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+    def bias_torque(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Torque (..., n) without acceleration: V(q, qd) + G(q) of Craig (6.59)."""
         return self.inverse_dynamics(q, qd, self._zeros)
 
-    def gravity_torque(self, q: ArrayLike) -> Floats:
+    def gravity_torque(self, q: ArrayLike) -> Array:
         """Torque (..., n) that holds the robot still against gravity: G(q) of Craig (6.59)."""
         tau = np.empty(self.n)
         if self.kernels.gravity_torque(q, tau) is tau:
             return tau
         return self.inverse_dynamics(q, self._zeros, self._zeros)
 
-    def inverse_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
+    def inverse_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
         """dtau/dq and dtau/dqd (..., n, n) of ``inverse_dynamics``; dtau/dqdd is the mass matrix.
 
         Analytically: Singh, Russo, Wensing 2022 (see kernels/derivatives.py).
@@ -336,7 +336,7 @@ class RobotModel:
         spread_over(self._tied(entries.inverse_dynamics_derivatives_batch), batch, arguments, (dq, dqd))
         return dq, dqd
 
-    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Coriolis matrix C (..., n, n) by Christoffel symbols, Spong (9.61)-(9.63).
 
         dM/dt - 2 C is skew: Spong, Proposition 9.1.
@@ -344,7 +344,7 @@ class RobotModel:
         """
         return 0.5 * self.inverse_dynamics_derivatives(q, qd, self._zeros)[1]
 
-    def friction_torque(self, q: ArrayLike, qd: ArrayLike, smoothing_velocity: float = 0.0) -> Floats:
+    def friction_torque(self, q: ArrayLike, qd: ArrayLike, smoothing_velocity: float = 0.0) -> Array:
         """Torque (..., n) that friction takes; the motor gives inverse_dynamics + friction_torque.
 
         At rest Coulomb friction is whatever holds the joint: 0 here. Joints slower than ``smoothing_velocity``
@@ -377,7 +377,7 @@ class RobotModel:
         qd: ArrayLike,
         qdd: ArrayLike,
         external_wrenches: Wrenches | None = None,
-    ) -> Floats:
+    ) -> Array:
         """Force and moment (..., moving joints, 6) that the parent exerts on the child of each moving joint.
 
         At and in the child link's frame, in the order of ``moving_joints``; Craig (6.49)-(6.52). The axial
@@ -395,33 +395,33 @@ class RobotModel:
         force, moment = (np.einsum("bji,...bj->...bi", axes, part) for part in (loads[..., :3], loads[..., 3:]))
         return np.concatenate([force, moment], axis=-1)
 
-    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Y (..., n, parameters) with inverse_dynamics = Y inertial_parameters, Spong (9.121)."""
         count = PARAMETERS * len(self.moving_joints) + len(self.packed.rotor_names)
         tied = self._tied(entries.regressor_batch, self.packed.link_rotations)
         columns = self._run(tied, (count, self.n), q=q, qd=qd, qdd=qdd)
         return np.swapaxes(columns, -1, -2).copy()
 
-    def link_pose(self, q: ArrayLike, link: str) -> Floats:
+    def link_pose(self, q: ArrayLike, link: str) -> Array:
         """Pose (..., 4, 4) of a link's frame in the root frame. RobotDynamicsError for an unknown link."""
         return self._run(self._tied(entries.link_pose_batch, *self._link(link)), (4, 4), q=q)
 
-    def jacobian(self, q: ArrayLike, link: str) -> Floats:
+    def jacobian(self, q: ArrayLike, link: str) -> Array:
         """Jacobian (..., 6, n) of a link: velocity of its frame's origin, then angular velocity, in root axes.
 
         Craig chapter 5. RobotDynamicsError for an unknown link.
         """
         return self._run(self._tied(entries.jacobian_batch, *self._link(link)), (6, self.n), q=q)
 
-    def jacobian_dot_qd(self, q: ArrayLike, qd: ArrayLike, link: str) -> Floats:
+    def jacobian_dot_qd(self, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
         """dJ/dt qd (..., 6): the acceleration of the link's origin, then angular, while qdd = 0, in root axes."""
         return self._run(self._tied(entries.jacobian_dot_qd_batch, *self._link(link)), (6,), q=q, qd=qd)
 
-    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Kinetic energy (...) (J) of bodies and rotors: 1/2 qd^T M qd, Craig (6.71)."""
         return self._run(self._tied(entries.kinetic_energy_batch), (), q=q, qd=qd)[()]
 
-    def potential_energy(self, q: ArrayLike) -> Floats:
+    def potential_energy(self, q: ArrayLike) -> Array:
         """Potential energy (...) (J) of the moving bodies: -sum m g . c, with c from the root frame's origin."""
         return self._run(self._tied(entries.potential_energy_batch), (), q=q)[()]
 
@@ -446,14 +446,14 @@ class RobotModel:
                 "Cure: give their links mass and inertia, or lock them"
             )
 
-    def vector(self, name: str, value: ArrayLike) -> Floats:
+    def vector(self, name: str, value: ArrayLike) -> Array:
         """Return ``value`` as n numbers (n,) in the kernels' form, the same array where it has that already.
 
         Raises RobotDynamicsError, calling it ``name``, for anything but n real numbers; they may be infinite.
         """
         return numbers(name, value, self.joint_names, single=True)
 
-    def body_wrenches(self, wrenches: Wrenches | None) -> Floats:
+    def body_wrenches(self, wrenches: Wrenches | None) -> Array:
         """Wrenches (..., 6) on links as wrenches (..., bodies, 6) on the kernels' bodies; (0, 6) for None.
 
         Force, then moment, at and in the link's or the body's frame. Raises RobotDynamicsError for an
@@ -462,19 +462,19 @@ class RobotModel:
         return wrenches_on_bodies(wrenches, self.packed.frames, len(self.moving_joints))
 
     @cached_property
-    def _zeros(self) -> Floats:
+    def _zeros(self) -> Array:
         return np.zeros(self.n)
 
     def _tied(self, function: Kernel, *extra: Any) -> Kernel:
         return partial(function, self.packed.structure, self.packed.numbers, *extra)
 
-    def _link(self, link: str) -> tuple[int, Floats]:
+    def _link(self, link: str) -> tuple[int, Array]:
         frame = self.packed.frames.get(link) if isinstance(link, str) else None
         if frame is None:
             raise RobotDynamicsError(f'no link "{link}". Cure: use one of {", ".join(self.link_names)}')
         return frame.body, np.concatenate([frame.rotation.ravel(), frame.position])
 
-    def _numbers(self, **vectors: ArrayLike) -> dict[str, Floats]:
+    def _numbers(self, **vectors: ArrayLike) -> dict[str, Array]:
         return {name: numbers(name, value, self.joint_names) for name, value in vectors.items()}
 
     def _run(
@@ -483,7 +483,7 @@ class RobotModel:
         shape: tuple[int, ...],
         wrenches: Wrenches | None = None,
         **vectors: ArrayLike,
-    ) -> Floats:
+    ) -> Array:
         """Evaluate a batch kernel with one result of ``shape`` a state, one state or many."""
         arguments = self._numbers(**vectors)
         if wrenches is not None:

@@ -12,8 +12,9 @@ import numpy as np
 from urdf_parser_py.urdf import URDF
 
 from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.axes import unit_vector
-from robot_dynamics_ros.model.inertia import Array, Inertial, check_inertia, symmetric
+from robot_dynamics_ros.model.inertia import Inertial, check_inertia, symmetric
 from robot_dynamics_ros.model.urdf_xml import reduce_urdf
 
 MOVABLE = ("revolute", "continuous", "prismatic")

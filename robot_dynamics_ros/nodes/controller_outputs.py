@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
@@ -16,11 +15,10 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.control.controller import Command
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.effort_commands import EffortWriter
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.nodes.black_box import BlackBox
-
-Array = NDArray[np.float64]
 
 _NONE: Array = np.empty(0)
 _LONGEST_DEADLINE = 3600.0  # s

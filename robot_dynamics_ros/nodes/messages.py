@@ -5,15 +5,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 from builtin_interfaces.msg import Time
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
-
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
 
 
 def nanoseconds(stamp: Time) -> int:

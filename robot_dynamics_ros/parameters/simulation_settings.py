@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from robot_dynamics_ros.control.per_joint import per_joint
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.parameters import simulation as p
 from robot_dynamics_ros.parameters.kinds import Numbers, Values
 from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.settings import SimulationSettings
-
-Array = NDArray[np.float64]
 
 _MOST_STEPS = 1e9
 

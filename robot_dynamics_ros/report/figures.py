@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.report.decimation import extremes
 from robot_dynamics_ros.report.faults import Event
 from robot_dynamics_ros.report.measures import Tracking, column
 from robot_dynamics_ros.report.recording import Recording
 
-Array = NDArray[np.float64]
 Figure = dict[str, Any]
 
 DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = "#1f2933", "#1b7f9c", "#c8553d", "#6a5d9e", "#9aa5b1"

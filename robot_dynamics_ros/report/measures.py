@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags import JointSeries
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.report.recording import Recording
 
-Array = NDArray[np.float64]
 QUANTILES = (0.0, 0.5, 0.95, 0.99, 0.999, 1.0)
 
 

@@ -16,12 +16,11 @@ from robot_dynamics_ros.bags.storage import Message
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
 from robot_dynamics_ros.identification.torque_analysis import TorqueAnalysis, analyse_torque
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress
 from robot_dynamics_ros.report.faults import Diagnostics, read_diagnostics
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 _COMMANDS = "command_states"
 _CLOCK = 1e15  # ns since 1970, which no simulation lasts
 
@@ -101,7 +100,7 @@ class Recording:
         seconds[_unset(times)] = np.nan
         return seconds
 
-    def at_arrival(self, received: Integers) -> Array:
+    def at_arrival(self, received: IntArray) -> Array:
         """When messages that arrived at these times (ns) fall, on the clock of the joint states: (m,) seconds.
 
         Whatever clock a node stamps with, messages arrive when they arrive.
@@ -127,7 +126,7 @@ class Recording:
         return float(self.model.effort_limits[self.model.joint_names.index(joint)])
 
 
-def _unset(stamps: Integers) -> NDArray[np.bool_]:
+def _unset(stamps: IntArray) -> NDArray[np.bool_]:
     """Which stamps (m,) were left at zero, where the clock does not start there, as a simulated one does."""
     unset: NDArray[np.bool_] = (stamps == 0) & (np.median(stamps) > _CLOCK)
     return unset

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.report.faults import Event
 from robot_dynamics_ros.report.measures import QUANTILES, Answers, Tracking, column, intervals, largest, rms
 from robot_dynamics_ros.report.recording import Recording
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

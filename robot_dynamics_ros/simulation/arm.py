@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.layout import AFTER, COULOMB, COULOMB_NEGATIVE, FIRST, MASS, STATIC
 from robot_dynamics_ros.kernels.loops import Loops, append_loops
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation.arrays import FASTEST, HIGHEST, LOWEST, Arm, Joints
 from robot_dynamics_ros.simulation.stick_slip import BACKWARD, FORWARD, STUCK, WALL_LOWER, WALL_UPPER
@@ -60,17 +60,17 @@ def alike(one: RobotModel, other: RobotModel) -> bool:
     )
 
 
-def initial_pattern(joints: Joints, velocity: Floats) -> Ints:
+def initial_pattern(joints: Joints, velocity: Array) -> IntArray:
     """Return the lines' segments (K,) before the first step."""
     rates = velocity if len(joints.directions) == 0 else joints.directions @ velocity
     dry = np.zeros(len(joints.ranges))
     np.maximum.at(dry, joints.lines, joints.friction[:, [COULOMB, COULOMB_NEGATIVE, STATIC]].max(axis=1))
     # A line without dry friction never sticks, not even at rest.
-    pattern: Ints = np.where((rates == 0.0) & (dry > 0.0), STUCK, np.where(rates < 0.0, BACKWARD, FORWARD))
+    pattern: IntArray = np.where((rates == 0.0) & (dry > 0.0), STUCK, np.where(rates < 0.0, BACKWARD, FORWARD))
     return pattern.astype(np.int64)
 
 
-def stuck_joints(model: RobotModel, joints: Joints, velocity: Floats, pattern: Ints) -> NDArray[np.bool_]:
+def stuck_joints(model: RobotModel, joints: Joints, velocity: Array, pattern: IntArray) -> NDArray[np.bool_]:
     """Return which coordinates (..., n) friction holds at rest; limits do not count.
 
     In a loop those count that do not move while some joint of the robot sticks, which may hold them through the loop.
@@ -95,7 +95,7 @@ def _loops(model: RobotModel) -> Loops:
     return Loops(np.array(bodies, np.int64).reshape(-1, 2), np.array(points).reshape(-1, 6))
 
 
-def _coupling_matrix(model: RobotModel) -> Floats:
+def _coupling_matrix(model: RobotModel) -> Array:
     """G (moving joints, n): the rates of the joints of the tree are G v."""
     robot = model.packed.robot
     matrix = np.zeros((len(model.moving_joints), model.n))
@@ -105,7 +105,7 @@ def _coupling_matrix(model: RobotModel) -> Floats:
     return matrix
 
 
-def _lines(matrix: Floats) -> tuple[Ints, Floats, Floats]:
+def _lines(matrix: Array) -> tuple[IntArray, Array, Array]:
     """The line and the factor of each row of ``matrix`` (joints, n), and the lines' directions (K, n).
 
     Where each row has but one coordinate, the lines are the coordinates.
@@ -116,7 +116,7 @@ def _lines(matrix: Floats) -> tuple[Ints, Floats, Floats]:
     if np.all((matrix != 0.0).sum(axis=1) == 1):
         return leading.astype(np.int64), factors, np.eye(matrix.shape[1])
     lines = np.empty(len(matrix), np.int64)
-    directions: list[Floats] = []
+    directions: list[Array] = []
     for i, row in enumerate(along):
         same = [k for k, other in enumerate(directions) if np.abs(row - other).max() <= _SAME * np.abs(row).max()]
         lines[i] = same[0] if same else len(directions)

@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dynamics_ros.kernels.compilation import allocating_kernel
 from robot_dynamics_ros.kernels.layout import FRICTION_SIZE, WORK_SIZE, Robot
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.stick_slip import LINE_SIZE
 
 OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, BAD_ARGUMENTS, LOOP_OPEN = 0, 1, 2, 3, 4, 5
@@ -28,19 +28,19 @@ LOWEST, HIGHEST, FASTEST = 0, 1, 2
 class Joints(NamedTuple):
     """Friction and limits of an arm of n coordinates and K lines."""
 
-    friction: Floats  # (moving joints, 11), see kernels/layout.py
-    lines: Ints  # (moving joints,) the line that each follows
-    factors: Floats  # (moving joints,) and by which factor
-    ranges: Floats  # (K, 3) lowest and highest position, largest speed
-    directions: Floats  # E (K, n), or (0, n) where the arm is separable and has no loops
+    friction: Array  # (moving joints, 11), see kernels/layout.py
+    lines: IntArray  # (moving joints,) the line that each follows
+    factors: Array  # (moving joints,) and by which factor
+    ranges: Array  # (K, 3) lowest and highest position, largest speed
+    directions: Array  # E (K, n), or (0, n) where the arm is separable and has no loops
 
 
 class Arm(NamedTuple):
     """What does not change from step to step."""
 
     robot: Robot
-    structure: Ints  # the flat arrays that ``robot`` looks into, with loops behind, see kernels/loops.py
-    numbers: Floats
+    structure: IntArray  # the flat arrays that ``robot`` looks into, with loops behind, see kernels/loops.py
+    numbers: Array
     joints: Joints
 
 
@@ -50,14 +50,14 @@ COUNT, STATUS, JOINT, STEPS, SOLVES, RESIDUAL = 0, 1, 2, 3, 4, 5
 REPORT = 6
 
 
-def flatten(joints: Joints, effort_limits: Floats) -> Floats:
+def flatten(joints: Joints, effort_limits: Array) -> Array:
     """Return all of ``joints`` but the lines, and ``effort_limits`` (n,), as one array, which ``unflatten`` reads."""
     parts = (joints.friction, joints.factors, joints.ranges, joints.directions, effort_limits)
     return np.concatenate([part.ravel() for part in parts])
 
 
 @allocating_kernel
-def unflatten(lines: Ints, constants: Floats, count: int, n: int) -> tuple[Joints, Floats]:
+def unflatten(lines: IntArray, constants: Array, count: int, n: int) -> tuple[Joints, Array]:
     """Return the joints, of so many lines and n coordinates, and the effort limits."""
     joints = lines.shape[0]
     factors = joints * FRICTION_SIZE
@@ -79,33 +79,33 @@ def unflatten(lines: Ints, constants: Floats, count: int, n: int) -> tuple[Joint
 class State(NamedTuple):
     """What a step renews, and leaves alone if it fails."""
 
-    position: Floats  # (n,)
-    velocity: Floats  # (n,)
-    pattern: Ints  # (K,) segments of stick_slip
-    impulse: Floats  # (n + 3 loops,) of friction and limits in the last step, and of each loop; never read
+    position: Array  # (n,)
+    velocity: Array  # (n,)
+    pattern: IntArray  # (K,) segments of stick_slip
+    impulse: Array  # (n + 3 loops,) of friction and limits in the last step, and of each loop; never read
 
 
 class Crowd(NamedTuple):
     """N arms that differ in their numbers, and their states."""
 
-    numbers: Floats  # (N, ...)
-    friction: Floats  # (N, moving joints, 11)
-    position: Floats  # (N, n)
-    velocity: Floats  # (N, n)
-    pattern: Ints  # (N, K)
-    impulse: Floats  # (N, n + 3 loops)
+    numbers: Array  # (N, ...)
+    friction: Array  # (N, moving joints, 11)
+    position: Array  # (N, n)
+    velocity: Array  # (N, n)
+    pattern: IntArray  # (N, K)
+    impulse: Array  # (N, n + 3 loops)
 
 
 class Buffers(NamedTuple):
     """Scratch arrays, made once for many steps."""
 
-    work: Floats  # of the kernels
-    lines: Floats  # (K, LINE_SIZE) the friction problem
-    pattern: Ints  # (K,)
-    motion: Floats  # (2 + n, n) acceleration, reaction, A at the start of the step
-    spare: Floats  # (2 + n, n) the same within it
-    factor: Floats  # (n, n)
-    vectors: Floats  # (VECTORS, n), see below
+    work: Array  # of the kernels
+    lines: Array  # (K, LINE_SIZE) the friction problem
+    pattern: IntArray  # (K,)
+    motion: Array  # (2 + n, n) acceleration, reaction, A at the start of the step
+    spare: Array  # (2 + n, n) the same within it
+    factor: Array  # (n, n)
+    vectors: Array  # (VECTORS, n), see below
 
 
 # Rows of ``vectors``.

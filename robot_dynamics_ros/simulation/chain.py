@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.loops import Loops, measure_loops, unpack_loops
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import POSITION, VELOCITY, Arm, Buffers, State
 from robot_dynamics_ros.simulation.closure import let_through, minimise, stop_exactly
 from robot_dynamics_ros.simulation.coupled import line_ends
@@ -27,12 +27,12 @@ class Chain(NamedTuple):
     """The loops, what was last measured of them, and their impulse in the step so far."""
 
     loops: Loops
-    world: Floats  # (bodies, 12) scratch
-    gap: Floats  # (3 loops,)
-    jacobian: Floats  # (3 loops, n)
-    drift: Floats  # (3 loops,)
-    wanted: Floats  # (3 loops,) scratch
-    impulse: Floats  # (3 loops,)
+    world: Array  # (bodies, 12) scratch
+    gap: Array  # (3 loops,)
+    jacobian: Array  # (3 loops, n)
+    drift: Array  # (3 loops,)
+    wanted: Array  # (3 loops,) scratch
+    impulse: Array  # (3 loops,)
 
 
 @allocating_kernel
@@ -45,13 +45,13 @@ def make_chain(arm: Arm, n: int) -> Chain:
 
 
 @kernel
-def measure(arm: Arm, q: Floats, v: Floats, buffers: Buffers, chain: Chain) -> None:
+def measure(arm: Arm, q: Array, v: Array, buffers: Buffers, chain: Chain) -> None:
     """Write gap, Jacobian and drift at q, v (n,) to ``chain``."""
     measure_loops(arm.robot, chain.loops, q, v, buffers.work, chain.world, chain.gap, chain.jacobian, chain.drift)
 
 
 @kernel
-def _only_coordinate(direction: Floats) -> int:
+def _only_coordinate(direction: Array) -> int:
     """Which coordinate a line is, or -1."""
     found = -1
     for j in range(direction.shape[0]):

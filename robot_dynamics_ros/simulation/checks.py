@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.arguments import numbers
 from robot_dynamics_ros.simulation.arrays import LOOP_OPEN, NOT_FINITE, TOO_STIFF
@@ -35,7 +35,7 @@ def check_count(count: int) -> None:
         raise RobotDynamicsError(f"count is {count}. Cure: take at least one step")
 
 
-def finite(model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ...] = ()) -> Floats:
+def finite(model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ...] = ()) -> Array:
     """Return ``value`` as (n,) or (*plants, n) finite numbers; RobotDynamicsError names the plant and the joint."""
     array = numbers(name, value, model.joint_names, single=not plants)
     if array.shape not in ((model.n,), (*plants, model.n)):
@@ -50,7 +50,7 @@ def finite(model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ..
     return array
 
 
-def finite_wrenches(model: RobotModel, wrenches: Mapping[str, ArrayLike]) -> Floats:
+def finite_wrenches(model: RobotModel, wrenches: Mapping[str, ArrayLike]) -> Array:
     """Return wrenches on links as ``RobotModel.body_wrenches`` (bodies, 6); RobotDynamicsError names the link."""
     packed = model.body_wrenches(wrenches)
     for link, value in wrenches.items():
@@ -66,7 +66,7 @@ def initial_state(
     positions: ArrayLike | None,
     velocities: ArrayLike | None,
     plants: tuple[int, ...] = (),
-) -> tuple[Floats, Floats]:
+) -> tuple[Array, Array]:
     """Return positions and velocities (*plants, n); None: 0 or the position limit nearest to it, and at rest."""
     packed, shape = model.packed, (*plants, model.n)
     if positions is None:
@@ -78,7 +78,7 @@ def initial_state(
     return position.copy(), velocity.copy()
 
 
-def failure(model: RobotModel, status: int, joint: int, time: float, step_size: float, position: Floats) -> str:
+def failure(model: RobotModel, status: int, joint: int, time: float, step_size: float, position: Array) -> str:
     """Return why the step after ``time`` s could not be taken, and the cure; ``joint`` is what the status blames."""
     if status == LOOP_OPEN:
         return opened(model, joint, time, step_size)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.elimination import Equations, accelerate_within, eliminate, respect
 
 NEGLIGIBLE = 1e-5
@@ -26,14 +26,14 @@ _NOISE = 1e-11  # of a line's rate beside its coefficients: the loops do not let
 class Motions(NamedTuple):
     """All x (n,) that the loops let through, by their d = n - rank free coordinates u."""
 
-    basis: Floats  # (n, d)
-    offset: Floats  # (n,)
-    free: Ints  # (d,) which coordinates u are
-    followers: Ints  # (rank,) the others
+    basis: Array  # (n, d)
+    offset: Array  # (n,)
+    free: IntArray  # (d,) which coordinates u are
+    followers: IntArray  # (rank,) the others
 
 
 @allocating_kernel
-def let_through(jacobian: Floats, wanted: Floats, most: int) -> Motions:
+def let_through(jacobian: Array, wanted: Array, most: int) -> Motions:
     """The motions with G x = ``wanted`` (3 loops,); of G (3 loops, n) at most ``most`` rows count as independent."""
     rows, n = jacobian.shape
     table, values, sizes = jacobian.copy(), wanted.copy(), np.zeros(rows)
@@ -85,7 +85,7 @@ def let_through(jacobian: Floats, wanted: Floats, most: int) -> Motions:
 
 
 @allocating_kernel
-def reduced_matrix(matrix: Floats, basis: Floats) -> Floats:
+def reduced_matrix(matrix: Array, basis: Array) -> Array:
     """B^T A B (d, d), for symmetric A (n, n) and B (n, d)."""
     n, d = basis.shape
     product = np.zeros((d, d))
@@ -103,7 +103,7 @@ def reduced_matrix(matrix: Floats, basis: Floats) -> Floats:
 
 
 @allocating_kernel
-def reduced_vector(vector: Floats, basis: Floats) -> Floats:
+def reduced_vector(vector: Array, basis: Array) -> Array:
     """B^T ``vector`` (d,)."""
     result = np.zeros(basis.shape[1])
     for a in range(basis.shape[1]):
@@ -113,7 +113,7 @@ def reduced_vector(vector: Floats, basis: Floats) -> Floats:
 
 
 @allocating_kernel
-def reduced_lines(directions: Floats, basis: Floats) -> Floats:
+def reduced_lines(directions: Array, basis: Array) -> Array:
     """E B (K, d); zero, not rounding, where the loops hold a line."""
     lines, n = directions.shape
     product = np.zeros((lines, basis.shape[1]))
@@ -130,7 +130,7 @@ def reduced_lines(directions: Floats, basis: Floats) -> Floats:
 
 
 @kernel
-def expand_motion(motions: Motions, u: Floats, result: Floats) -> None:
+def expand_motion(motions: Motions, u: Array, result: Array) -> None:
     """Write offset + basis u to ``result`` (n,)."""
     for i in range(result.shape[0]):
         result[i] = motions.offset[i]
@@ -140,13 +140,13 @@ def expand_motion(motions: Motions, u: Floats, result: Floats) -> None:
 
 @allocating_kernel
 def minimise(
-    matrix: Floats,
-    force: Floats,
+    matrix: Array,
+    force: Array,
     motions: Motions,
-    directions: Floats,
+    directions: Array,
     chosen: NDArray[np.bool_],
-    targets: Floats,
-    result: Floats,
+    targets: Array,
+    result: Array,
 ) -> tuple[int, Equations]:
     """Write to ``result`` (n,) the x that minimises 1/2 x^T A x - force^T x among ``motions`` with E_k x = targets[k].
 
@@ -179,7 +179,7 @@ def minimise(
 
 
 @allocating_kernel
-def stop_exactly(motions: Motions, directions: Floats, chosen: NDArray[np.bool_], targets: Floats, x: Floats) -> None:
+def stop_exactly(motions: Motions, directions: Array, chosen: NDArray[np.bool_], targets: Array, x: Array) -> None:
     """Change ``x`` (n,) by rounding, so that chosen lines of one coordinate have the very bits of their targets."""
     rank, n, lines = motions.followers.shape[0], x.shape[0], directions.shape[0]
     rows, all_targets = np.zeros((lines + rank, n)), np.zeros(lines + rank)
@@ -197,7 +197,7 @@ def stop_exactly(motions: Motions, directions: Floats, chosen: NDArray[np.bool_]
 
 
 @allocating_kernel
-def add_loop_forces(jacobian: Floats, followers: Ints, torque: Floats, weight: float, forces: Floats) -> None:
+def add_loop_forces(jacobian: Array, followers: IntArray, torque: Array, weight: float, forces: Array) -> None:
     """Add ``weight`` times the smallest forces (3 loops,) with G^T forces = ``torque`` (n,) to ``forces``.
 
     ``followers``: as many coordinates as G has independent rows, whose columns span all of them.

@@ -9,7 +9,7 @@ import numpy as np
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.forward_dynamics import equations_of_motion
 from robot_dynamics_ros.kernels.friction import smooth_slope
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
     CARRIED,
     FORCE,
@@ -32,7 +32,7 @@ from robot_dynamics_ros.simulation.stick_slip import IMPULSE
 
 
 @kernel
-def pose_motion(arm: Arm, dt: float, q: Floats, v: Floats, wrenches: Floats, buffers: Buffers, motion: Floats) -> None:
+def pose_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> None:
     """Write the load (n,), the force less M's bias, to the second row of ``motion``, and A = M + dt B below it."""
     joints, n = arm.joints, v.shape[0]
     matrix, load = motion[2:], motion[1]
@@ -50,14 +50,14 @@ def pose_motion(arm: Arm, dt: float, q: Floats, v: Floats, wrenches: Floats, buf
 
 
 @kernel
-def held_motion(arm: Arm, dt: float, q: Floats, v: Floats, wrenches: Floats, buffers: Buffers, motion: Floats) -> int:
+def held_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> int:
     """As in ``separable``; the reaction is E^T of that of the lines at rest."""
     pose_motion(arm, dt, q, v, wrenches, buffers, motion)
     return hold_at_rest(motion[2:], arm.joints.directions, buffers.lines, motion)
 
 
 @allocating_kernel
-def line_ends(joints: Joints, state: State, buffers: Buffers) -> Floats:
+def line_ends(joints: Joints, state: State, buffers: Buffers) -> Array:
     """Where lines (K,) end: pinned ones, and those that the position after the step has past a limit; NaN: anywhere."""
     directions, position = joints.directions, buffers.vectors[POSITION]
     targets = np.empty(directions.shape[0])

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.elimination import (
     DEPENDENT,
     Equations,
@@ -48,7 +48,7 @@ _MOST = 100  # solves for each line
 
 
 @kernel
-def _target(lines: Floats, k: int, state: int) -> float:
+def _target(lines: Array, k: int, state: int) -> float:
     """The velocity of a line that sticks or meets a limit."""
     if state == WALL_LOWER:
         return float(lines[k, LOWER])
@@ -56,7 +56,7 @@ def _target(lines: Floats, k: int, state: int) -> float:
 
 
 @allocating_kernel
-def _working_set(directions: Floats, lines: Floats, pattern: Ints) -> Equations:
+def _working_set(directions: Array, lines: Array, pattern: IntArray) -> Equations:
     """The equations of the lines that stick or meet a limit."""
     chosen = np.empty(pattern.shape[0], np.bool_)
     targets = np.empty(pattern.shape[0])
@@ -68,8 +68,8 @@ def _working_set(directions: Floats, lines: Floats, pattern: Ints) -> Equations:
 
 @allocating_kernel
 def _pull(
-    matrix: Floats, directions: Floats, lines: Floats, pattern: Ints, free: Floats, carried: Floats, v: Floats
-) -> Floats:
+    matrix: Array, directions: Array, lines: Array, pattern: IntArray, free: Array, carried: Array, v: Array
+) -> Array:
     """A (v - free) + carried - E_s^T lambda_s, s the lines that slide: what the others must give as E_w^T lambda_w."""
     pull = carried.copy()
     for i in range(v.shape[0]):
@@ -87,7 +87,7 @@ def _pull(
 
 
 @kernel
-def _share_out(equations: Equations, lines: Floats, pull: Floats) -> None:
+def _share_out(equations: Equations, lines: Array, pull: Array) -> None:
     """Write the impulses of the equations' lines, E_w^T lambda_w = pull; those that depend on others give nothing."""
     for i in range(equations.rank):
         total = 0.0
@@ -97,7 +97,7 @@ def _share_out(equations: Equations, lines: Floats, pull: Floats) -> None:
 
 
 @kernel
-def _excess(lines: Floats, k: int, state: int) -> float:
+def _excess(lines: Array, k: int, state: int) -> float:
     """How far the impulse of a line that sticks or meets a limit lies outside its segment; 0 or less: inside."""
     impulse, forward, backward = lines[k, IMPULSE], lines[k, GRIP_FORWARD], lines[k, GRIP_BACKWARD]
     slack = SLACK * (abs(impulse) + forward + backward)
@@ -112,7 +112,7 @@ def _excess(lines: Floats, k: int, state: int) -> float:
 
 
 @kernel
-def _released(lines: Floats, k: int, state: int) -> int:
+def _released(lines: Array, k: int, state: int) -> int:
     """The segment beside the one that line k leaves."""
     if state == WALL_LOWER:
         return BACKWARD
@@ -122,7 +122,7 @@ def _released(lines: Floats, k: int, state: int) -> int:
 
 
 @kernel
-def _bounds(lines: Floats, k: int, state: int) -> tuple[float, float]:
+def _bounds(lines: Array, k: int, state: int) -> tuple[float, float]:
     """Between which velocities a line slides on this segment; both directions are one where nothing can hold it."""
     loose = lines[k, GRIP_FORWARD] + lines[k, GRIP_BACKWARD] == 0.0
     return (
@@ -132,7 +132,7 @@ def _bounds(lines: Floats, k: int, state: int) -> tuple[float, float]:
 
 
 @kernel
-def _is_solution(directions: Floats, lines: Floats, pattern: Ints, v: Floats) -> bool:
+def _is_solution(directions: Array, lines: Array, pattern: IntArray, v: Array) -> bool:
     """Whether velocity and impulses fit the pattern."""
     for k in range(pattern.shape[0]):
         if pattern[k] == FORWARD or pattern[k] == BACKWARD:
@@ -152,7 +152,7 @@ def _is_solution(directions: Floats, lines: Floats, pattern: Ints, v: Floats) ->
 
 
 @allocating_kernel
-def _from_rest(directions: Floats, lines: Floats, pattern: Ints) -> None:
+def _from_rest(directions: Array, lines: Array, pattern: IntArray) -> None:
     """The pattern of an arm at rest: as many lines stick as are independent, the others are about to slide."""
     for k in range(pattern.shape[0]):
         loose = lines[k, GRIP_FORWARD] + lines[k, GRIP_BACKWARD] == 0.0
@@ -165,7 +165,7 @@ def _from_rest(directions: Floats, lines: Floats, pattern: Ints) -> None:
 
 @allocating_kernel
 def solve_coupled(
-    matrix: Floats, directions: Floats, lines: Floats, pattern: Ints, free: Floats, carried: Floats, v: Floats
+    matrix: Array, directions: Array, lines: Array, pattern: IntArray, free: Array, carried: Array, v: Array
 ) -> tuple[int, float]:
     """Write the velocity ``v`` (n,), and velocity and impulse of the ``lines``; ``pattern`` (K,) is renewed.
 
@@ -204,7 +204,7 @@ def solve_coupled(
 
 @allocating_kernel
 def _descend(
-    matrix: Floats, directions: Floats, lines: Floats, pattern: Ints, free: Floats, carried: Floats, v: Floats
+    matrix: Array, directions: Array, lines: Array, pattern: IntArray, free: Array, carried: Array, v: Array
 ) -> int:
     """The primal active-set method from rest; returns the linear systems solved."""
     count = pattern.shape[0]
@@ -244,7 +244,7 @@ def _descend(
 
 
 @kernel
-def _residual(matrix: Floats, directions: Floats, lines: Floats, free: Floats, carried: Floats, v: Floats) -> float:
+def _residual(matrix: Array, directions: Array, lines: Array, free: Array, carried: Array, v: Array) -> float:
     """How far velocity and impulses are from optimal, as a velocity: as ``stick_slip.residual``, 0 at the solution.
 
     Also counts what A (v - v_free) and E^T lambda differ by.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 
 
 class EffortDelay:
@@ -34,9 +34,9 @@ class EffortDelay:
         if not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 0:
             raise RobotDynamicsError(f"effort delay of {steps!r} steps. Cure: give a whole number, at least 0")
         self._steps = int(steps)
-        self._acting: Floats = np.array(effort, dtype=np.float64)
+        self._acting: Array = np.array(effort, dtype=np.float64)
         self._now = 0
-        self._coming: deque[tuple[int, Floats]] = deque()
+        self._coming: deque[tuple[int, Array]] = deque()
 
     def give(self, tau: ArrayLike) -> None:
         """Send a torque (..., n) on its way; of several given before the same step, the last one counts."""
@@ -45,7 +45,7 @@ class EffortDelay:
             self._coming.pop()
         self._coming.append((due, np.array(tau, dtype=np.float64)))
 
-    def pieces(self, count: int) -> Iterator[tuple[Floats, int]]:
+    def pieces(self, count: int) -> Iterator[tuple[Array, int]]:
         """The next ``count`` steps, cut where the acting torque changes: each torque (..., n) and how many steps.
 
         A piece counts as done when it has been handed out.

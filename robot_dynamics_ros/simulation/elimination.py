@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.stick_slip import RESTS
 
 DEPENDENT = 1e-11
@@ -24,23 +24,23 @@ DEPENDENT = 1e-11
 class Equations(NamedTuple):
     """Lines as equations, eliminated: row i reads v[pivots[i]] + sum over other columns of table v = target."""
 
-    table: Floats  # (n, n) coefficients; 1 in the row's own pivot column, 0 in those of the others
-    targets: Floats  # (n,)
-    mixture: Floats  # (n, n) row i is this combination of the lines ``members``
-    pivots: Ints  # (n,)
-    members: Ints  # (n,)
+    table: Array  # (n, n) coefficients; 1 in the row's own pivot column, 0 in those of the others
+    targets: Array  # (n,)
+    mixture: Array  # (n, n) row i is this combination of the lines ``members``
+    pivots: IntArray  # (n,)
+    members: IntArray  # (n,)
     rank: int
 
 
 @kernel
-def _subtract(share: float, row: Floats, other: Floats) -> None:
+def _subtract(share: float, row: Array, other: Array) -> None:
     """Subtract ``share`` times a row from another one."""
     for j in range(row.shape[0]):
         other[j] -= share * row[j]
 
 
 @kernel
-def contains(numbers: Ints, count: int, number: int) -> bool:
+def contains(numbers: IntArray, count: int, number: int) -> bool:
     """Whether a number is among the first ``count``."""
     for k in range(count):
         if numbers[k] == number:
@@ -49,7 +49,7 @@ def contains(numbers: Ints, count: int, number: int) -> bool:
 
 
 @allocating_kernel
-def eliminate(directions: Floats, chosen: NDArray[np.bool_], targets: Floats) -> Equations:
+def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> Equations:
     """Equations E_k v = targets[k] of the ``chosen`` lines; one that depends on those before it is left out."""
     lines, n = directions.shape
     table, values, mixture = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
@@ -89,7 +89,7 @@ def eliminate(directions: Floats, chosen: NDArray[np.bool_], targets: Floats) ->
 
 
 @kernel
-def respect(equations: Equations, vector: Floats) -> None:
+def respect(equations: Equations, vector: Array) -> None:
     """Change the pivots of ``vector`` (n,) so that it satisfies the equations."""
     for i in range(equations.rank):
         total = equations.targets[i]
@@ -100,7 +100,7 @@ def respect(equations: Equations, vector: Floats) -> None:
 
 
 @allocating_kernel
-def _free_coordinates(equations: Equations) -> Ints:
+def _free_coordinates(equations: Equations) -> IntArray:
     """The coordinates that are no pivots."""
     n = equations.targets.shape[0]
     others = np.empty(n - equations.rank, np.int64)
@@ -113,7 +113,7 @@ def _free_coordinates(equations: Equations) -> Ints:
 
 
 @allocating_kernel
-def accelerate_within(equations: Equations, matrix: Floats, force: Floats, result: Floats) -> int:
+def accelerate_within(equations: Equations, matrix: Array, force: Array, result: Array) -> int:
     """Write to ``result`` (n,) the x that minimises 1/2 x^T A x - force^T x where the equations' left sides are 0.
 
     Returns -1, or the coordinate at which ``matrix`` (n, n) is found not positive definite.
@@ -145,7 +145,7 @@ def accelerate_within(equations: Equations, matrix: Floats, force: Floats, resul
 
 
 @allocating_kernel
-def hold_at_rest(matrix: Floats, directions: Floats, lines: Floats, motion: Floats) -> int:
+def hold_at_rest(matrix: Array, directions: Array, lines: Array, motion: Array) -> int:
     """Complete ``motion``, which has the load (n,) in its second row: acceleration, and reaction of the lines at rest.
 
     Returns -1, or the coordinate at which ``matrix`` is found not positive definite.
@@ -160,6 +160,6 @@ def hold_at_rest(matrix: Floats, directions: Floats, lines: Floats, motion: Floa
 
 
 @allocating_kernel
-def pin(directions: Floats, targets: Floats, position: Floats) -> None:
+def pin(directions: Array, targets: Array, position: Array) -> None:
     """Change ``position`` (n,) so that lines are where ``targets`` say, to rounding; NaN leaves a line alone."""
     respect(eliminate(directions, ~np.isnan(targets), targets), position)

@@ -22,7 +22,7 @@ from robot_dynamics_ros.kernels.layout import (
     STRIBECK_VELOCITY,
     VISCOUS,
 )
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 
 Flags = NDArray[np.bool_]
 
@@ -34,51 +34,51 @@ _MOST_PIVOTS = 10_000
 class Friction:
     """The friction of n joints from their table (n, 11): the laws that kernels/friction.py names."""
 
-    def __init__(self, table: Floats) -> None:
+    def __init__(self, table: Array) -> None:
         self._table = table
         self._levels = table[:, COULOMB], table[:, COULOMB_NEGATIVE]
         self._has_stribeck: Flags = table[:, STRIBECK_VELOCITY] > 0.0
         self._stribeck = np.where(self._has_stribeck, table[:, STRIBECK_VELOCITY], 1.0)
         self.dry: Flags = table[:, [COULOMB, COULOMB_NEGATIVE, STATIC, RIPPLE_AMPLITUDE]].max(axis=1) > 0.0
 
-    def smooth(self, v: Floats) -> Floats:
+    def smooth(self, v: Array) -> Array:
         """The torque (n,) that viscous and sigmoid friction take; 1 / (1 + exp(-x)) = (1 + tanh(x / 2)) / 2."""
         slope, shift = self._table[:, SIGMOID_SLOPE], self._table[:, SIGMOID_SHIFT]
         rise = 0.5 * (np.tanh(0.5 * slope * (v + shift)) - np.tanh(0.5 * slope * shift))
-        total: Floats = self._table[:, VISCOUS] * v + self._table[:, SIGMOID_AMPLITUDE] * rise
+        total: Array = self._table[:, VISCOUS] * v + self._table[:, SIGMOID_AMPLITUDE] * rise
         return total
 
-    def at_rest(self, q: Floats) -> tuple[Floats, Floats]:
+    def at_rest(self, q: Array) -> tuple[Array, Array]:
         """The most (n,) that friction can take from a joint at rest, against forward and backward motion."""
         still = np.ones_like(q)
         return self._grip(self._levels[0], still, q), self._grip(self._levels[1], still, q)
 
-    def starting(self, q: Floats) -> tuple[Floats, Floats]:
+    def starting(self, q: Array) -> tuple[Array, Array]:
         """What it takes just after the start: less than at rest where the static level has no Stribeck velocity."""
         fade = self._has_stribeck.astype(np.float64)
         return self._grip(self._levels[0], fade, q), self._grip(self._levels[1], fade, q)
 
-    def sliding(self, q: Floats, v: Floats, direction: Floats) -> Floats:
+    def sliding(self, q: Array, v: Array, direction: Array) -> Array:
         """The torque (n,) that dry friction takes from joints that slide in these directions (n,); 0: none."""
         fade = np.where(self._has_stribeck, np.exp(-((v / self._stribeck) ** 2)), 0.0)
-        total: Floats = direction * self._grip(np.where(direction > 0.0, *self._levels), fade, q)
+        total: Array = direction * self._grip(np.where(direction > 0.0, *self._levels), fade, q)
         return total
 
-    def _grip(self, level: Floats, fade: Floats, q: Floats) -> Floats:
+    def _grip(self, level: Array, fade: Array, q: Array) -> Array:
         t = self._table
         ripple = t[:, RIPPLE_AMPLITUDE] * np.sin(t[:, RIPPLE_PER_TURN] * q + t[:, RIPPLE_PHASE])
-        size: Floats = np.maximum(level + fade * np.maximum(t[:, STATIC] - level, 0.0) + ripple, 0.0)
+        size: Array = np.maximum(level + fade * np.maximum(t[:, STATIC] - level, 0.0) + ripple, 0.0)
         return size
 
 
-def move(matrix: Floats, load: Floats, moving: Flags) -> tuple[Floats, Floats]:
+def move(matrix: Array, load: Array, moving: Flags) -> tuple[Array, Array]:
     """Acceleration (n,) where only the ``moving`` joints (n,) move, and the force (n,) that holds the others."""
     acceleration = np.zeros_like(load)
     acceleration[moving] = np.linalg.solve(matrix[moving][:, moving], load[moving])
     return acceleration, np.where(moving, 0.0, matrix @ acceleration - load)
 
 
-def settle(matrix: Floats, load: Floats, rest: Flags, lowest: Floats, highest: Floats) -> tuple[Floats, Flags]:
+def settle(matrix: Array, load: Array, rest: Flags, lowest: Array, highest: Array) -> tuple[Array, Flags]:
     """Return the acceleration (n,), exactly 0 for joints that stay at rest, and which joints (n,) move.
 
     The acceleration a minimises 1/2 a^T M a - a^T load + sum of grip+_j max(a_j, 0) + grip-_j max(-a_j, 0) over

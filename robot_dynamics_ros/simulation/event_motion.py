@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation.event_friction import Flags, Friction, move, settle
 
@@ -33,7 +33,7 @@ _YIELD = 1e-11
 _TOUCH = 1e-12
 _MOST_EVALUATIONS = 300_000  # of the acceleration of one Motion
 
-State = tuple[Floats, Floats]
+State = tuple[Array, Array]
 """Positions and velocities (n,)."""
 
 
@@ -42,16 +42,16 @@ class Phase(NamedTuple):
 
     moving: Flags  # (n,)
     started: Flags  # (n,) those of them that were at rest before
-    direction: Floats  # (n,) 1 or -1 for joints that stop when their velocity changes sign, else 0
-    lowest: Floats  # (n,) bounds of the force on a joint at rest
-    highest: Floats
+    direction: Array  # (n,) 1 or -1 for joints that stop when their velocity changes sign, else 0
+    lowest: Array  # (n,) bounds of the force on a joint at rest
+    highest: Array
 
 
 class Motion:
     """The robot under one torque."""
 
     def __init__(
-        self, model: RobotModel, friction: Friction, tau: Floats, wrenches: Mapping[str, ArrayLike] | None
+        self, model: RobotModel, friction: Friction, tau: Array, wrenches: Mapping[str, ArrayLike] | None
     ) -> None:
         self._model = model
         self._friction = friction
@@ -61,10 +61,10 @@ class Motion:
         self._lower, self._upper = model.position_lower, model.position_upper
         self._evaluations = 0
 
-    def _bias(self, q: Floats, v: Floats) -> Floats:
+    def _bias(self, q: Array, v: Array) -> Array:
         return self._model.inverse_dynamics(q, v, self._still, self._wrenches)
 
-    def evaluate(self, state: State, phase: Phase) -> tuple[Floats, Floats]:
+    def evaluate(self, state: State, phase: Phase) -> tuple[Array, Array]:
         """Acceleration, and the force on joints at rest, each (n,)."""
         self._evaluations += 1
         q, v = state
@@ -80,7 +80,7 @@ class Motion:
             "Cure: use a Plant, or smaller torques; check the masses and the friction"
         )
 
-    def decide(self, state: State, returned: Flags) -> tuple[Floats, Phase]:
+    def decide(self, state: State, returned: Flags) -> tuple[Array, Phase]:
         """Say who moves from here and which way, and the velocity (n,): after an impact it is another.
 
         ``returned`` (n,): joints that had just started and came to rest again at once. Those whose force is
@@ -128,18 +128,18 @@ class Motion:
         if not phase.moving.any():
             return duration, state, none
 
-        def rates(_: float, y: Floats) -> Floats:
+        def rates(_: float, y: Array) -> Array:
             return np.concatenate([y[n:], self.evaluate((y[:n], y[n:]), phase)[0]])
 
-        def speeds(y: Floats) -> Floats:
+        def speeds(y: Array) -> Array:
             return np.where(phase.direction != 0.0, phase.direction * y[n:], np.inf)
 
-        def clearances(y: Floats) -> Floats:
+        def clearances(y: Array) -> Array:
             below = np.where(phase.moving & (phase.direction <= 0.0), y[:n] - self._lower, np.inf)
             above = np.where(phase.moving & (phase.direction >= 0.0), self._upper - y[:n], np.inf)
             return np.minimum(below, above)
 
-        def margins(y: Floats) -> Floats:
+        def margins(y: Array) -> Array:
             force = self.evaluate((y[:n], y[n:]), phase)[1]
             return np.where(phase.moving, np.inf, np.minimum(force - phase.lowest, phase.highest - force))
 
@@ -165,15 +165,15 @@ class Motion:
         return time, (q, v), blame
 
 
-def _event(values: Callable[[Floats], Floats], past: float) -> Callable[[float, Floats], float]:
-    def least(_: float, y: Floats) -> float:
+def _event(values: Callable[[Array], Array], past: float) -> Callable[[float, Array], float]:
+    def least(_: float, y: Array) -> float:
         return float(values(y).min()) + past
 
     least.terminal, least.direction = True, -1.0  # type: ignore[attr-defined]
     return least
 
 
-def _impact(matrix: Floats, v: Floats, at_lower: Flags, at_upper: Flags) -> Floats:
+def _impact(matrix: Array, v: Array, at_lower: Flags, at_upper: Flags) -> Array:
     """Velocity (n,) after an inelastic impact at the limits that joints are at.
 
     v+ minimises 1/2 (v+ - v)^T M (v+ - v) over v+_j >= 0 at lower and v+_j <= 0 at upper limits (Moreau 1988). Friction

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation.checks import check_count, check_step_size, finite, finite_wrenches, initial_state
 from robot_dynamics_ros.simulation.event_friction import Flags, Friction
@@ -85,17 +85,17 @@ class EventPlant:
         return self._steps * self._step_size
 
     @property
-    def position(self) -> Floats:
+    def position(self) -> Array:
         """Joint positions (n,), rad or m."""
         return self._state[0].copy()
 
     @property
-    def velocity(self) -> Floats:
+    def velocity(self) -> Array:
         """Joint velocities (n,), rad/s or m/s; exactly 0 for joints that stick."""
         return self._state[1].copy()
 
     @property
-    def effort(self) -> Floats:
+    def effort(self) -> Array:
         """Torque (n,) of the motors in the last step, Nm or N: as asked for, within the effort limits."""
         return self._effort.copy()
 

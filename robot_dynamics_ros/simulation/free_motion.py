@@ -12,7 +12,7 @@ from robot_dynamics_ros.kernels.cholesky import factorise
 from robot_dynamics_ros.kernels.compilation import kernel
 from robot_dynamics_ros.kernels.friction import grip, smooth_friction, smooth_slope
 from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
     CARRIED,
     DRIVE,
@@ -49,7 +49,7 @@ _HUGE = 1e100  # metres: beyond it products in the mass matrix overflow
 
 
 @kernel
-def along(directions: Floats, k: int, vector: Floats) -> float:
+def along(directions: Array, k: int, vector: Array) -> float:
     """E_k times ``vector`` (n,): its k-th number where the arm is separable."""
     if directions.shape[0] == 0:
         return float(vector[k])
@@ -60,7 +60,7 @@ def along(directions: Floats, k: int, vector: Floats) -> float:
 
 
 @kernel
-def _add_grip(joints: Joints, i: int, dt: float, y: float, z: float, lines: Floats) -> None:
+def _add_grip(joints: Joints, i: int, dt: float, y: float, z: float, lines: Array) -> None:
     """Add what joint i grips its line with in ``dt`` seconds, the line being at ``y`` and moving at ``z``."""
     k, factor = joints.lines[i], joints.factors[i]
     share, friction = dt * abs(factor), joints.friction[i]
@@ -86,7 +86,7 @@ def grip_at_rest(joints: Joints, dt: float, state: State, buffers: Buffers) -> N
 
 
 @kernel
-def pose_problem(joints: Joints, dt: float, tau: Floats, state: State, buffers: Buffers) -> None:
+def pose_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
     """Fill in what is known before the free motion: grips, limits, what is held, and the torque on lines that slide."""
     lines, vectors, ranges = buffers.lines, buffers.vectors, joints.ranges
     separable = joints.directions.shape[0] == 0
@@ -121,7 +121,7 @@ def pose_problem(joints: Joints, dt: float, tau: Floats, state: State, buffers: 
 
 
 @kernel
-def subtract_smooth_friction(joints: Joints, dt: float, v: Floats, buffers: Buffers) -> None:
+def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffers) -> None:
     """Write what smooth friction at the velocity ``v`` (n,) leaves of the drive, and dt times its slope."""
     vectors, separable = buffers.vectors, joints.directions.shape[0] == 0
     for j in range(v.shape[0]):
@@ -139,7 +139,7 @@ def subtract_smooth_friction(joints: Joints, dt: float, v: Floats, buffers: Buff
 
 
 @kernel
-def check_motion(q: Floats, motion: Floats, failed: int) -> tuple[int, int]:
+def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
     """Return a status, and the coordinate to blame, of the accelerations in ``motion`` at position ``q``."""
     for j in range(q.shape[0]):
         if not abs(q[j]) < _HUGE:
@@ -153,14 +153,14 @@ def check_motion(q: Floats, motion: Floats, failed: int) -> tuple[int, int]:
 
 
 @kernel
-def carry(buffers: Buffers, motion: Floats, duration: float) -> None:
+def carry(buffers: Buffers, motion: Array, duration: float) -> None:
     """Add the impulse over ``duration`` that holds lines at rest."""
     for j in range(motion.shape[1]):
         buffers.vectors[CARRIED, j] += duration * motion[1, j]
 
 
 @kernel
-def go_freely(dt: float, state: State, motion: Floats, buffers: Buffers) -> None:
+def go_freely(dt: float, state: State, motion: Array, buffers: Buffers) -> None:
     """End a free motion of constant acceleration semi-implicitly."""
     carry(buffers, motion, dt)
     vectors = buffers.vectors
@@ -170,7 +170,7 @@ def go_freely(dt: float, state: State, motion: Floats, buffers: Buffers) -> None
 
 
 @kernel
-def check_stiffness(joints: Joints, dt: float, v: Floats, buffers: Buffers) -> tuple[int, int]:
+def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tuple[int, int]:
     """TOO_STIFF, and the joint, where rk4 would make the motion grow that smooth friction dampens.
 
     It does where dt times an eigenvalue of M^-1 B exceeds 2.785, as it does where an element on the diagonal of

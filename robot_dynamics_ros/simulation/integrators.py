@@ -11,7 +11,7 @@ import numpy as np
 
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, batch_kernel, inlined, kernel
 from robot_dynamics_ros.kernels.layout import coordinate_count, unpack
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
     BAD_ARGUMENTS,
     COUNT,
@@ -54,7 +54,7 @@ INTEGRATORS = {"rk4": RK4, "semi_implicit": SEMI_IMPLICIT}
 
 @inlined
 def free_motion(
-    arm: Arm, dt: float, q: Floats, v: Floats, wrenches: Floats, buffers: Buffers, motion: Floats
+    arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array
 ) -> tuple[int, int]:
     """Write the free motion's acceleration to ``motion``; smooth friction is implicit in ``dt`` seconds (0: explicit).
 
@@ -73,7 +73,7 @@ def finish(joints: Joints, dt: float, half: float, state: State, buffers: Buffer
 
 
 @kernel
-def rk4_step(arm: Arm, dt: float, tau: Floats, wrenches: Floats, state: State, buffers: Buffers) -> Outcome:
+def rk4_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers) -> Outcome:
     """Classical Runge-Kutta step of ``dt`` seconds under torque ``tau`` (n,), A = M(q).
 
     Fourth order while no joint starts or stops; where one does, q+ = q_free + dt/2 (v+ - v_free).
@@ -103,7 +103,7 @@ def rk4_step(arm: Arm, dt: float, tau: Floats, wrenches: Floats, state: State, b
 
 
 @kernel
-def semi_implicit_step(arm: Arm, dt: float, tau: Floats, wrenches: Floats, state: State, buffers: Buffers) -> Outcome:
+def semi_implicit_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers) -> Outcome:
     """First order step of ``dt`` seconds under torque ``tau`` (n,), several times as fast as rk4.
 
     Smooth friction is implicit, A = M + dt B with B its slope, and q+ = q + dt v+. Velocity terms are
@@ -118,9 +118,7 @@ def semi_implicit_step(arm: Arm, dt: float, tau: Floats, wrenches: Floats, state
 
 
 @inlined
-def step(
-    arm: Arm, integrator: int, dt: float, tau: Floats, wrenches: Floats, state: State, buffers: Buffers
-) -> Outcome:
+def step(arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers) -> Outcome:
     """One step by the given integrator; robots with loops have another one in its place."""
     if integrator == RK4:
         return rk4_step(arm, dt, tau, wrenches, state, buffers)
@@ -129,7 +127,7 @@ def step(
 
 @kernel
 def take_steps(
-    arm: Arm, integrator: int, dt: float, count: int, tau: Floats, wrenches: Floats, state: State, buffers: Buffers
+    arm: Arm, integrator: int, dt: float, count: int, tau: Array, wrenches: Array, state: State, buffers: Buffers
 ) -> tuple[int, int, int, int, float]:
     """Take ``count`` steps under constant torque ``tau`` (n,); stop before one that fails.
 
@@ -147,16 +145,16 @@ def take_steps(
 
 @allocating_kernel
 def plant_step(
-    structure: Ints,
-    numbers: Floats,
-    lines: Ints,
-    constants: Floats,
-    settings: Floats,
-    state: Floats,
-    pattern: Ints,
-    tau: Floats,
-    wrenches: Floats,
-    report: Floats,
+    structure: IntArray,
+    numbers: Array,
+    lines: IntArray,
+    constants: Array,
+    settings: Array,
+    state: Array,
+    pattern: IntArray,
+    tau: Array,
+    wrenches: Array,
+    report: Array,
 ) -> int:
     """``take_steps`` for one arm, all in few flat arrays; ``tau`` (n,) is clamped to the effort limits.
 
@@ -189,7 +187,7 @@ def plant_step(
 
 @batch_kernel
 def advance_each(
-    arm: Arm, integrator: int, dt: float, count: int, tau: Floats, wrenches: Floats, crowd: Crowd, outcomes: Ints
+    arm: Arm, integrator: int, dt: float, count: int, tau: Array, wrenches: Array, crowd: Crowd, outcomes: IntArray
 ) -> None:
     """``take_steps`` for each of a crowd, ``tau`` (N, n); ``arm`` has all that they share.
 
@@ -210,7 +208,7 @@ def advance_each(
 
 @batch_kernel
 def advance_together(
-    arm: Arm, dt: float, count: int, tau: Floats, wrenches: Floats, crowd: Crowd, outcomes: Ints
+    arm: Arm, dt: float, count: int, tau: Array, wrenches: Array, crowd: Crowd, outcomes: IntArray
 ) -> None:
     """``advance_each`` for separable arms by semi_implicit: free motions of many at once, in vector registers.
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import FORCE, MOVES, OK, STIFFNESS, VECTORS, Buffers, Crowd, Joints, State
 from robot_dynamics_ros.simulation.free_motion import go_freely, pose_problem, subtract_smooth_friction
 from robot_dynamics_ros.simulation.friction_step import renew
@@ -23,13 +23,13 @@ LANES = 16
 class Block(NamedTuple):
     """What a block of arms keeps between the two parts of a step; the first axis has LANES places."""
 
-    lines: Floats  # (LANES, K, LINE_SIZE)
-    vectors: Floats  # (LANES, VECTORS, n)
-    pattern: Ints  # (LANES, K)
-    force: Floats  # (LANES, n)
-    stiffness: Floats  # (LANES, n)
-    moves: Floats  # (LANES, n)
-    motions: Floats  # (LANES, 2, n) acceleration and reaction
+    lines: Array  # (LANES, K, LINE_SIZE)
+    vectors: Array  # (LANES, VECTORS, n)
+    pattern: IntArray  # (LANES, K)
+    force: Array  # (LANES, n)
+    stiffness: Array  # (LANES, n)
+    moves: Array  # (LANES, n)
+    motions: Array  # (LANES, 2, n) acceleration and reaction
     done: NDArray[np.bool_]  # (LANES,) whether the step has been taken
 
 
@@ -50,7 +50,7 @@ def make_block(n: int, lines: int) -> Block:
 
 @kernel
 def begin_steps(
-    joints: Joints, dt: float, tau: Floats, crowd: Crowd, first: int, buffers: Buffers, block: Block
+    joints: Joints, dt: float, tau: Array, crowd: Crowd, first: int, buffers: Buffers, block: Block
 ) -> None:
     """Pose the problems of arms ``first`` and on, ``tau`` (arms, n), and write what their free motions depend on."""
     for k in range(tau.shape[0]):
@@ -70,7 +70,14 @@ def begin_steps(
 
 @kernel
 def end_steps(
-    joints: Joints, dt: float, together: bool, outcomes: Ints, crowd: Crowd, first: int, buffers: Buffers, block: Block
+    joints: Joints,
+    dt: float,
+    together: bool,
+    outcomes: IntArray,
+    crowd: Crowd,
+    first: int,
+    buffers: Buffers,
+    block: Block,
 ) -> None:
     """Renew the states of arms where friction and limits leave the free motion as it is; count their steps.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
     CARRIED,
     FREE_POSITION,
@@ -73,12 +73,12 @@ def _free_motion(
     dt: float,
     duration: float,
     most: int,
-    q: Floats,
-    v: Floats,
-    wrenches: Floats,
+    q: Array,
+    v: Array,
+    wrenches: Array,
     buffers: Buffers,
     chain: Chain,
-    motion: Floats,
+    motion: Array,
 ) -> tuple[int, int, int]:
     """As ``integrators.free_motion``, and carry what holds lines and loops for ``duration``.
 
@@ -119,7 +119,7 @@ def _free_motion(
 
 
 @kernel
-def _name_walls(lines: Floats, pattern: Ints) -> None:
+def _name_walls(lines: Array, pattern: IntArray) -> None:
     """Tell lines that a limit holds from those that friction holds."""
     for k in range(pattern.shape[0]):
         if pattern[k] == STUCK:
@@ -169,7 +169,7 @@ def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, chain
 
 
 @kernel
-def _at_rest(velocity: Floats) -> bool:
+def _at_rest(velocity: Array) -> bool:
     for j in range(velocity.shape[0]):
         if velocity[j] != 0.0:
             return False
@@ -202,9 +202,7 @@ def _finish(arm: Arm, dt: float, half: float, most: int, state: State, buffers: 
 
 
 @allocating_kernel
-def step(
-    arm: Arm, integrator: int, dt: float, tau: Floats, wrenches: Floats, state: State, buffers: Buffers
-) -> Outcome:
+def step(arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers) -> Outcome:
     """As ``integrators.rk4_step``, or ``integrators.semi_implicit_step``, whose free motion has one stage."""
     q, v, vectors, n = state.position, state.velocity, buffers.vectors, state.position.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]

@@ -6,7 +6,7 @@ import numpy as np
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.closed_loops import close_loops, loop_constraints, loop_forces
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation.closure import NEGLIGIBLE
 from robot_dynamics_ros.simulation.looped import OPEN
@@ -14,7 +14,7 @@ from robot_dynamics_ros.simulation.looped import OPEN
 _ROUNDING = 1e-9  # m/s
 
 
-def loop_gaps(model: RobotModel, position: Floats) -> Floats:
+def loop_gaps(model: RobotModel, position: Array) -> Array:
     """How far the two points of each loop (loops,) are apart at ``position`` (n,), m."""
     if not model.loops:
         return np.zeros(0)
@@ -22,7 +22,7 @@ def loop_gaps(model: RobotModel, position: Floats) -> Floats:
     return np.asarray(np.linalg.norm(loop_forces(error), axis=1))
 
 
-def require_closed(model: RobotModel, position: Floats, velocity: Floats) -> None:
+def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
     """Raise RobotDynamicsError for a start (n,) that is open by more than 1e-5 m or opens, naming the loop."""
     gaps = loop_gaps(model, position)
     if np.max(gaps, initial=0.0) > OPEN:
@@ -55,7 +55,7 @@ def _named(model: RobotModel, loop: int) -> str:
     return f'the loop between "{model.loops[loop].link_a}" and "{model.loops[loop].link_b}"'
 
 
-def _nearest(model: RobotModel, position: Floats) -> str:
+def _nearest(model: RobotModel, position: Array) -> str:
     """The cure: closed positions nearby, where there are any within the limits."""
     how = "close_loops of robot_dynamics_ros.formulations.closed_loops"
     try:

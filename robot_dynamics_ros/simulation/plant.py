@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.direct_calls import direct_call
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation.arm import alike, initial_pattern, is_separable, make_arm, stuck_joints
 from robot_dynamics_ros.simulation.arrays import (
@@ -130,27 +130,27 @@ class Plant:
         return self._steps * self._step_size
 
     @property
-    def position(self) -> Floats:
+    def position(self) -> Array:
         """Joint positions (n,), rad or m."""
         return self._state.position.copy()
 
     @property
-    def velocity(self) -> Floats:
+    def velocity(self) -> Array:
         """Joint velocities (n,), rad/s or m/s; exactly 0 for joints that stick."""
         return self._state.velocity.copy()
 
     @property
-    def effort(self) -> Floats:
+    def effort(self) -> Array:
         """Torque (n,) of the motors in the last step, Nm or N: as asked for, within the effort limits."""
         return self._effort.copy()
 
     @property
-    def impulse(self) -> Floats:
+    def impulse(self) -> Array:
         """Impulse (n,) of dry friction and limits in the last step, Nm s or N s; it does no positive work."""
         return self._state.impulse[: self._model.n].copy()
 
     @property
-    def loop_forces(self) -> Floats:
+    def loop_forces(self) -> Array:
         """Force (loops, 3) that link a of each loop exerts on link b, N, root axes: the mean of the last step.
 
         Across its plane a planar loop gives none. Where more of a loop's joints stick, or more loops hold a link, than
@@ -159,7 +159,7 @@ class Plant:
         return self._state.impulse[self._model.n :].reshape(-1, 3) / self._step_size
 
     @property
-    def loop_gaps(self) -> Floats:
+    def loop_gaps(self) -> Array:
         """How far the two points of each loop (loops,) are apart, m."""
         return loop_gaps(self._model, self._state.position)
 
@@ -239,7 +239,7 @@ class Plant:
             joint, position = int(self._report[JOINT]), self._state.position
             raise RobotDynamicsError(failure(self._model, status, joint, self.time, self._step_size, position))
 
-    def _take(self, tau: ArrayLike, count: int, wrenches: Floats) -> bool:
+    def _take(self, tau: ArrayLike, count: int, wrenches: Array) -> bool:
         """Take steps and write the report; return whether ``tau`` is an array as the compiled code takes it."""
         self._report[COUNT], self._report[STATUS] = count, BAD_ARGUMENTS
         self._advance(tau, wrenches, self._report)

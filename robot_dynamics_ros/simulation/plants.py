@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.batches import over_rows
 from robot_dynamics_ros.simulation.arm import alike, initial_pattern, is_separable, make_arm, stuck_joints
@@ -115,22 +115,22 @@ class Plants:
         return self._steps * self._step_size
 
     @property
-    def position(self) -> Floats:
+    def position(self) -> Array:
         """Joint positions (N, n), rad or m."""
         return self._crowd.position.copy()
 
     @property
-    def velocity(self) -> Floats:
+    def velocity(self) -> Array:
         """Joint velocities (N, n), rad/s or m/s; exactly 0 for joints that stick."""
         return self._crowd.velocity.copy()
 
     @property
-    def effort(self) -> Floats:
+    def effort(self) -> Array:
         """Torque (N, n) of the motors in the last step, Nm or N: as asked for, within the effort limits."""
         return self._effort.copy()
 
     @property
-    def loop_forces(self) -> Floats:
+    def loop_forces(self) -> Array:
         """Force (N, loops, 3) that link a of each loop exerts on link b, N, root axes, see ``Plant``."""
         return self._crowd.impulse[:, self.model.n :].reshape(self.count, -1, 3) / self._step_size
 
@@ -142,7 +142,7 @@ class Plants:
     def reset(self) -> None:
         """Go back to time 0 and the initial state."""
         position, velocity = (array.copy() for array in self._start)
-        pattern: Ints = np.array(
+        pattern: IntArray = np.array(
             [
                 initial_pattern(self._arm.joints._replace(friction=f), v)
                 for f, v in zip(self._friction, velocity, strict=True)

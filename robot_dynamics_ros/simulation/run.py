@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 
 _STATES = ("position", "velocity", "measured_position", "measured_velocity", "stuck")
 _INPUTS = ("command", "effort")
@@ -46,17 +46,17 @@ class Run:
         the mean of the last step before ``time[k + 1]``. None for a robot without loops.
     """
 
-    time: Floats
-    position: Floats
-    velocity: Floats
-    measured_position: Floats
-    measured_velocity: Floats
+    time: Array
+    position: Array
+    velocity: Array
+    measured_position: Array
+    measured_velocity: Array
     stuck: NDArray[np.bool_]
-    command: Floats
-    effort: Floats
-    residual: Floats | None = None
-    solves: Ints | None = None
-    loop_forces: Floats | None = None
+    command: Array
+    effort: Array
+    residual: Array | None = None
+    solves: IntArray | None = None
+    loop_forces: Array | None = None
 
     def __repr__(self) -> str:
         *plants, samples, n = self.position.shape

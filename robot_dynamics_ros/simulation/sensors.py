@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.inertia import real_numbers
 
 # Normal deviates that are drawn at once for each plant; the numbers do not depend on it.
@@ -87,7 +87,7 @@ class Measurement:
         self.exact_position = not np.any(sensors.position_noise) and not np.any(sensors.position_resolution)
         self.exact_velocity = not np.any(sensors.velocity_noise)
 
-    def read(self, q: Floats, v: Floats) -> tuple[Floats, Floats]:
+    def read(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Measure positions (n,) and velocities (n,) once, (plants, n) of many plants; the arguments stay as they are.
 
         A sensor without noise and steps gives its very argument.
@@ -102,7 +102,7 @@ class Measurement:
 class _Noise:
     """Normal deviates of each plant from a stream of its own: NumPy's SeedSequence with a key to it."""
 
-    def __init__(self, deviation: Floats, shape: tuple[int, ...], seed: int, plants: range, kind: int) -> None:
+    def __init__(self, deviation: Array, shape: tuple[int, ...], seed: int, plants: range, kind: int) -> None:
         self._deviation = deviation
         self._shape = shape
         self._streams: list[np.random.Generator] = []
@@ -112,10 +112,10 @@ class _Noise:
                 np.random.Generator(np.random.PCG64(np.random.SeedSequence(int(seed), spawn_key=(plant, kind))))
                 for plant in plants
             ]
-            self._drawn: Floats = np.empty((len(plants), _AHEAD, shape[-1]))
+            self._drawn: Array = np.empty((len(plants), _AHEAD, shape[-1]))
             self._next = _AHEAD
 
-    def added_to(self, values: Floats) -> Floats:
+    def added_to(self, values: Array) -> Array:
         if not self._streams:
             return values
         if self._next == _AHEAD:
@@ -127,8 +127,8 @@ class _Noise:
         return values + self._deviation * deviates
 
 
-def _for_each(name: str, value: ArrayLike, n: int) -> Floats:
-    array: Floats = np.array(value)
+def _for_each(name: str, value: ArrayLike, n: int) -> Array:
+    array: Array = np.array(value)
     if array.shape not in ((), (n,)):
         raise RobotDynamicsError(f"{name}: {array.size} numbers. Cure: give one, or {n}: one for each joint")
     return array

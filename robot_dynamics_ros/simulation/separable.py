@@ -12,7 +12,7 @@ import numpy as np
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, inlined, kernel
 from robot_dynamics_ros.kernels.forward_dynamics import solve_held_motion
 from robot_dynamics_ros.kernels.layout import WORK_SIZE, unpack
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
     CARRIED,
     FORCE,
@@ -36,7 +36,7 @@ from robot_dynamics_ros.simulation.stick_slip import VELOCITY as LINE_VELOCITY
 
 
 @inlined
-def held_motion(arm: Arm, dt: float, q: Floats, v: Floats, wrenches: Floats, buffers: Buffers, motion: Floats) -> int:
+def held_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> int:
     """Write acceleration, reaction of the joints at rest, and A = M + dt B to ``motion``.
 
     Returns -1, or the coordinate at which A is found not positive definite.
@@ -47,7 +47,7 @@ def held_motion(arm: Arm, dt: float, q: Floats, v: Floats, wrenches: Floats, buf
 
 @allocating_kernel
 def held_motions(
-    arm: Arm, numbers: Floats, q: Floats, v: Floats, force: Floats, stiffness: Floats, moves: Floats, motions: Floats
+    arm: Arm, numbers: Array, q: Array, v: Array, force: Array, stiffness: Array, moves: Array, motions: Array
 ) -> bool:
     """The same for many arms (count, ...) on which no wrench acts; ``motions`` (count, 2, n) are without A.
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Floats
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.arguments import numbers
 from robot_dynamics_ros.model.inertia import real_numbers
@@ -24,7 +24,7 @@ from robot_dynamics_ros.simulation.plants import Plants
 from robot_dynamics_ros.simulation.run import Run, SimulationError, joined
 from robot_dynamics_ros.simulation.sensors import Measurement, Sensors
 
-Controller = Callable[[float, Floats, Floats], ArrayLike]
+Controller = Callable[[float, Array, Array], ArrayLike]
 """From time (s), measured positions and velocities (n,) to a torque (n,), Nm or N; (N, n) each for many plants."""
 
 EXACT = Sensors()
@@ -149,7 +149,7 @@ def run_plant(
     return run
 
 
-def _sample(plant: Plant | EventPlant | Plants, measurement: Measurement, run: Run, k: int) -> tuple[Floats, Floats]:
+def _sample(plant: Plant | EventPlant | Plants, measurement: Measurement, run: Run, k: int) -> tuple[Array, Array]:
     """Write the plant's state down as the k-th sample; return what is measured of it."""
     position, velocity = plant.position, plant.velocity
     q, qd = measurement.read(position, velocity)
@@ -166,7 +166,7 @@ def _empty(shape: tuple[int, ...], periods: int, measurement: Measurement, optim
     def states(dtype: type = np.float64) -> Any:
         return np.moveaxis(np.empty((periods + 1, *shape), dtype), 0, -2)
 
-    def inputs() -> Floats:
+    def inputs() -> Array:
         return np.moveaxis(np.empty((periods, *shape)), 0, -2)
 
     position, velocity = states(), states()
@@ -208,7 +208,7 @@ def _prescribed(torques: ArrayLike, shape: tuple[int, ...], periods: int, names:
     return lambda t, q, qd: next(rows)
 
 
-def _torque(answer: ArrayLike, shape: tuple[int, ...], names: tuple[str, ...]) -> Floats:
+def _torque(answer: ArrayLike, shape: tuple[int, ...], names: tuple[str, ...]) -> Array:
     """The controller's answer as torques (n,) or (N, n), all of them finite."""
     tau = numbers("the controller's torque", answer, names)
     if tau.ndim > 1 and tau.shape != shape:

@@ -6,14 +6,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.effort_delay import EffortDelay
 from robot_dynamics_ros.simulation.plant import Plant
 from robot_dynamics_ros.simulation.settings import SimulationSettings
-
-Array = NDArray[np.float64]
 
 
 class SimulatedArm:

@@ -25,7 +25,7 @@ import numpy as np
 
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.kernels.types import Floats, Ints
+from robot_dynamics_ros.kernels.types import Array, IntArray
 
 # Segments in the order of rising velocity; lambda falls from one to the next. A joint that may not move
 # one way at all has no wall on that side: it is stuck with lambda unbounded there.
@@ -56,7 +56,7 @@ _MAX_DESCENT = 100  # solves for each joint; some three are usual
 
 
 @kernel
-def admit(joints: Floats, pattern: Ints) -> None:
+def admit(joints: Array, pattern: IntArray) -> None:
     """Replace segments that do not exist in this step."""
     for j in range(pattern.shape[0]):
         state, lower, upper = pattern[j], joints[j, LOWER], joints[j, UPPER]
@@ -74,7 +74,7 @@ def admit(joints: Floats, pattern: Ints) -> None:
 
 
 @kernel
-def label(joints: Floats, pattern: Ints) -> None:
+def label(joints: Array, pattern: IntArray) -> None:
     """Name what a joint at rest against its limit feels, and the direction of a joint without friction."""
     for j in range(pattern.shape[0]):
         impulse = joints[j, IMPULSE]
@@ -93,7 +93,7 @@ def _slides(state: int) -> bool:
 
 
 @kernel
-def _solve_pattern(matrix: Floats, joints: Floats, pattern: Ints, factor: Floats, change: Floats) -> None:
+def _solve_pattern(matrix: Array, joints: Array, pattern: IntArray, factor: Array, change: Array) -> None:
     """Velocity and impulse if each joint stays on its segment's line, and the rounding of the impulses.
 
     Joints that slide: A_ss (v - free)_s = (lambda - held)_s - A_sf (v - free)_f, f the joints of known
@@ -147,7 +147,7 @@ def _solve_pattern(matrix: Floats, joints: Floats, pattern: Ints, factor: Floats
 
 
 @kernel
-def _next(joints: Floats, j: int, state: int) -> int:
+def _next(joints: Array, j: int, state: int) -> int:
     """Return the segment beside the one that joint j leaves, or its own where it stays."""
     velocity, impulse = joints[j, VELOCITY], joints[j, IMPULSE]
     if _slides(state):
@@ -173,7 +173,7 @@ def _next(joints: Floats, j: int, state: int) -> int:
 
 
 @kernel
-def goes_on(joints: Floats, pattern: Ints) -> bool:
+def goes_on(joints: Array, pattern: IntArray) -> bool:
     """Whether each joint does what the free motion supposes; velocity and impulse are those of the free motion then.
 
     It does in nearly every step, and nothing is to be solved. Comes after ``admit``.
@@ -196,7 +196,7 @@ def goes_on(joints: Floats, pattern: Ints) -> bool:
 
 
 @kernel
-def _advance_pattern(joints: Floats, pattern: Ints) -> bool:
+def _advance_pattern(joints: Array, pattern: IntArray) -> bool:
     """Move every joint that leaves its segment to the next one; whether there was none."""
     settled = True
     for j in range(pattern.shape[0]):
@@ -208,7 +208,7 @@ def _advance_pattern(joints: Floats, pattern: Ints) -> bool:
 
 
 @kernel
-def _excess(joints: Floats, j: int, state: int) -> float:
+def _excess(joints: Array, j: int, state: int) -> float:
     """How far the impulse of a joint of known velocity lies outside the bounds of its segment."""
     above: float = joints[j, IMPULSE] - joints[j, GRIP_BACKWARD]
     below: float = -joints[j, GRIP_FORWARD] - joints[j, IMPULSE]
@@ -218,7 +218,7 @@ def _excess(joints: Floats, j: int, state: int) -> float:
 
 
 @allocating_kernel
-def descend(matrix: Floats, joints: Floats, pattern: Ints, factor: Floats, change: Floats) -> int:
+def descend(matrix: Array, joints: Array, pattern: IntArray, factor: Array, change: Array) -> int:
     """Solve the problem by the primal active-set method from rest; return the linear systems solved.
 
     Nocedal and Wright, Numerical Optimization, algorithm 16.3: go towards the solution for the pattern as far
@@ -268,7 +268,7 @@ def descend(matrix: Floats, joints: Floats, pattern: Ints, factor: Floats, chang
 
 
 @kernel
-def residual(matrix: Floats, joints: Floats) -> float:
+def residual(matrix: Array, joints: Array) -> float:
     """How far the velocity is from optimal, as a velocity; 0 at the solution.
 
     Largest |v_j - prox(v_j - lambda_j / A_jj)|, with lambda = held + A (v - free) and prox the proximal map
@@ -286,7 +286,7 @@ def residual(matrix: Floats, joints: Floats) -> float:
 
 
 @kernel
-def nearest(joints: Floats, j: int, own: float, velocity: float) -> float:
+def nearest(joints: Array, j: int, own: float, velocity: float) -> float:
     """Proximal map of joint j's friction and limits: shrink by own times the grip, then clip."""
     if velocity > own * joints[j, GRIP_FORWARD]:
         return float(min(velocity - own * joints[j, GRIP_FORWARD], joints[j, UPPER]))
@@ -296,7 +296,7 @@ def nearest(joints: Floats, j: int, own: float, velocity: float) -> float:
 
 
 @kernel
-def solve(matrix: Floats, joints: Floats, pattern: Ints, factor: Floats, change: Floats) -> tuple[int, float]:
+def solve(matrix: Array, joints: Array, pattern: IntArray, factor: Array, change: Array) -> tuple[int, float]:
     """Write velocity and impulse to ``joints``, starting from the segments in ``pattern``, which is renewed.
 
     Joints that stick get exactly 0. Returns the linear systems solved, none where the free motion is the solution,

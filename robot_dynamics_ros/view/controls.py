@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.view.moment import Array, Moment, position_range
+from robot_dynamics_ros.view.moment import Moment, position_range
 from robot_dynamics_ros.view.panel import short_names
 from robot_dynamics_ros.view.recording import Clock, MotionRecording
 

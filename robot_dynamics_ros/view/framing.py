@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.view.moment import Moment, link_poses, reaction_arrows
 from robot_dynamics_ros.view.shapes import Shape
-
-Array = NDArray[np.float64]
 
 FIELD_OF_VIEW = np.radians(35.0)  # from top to bottom
 _FROM = np.array([0.78, -1.0, 0.42])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics_ros.view.moment import Array, Moment
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.view.moment import Moment
 
 SILENCE = 1.0  # s without joint states after which what is seen is of the past
 

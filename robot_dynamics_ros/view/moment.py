@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-Array = NDArray[np.float64]
 
 _POSES = 200
 _HALF_TURN, _HALF_STROKE = np.pi, 0.25  # what joints without limits are thought to move to either side: rad, m

@@ -13,10 +13,9 @@ from robot_dynamics_ros.bags import JointSeries, read_joint_states
 from robot_dynamics_ros.bags.message_types import JOINT_STATE
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.view.moment import Moment
-
-Array = NDArray[np.float64]
 
 MEASURED, COMMANDED, MODELLED = "measured effort", "commanded effort", "the model's torque"
 

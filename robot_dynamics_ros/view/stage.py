@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dynamics_ros.formulations.link_tree import BASE
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.view.moment import Array, Drawing, Moment, quaternions
+from robot_dynamics_ros.view.moment import Drawing, Moment, quaternions
 from robot_dynamics_ros.view.panel import short_names, torque_texts
 from robot_dynamics_ros.view.shapes import Shape, inertia_boxes, shrunk
 from robot_dynamics_ros.view.tubes import FACES, Colour, colour_of_share, ring, straight_arrow, turning_arrow

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from robot_dynamics_ros.kernels.types import Array
+
 Colour = tuple[int, int, int]
 
 _ALONG, _AROUND = 28, 12

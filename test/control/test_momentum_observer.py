@@ -9,7 +9,8 @@ import pytest
 
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.control.momentum_observer import Array, MomentumObserver
+from robot_dynamics_ros.control.momentum_observer import MomentumObserver
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close
 from support.controlled_arm import FREE_ARM, MODEL, REST, P, Q
