@@ -24,12 +24,12 @@ from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.comparison import compare_bags
-from robot_dynamics_ros.bags.message_types import JOINT_STATE
-from robot_dynamics_ros.bags.replay import replay
+from robot_dynamics_ros.bags.storage import JOINT_STATE
+from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.control.from_parameters import read_settings
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.parameters import controller
-from robot_dynamics_ros.parameters.controller_settings import read_settings
+from robot_dynamics_ros.offline.replay import replay
 from robot_dynamics_ros.parameters.file import read_parameter_file
 
 COMMAND = "python -m benchmarks.bags"

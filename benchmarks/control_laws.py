@@ -20,10 +20,10 @@ from tqdm import tqdm
 from benchmarks.document import markdown_table, print_report
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.reference import quintic_then_sine
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.generators import quintic_then_sine
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.kernels.layout import INERTIA, MASS, MOMENT, ROTOR_INERTIA
 from robot_dynamics_ros.resources import find_resource
 from robot_dynamics_ros.simulation import Plant

@@ -35,7 +35,7 @@ from benchmarks.ros_table import CONTROLLER, ECHO, LEAN, Measured, loop_table, m
 from benchmarks.timing import available_cores
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message

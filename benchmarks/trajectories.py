@@ -21,9 +21,9 @@ from benchmarks.machine import machine
 from benchmarks.robots import Floats
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.reference import point_to_point
-from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
-from robot_dynamics_ros.control.trajectory_effort import joined, trajectory_effort
+from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
+from robot_dynamics_ros.control.trajectory.generators import point_to_point
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory, TrajectoryPoints
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_points
 from robot_dynamics_ros.nodes.messages import trajectory_message, trajectory_points
 

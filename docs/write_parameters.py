@@ -11,8 +11,10 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from robot_dynamics_ros.parameters import controller, simulation, trajectory  # noqa: E402
+from robot_dynamics_ros.control import parameters as controller  # noqa: E402
+from robot_dynamics_ros.control.trajectory import parameters as trajectory  # noqa: E402
 from robot_dynamics_ros.parameters.kinds import Parameter  # noqa: E402
+from robot_dynamics_ros.simulation import parameters as simulation  # noqa: E402
 
 PAGE = HERE / "parameters.md"
 _NODES: dict[str, Iterable[Parameter[Any]]] = {

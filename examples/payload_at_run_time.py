@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.momentum_observer import MomentumObserver
+from robot_dynamics_ros.control.external_torque import MomentumObserver
 from robot_dynamics_ros.resources import robot_urdf
 from robot_dynamics_ros.simulation import Plant
 

@@ -14,9 +14,9 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagWriter, assert_bags_match
-from robot_dynamics_ros.bags.replay import replay
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.offline.replay import replay
 from robot_dynamics_ros.resources import find_resource, robot_urdf
 
 MODEL = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=find_resource("config", "panda.dynamics.yaml"))

@@ -30,8 +30,7 @@ from robot_dynamics_ros.launching.arguments import (
     value_of,
     viewing_arguments,
 )
-from robot_dynamics_ros.launching.companions import end_on_failure, record, recorder_name, view
-from robot_dynamics_ros.launching.packages import program
+from robot_dynamics_ros.launching.companions import end_on_failure, program, record, recorder_name, view
 
 CONTROLLER = "computed_torque_node"
 

@@ -38,9 +38,8 @@ from robot_dynamics_ros.launching.arguments import (
     value_of,
     viewing_arguments,
 )
-from robot_dynamics_ros.launching.companions import bag_recorder, view
-from robot_dynamics_ros.launching.packages import is_installed, program
-from robot_dynamics_ros.parameters.bounds import POSITIVE
+from robot_dynamics_ros.launching.companions import bag_recorder, is_installed, program, view
+from robot_dynamics_ros.parameters.kinds import POSITIVE
 
 CONTROLLER = "computed_torque_node"
 LAST_ANSWERS = 1.0  # seconds

@@ -25,8 +25,7 @@ from robot_dynamics_ros.launching.arguments import (
     value_of,
     viewing_arguments,
 )
-from robot_dynamics_ros.launching.companions import record, view
-from robot_dynamics_ros.launching.packages import program
+from robot_dynamics_ros.launching.companions import program, record, view
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -14,8 +14,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from robot_dynamics_ros.launching.arguments import flag, is_true, law_argument, number, record_argument, value_of
-from robot_dynamics_ros.launching.companions import bag_folder, robot_state_publisher, rviz
-from robot_dynamics_ros.launching.packages import is_installed
+from robot_dynamics_ros.launching.companions import bag_folder, is_installed, robot_state_publisher, rviz
 from robot_dynamics_ros.launching.robots import find_robot
 from robot_dynamics_ros.resources import find_resource, robot_names
 

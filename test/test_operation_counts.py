@@ -21,8 +21,7 @@ from benchmarks.operation_counts import (
     load,
     printed,
 )
-from robot_dynamics_ros.codegen.interpretation import interpreted
-from robot_dynamics_ros.codegen.tracing import GRAVITY_TORQUE, INVERSE_DYNAMICS, MASS_MATRIX, Algorithm
+from robot_dynamics_ros.codegen.tracing import GRAVITY_TORQUE, INVERSE_DYNAMICS, MASS_MATRIX, Algorithm, interpreted
 from robot_dynamics_ros.kernels.vectors import cross, rotate, rotate_back
 
 

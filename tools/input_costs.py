@@ -19,7 +19,7 @@ from robot_dynamics_ros.bags import BagReader
 from robot_dynamics_ros.bags.storage import LARGEST, zstd
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
 from robot_dynamics_ros.resources import robot_urdf
 from support.crafted_bags import chunk, many_names, mcap, mcap_messages

@@ -24,8 +24,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from robot_dynamics_ros.control.faults import Cause
 from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.errors import RobotDynamicsError
 from support.independent_plant import Given, Session, joint_state

@@ -1,20 +1,28 @@
-"""Comparing two recordings: topic by topic, joint by joint, aligned by the stamps of their messages."""
+"""Comparison of two recordings, with its table and its report as JUnit XML."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
+from xml.etree import ElementTree
 
-from robot_dynamics_ros.bags.alignment import Times, align, paired
-from robot_dynamics_ros.bags.comparison_table import Comparison
-from robot_dynamics_ros.bags.contents import has_stamp, known
-from robot_dynamics_ros.bags.differences import Tolerance
-from robot_dynamics_ros.bags.message_types import TEXT
+from robot_dynamics_ros.bags.alignment import Times, align, has_stamp, known, paired
+from robot_dynamics_ros.bags.differences import (
+    FieldComparison,
+    FieldDifference,
+    Place,
+    Places,
+    Tolerance,
+    TopicDifference,
+)
 from robot_dynamics_ros.bags.reader import BagReader
-from robot_dynamics_ros.bags.topic_comparison import FieldComparison, Places
+from robot_dynamics_ros.bags.storage import TEXT
+from robot_dynamics_ros.control import configuration
 from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.messages.renaming import renaming
-from robot_dynamics_ros.parameters import configuration
+from robot_dynamics_ros.messages.joint_state import renaming
 from robot_dynamics_ros.progress import progress
 
 
@@ -147,3 +155,205 @@ def _start(topics: Mapping[str, Times], stamped: bool) -> int:
     """Return the first time of all topics with stamps, or without; a stamp of zero stands for none."""
     times = [times.values for times in topics.values() if times.stamped == stamped]
     return min((int(some[some > 0].min()) for some in times if (some > 0).any()), default=0)
+
+
+_ROWS = 40
+_LONG = 40
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between two recordings; ``str()`` is a table of it.
+
+    Attributes
+    ----------
+    a, b
+        The recordings.
+    atol, rtol
+        The tolerance: |a - b| <= atol + rtol |b|.
+    topics
+        What was compared.
+    notes
+        What was not, and what else there is to know.
+    alone
+        Topics that only one recording has, where these are differences.
+    """
+
+    a: Path
+    b: Path
+    atol: float
+    rtol: float
+    topics: tuple[TopicDifference, ...]
+    notes: tuple[str, ...]
+    alone: tuple[str, ...] = ()
+
+    @property
+    def matches(self) -> bool:
+        """Whether both have the same topics, and all match."""
+        return not self.alone and all(topic.matches for topic in self.topics)
+
+    @property
+    def largest(self) -> float:
+        """The largest difference of floating-point numbers."""
+        return max((topic.largest for topic in self.topics), default=0.0)
+
+    def __str__(self) -> str:
+        return comparison_table(self)
+
+
+def comparison_table(found: Comparison) -> str:
+    """Return a verdict, what was left out, and for each topic a table of the fields that differ."""
+    differing = [*(topic.topic for topic in found.topics if not topic.matches), *found.alone]
+    count = sum(topic.count for topic in found.topics)
+    within = f"atol {found.atol:g}, rtol {found.rtol:g}"
+    verdict = f"these differ: {', '.join(differing)}" if differing else "they match"
+    compared = f"{_count(count, 'pair')} of messages on {_count(len(found.topics), 'topic')}"
+    lines = [f"A {found.a}", f"B {found.b}", f"{compared}, {within}: {verdict}"]
+    lines += [f"note: {note}" for note in found.notes]
+    for topic in found.topics:
+        lines += ["", topic_table(topic)]
+    return "\n".join(lines)
+
+
+def topic_table(topic: TopicDifference) -> str:
+    """Return what one topic holds, and a table of its fields that differ."""
+    lines = [f"{topic.topic}: {_summary(topic)}"]
+    for name, count, first in (("A", topic.only_a, topic.first_only_a), ("B", topic.only_b, topic.first_only_b)):
+        if count and first is not None:
+            lines.append(f"  {_count(count, 'message')} only in {name}, the first at {place(first)}")
+    differing = [field for field in topic.fields if not field.equal]
+    if differing:
+        lines += _rows(differing[:_ROWS])
+    if len(differing) > _ROWS:
+        lines.append(f"  and {len(differing) - _ROWS} more fields")
+    return "\n".join(lines)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _summary(topic: TopicDifference) -> str:
+    if not topic.count:
+        return "no two messages belong together" if topic.only_a or topic.only_b else "no messages"
+    fields = f"{_count(topic.count, 'pair')} of {topic.kind}, {_count(len(topic.fields), 'field')}"
+    beyond = sum(not field.matches for field in topic.fields)
+    within = sum(not field.equal for field in topic.fields) - beyond
+    if not beyond and not within:
+        return f"{fields}, all equal"
+    parts = [f"{beyond} differ"] if beyond else []
+    parts += [f"{within} differ within the tolerance"] if within else []
+    return f"{fields}, {', '.join(parts)}"
+
+
+def _rows(fields: list[FieldDifference]) -> list[str]:
+    heads = ("field", "compared", "beyond", "largest", "RMS", "where")
+    cells = [heads, *(_cells(field) for field in fields)]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(heads) - 1)]
+    lines = []
+    for row in cells:
+        numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:-1], widths[1:], strict=True))
+        lines.append(f"  {row[0]:<{widths[0]}}  {numbers}  {row[-1]}".rstrip())
+    return lines
+
+
+def _cells(field: FieldDifference) -> tuple[str, ...]:
+    where = [
+        f"only in {name} in {_count(count, 'message')}"
+        for name, count in (("A", field.only_a), ("B", field.only_b))
+        if count
+    ]
+    if field.largest_at is not None:
+        where.append(place(field.largest_at))
+    if field.largest or field.beyond:
+        where.append(f"A {value(field.a)}, B {value(field.b)}")
+    if field.beyond > 1 and field.first_at is not None and field.first_at != field.largest_at:
+        where.append(f"first at {place(field.first_at)}")
+    largest = "" if field.largest is None else f"{field.largest:.4g}"
+    rms = "" if field.rms is None else f"{field.rms:.4g}"
+    return field.name, str(field.count), str(field.beyond), largest, rms, "; ".join(where)
+
+
+def place(at: Place) -> str:
+    """Return a place in words: seconds from the start, number of the message, stamp."""
+    if at.a is None or at.b is None or at.a == at.b:
+        number = f"message {at.b if at.a is None else at.a}"
+    else:
+        number = f"message {at.a} of A, {at.b} of B"
+    parts = [f"{at.seconds:.6f} s", number]
+    if at.element is not None:
+        parts.append(f"element {at.element}")
+    if at.stamp is not None:
+        seconds, nanoseconds = divmod(at.stamp, 1_000_000_000)
+        parts.append(f"stamp {seconds}.{nanoseconds:09d}")
+    return ", ".join(parts)
+
+
+def value(content: object) -> str:
+    """Return a value in few characters, numbers with all their digits."""
+    text = repr(content)
+    return text if len(text) <= _LONG else text[: _LONG - 3] + "..."
+
+
+_SUITE = "robot_dynamics.compare"
+# What XML 1.0 can hold: section 2.2.
+_IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_junit(
+    outcome: Comparison | BagError, path: str | Path, seconds: float = 0.0, *, overwrite: bool = False
+) -> None:
+    """Write the outcome of `compare_bags`, or why there is none; ``seconds`` is how long it took.
+
+    Topics that differ are failures, with the table of what differs; a BagError is one test case with an error.
+    The elements and attributes are those that Jenkins' and Ant's schemas both take. Raises BagError where the file
+    cannot be written, or exists and ``overwrite`` is False.
+    """
+    suites = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(suites, "testsuite")
+    failures = errors = tests = 0
+    ElementTree.SubElement(suite, "properties")
+    if isinstance(outcome, BagError):
+        tests = errors = 1
+        _problem(_case(suite, "bags"), "error", str(outcome), "BagError", str(outcome))
+    else:
+        for topic in outcome.topics:
+            tests += 1
+            case = _case(suite, topic.topic)
+            if not topic.matches:
+                failures += 1
+                table = topic_table(topic)
+                _problem(case, "failure", table.split("\n", 1)[0], "difference", table)
+        for name in outcome.alone:
+            tests, failures = tests + 1, failures + 1
+            _problem(_case(suite, name), "failure", f"{name}: only one bag has it", "difference", str(outcome))
+    output = "" if isinstance(outcome, BagError) else str(outcome)
+    ElementTree.SubElement(suite, "system-out").text = _IMPOSSIBLE.sub("?", output)
+    ElementTree.SubElement(suite, "system-err")
+    suite.attrib.update(
+        package="robot_dynamics",
+        id="0",
+        name=_SUITE,
+        timestamp=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S"),
+        hostname="localhost",
+        tests=str(tests),
+        failures=str(failures),
+        errors=str(errors),
+        time=f"{seconds:.3f}",
+    )
+    ElementTree.indent(suites)
+    try:
+        with Path(path).open("wb" if overwrite else "xb") as file:
+            ElementTree.ElementTree(suites).write(file, encoding="utf-8", xml_declaration=True)
+    except OSError as problem:
+        raise BagError(f"{path}: {problem.strerror}. Cure: name another file") from None
+
+
+def _case(suite: ElementTree.Element, name: str) -> ElementTree.Element:
+    attributes = {"classname": _SUITE, "name": _IMPOSSIBLE.sub("?", name), "time": "0"}
+    return ElementTree.SubElement(suite, "testcase", attributes)
+
+
+def _problem(case: ElementTree.Element, kind: str, message: str, name: str, text: str) -> None:
+    attributes = {"message": _IMPOSSIBLE.sub("?", message), "type": name}
+    ElementTree.SubElement(case, kind, attributes).text = _IMPOSSIBLE.sub("?", text)

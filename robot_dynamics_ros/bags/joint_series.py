@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.bags.message_types import JOINT_STATE, TEXT
 from robot_dynamics_ros.bags.reader import BagReader
+from robot_dynamics_ros.bags.storage import JOINT_STATE, TEXT
+from robot_dynamics_ros.control import configuration
+from robot_dynamics_ros.control.configuration import Configuration
 from robot_dynamics_ros.errors import BagError, BagWarning, RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader, padding
-from robot_dynamics_ros.messages.renaming import Renaming, renaming
-from robot_dynamics_ros.parameters import configuration
-from robot_dynamics_ros.parameters.configuration import Configuration
+from robot_dynamics_ros.messages.joint_state import Renaming, renaming
 from robot_dynamics_ros.progress import progress
 
 _FIELDS = ("position", "velocity", "effort")

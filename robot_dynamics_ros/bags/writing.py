@@ -11,7 +11,7 @@ from rosbags.interfaces import Connection, Qos, QosDurability, QosHistory, QosLi
 from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
 from rosbags.rosbag2.storage_mcap import McapWriter
 
-from robot_dynamics_ros.bags.message_types import message_types
+from robot_dynamics_ros.bags.storage import message_types
 from robot_dynamics_ros.errors import BagError
 
 _NO_TIME = QosTime(0, 0)  # deadline, lifespan and lease that nobody has set

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.bags import JointSeries, read_configuration, read_description, read_joint_states
-from robot_dynamics_ros.bags.message_types import JOINT_STATE
 from robot_dynamics_ros.bags.reader import BagReader
+from robot_dynamics_ros.bags.storage import JOINT_STATE
 from robot_dynamics_ros.cli.robot_source import RobotSource, robot_source
+from robot_dynamics_ros.control.configuration import Configuration
+from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.parameters.configuration import Configuration
-from robot_dynamics_ros.parameters.controller import GRAVITY
 from robot_dynamics_ros.parameters.kinds import Values
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf

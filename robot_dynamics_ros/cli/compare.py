@@ -8,8 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.bags.comparison import compare_bags
-from robot_dynamics_ros.bags.junit import write_junit
+from robot_dynamics_ros.bags.comparison import compare_bags, write_junit
 from robot_dynamics_ros.cli.arguments import add_output, add_rename, check_output, renaming
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 

@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> None:
     runs = [_drive(law, arguments, settings, output) for law in dict.fromkeys(arguments.law)]
     units = ["mm" if name in model.prismatic_joints else "mrad" for name in runs[0].joint_names]
     print(f"\n{tracking_table(runs, units)}\n{_verdict(runs)}")
-    from robot_dynamics_ros.cli.tracking_plot import plot_tracking  # matplotlib takes a second to load
+    from robot_dynamics_ros.cli.tracking import plot_tracking  # matplotlib takes a second to load
 
     picture = output / "tracking.png"
     plot_tracking(runs, arguments.robot, units, picture)

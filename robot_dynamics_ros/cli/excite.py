@@ -12,8 +12,7 @@ import yaml
 
 from robot_dynamics_ros.cli.arguments import add_output, add_robot, check_output, named_robot
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.identification.excitation import Excitation, find_excitation
-from robot_dynamics_ros.identification.motion_limits import MotionLimits
+from robot_dynamics_ros.identification.excitation import Excitation, MotionLimits, find_excitation
 from robot_dynamics_ros.model import RobotModel
 
 _SAMPLES = 1000

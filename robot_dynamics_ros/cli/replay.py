@@ -10,7 +10,6 @@ from typing import Any
 
 from robot_dynamics_ros.bags import read_configuration
 from robot_dynamics_ros.bags.reader import BagReader
-from robot_dynamics_ros.bags.replay import INPUTS, Replay, command_topic, replay
 from robot_dynamics_ros.cli.arguments import (
     add_bag,
     add_output,
@@ -25,8 +24,9 @@ from robot_dynamics_ros.cli.arguments import (
     renaming,
 )
 from robot_dynamics_ros.cli.robot_source import RobotSource
-from robot_dynamics_ros.parameters import controller
-from robot_dynamics_ros.parameters.controller_settings import read_settings
+from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.control.from_parameters import read_settings
+from robot_dynamics_ros.offline.replay import INPUTS, Replay, command_topic, replay
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.parameters.kinds import Values
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.cli.xacro_file import SUFFIX, expand_xacro
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError, RobotModelWarning
+from robot_dynamics_ros.launching.robots import SUFFIX, expand_xacro
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_file
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.bags.replay import COMMANDS
-from robot_dynamics_ros.bags.simulation import STATES, simulate_to_bag
 from robot_dynamics_ros.cli.arguments import (
     add_named_robot,
     add_output,
@@ -31,17 +29,21 @@ from robot_dynamics_ros.cli.arguments import (
 from robot_dynamics_ros.cli.replay import summary
 from robot_dynamics_ros.cli.robot_source import RobotSource
 from robot_dynamics_ros.cli.tracking import read_tracking, tracking_table
+from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.control.from_parameters import read_settings as controller_settings
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.trajectory_file import read_trajectory_file
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory import parameters as trajectory
+from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.parameters import controller, simulation, trajectory
-from robot_dynamics_ros.parameters.controller_settings import read_settings as controller_settings
+from robot_dynamics_ros.offline.replay import COMMANDS
+from robot_dynamics_ros.offline.simulation import STATES, simulate_to_bag
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.parameters.kinds import Parameter, Values
-from robot_dynamics_ros.parameters.simulation_settings import read_settings as simulation_settings
 from robot_dynamics_ros.resources import find_resource, robot_names
+from robot_dynamics_ros.simulation import parameters as simulation
+from robot_dynamics_ros.simulation.parameters import read_settings as simulation_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
 _STEP_SIZE = 0.001  # s, at most

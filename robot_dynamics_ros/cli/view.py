@@ -17,8 +17,8 @@ from robot_dynamics_ros.cli.arguments import (
     renaming,
 )
 from robot_dynamics_ros.cli.node_command import become_node
-from robot_dynamics_ros.cli.xacro_file import SUFFIX
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.launching.robots import SUFFIX
 
 if TYPE_CHECKING:
     from robot_dynamics_ros.view.viewer import Update, Viewer

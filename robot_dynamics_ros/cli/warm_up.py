@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.cli.arguments import add_named_robot, named_robot
-from robot_dynamics_ros.control.rehearsal import rehearse
 from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.warm_up import rehearse
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.closed_loops import close_loops
 from robot_dynamics_ros.interruption import run_in_background

@@ -9,22 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.control.activation_check import holding_friction
-from robot_dynamics_ros.control.cycle_rate import CycleRate
 from robot_dynamics_ros.control.external_torque import ExternalTorque
-from robot_dynamics_ros.control.faults import Cause, Fault, first_not_finite
 from robot_dynamics_ros.control.feedback import Feedback, clock_jump, clock_leap
 from robot_dynamics_ros.control.gains import Gains
-from robot_dynamics_ros.control.hand_control import HandControl, HandState
-from robot_dynamics_ros.control.hand_targets import HandTargets
-from robot_dynamics_ros.control.integral import ErrorIntegral
 from robot_dynamics_ros.control.laws import JointLaw, Motion
-from robot_dynamics_ros.control.limits import Brake, EffortLimiter, LastingCheck, MotionLimits
-from robot_dynamics_ros.control.motion_plan import MotionPlan
-from robot_dynamics_ros.control.safety import DampingCheck, Mode, Safety, Transition
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
-from robot_dynamics_ros.control.trajectory import Trajectory
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
-from robot_dynamics_ros.control.tuning import Tuning
+from robot_dynamics_ros.control.limits import Brake, EffortLimiter, ErrorIntegral, LastingCheck, MotionLimits
+from robot_dynamics_ros.control.safety import (
+    Cause,
+    CycleRate,
+    DampingCheck,
+    Fault,
+    Mode,
+    Safety,
+    Transition,
+    first_not_finite,
+)
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, Tuning
+from robot_dynamics_ros.control.task_space.targets import HandControl, HandState, HandTargets
+from robot_dynamics_ros.control.trajectory.plan import MotionPlan
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.faults import Cause
-from robot_dynamics_ros.control.safety import Mode, Transition
+from robot_dynamics_ros.control.safety import Cause, Mode, Transition
 
 OK, WARN, ERROR = 0, 1, 2
 """Levels, as diagnostic_msgs/DiagnosticStatus has them."""

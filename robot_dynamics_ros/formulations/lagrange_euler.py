@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.formulations.joint_space import coordinates, link_tree, to_coordinates
-from robot_dynamics_ros.formulations.link_tree import BASE, Link, LinkTree
+from robot_dynamics_ros.formulations.link_tree import BASE, Link, LinkTree, coordinates, link_tree, to_coordinates
 from robot_dynamics_ros.formulations.rotor_terms import rotor_inertia
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel

@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.formulations.joint_space import (
+from robot_dynamics_ros.formulations.link_tree import (
+    LinkTree,
     coordinates,
     joint_axes,
     link_tree,
     to_coordinates,
     velocity_torque,
 )
-from robot_dynamics_ros.formulations.link_tree import LinkTree
 from robot_dynamics_ros.formulations.rotor_terms import rotor_inertia
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel

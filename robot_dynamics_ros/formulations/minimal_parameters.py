@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.identification.base_parameters import BaseParameters
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.base_parameters import BaseParameters
 
 _STATES = 60  # random ones for each joint: many more equations than the ten parameters of a link
 _SPEED, _ACCELERATION = 3.0, 10.0  # rad/s, rad/s^2 or in m

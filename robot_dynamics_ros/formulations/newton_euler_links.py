@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.formulations.joint_space import coordinates, link_tree, to_coordinates
-from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree
+from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree, coordinates, link_tree, to_coordinates
 from robot_dynamics_ros.formulations.rigid_body import euler_moment, newton_force
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel

@@ -12,7 +12,7 @@ import yaml
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.estimate import Identification
-from robot_dynamics_ros.identification.friction_fit import COEFFICIENTS
+from robot_dynamics_ros.identification.unknowns import COEFFICIENTS
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.inertia import steiner, symmetric

@@ -1,4 +1,11 @@
-"""From recordings to a robot's parameters: base parameters by least squares, then inertias that bodies can have."""
+"""Parameters that bodies can have, as near to the data and to the prior model as both allow.
+
+A body's pseudo-inertia P = [[S, h], [h^T, m]], S = tr(I)/2 1 - I, is positive definite for every real distribution of
+mass, and only then: P. Wensing, S. Kim, J.-J. Slotine, "Linear matrix inequalities for physically consistent inertial
+parameter identification", RA-L 2018. What the data do not tell is taken from the prior by the entropic divergence
+D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4, which does not depend on frames or units and keeps P positive definite by
+itself: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: a convex programming approach", T-RO 2020.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
-from robot_dynamics_ros.identification.feasible import feasible_fit, physical_prior
 from robot_dynamics_ros.identification.least_squares import BaseEstimate, Factors, estimate_base
 from robot_dynamics_ros.identification.motion import Motion
 from robot_dynamics_ros.identification.samples import PARTS, Samples
@@ -16,6 +23,146 @@ from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress
+
+_ROUNDS = 200
+_SETTLED = 1e-10  # Newton decrement squared, in units of the weighted squares
+_HALVINGS = 60
+_ARMIJO = 0.1
+
+_SMALLEST_RADIUS = 0.01  # m, of gyration about the centre of mass, in every direction
+_MASSLESS_SHARE, _MASSLESS_RADIUS = 0.05, 0.05  # of the mean body's mass; m
+
+
+def pseudo_inertia(parameters: Array) -> Array:
+    """Pseudo-inertia (..., 4, 4) of ten parameters (..., 10): m, m c, ixx ixy ixz iyy iyz izz at the origin."""
+    pseudo: Array = np.einsum("...k,kij->...ij", parameters, _UNITS)
+    return pseudo
+
+
+def body_parameters(pseudo: Array) -> Array:
+    """The ten parameters (..., 10) of a pseudo-inertia (..., 4, 4): I = tr(S) 1 - S."""
+    s = pseudo[..., :3, :3]
+    inertia = np.trace(s, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - s
+    upper = np.triu_indices(3)
+    return np.concatenate([pseudo[..., 3, 3:], pseudo[..., :3, 3], inertia[..., upper[0], upper[1]]], axis=-1)
+
+
+def _units() -> Array:
+    units = np.zeros((PARAMETERS, 4, 4))
+    units[0, 3, 3] = 1.0
+    for axis in range(3):
+        units[1 + axis, axis, 3] = units[1 + axis, 3, axis] = 1.0
+    for k, (row, column) in enumerate(zip(*np.triu_indices(3), strict=True)):
+        inertia = np.zeros((3, 3))
+        inertia[row, column] = inertia[column, row] = 1.0
+        units[4 + k, :3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    return units
+
+
+_UNITS = _units()
+
+
+def physical_prior(parameters: Array) -> Array:
+    """Bodies (bodies, 10) like the given ones, with a positive definite pseudo-inertia.
+
+    Thin rods, points and impossible inertias get a radius of gyration about their centre of mass of at least 1 cm in
+    every direction; a body without mass becomes a ball at its link's origin with 5 % of the mean body's mass and a
+    radius of gyration of 5 cm in every direction.
+    """
+    masses = parameters[:, 0]
+    mean = float(masses[masses > 0.0].mean()) if (masses > 0.0).any() else 1.0
+    result = []
+    for pseudo in pseudo_inertia(parameters):
+        mass = pseudo[3, 3]
+        if mass <= 0.0:
+            small = _MASSLESS_SHARE * mean
+            result.append(np.diag([*[small * _MASSLESS_RADIUS**2] * 3, small]))
+            continue
+        com = pseudo[:3, 3] / mass
+        values, axes = np.linalg.eigh(pseudo[:3, :3] - mass * np.outer(com, com))
+        about = axes @ np.diag(np.maximum(values, mass * _SMALLEST_RADIUS**2)) @ axes.T
+        fixed = pseudo.copy()
+        fixed[:3, :3] = about + mass * np.outer(com, com)
+        result.append(fixed)
+    return body_parameters(np.array(result))
+
+
+def feasible_fit(
+    triangle: Array, prior: Array, bodies: int, weight: float, weights: Array, start: Array | None = None
+) -> Array:
+    """Return the parameters x (p,) that minimise 1/2 |R x - z|^2 plus what holds them to the prior.
+
+    That is ``weight`` times D(P, P0) for each of the ``bodies``, whose tens come first, and for the positive numbers
+    after them their own of ``weights`` (p - 10 bodies,) times x/x0 - log(x/x0) - 1, the same in one dimension. Convex,
+    with one minimum; Newton's method with a line search, since the logarithms are self-concordant (Boyd,
+    Vandenberghe, chapter 9.6). ``triangle`` (rows, p + 1) is [R z], weighted; ``prior`` (p,) is physical,
+    and so is ``start``, where one is known that is nearer.
+    """
+    first = PARAMETERS * bodies
+    matrix, target = triangle[:, :-1], triangle[:, -1]
+    inverse = np.asarray(np.linalg.inv(_pseudo(prior, first)), dtype=np.float64)
+    constant = np.linalg.slogdet(inverse)[1].sum()
+
+    def cost(x: Array) -> float:
+        """The cost, infinite outside."""
+        share = x[first:] / prior[first:]
+        try:
+            factors = np.linalg.cholesky(_pseudo(x, first))
+        except np.linalg.LinAlgError:
+            return np.inf
+        if (share <= 0.0).any():
+            return np.inf
+        logs = constant + 2.0 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum()
+        divergence = np.einsum("bij,bji->", inverse, _pseudo(x, first)) - logs - 4.0 * bodies
+        residual = matrix @ x - target
+        return float(0.5 * residual @ residual + weight * divergence + weights @ (share - np.log(share) - 1.0))
+
+    x = (prior if start is None else start).copy()
+    now = cost(x)
+    for _ in range(_ROUNDS):
+        rows, right = _newton(x, inverse, first, weight, weights, prior)
+        above = np.column_stack([matrix, target - matrix @ x])
+        reduced = np.asarray(np.linalg.qr(np.vstack([above, np.column_stack([rows, right])]), mode="r"))[: len(x)]
+        step = solve_triangular(reduced[:, :-1], reduced[:, -1])
+        decrement = float(reduced[:, -1] @ reduced[:, -1])
+        if decrement < _SETTLED:
+            x = x + step  # as near as this, the whole step stays inside (Dikin's ellipsoid)
+            break
+        share = 1.0
+        for _ in range(_HALVINGS):
+            after = cost(x + share * step)
+            if after <= now - _ARMIJO * share * decrement:
+                break
+            share *= 0.5
+        else:
+            break  # rounding: nothing better can be told
+        x, now = x + share * step, after
+    return x
+
+
+def _pseudo(x: Array, first: int) -> Array:
+    return pseudo_inertia(x[:first].reshape(-1, PARAMETERS))
+
+
+def _newton(x: Array, inverse: Array, first: int, weight: float, weights: Array, prior: Array) -> tuple[Array, Array]:
+    """Rows A and right side b that make a Newton step of the divergences min |A s - b|^2: the Hessian is A^T A.
+
+    With P = L L^T and F_k = L^-1 E_k L^-T the Hessian is tr(F_k F_l), and the gradient tr(F_k (L^T P0^-1 L - 1)): a
+    least-squares problem, which is not squared, as sharp data need.
+    """
+    factors = np.linalg.cholesky(_pseudo(x, first))
+    bodies, scalars = len(factors), len(x) - first
+    half = np.linalg.solve(factors[:, np.newaxis], _UNITS[np.newaxis])  # NumPy 1 takes fewer axes for vectors
+    units = np.linalg.solve(factors[:, np.newaxis], np.swapaxes(half, -1, -2))  # (bodies, 10, 4, 4)
+    off = np.swapaxes(factors, 1, 2) @ inverse @ factors - np.eye(4)
+    rows = np.zeros((16 * bodies + scalars, len(x)))
+    for body in range(bodies):
+        places = slice(PARAMETERS * body, PARAMETERS * (body + 1))
+        rows[16 * body : 16 * (body + 1), places] = np.sqrt(weight) * units[body].reshape(PARAMETERS, 16).T
+    rows[range(16 * bodies, len(rows)), range(first, len(x))] = np.sqrt(weights) / x[first:]
+    right = np.sqrt(weights) * (x[first:] / prior[first:] - 1.0)
+    return rows, -np.concatenate([np.sqrt(weight) * off.ravel(), right])
+
 
 _WEIGHTS = 10.0 ** np.arange(0.0, 5.0)
 """What the prior model may weigh; 100 holds a parameter to about a tenth of itself, as if measured so well."""

@@ -1,19 +1,350 @@
-"""What is probably wrong, where a model does not explain the measured torque."""
+"""Least squares that are judged by what they predict of samples that they were not fitted to."""
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from robot_dynamics_ros.identification.explanations import Explanation, Fitted, Mistake, explanations, mistakes
-from robot_dynamics_ros.identification.folded_fits import FoldedFits
 from robot_dynamics_ros.identification.motion import Motion
 from robot_dynamics_ros.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
+from robot_dynamics_ros.kernels.layout import PARENT
+from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.packed import without_gravity
 from robot_dynamics_ros.progress import progress
+
+_BLOCKS = 24
+_FOLDS = 4
+_SINGULAR = 1e-7  # of the greatest eigenvalue, of columns of unit length
+
+
+class FoldedFits:
+    """Fits of a residual (m, n) by columns (m, n, p), each joint with a weight.
+
+    The samples are 24 blocks in a row; each fourth of the blocks is predicted by the fit to the others. The normal
+    equations of each joint and part are made once, so that other weights cost little.
+    """
+
+    def __init__(self, columns: Array, residual: Array) -> None:
+        fold = np.arange(len(residual)) * _BLOCKS // len(residual) % _FOLDS
+        self._residual = residual
+        self._owns = [fold == k for k in range(_FOLDS)]
+        self._parts = [np.ascontiguousarray(columns[own].transpose(1, 0, 2)) for own in self._owns]  # (n, m, p)
+        turned = [part.transpose(0, 2, 1) for part in self._parts]
+        self._grams = np.array([turn @ part for turn, part in zip(turned, self._parts, strict=True)])
+        self._moments = np.array(
+            [(turn @ residual[own].T[:, :, np.newaxis])[..., 0] for turn, own in zip(turned, self._owns, strict=True)]
+        )
+
+    def predicted_error(self, weights: Array) -> Array:
+        """Return what is left of the residual (m, n), each sample predicted by the other parts."""
+        error = self._residual.copy()
+        for own, part, values in zip(self._owns, self._parts, self._left_out(weights), strict=True):
+            error[own] -= (part @ values).T
+        return error
+
+    def values(self, weights: Array) -> tuple[Array, Array]:
+        """Return the numbers (p,) fitted to all samples, and their standard errors; infinite where they are open.
+
+        By the jackknife (Efron 1982): neighbouring samples err together, so that counting them would flatter.
+        """
+        grams, moments = self._weighted(weights)
+        values, loose = _solve(grams.sum(axis=0), moments.sum(axis=0))
+        others = self._left_out(weights)
+        errors = np.sqrt((_FOLDS - 1) / _FOLDS * ((others - others.mean(axis=0)) ** 2).sum(axis=0))
+        return values, np.where(loose, np.inf, errors)
+
+    def _left_out(self, weights: Array) -> Array:
+        """Return for each part the numbers (parts, p) fitted to the others."""
+        grams, moments = self._weighted(weights)
+        rest = zip(grams.sum(axis=0) - grams, moments.sum(axis=0) - moments, strict=True)
+        return np.array([_solve(gram, moment)[0] for gram, moment in rest])
+
+    def _weighted(self, weights: Array) -> tuple[Array, Array]:
+        squares = weights**2
+        return np.einsum("knpq,n->kpq", self._grams, squares), np.einsum("knp,n->kp", self._moments, squares)
+
+
+def _solve(gram: Array, moment: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Solve normal equations, shortest where they are singular; also say which numbers are then left open (p,)."""
+    scale = np.sqrt(np.diag(gram))
+    scale[scale == 0.0] = 1.0
+    eigenvalues, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
+    kept = eigenvalues > _SINGULAR * eigenvalues[-1]
+    inverse = vectors[:, kept] / eigenvalues[kept]
+    loose: NDArray[np.bool_] = (vectors[:, ~kept] ** 2).sum(axis=1) > 1e-4
+    return inverse @ (vectors[:, kept].T @ (moment / scale)) / scale, loose
+
+
+_STILL = 0.02  # of a joint's greatest speed: slower than that, its Coulomb friction grows in proportion
+_SAME = 0.05  # relative difference that is none
+_NO_WEIGHT = 0.15  # of the model's gravity
+_SMALL_ANGLE = 3.0  # degrees
+_FELT = 1e-7  # of the square of the strongest direction's torque
+_LIGHT = 0.02  # kg, or kg m
+_FAR = 2.0  # m
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Coefficients of an explanation (p,), their standard errors (p,), and the torque (m, n) that they make."""
+
+    values: Array
+    errors: Array
+    torque: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """A cause whose torque is linear in p numbers.
+
+    Attributes
+    ----------
+    name
+        What it is, in a few words.
+    columns
+        From model and motion to (m, n, p): the torque that each number adds to the model's.
+    words
+        From model, motion and fit to what it is, how much, and the cure; None where it cannot be meant.
+    """
+
+    name: str
+    columns: Callable[[RobotModel, Motion], Array]
+    words: Callable[[RobotModel, Motion, Fitted], str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Mistake:
+    """A mistake in how the recording is read: ``correct`` returns the motion without it."""
+
+    name: str
+    correct: Callable[[Motion], Motion]
+    words: str
+
+
+def explanations(model: RobotModel) -> list[Explanation]:
+    """Return everything linear that may be wrong with this model, the simplest first."""
+    return [
+        Explanation("another direction of gravity", _gravity_columns, _gravity_words),
+        *(_payload(model, body) for body in _last_bodies(model)),
+        Explanation("missing friction", _friction_columns, _friction_words),
+        Explanation("a scale of all efforts", _scale_columns, _scale_words),
+        Explanation("constant offsets", _offset_columns, _offset_words),
+    ]
+
+
+def mistakes(names: tuple[str, ...]) -> Iterator[Mistake]:
+    """Yield every single mistake of sign or order that a recording of these joints may have."""
+    in_place = list(range(len(names)))
+    for j, name in enumerate(names):
+        signs = np.ones(len(names))
+        signs[j] = -1.0
+        yield Mistake(
+            f"the sign of {name}'s effort",
+            partial(_reread_effort, in_place, signs),
+            f"the measured effort of {name} has the wrong sign. Cure: turn its sign in the driver",
+        )
+        yield Mistake(
+            f"the sign of {name}",
+            partial(_reread, in_place, signs),
+            f"{name} turns the other way: position, velocity and effort have the wrong sign. Cure: turn the joint's "
+            "<axis> in the URDF, or the signs in the driver",
+        )
+    for i, j in itertools.combinations(in_place, 2):
+        first, second = names[i], names[j]
+        order = in_place.copy()
+        order[i], order[j] = j, i
+        yield Mistake(
+            f"the efforts of {first} and {second} swapped",
+            partial(_reread_effort, order, np.ones(len(names))),
+            f"the efforts of {first} and {second} are swapped. Cure: see the order of the effort in the driver",
+        )
+        yield Mistake(
+            f"{first} and {second} swapped",
+            partial(_reread, order, np.ones(len(names))),
+            f"{first} and {second} are swapped. Cure: see the names in the driver, or swap them back with "
+            f"--rename {first}={second} {second}={first}",
+        )
+
+
+def _reread(order: list[int], signs: Array, motion: Motion) -> Motion:
+    q, qd, qdd, tau = (values[:, order] * signs for values in (motion.q, motion.qd, motion.qdd, motion.tau))
+    return dataclasses.replace(motion, q=q, qd=qd, qdd=qdd, tau=tau)
+
+
+def _reread_effort(order: list[int], signs: Array, motion: Motion) -> Motion:
+    return dataclasses.replace(motion, tau=motion.tau[:, order] * signs)
+
+
+def _last_bodies(model: RobotModel) -> list[int]:
+    """Return the bodies that may carry a payload: those that carry nothing, and those that carry several."""
+    parents = model.packed.robot.tree[: len(model.packed.body_links), PARENT].tolist()
+    carried = [parents.count(body) for body in range(len(parents))]
+    last = [body for body, count in enumerate(carried) if count == 0]
+    hands = {parents[body] for body in last if parents[body] >= 0 and carried[parents[body]] > 1}
+    return [*last, *sorted(hands)]
+
+
+def _payload(model: RobotModel, body: int) -> Explanation:
+    link = model.packed.body_links[body]
+    own = slice(PARAMETERS * body, PARAMETERS * (body + 1))
+
+    def columns(model: RobotModel, motion: Motion) -> Array:
+        return model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
+
+    def words(model: RobotModel, motion: Motion, fit: Fitted) -> str | None:
+        mass, moment = fit.values[0], fit.values[1:4]
+        if abs(mass) > 3.0 * fit.errors[0] and abs(mass) > _LIGHT:
+            com = moment / mass
+            if np.linalg.norm(com) > _FAR:
+                return None
+            where = f"with its centre of mass at [{', '.join(f'{x:.3f}' for x in com)}] m in the axes of {link}"
+            size = f"{abs(mass):.2f} kg on {link}, {where}"
+            heavier = mass > 0.0
+        else:
+            # Nothing in this motion weighs the link by itself, as where its origin does not move.
+            if np.linalg.norm(moment) < _LIGHT:
+                return None
+            size = f"a first moment of [{', '.join(f'{x:.3f}' for x in moment)}] kg m on {link}"
+            heavier = True
+        if heavier:
+            return (
+                f"the robot carries what the model does not know: {size}. Cure: give it as payload in the dynamics file"
+            )
+        return (
+            f"the model carries what the robot does not: {size}, such as a hand that is not mounted. Cure: give the "
+            "links that are not there mass 0 under links in the dynamics file, or take out its payload"
+        )
+
+    return Explanation(f"a payload on {link}", columns, words)
+
+
+def _friction_columns(model: RobotModel, motion: Motion) -> Array:
+    """Viscous, Coulomb forwards, Coulomb backwards: n columns each, (m, n, 3 n)."""
+    n = model.n
+    columns = np.zeros((len(motion.time), n, 3 * n))
+    joints = np.arange(n)
+    slow = np.maximum(_STILL * np.abs(motion.qd).max(axis=0), np.finfo(np.float64).tiny)
+    columns[:, joints, joints] = motion.qd
+    columns[:, joints, n + joints] = np.clip(motion.qd / slow, 0.0, 1.0)
+    columns[:, joints, 2 * n + joints] = np.clip(motion.qd / slow, -1.0, 0.0)
+    return columns
+
+
+def _friction_words(model: RobotModel, motion: Motion, fit: Fitted) -> str | None:
+    viscous, forwards, backwards = fit.values.reshape(3, model.n)
+    known = model.friction_torque(motion.q, motion.qd)
+    matters = root_mean_square(fit.torque) > _SAME * root_mean_square(motion.tau)
+    # In all, friction takes power in either direction; what does not is an offset, or another cause's shadow.
+    takes = np.ones(model.n, dtype=bool)
+    for direction in (1.0, -1.0):
+        moving = direction * motion.qd > 0.0
+        takes &= (moving * motion.qd * (known + fit.torque)).sum(axis=0) >= 0.0
+    listed = matters & takes
+    if not listed.any():
+        return None
+    missing = not known[:, listed].any()
+    what = "the model has no friction where the robot has" if missing else "friction differs from the model's, by"
+    each = "; ".join(
+        f"{name} viscous {viscous[j]:.2g}, Coulomb {forwards[j]:.2g} forwards and {backwards[j]:.2g} backwards"
+        for j, name in enumerate(model.joint_names)
+        if listed[j]
+    )
+    return (
+        f"{what}: {each}. Cure: give viscous, coulomb and coulomb_negative in the dynamics file, or let identify do it"
+    )
+
+
+def _gravity_columns(model: RobotModel, motion: Motion) -> Array:
+    columns = [_under(model, direction).gravity_torque(motion.q) for direction in np.eye(3)]
+    return np.stack(columns, axis=-1)
+
+
+def _under(model: RobotModel, gravity: Array) -> RobotModel:
+    """Return the model with another gravity (3,)."""
+    packed = without_gravity(model.packed)
+    packed.robot.gravity[:] = gravity  # a view into numbers of its own
+    return dataclasses.replace(model, packed=packed, kernels=model.kernels.with_numbers(packed.numbers))
+
+
+def _gravity_words(model: RobotModel, motion: Motion, fit: Fitted) -> str | None:
+    given = model.gravity
+    usual = float(np.linalg.norm(given)) or 9.81
+    felt = _felt_directions(model, motion)
+    seen, expected = felt @ (given + fit.values), felt @ given
+    size = float(np.linalg.norm(seen))
+    if size < _NO_WEIGHT * np.linalg.norm(expected):
+        return (
+            "the measured effort has no gravity in it: the driver takes it out, or the arm is balanced. "
+            "Cure: --gravity 0 0 0"
+        )
+    # What no joint feels is as large as gravity's usual size leaves it.
+    hidden = given - expected
+    rest = np.sqrt(max(0.0, usual**2 - size**2))
+    found = seen + hidden * (rest / np.linalg.norm(hidden) if hidden.any() else 0.0)
+    size = float(np.linalg.norm(found))
+    if abs(size - usual) > 2 * _SAME * usual:
+        return None
+    vector = " ".join(f"{x:g}" for x in np.round(found * usual / size, 2) + 0.0)
+    if not given.any():
+        return (
+            f"the measured effort has gravity in it, the model has none: it is ({vector}) m/s^2. "
+            f"Cure: --gravity {vector}"
+        )
+    angle = float(np.degrees(np.arccos(np.clip(found @ given / (size * usual), -1.0, 1.0))))
+    if angle < _SMALL_ANGLE:
+        return None
+    mounted = "on a wall" if abs(angle - 90.0) < 10.0 else "on a ceiling" if angle > 170.0 else "tilted"
+    return (
+        f"gravity points {angle:.0f} degrees away from the model's, as for a robot that is mounted {mounted}: it is "
+        f"({vector}) m/s^2. Cure: --gravity {vector}, or gravity in the dynamics file"
+    )
+
+
+def _felt_directions(model: RobotModel, motion: Motion) -> Array:
+    """Return the projection (3, 3) on the directions of gravity that some joint feels along the motion."""
+    columns = _gravity_columns(model, motion).reshape(-1, 3)
+    strength, directions = np.linalg.eigh(columns.T @ columns)
+    felt = directions[:, strength > _FELT * strength[-1]]
+    projection: Array = felt @ felt.T
+    return projection
+
+
+def _scale_columns(model: RobotModel, motion: Motion) -> Array:
+    torque = model.inverse_dynamics(motion.q, motion.qd, motion.qdd) + model.friction_torque(motion.q, motion.qd)
+    return torque[:, :, np.newaxis]
+
+
+def _scale_words(model: RobotModel, motion: Motion, fit: Fitted) -> str | None:
+    scale = 1.0 + float(fit.values[0])
+    if abs(scale + 1.0) < 2 * _SAME:
+        return "every effort has the wrong sign. Cure: turn the signs in the driver: effort moves the joint forward"
+    if abs(scale - 1.0) < _SAME or abs(scale) < 5.0 * fit.errors[0]:
+        return None
+    return (
+        f"every effort is {scale:.4g} times the model's, as in other units or on the other side of the gears. Cure: "
+        "record torque at the joints in Nm"
+    )
+
+
+def _offset_columns(model: RobotModel, motion: Motion) -> Array:
+    return np.broadcast_to(np.eye(model.n), (len(motion.time), model.n, model.n)).copy()
+
+
+def _offset_words(model: RobotModel, motion: Motion, fit: Fitted) -> str | None:
+    matters = root_mean_square(fit.torque) > _SAME * root_mean_square(motion.tau)
+    found = [f"{name} {x:.3g}" for name, x, big in zip(model.joint_names, fit.values, matters, strict=True) if big]
+    if not found:
+        return None
+    return f"the measured effort has constant offsets: {', '.join(found)}. Cure: zero the torque sensors"
+
 
 _SAMPLES = 1000
 _FEWEST = 60

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.identification.base_parameters import BaseParameters
 from robot_dynamics_ros.identification.samples import PARTS, Samples
 from robot_dynamics_ros.identification.unknowns import Unknowns
 from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model.base_parameters import BaseParameters
 from robot_dynamics_ros.progress import progress
 
 _RECORDED_RANK = 1e-7  # of a column: what less is left of it tells nothing

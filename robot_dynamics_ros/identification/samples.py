@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.identification.friction_fit import at_rest
 from robot_dynamics_ros.identification.motion import Motion
-from robot_dynamics_ros.identification.unknowns import Unknowns
+from robot_dynamics_ros.identification.unknowns import Unknowns, at_rest
 from robot_dynamics_ros.kernels.types import Array
 
 PARTS = 5

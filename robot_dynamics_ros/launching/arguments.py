@@ -13,8 +13,8 @@ from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.launching.robots import Robot, existing_file, find_robot
-from robot_dynamics_ros.parameters.bounds import ANY, Bounds
 from robot_dynamics_ros.parameters.file import parameter_tables
+from robot_dynamics_ros.parameters.kinds import ANY, Bounds
 from robot_dynamics_ros.resources import robot_names
 
 

@@ -1,7 +1,9 @@
-"""What other packages add where they are installed: robot_state_publisher, RViz, ros2 bag."""
+"""What is installed, by ament's index of ROS 2 packages."""
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,41 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from robot_dynamics_ros.bags.topics import companions
+from robot_dynamics_ros.bags.reader import companions
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.launching.arguments import absolute, is_true, value_of
-from robot_dynamics_ros.launching.packages import is_installed, missing, program
 from robot_dynamics_ros.launching.robots import Robot
 from robot_dynamics_ros.resources import find_resource
+
+PACKAGE = "robot_dynamics_ros"
+
+
+def package_prefix(package: str) -> Path | None:
+    """Return where a ROS 2 package is installed; None where it is not (ament's resource index)."""
+    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        if (Path(prefix) / "share" / "ament_index" / "resource_index" / "packages" / package).is_file():
+            return Path(prefix)
+    return None
+
+
+def is_installed(package: str) -> bool:
+    """Return whether a ROS 2 package is installed."""
+    return package_prefix(package) is not None
+
+
+def missing(package: str, consequence: str) -> str:
+    """Return what to tell whoever asked for a package that is not installed: what follows from it, and the cure."""
+    distribution = os.environ.get("ROS_DISTRO", "$ROS_DISTRO")
+    cure = f"sudo apt install ros-{distribution}-{package.replace('_', '-')}"
+    return f"the ROS 2 package {package} is not installed: {consequence}. Cure: {cure}"
+
+
+def program(name: str) -> dict[str, Any]:
+    """Return what a Node is to start: the executable that colcon installed; after pip, the module."""
+    prefix = package_prefix(PACKAGE)
+    if prefix is not None and (prefix / "lib" / PACKAGE / name).is_file():
+        return {"package": PACKAGE, "executable": name}
+    return {"executable": sys.executable, "arguments": ["-m", f"{PACKAGE}.executables", name], "exec_name": name}
 
 
 def view(

@@ -10,6 +10,9 @@ from __future__ import annotations
 import math
 import struct
 
+import numpy as np
+from numpy.typing import NDArray
+
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 HEADER = 4  # bytes of encapsulation: representation, options
@@ -80,3 +83,17 @@ class CdrReader:
             )
         self.at += length
         return bytes(self.body[self.at - length : self.at]).split(b"\0", 1)[0].decode(errors="replace")
+
+
+FLOAT64_MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"
+
+
+class EffortWriter:
+    """Writes efforts of n joints."""
+
+    def __init__(self, n: int) -> None:
+        self._before = LITTLE_ENDIAN + struct.pack("<III", 0, 0, n) + bytes(4)
+
+    def write(self, effort: NDArray[np.float64]) -> bytes:
+        """Return the message of efforts (n,), Nm or N."""
+        return self._before + effort.tobytes()

@@ -7,7 +7,7 @@ Only the stamp and the numbers differ from one message to the next.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,33 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, LITTLE_ENDIAN, CdrReader, padding
-from robot_dynamics_ros.messages.renaming import Renaming, unchanged
+
+Renaming = Callable[[str], str]
+"""From a joint's name in a message to its name here."""
+
+
+def unchanged(name: str) -> str:
+    """Return the name as it is."""
+    return name
+
+
+def renaming(names: Mapping[str, str]) -> Renaming:
+    """Return a renaming by whole names or, where none fits, by the longest beginning of the name.
+
+    ``{"fer_": "panda_"}`` makes panda_joint1 of fer_joint1.
+    """
+    if not names:
+        return unchanged
+    longest_first = sorted(names, key=len, reverse=True)
+
+    def renamed(name: str) -> str:
+        if name in names:
+            return names[name]
+        old = next((old for old in longest_first if name.startswith(old)), "")
+        return names.get(old, "") + name[len(old) :]
+
+    return renamed
+
 
 _FIELDS = ("position", "velocity", "effort")
 _NAMES = HEADER + 8  # where frame_id and names begin, after the stamp

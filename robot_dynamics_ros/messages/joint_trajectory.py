@@ -15,11 +15,11 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, MOST_NAMES, CdrReader, padding
-from robot_dynamics_ros.messages.renaming import Renaming, unchanged
+from robot_dynamics_ros.messages.joint_state import Renaming, unchanged
 
 Records = NDArray[np.void]
 

@@ -10,19 +10,25 @@ import numpy as np
 
 from robot_dynamics_ros.control.activation_check import check_activation, holding_effort
 from robot_dynamics_ros.control.controller import Command, Controller
-from robot_dynamics_ros.control.poses import pose_of
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.trajectory import Trajectory
-from robot_dynamics_ros.control.trajectory_effort import joined, trajectory_effort
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.task_space.poses import pose_of
+from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import HEADER
 from robot_dynamics_ros.messages.hand_target import POSE, TWIST, read_target
-from robot_dynamics_ros.messages.joint_state import JointsMissing, JointStateReader, Sample, stamp_of
+from robot_dynamics_ros.messages.joint_state import (
+    JointsMissing,
+    JointStateReader,
+    Renaming,
+    Sample,
+    stamp_of,
+    unchanged,
+)
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_points
-from robot_dynamics_ros.messages.renaming import Renaming, unchanged
 from robot_dynamics_ros.model import RobotModel
 
 _UNSTAMPED = "joint_states have no header.stamp, so that delays cannot be seen. Cure: set it in the driver"

@@ -13,8 +13,7 @@ import numpy as np
 
 from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model.axes import unit_vector
-from robot_dynamics_ros.model.inertia import Inertial, payload_inertial
+from robot_dynamics_ros.model.inertia import Inertial, payload_inertial, unit_vector
 from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_yaml
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynamics_ros.codegen.interpretation import interpreted
+from robot_dynamics_ros.codegen.tracing import interpreted
 from robot_dynamics_ros.errors import RobotModelError
 from robot_dynamics_ros.kernels.composite_body import add_inertia
 from robot_dynamics_ros.kernels.couplings import expand

@@ -19,9 +19,8 @@ from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
 from robot_dynamics_ros.kernels.layout import KIND, PRISMATIC
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model.arguments import common_shape, numbers, own_axes, wrenches_on_bodies
+from robot_dynamics_ros.model.arguments import common_shape, numbers, own_axes, spread_over, wrenches_on_bodies
 from robot_dynamics_ros.model.assembly import assemble
-from robot_dynamics_ros.model.batches import spread_over
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Loop, read_bytes, read_dynamics_file
 from robot_dynamics_ros.model.inertia import payload_inertial, real_numbers
 from robot_dynamics_ros.model.packed import PackedModel, scaled, with_payload, without_gravity
@@ -167,7 +166,7 @@ class RobotModel:
         to rounding.
         """
         # Here, so that a model that is not customised does not wait for it.
-        from robot_dynamics_ros.codegen.customised_kernels import CustomisedKernels
+        from robot_dynamics_ros.codegen.customised import CustomisedKernels
 
         return dataclasses.replace(self, kernels=CustomisedKernels(self.packed.structure, self.packed.numbers))
 

@@ -20,10 +20,14 @@ from std_msgs.msg import Bool, Float64
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics_ros.control import parameters as parameters
+from robot_dynamics_ros.control.configuration import Configuration
+from robot_dynamics_ros.control.from_parameters import read_settings
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.rehearsal import rehearse
-from robot_dynamics_ros.control.time_scaling import checked_speed
-from robot_dynamics_ros.control.tuning import Tuning
+from robot_dynamics_ros.control.settings import Tuning
+from robot_dynamics_ros.control.trajectory.goals import read_tolerances
+from robot_dynamics_ros.control.trajectory.plan import checked_speed
+from robot_dynamics_ros.control.warm_up import rehearse
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TWIST
@@ -32,19 +36,13 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import read_bytes
 from robot_dynamics_ros.nodes import real_time
 from robot_dynamics_ros.nodes.black_box import BlackBox
-from robot_dynamics_ros.nodes.bounded_log import BoundedLog
 from robot_dynamics_ros.nodes.control_interfaces import ABSENT, INSTALLED, ControlInterfaces
-from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs
-from robot_dynamics_ros.nodes.controller_report import ControllerReport
-from robot_dynamics_ros.nodes.deafness import other_publishers, why_deaf
+from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs, ControllerReport
+from robot_dynamics_ros.nodes.diagnostics import BoundedLog
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
-from robot_dynamics_ros.nodes.polled_inputs import waiting
+from robot_dynamics_ros.nodes.polled_inputs import other_publishers, waiting, why_deaf
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
 from robot_dynamics_ros.nodes.spinning import Program, run
-from robot_dynamics_ros.parameters import controller as parameters
-from robot_dynamics_ros.parameters.configuration import Configuration
-from robot_dynamics_ros.parameters.controller_settings import read_settings
-from robot_dynamics_ros.parameters.goal import read_tolerances
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, ROBOT_DESCRIPTION
 
 _WATCH_PERIOD, _REPORT_PERIOD, _STOP_PERIOD = 0.02, 1.0, 0.0005  # s

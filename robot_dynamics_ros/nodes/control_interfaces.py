@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from rclpy.lifecycle import LifecycleNode
 
+from robot_dynamics_ros.control.trajectory.goals import ACTION_MONITOR_RATE, STATE_PUBLISH_RATE, read_tolerances
 from robot_dynamics_ros.messages.running_controller import RunningController
-from robot_dynamics_ros.parameters.goal import ACTION_MONITOR_RATE, STATE_PUBLISH_RATE, read_tolerances
 from robot_dynamics_ros.parameters.kinds import Values
 
 if TYPE_CHECKING:
-    from robot_dynamics_ros.nodes.controller_state import ControllerState
-    from robot_dynamics_ros.nodes.follow_joint_trajectory import TrajectoryGoals
+    from robot_dynamics_ros.nodes.follow_joint_trajectory import ControllerState, TrajectoryGoals
 
 INSTALLED = find_spec("control_msgs") is not None
 ABSENT = (
@@ -35,8 +34,7 @@ class ControlInterfaces:
         self._state: ControllerState | None = None
         self.set(values)
         if INSTALLED:
-            from robot_dynamics_ros.nodes.controller_state import ControllerState
-            from robot_dynamics_ros.nodes.follow_joint_trajectory import TrajectoryGoals
+            from robot_dynamics_ros.nodes.follow_joint_trajectory import ControllerState, TrajectoryGoals
 
             self._goals = TrajectoryGoals(node, self._names, self._tolerances)
             self._state = ControllerState(node, self._names)

@@ -13,11 +13,10 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from robot_dynamics_ros.bags import BagReader
 from robot_dynamics_ros.errors import BagError, BagWarning
 from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.message_classes import message_class
+from robot_dynamics_ros.nodes.messages import message_class
 from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.spinning import Program, run
-from robot_dynamics_ros.parameters.bounds import POSITIVE
-from robot_dynamics_ros.parameters.kinds import Names, Number, Parameter, Text
+from robot_dynamics_ros.parameters.kinds import POSITIVE, Names, Number, Parameter, Text
 
 INPUT = Text("input", "", "The bag: its folder, or one of its files", when="start")
 RATE = Number("rate", 1.0, "How many times faster than it was recorded", POSITIVE, when="start")

@@ -16,10 +16,10 @@ from rclpy.subscription import Subscription
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 
 from robot_dynamics_ros.bags import BagWriter
-from robot_dynamics_ros.bags.topics import companions
+from robot_dynamics_ros.bags.reader import companions
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.message_classes import message_class
+from robot_dynamics_ros.nodes.messages import message_class
 from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.polled_inputs import waiting
 from robot_dynamics_ros.nodes.spinning import Program, run

@@ -1,8 +1,10 @@
-"""The simulation from the moment that its robot is known: messages and services in, states out."""
+"""When the next period of a simulation is due."""
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Sequence
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
@@ -10,15 +12,96 @@ from rclpy.timer import Timer
 from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.messages.joint_state import JointStateReader
 from robot_dynamics_ros.nodes import real_time
-from robot_dynamics_ros.nodes.bounded_log import BoundedLog
+from robot_dynamics_ros.nodes.diagnostics import BoundedLog
 from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
-from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
-from robot_dynamics_ros.nodes.simulation_outputs import SimulationOutputs
-from robot_dynamics_ros.nodes.simulation_pace import Pace
-from robot_dynamics_ros.nodes.simulation_report import Counts, Mode, SimulationReport
+from robot_dynamics_ros.nodes.simulation_outputs import Counts, Mode, SimulationOutputs, SimulationReport
 from robot_dynamics_ros.simulation.settings import SimulationSettings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
+
+_CATCH_UP = 0.02  # s
+_SHORTEST_TICK, _LONGEST_TICK = 0.0005, 0.01  # s
+
+
+class Pace:
+    """Keeps simulated time at ``factor`` times steady time, and gives up what it cannot catch up with.
+
+    Times are seconds of a steady clock. A simulation that is late, by a busy machine, catches up with at most
+    20 ms, or one period; the rest is skipped, so that one that is too slow falls behind instead of working
+    without end.
+
+    Attributes
+    ----------
+    tick
+        How often to ask (s): a period is a whole number of ticks, or shorter than one.
+    """
+
+    def __init__(self, period: float, factor: float, now: float) -> None:
+        """``period`` in simulated seconds, the first of which begins at ``now``; ``factor`` 0: always due."""
+        interval = period / factor if factor > 0.0 else 0.0
+        ticks = max(1, math.ceil(interval / _LONGEST_TICK))
+        # Timers count whole nanoseconds. Periods that drift against them would come in pairs now and then.
+        tick = math.ceil(interval / ticks * 1e9 - 0.5) * 1e-9
+        self._interval = ticks * tick
+        self.tick = max(tick, _SHORTEST_TICK)
+        self._next = now + self._interval
+
+    def due(self, now: float) -> bool:
+        """Whether the period's end has come, to the nearest tick."""
+        return self._interval == 0.0 or now + 0.5 * self.tick >= self._next
+
+    def advance(self, now: float) -> float:
+        """Note that a period is done; return the seconds of steady time that are given up."""
+        skipped = 0.0
+        if self._interval > 0.0:
+            late = now - self._next - max(_CATCH_UP, self._interval)
+            # Whole periods, so that the next ones stay in step with the ticks.
+            skipped = max(0, math.ceil(late / self._interval)) * self._interval
+        self._next += skipped + self._interval
+        return skipped
+
+
+class Lockstep:
+    """Finds the answer to the state that was published last: the command whose stamp is that state's.
+
+    Attributes
+    ----------
+    waiting
+        Whether that state has no answer yet; whoever takes one sets it to False.
+    topic
+        Where the answers come from.
+    """
+
+    def __init__(self, joint_names: Sequence[str], topic: str) -> None:
+        self._reader = JointStateReader(joint_names, topic)
+        self._joint_names = tuple(joint_names)
+        self.topic = topic
+        self._stamp = 0
+        self.waiting = True
+
+    def ask(self, stamp: int) -> None:
+        """Wait for the answer to the state of this stamp (ns)."""
+        self._stamp, self.waiting = stamp, True
+
+    def receive(self, data: bytes) -> Array | None:
+        """Return the effort (n,), Nm or N, that a message of ~/command_states (bytes, see cdr) answers with.
+
+        None for answers to other states, and for the second one to the same. Raises RobotDynamicsError for a
+        message that does not say what effort each joint shall have.
+        """
+        sample = self._reader.read(data)
+        if sample is None or sample.effort is None:
+            what = "it names none of the joints" if sample is None else "no effort"
+            raise RobotDynamicsError(
+                f"{self.topic}: {what}. Cure: give lockstep_topic as the ~/command_states of a controller for "
+                f"{', '.join(self._joint_names)}"
+            )
+        if not self.waiting or sample.at != self._stamp:
+            return None
+        return sample.effort
+
 
 _REPEAT = 0.02  # s
 _PATIENCE = 0.5  # s without an answer, until that is told

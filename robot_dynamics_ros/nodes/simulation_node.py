@@ -18,13 +18,12 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes import real_time
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
-from robot_dynamics_ros.nodes.running_simulation import RunningSimulation
-from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
+from robot_dynamics_ros.nodes.running_simulation import Lockstep, RunningSimulation
 from robot_dynamics_ros.nodes.spinning import Program, run
-from robot_dynamics_ros.parameters import simulation as parameters
 from robot_dynamics_ros.parameters.kinds import Values
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
-from robot_dynamics_ros.parameters.simulation_settings import read_settings
+from robot_dynamics_ros.simulation import parameters as parameters
+from robot_dynamics_ros.simulation.parameters import read_settings
 from robot_dynamics_ros.simulation.settings import SimulationSettings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 

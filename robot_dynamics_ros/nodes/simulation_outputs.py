@@ -1,9 +1,13 @@
-"""What the simulation publishes of its arm, serialized here: rclpy takes three times as long."""
+"""What the simulation publishes: states of the robot, and diagnostics."""
 
 from __future__ import annotations
 
 import struct
+import time
+from dataclasses import dataclass
+from enum import Enum
 
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
@@ -11,6 +15,9 @@ from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.nodes.diagnostics import ERROR, OK, WARN, diagnostics_message
+from robot_dynamics_ros.nodes.messages import stamp as to_stamp
+from robot_dynamics_ros.simulation.settings import SimulationSettings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
 _TIME = struct.Struct("<iI")
@@ -43,3 +50,102 @@ class SimulationOutputs:
         self.states.publish(self._state)
         if self._clock is not None:
             self._clock.publish(self._time)
+
+
+_TOO_SLOW = 0.95  # share of the pace that is wanted
+
+
+class Mode(str, Enum):
+    """What the simulation does.
+
+    failed: a step was impossible, time stands still until ~/reset. paused: time stands still. waiting: in lockstep
+    for the controller's answer. timed out: the last command is older than command_timeout. braked: no command has
+    come yet, so that the arm stands still while time goes on.
+    """
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    WAITING = "waiting for the controller"
+    TIMED_OUT = "commands timed out"
+    BRAKED = "waiting for the first command, brakes on"
+    FAILED = "failed"
+
+
+_LEVELS = {Mode.RUNNING: OK, Mode.PAUSED: OK, Mode.FAILED: ERROR}  # the others: WARN
+
+
+@dataclass
+class Counts:
+    """What has happened since the start of the node.
+
+    Attributes
+    ----------
+    periods
+        Periods simulated.
+    commands, refused
+        Commands taken, and commands and wrenches that could not be used.
+    repeated, strays
+        In lockstep: how often a state was sent again because its answer had not come, and answers to other states.
+    skipped
+        Seconds given up because the simulation could not keep its pace.
+    """
+
+    periods: int = 0
+    commands: int = 0
+    refused: int = 0
+    repeated: int = 0
+    strays: int = 0
+    skipped: float = 0.0
+
+
+class SimulationReport:
+    """The topic /diagnostics."""
+
+    def __init__(self, node: Node, settings: SimulationSettings, simulated_time: bool) -> None:
+        """``simulated_time``: stamps are those of the published /clock, else those of the node's clock."""
+        self._node = node
+        self._robot = settings.model.name
+        self._period = settings.period
+        self._simulated_time = simulated_time
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", QoSProfile(depth=10))
+        self.begin(settings.real_time_factor, Counts())
+
+    def begin(self, factor: float, counts: Counts) -> None:
+        """Measure the pace from now on, of which ``factor`` is wanted."""
+        self._factor = self._measured = factor
+        self._since, self._periods = time.monotonic(), counts.periods
+
+    def regularly(self, mode: Mode, why: str, at: int, arm: SimulatedArm, counts: Counts) -> None:
+        """Publish the state of things, measured over the time since this was done last."""
+        now = time.monotonic()
+        self._measured = (counts.periods - self._periods) * self._period / max(now - self._since, 1e-3)
+        self._since, self._periods = now, counts.periods
+        self.publish(mode, why, at, arm, counts)
+        arm.count_anew()
+
+    def publish(self, mode: Mode, why: str, at: int, arm: SimulatedArm, counts: Counts) -> None:
+        """Publish the state of things: a mode, more words on it, and the stamp (ns) of the last joint_states."""
+        level, message = _LEVELS.get(mode, WARN), f"{mode.value}: {why}" if why else mode.value
+        if mode is Mode.RUNNING and self._measured < _TOO_SLOW * self._factor:
+            level, message = WARN, f"running, slower than real_time_factor {self._factor:g}"
+        values: dict[str, object] = {
+            "mode": mode.value,
+            "simulated time": f"{at / 1e9:.9f}",
+            "real time factor": self._measured,
+            "real time factor wanted": self._factor,
+            "skipped time": counts.skipped,
+            "brakes": "on" if arm.braked else "off",
+            "commands": counts.commands,
+            "refused": counts.refused,
+            "command age": arm.command_age,
+            "pushed links": arm.pushed,
+            "states sent again": counts.repeated,
+            "answers to other states": counts.strays,
+            "steps": arm.steps,
+            "solves per step": arm.solves / max(arm.steps, 1),
+            "largest residual": arm.residual,
+            **arm.loops,
+        }
+        stamp = to_stamp(at) if self._simulated_time else self._node.get_clock().now().to_msg()
+        name = f"{self._node.get_fully_qualified_name().lstrip('/')}: simulation"
+        self._publisher.publish(diagnostics_message(stamp, name, self._robot, level, message, values))

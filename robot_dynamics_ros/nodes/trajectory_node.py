@@ -15,12 +15,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.control.feedback import LARGEST
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
-from robot_dynamics_ros.nodes.parameters import declare, present_values
-from robot_dynamics_ros.nodes.spinning import Program, run
-from robot_dynamics_ros.parameters.trajectory import (
+from robot_dynamics_ros.control.trajectory.parameters import (
     ALL,
     FILE,
     FROM_FILE,
@@ -32,6 +27,11 @@ from robot_dynamics_ros.parameters.trajectory import (
     trajectory_from,
     trajectory_of_file,
 )
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.interruption import leave
+from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.nodes.parameters import declare, present_values
+from robot_dynamics_ros.nodes.spinning import Program, run
 
 _SUCCEEDED = 4  # STATUS_SUCCEEDED of action_msgs/msg/GoalStatus
 _SILENT = 2  # reports of a controller that has had the trajectory and has not accepted it

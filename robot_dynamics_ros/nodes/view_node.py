@@ -9,13 +9,13 @@ from typing import Any
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
+from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave, run_in_background
 from robot_dynamics_ros.messages.joint_state import JointStateReader
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.spinning import Program, run
-from robot_dynamics_ros.parameters.controller import GRAVITY
 from robot_dynamics_ros.parameters.kinds import Parameter, Text, WholeNumber
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE
 from robot_dynamics_ros.view.live import LiveArm

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.report.faults import Event
 from robot_dynamics_ros.report.measures import QUANTILES, Answers, Tracking, column, intervals, largest, rms
-from robot_dynamics_ros.report.recording import Recording
+from robot_dynamics_ros.report.recording import Event, Recording
 
 
 @dataclass(frozen=True)

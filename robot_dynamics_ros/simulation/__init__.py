@@ -1,12 +1,10 @@
 """The stand-in plant: friction that sticks, integrators, sensors, and whole runs. No ROS, no clock."""
 
-from robot_dynamics_ros.simulation.effort_delay import EffortDelay
 from robot_dynamics_ros.simulation.event_plant import EventPlant
 from robot_dynamics_ros.simulation.plant import Plant
 from robot_dynamics_ros.simulation.plants import Plants
-from robot_dynamics_ros.simulation.run import Run, SimulationError
-from robot_dynamics_ros.simulation.sensors import Measurement, Sensors
-from robot_dynamics_ros.simulation.simulate import simulate
+from robot_dynamics_ros.simulation.sensors import EffortDelay, Measurement, Sensors
+from robot_dynamics_ros.simulation.simulate import Run, SimulationError, simulate
 from robot_dynamics_ros.simulation.simulate_batch import simulate_batch
 
 __all__ = [

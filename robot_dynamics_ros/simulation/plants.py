@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.batches import over_rows
+from robot_dynamics_ros.model.arguments import over_rows
 from robot_dynamics_ros.simulation.arm import alike, initial_pattern, is_separable, make_arm, stuck_joints
 from robot_dynamics_ros.simulation.arrays import OK, Crowd
 from robot_dynamics_ros.simulation.checks import (

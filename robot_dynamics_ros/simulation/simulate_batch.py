@@ -17,9 +17,16 @@ from robot_dynamics_ros.model.inertia import real_numbers
 from robot_dynamics_ros.progress import BAR
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.plants import Plants
-from robot_dynamics_ros.simulation.run import Run, SimulationError, joined
 from robot_dynamics_ros.simulation.sensors import Sensors
-from robot_dynamics_ros.simulation.simulate import EXACT, Controller, run_plant, schedule_of
+from robot_dynamics_ros.simulation.simulate import (
+    EXACT,
+    Controller,
+    Run,
+    SimulationError,
+    joined,
+    run_plant,
+    schedule_of,
+)
 
 # A task of an executor: few enough plants for many workers, enough to be worth the way.
 _MOST_PLANTS = 64

@@ -9,8 +9,8 @@ import numpy as np
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.simulation.effort_delay import EffortDelay
 from robot_dynamics_ros.simulation.plant import Plant
+from robot_dynamics_ros.simulation.sensors import EffortDelay
 from robot_dynamics_ros.simulation.settings import SimulationSettings
 
 

@@ -72,8 +72,7 @@ def steps_for(model: RobotModel, separable: bool) -> Steps:
     if not model.kernels.customised:
         return general
     # Here, so that a model that is not customised does not wait for it.
-    from robot_dynamics_ros.codegen.blocks import batch_source
-    from robot_dynamics_ros.codegen.straight_line import function_source
+    from robot_dynamics_ros.codegen.source import batch_source, function_source
     from robot_dynamics_ros.codegen.tracing import HELD_MOTION, trace_algorithm
 
     program = trace_algorithm(HELD_MOTION, model.packed.structure, model.packed.numbers)

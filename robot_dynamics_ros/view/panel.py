@@ -10,8 +10,7 @@ import numpy as np
 
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.view.moment import Drawing, Moment
-from robot_dynamics_ros.view.tubes import Colour, colour_of_share
+from robot_dynamics_ros.view.moment import Colour, Drawing, Moment, colour_of_share
 
 _CELL = "padding:2px 6px 2px 0;text-align:right;white-space:nowrap"
 _BAR = 56  # px

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags import JointSeries, read_joint_states
-from robot_dynamics_ros.bags.message_types import JOINT_STATE
 from robot_dynamics_ros.bags.reader import BagReader
+from robot_dynamics_ros.bags.storage import JOINT_STATE
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel

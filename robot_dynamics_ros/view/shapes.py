@@ -17,7 +17,7 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.view.tubes import Colour
+from robot_dynamics_ros.view.moment import Colour
 
 GREY: Colour = (200, 203, 208)
 _DARK: Colour = (89, 94, 102)

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.view.framing import FIELD_OF_VIEW, corners, viewpoint
 from robot_dynamics_ros.view.moment import Moment, draw, reach_of, torque_scale
 from robot_dynamics_ros.view.panel import lines, table
+from robot_dynamics_ros.view.scene import FIELD_OF_VIEW, LAYERS, Stage, corners, viewpoint
 from robot_dynamics_ros.view.shapes import require_viewer, robot_shapes
-from robot_dynamics_ros.view.stage import LAYERS, Stage
 
 if TYPE_CHECKING:
     from viser import GuiCheckboxHandle, GuiEvent, ViserServer

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.alignment import Times, align, paired
 from robot_dynamics_ros.bags.comparison import assert_bags_match, compare_bags
-from robot_dynamics_ros.bags.differences import Tolerance, difference
+from robot_dynamics_ros.bags.differences import FieldComparison, Places, Tolerance, difference
 from robot_dynamics_ros.bags.storage import Message
-from robot_dynamics_ros.bags.topic_comparison import FieldComparison, Places
 from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.messages.renaming import renaming
+from robot_dynamics_ros.messages.joint_state import renaming
 from support.bag_recordings import JOINT_STATE, header, joint_state, make, serialized
 
 ARRAY = "std_msgs/msg/Float64MultiArray"

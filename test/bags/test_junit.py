@@ -5,10 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from robot_dynamics_ros.bags.comparison_table import Comparison
-from robot_dynamics_ros.bags.differences import FieldDifference
-from robot_dynamics_ros.bags.junit import write_junit
-from robot_dynamics_ros.bags.topic_comparison import TopicDifference
+from robot_dynamics_ros.bags.comparison import Comparison, write_junit
+from robot_dynamics_ros.bags.differences import FieldDifference, TopicDifference
 from robot_dynamics_ros.errors import BagError
 
 

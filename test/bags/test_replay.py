@@ -16,16 +16,15 @@ from numpy.typing import NDArray
 from oracles import tsai_planar_2r
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader, BagWriter
-from robot_dynamics_ros.bags.replay import COMMANDS, DIAGNOSTICS, Replay, replay
+from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.controller import CHANGE_TIME
-from robot_dynamics_ros.control.faults import Cause
-from robot_dynamics_ros.control.safety import Mode
+from robot_dynamics_ros.control.from_parameters import read_settings
+from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.messages.hand_target import TARGETS
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.parameters import controller
-from robot_dynamics_ros.parameters.controller_settings import read_settings
+from robot_dynamics_ros.offline.replay import COMMANDS, DIAGNOSTICS, Replay, replay
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.resources import find_resource, robot_urdf
 from support.bag_recordings import FLOAT, JOINT_STATE, TEXT, TYPES, header, make, serialized

@@ -9,9 +9,10 @@ import yaml
 
 from robot_dynamics_ros.cli import demo
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
+from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.nodes import trajectory_node
-from robot_dynamics_ros.parameters import controller, simulation
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.simulation import parameters as simulation
 from support.commands import parse
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.trajectory.parameters import ALL, JOINTS, trajectory_from
 from robot_dynamics_ros.parameters.file import read_parameter_file
-from robot_dynamics_ros.parameters.trajectory import ALL, JOINTS, trajectory_from
 from robot_dynamics_ros.resources import robot_urdf
 from support.commands import run
 

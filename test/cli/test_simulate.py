@@ -10,7 +10,7 @@ import yaml
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader, read_description, read_joint_states
-from robot_dynamics_ros.messages.effort_commands import EffortWriter
+from robot_dynamics_ros.messages.cdr import EffortWriter
 from support.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]

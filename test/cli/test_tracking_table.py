@@ -8,8 +8,7 @@ import pytest
 from matplotlib.image import imread
 
 from robot_dynamics_ros.bags import BagWriter
-from robot_dynamics_ros.cli.tracking import Tracking, read_tracking, tracking_table
-from robot_dynamics_ros.cli.tracking_plot import plot_tracking
+from robot_dynamics_ros.cli.tracking import Tracking, plot_tracking, read_tracking, tracking_table
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 

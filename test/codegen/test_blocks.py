@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from robot_dynamics_ros.codegen.blocks import BLOCK
+from robot_dynamics_ros.codegen.source import BLOCK
 from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, MASS_MATRIX, Algorithm
 from robot_dynamics_ros.kernels.entries import OK
 from robot_dynamics_ros.kernels.layout import MASS, unpack

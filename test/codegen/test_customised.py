@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.codegen.blocks import BLOCK
 from robot_dynamics_ros.codegen.customised import customised_batch, customised_kernel
+from robot_dynamics_ros.codegen.source import BLOCK
 from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, Algorithm
 from robot_dynamics_ros.kernels.compilation import COMPILED
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE

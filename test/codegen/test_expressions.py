@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robot_dynamics_ros.codegen.expressions import Expression, Scalar, Trace
-from robot_dynamics_ros.codegen.statements import Statements
+from robot_dynamics_ros.codegen.source import Statements
 
 
 def evaluate(trace: Trace, result: Scalar, x: list[float]) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.codegen.interpretation import interpreted
+from robot_dynamics_ros.codegen.tracing import interpreted
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import kernel
 from robot_dynamics_ros.kernels.layout import WORK_SIZE

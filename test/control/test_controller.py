@@ -9,13 +9,12 @@ import pytest
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.faults import Cause
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.motion_plan import TrajectoryRules
-from robot_dynamics_ros.control.safety import Mode
+from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.control.settings import SafetySettings
-from robot_dynamics_ros.control.trajectory_effort import joined, trajectory_effort
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
+from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from support.comparing import assert_close
 from support.controlled_arm import ARM, GRAVITY, HAND, MODEL, REST, WEIGHT, P, Q, command, move, started, teleporting

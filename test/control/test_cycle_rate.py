@@ -2,8 +2,7 @@
 
 import pytest
 
-from robot_dynamics_ros.control.cycle_rate import CycleRate
-from robot_dynamics_ros.control.faults import Cause
+from robot_dynamics_ros.control.safety import Cause, CycleRate
 
 
 def test_a_fault_ends_after_a_good_second() -> None:

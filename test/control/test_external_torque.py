@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.control.external_torque import ExternalTorque
-from robot_dynamics_ros.control.faults import Cause
 from robot_dynamics_ros.control.feedback import Feedback
+from robot_dynamics_ros.control.safety import Cause
 from support.comparing import assert_close
 from support.controlled_arm import MODEL, REST, Q
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import BPoly
 
-from robot_dynamics_ros.control.fourier import fourier, fourier_wave
+from robot_dynamics_ros.control.trajectory.generators import fourier, fourier_wave
 from robot_dynamics_ros.errors import TrajectoryError
 
 SINE = np.array([[0.3, -0.5, 0.2], [0.1, 0.1, -0.2]])

@@ -9,11 +9,19 @@ import pytest
 
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.goal_execution import Deadline, Ending, GoalExecution, Outcome, Progress
-from robot_dynamics_ros.control.goal_tolerances import Code, Constraints, Tolerances
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.goals import (
+    Code,
+    Constraints,
+    Deadline,
+    Ending,
+    GoalExecution,
+    Outcome,
+    Progress,
+    Tolerances,
+)
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from support.controlled_arm import MODEL, Q, move, teleporting
 
 NAMES = MODEL.joint_names

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.goal_monitor import GoalMonitor, refusal
-from robot_dynamics_ros.control.goal_tolerances import Code, Tolerances
+from robot_dynamics_ros.control.trajectory.goals import Code, GoalMonitor, Tolerances, refusal
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError, TrajectoryOverError
 
 NAMES = ("shoulder", "elbow", "wrist")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.goal_tolerances import Code, Constraints, JointTolerance, Tolerances
+from robot_dynamics_ros.control.trajectory.goals import Code, Constraints, JointTolerance, Tolerances
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError
 
 NAMES = ("shoulder", "elbow", "wrist")

@@ -8,8 +8,7 @@ import numpy as np
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.faults import Cause
-from robot_dynamics_ros.control.safety import Mode
+from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close

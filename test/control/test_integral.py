@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.integral import ErrorIntegral
+from robot_dynamics_ros.control.limits import ErrorIntegral
 from support.comparing import assert_close
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.reference import point_to_point, quintic_then_sine, sine
+from robot_dynamics_ros.control.trajectory.generators import point_to_point, quintic_then_sine, sine
 from robot_dynamics_ros.errors import TrajectoryError
 
 NAMES = ("a", "b")

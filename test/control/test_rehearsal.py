@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control import rehearsal
+from robot_dynamics_ros.control import warm_up as rehearsal
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings

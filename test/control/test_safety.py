@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.faults import Cause, Fault, first_not_finite
-from robot_dynamics_ros.control.safety import RECOVERY_TIME, DampingCheck, Mode, Safety
+from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, DampingCheck, Fault, Mode, Safety, first_not_finite
 
 LIMIT = Fault(Cause.POSITION_LIMIT, "too far", "joint1", 2.0)
 STALE = Fault(Cause.STATE_STALE, "too old", value=0.3)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.faults import Cause, Fault
-from robot_dynamics_ros.control.safety import Mode, Transition
+from robot_dynamics_ros.control.safety import Cause, Fault, Mode, Transition
 from robot_dynamics_ros.control.status import ERROR, OK, WARN, StatusReport, in_words, plain
 from support.controlled_arm import MODEL, Q, command, move, teleporting
 

@@ -8,11 +8,12 @@ import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.controller import Command, Controller
-from robot_dynamics_ros.control.poses import pose_error
 from robot_dynamics_ros.control.safety import Mode
-from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
+from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.status import StatusReport
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.task_space.poses import pose_error
+from robot_dynamics_ros.control.task_space.settings import TaskSpaceSettings
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close
 from support.task_space_loops import HANDS, READY, rotated

@@ -8,10 +8,10 @@ import pytest
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.motion_plan import TrajectoryRules
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
-from robot_dynamics_ros.control.trajectory_effort import joined, trajectory_effort
+from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
+from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory, TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from support.comparing import assert_close
 from support.controlled_arm import FREE_ARM, GRAVITY, MODEL, P

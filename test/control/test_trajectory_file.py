@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.trajectory_file import read_trajectory_file
+from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.errors import TrajectoryError
 
 ECHO = """\

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.control.hand_tuning import hand_gains
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
-from robot_dynamics_ros.control.tuning import Tuning
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, Tuning
+from robot_dynamics_ros.control.task_space.settings import TaskSpaceSettings, hand_gains
 from support.comparing import assert_close
 from support.controlled_arm import ARM, MODEL
 

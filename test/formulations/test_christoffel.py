@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 from oracles import spong_elbow
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.formulations import christoffel
+from robot_dynamics_ros.formulations import configuration_space as christoffel
 from support import robots_with_drives
 from support.comparing import assert_close
 from support.worked_arms import IN_PLANE, elbow, load

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel, RobotModelError
-from robot_dynamics_ros.formulations.collision_inertias import with_collision_inertials
+from robot_dynamics_ros.formulations.mass_properties import with_collision_inertials
 from support.comparing import assert_close
 
 LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'

@@ -8,9 +8,9 @@ from hypothesis import given
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.identification.base_parameters import BaseParameters
 from robot_dynamics_ros.identification.unknowns import Unknowns
 from robot_dynamics_ros.kernels.layout import RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE, STATIC
+from robot_dynamics_ros.model.base_parameters import BaseParameters
 from support.robots_with_drives import Robot, robots, state
 
 Array = NDArray[np.float64]

@@ -14,8 +14,7 @@ from test_public_robots import ROBOTS as PUBLIC
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
-from robot_dynamics_ros.identification.estimate import Identification
-from robot_dynamics_ros.identification.feasible import physical_prior
+from robot_dynamics_ros.identification.estimate import Identification, physical_prior
 from robot_dynamics_ros.identification.least_squares import BaseEstimate
 from robot_dynamics_ros.identification.unknowns import Unknowns
 from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE, VISCOUS

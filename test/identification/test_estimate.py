@@ -8,13 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import BagError, RobotModel
-from robot_dynamics_ros.identification.estimate import identify
-from robot_dynamics_ros.identification.feasible import pseudo_inertia
-from robot_dynamics_ros.identification.friction_fit import at_rest, friction_columns
+from robot_dynamics_ros.identification.estimate import identify, pseudo_inertia
 from robot_dynamics_ros.identification.least_squares import Factors, estimate_base
 from robot_dynamics_ros.identification.motion import Motion, Smoothing
 from robot_dynamics_ros.identification.samples import PARTS, Samples
-from robot_dynamics_ros.identification.unknowns import Unknowns
+from robot_dynamics_ros.identification.unknowns import Unknowns, at_rest, friction_columns
 
 Array = NDArray[np.float64]
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")

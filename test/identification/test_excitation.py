@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.identification.excitation import Excitation, find_excitation
-from robot_dynamics_ros.identification.motion_limits import MotionLimits
+from robot_dynamics_ros.identification.excitation import Excitation, MotionLimits, find_excitation
 
 Load = Callable[..., RobotModel]
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")

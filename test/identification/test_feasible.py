@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from robot_dynamics_ros.identification.feasible import body_parameters, feasible_fit, physical_prior, pseudo_inertia
+from robot_dynamics_ros.identification.estimate import body_parameters, feasible_fit, physical_prior, pseudo_inertia
 
 Array = NDArray[np.float64]
 

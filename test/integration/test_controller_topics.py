@@ -24,7 +24,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from oracles import craig_planar_2r, tsai_planar_2r
 from robot_dynamics_ros.cli.processes import NodeProcess
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message, trajectory_points
 from support.robot import friction, move, rough_arm
 from support.ros import BEST_EFFORT, JOINTS, LATCHED, PLANAR, RELIABLE, TSAI, URDF, Array, Driver, Graph, Log, gravity

@@ -9,7 +9,7 @@ import pytest
 from lifecycle_msgs.msg import Transition
 from rclpy.action import ActionClient
 
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
 from support.robot import Robot, move, one_robot
 from support.ros import JOINTS

@@ -10,12 +10,13 @@ from trajectory_msgs.msg import JointTrajectory
 from oracles import tsai_planar_2r
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader
-from robot_dynamics_ros.bags.simulation import START_DELAY, simulate_to_bag
+from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.control.from_parameters import read_settings as controller_settings
 from robot_dynamics_ros.messages.joint_state import JointStateReader, JointStateWriter, stamp_of
 from robot_dynamics_ros.nodes.messages import stamp, trajectory_message
-from robot_dynamics_ros.parameters import controller, simulation
-from robot_dynamics_ros.parameters.controller_settings import read_settings as controller_settings
-from robot_dynamics_ros.parameters.simulation_settings import read_settings as simulation_settings
+from robot_dynamics_ros.offline.simulation import START_DELAY, simulate_to_bag
+from robot_dynamics_ros.simulation import parameters as simulation
+from robot_dynamics_ros.simulation.parameters import read_settings as simulation_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 from support.robot import WARN, move
 from support.ros import JOINTS, PLANAR, RELIABLE, TSAI, URDF, Graph, gravity

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel, RobotModelError
 from robot_dynamics_ros.kernels.compilation import COMPILED
-from robot_dynamics_ros.model import batches
+from robot_dynamics_ros.model import arguments as batches
 from support import arms
 from support.comparing import assert_close
 from support.model_methods import CUSTOMISED, METHODS, call

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.codegen.blocks import batch_source
-from robot_dynamics_ros.codegen.straight_line import function_source
+from robot_dynamics_ros.codegen.source import batch_source, function_source
 from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, HELD_MOTION, INVERSE_DYNAMICS, trace_algorithm
 from robot_dynamics_ros.kernels import compilation
 

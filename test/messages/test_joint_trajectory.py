@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rclpy.serialization import deserialize_message, serialize_message
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_points
 from robot_dynamics_ros.nodes.messages import nanoseconds, trajectory_message, trajectory_points

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.reference import point_to_point
 from robot_dynamics_ros.control.safety import RECOVERY_TIME
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
-from robot_dynamics_ros.control.trajectory_effort import joined, trajectory_effort
+from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
+from robot_dynamics_ros.control.trajectory.generators import point_to_point
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
 from support.comparing import assert_close
 from support.independent_plant import EPOCH, SECOND, Given, Session, joint_state, trajectory

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel, RobotModelError, RobotModelWarning
-from robot_dynamics_ros.formulations.collision_inertias import with_collision_inertials
+from robot_dynamics_ros.formulations.mass_properties import with_collision_inertials
 from support.comparing import assert_close
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'

@@ -9,7 +9,7 @@ import rclpy
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 
-from robot_dynamics_ros.nodes import clock_input
+from robot_dynamics_ros.nodes import spinning as clock_input
 from robot_dynamics_ros.nodes.spinning import Program
 
 LITTLE, BIG = b"\x00\x01\x00\x00", b"\x00\x00\x00\x00"

@@ -25,22 +25,22 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectoryPoint, MultiDOFJointTrajectory
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.control.goal_tolerances import Code
+from robot_dynamics_ros.control.parameters import ALL
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.goals import Code
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.nodes import control_interfaces, trajectory_node
 from robot_dynamics_ros.nodes.control_interfaces import ControlInterfaces
 from robot_dynamics_ros.nodes.messages import trajectory_message
-from robot_dynamics_ros.parameters.controller import ALL
 from support import arms
 from support.ros import TSAI
 
 NAMES = ("joint1", "joint2")
 Q, THERE = np.array([0.3, -0.8]), np.array([0.5, -0.6])
 DEFAULTS: dict[str, Any] = {parameter.name: parameter.default for parameter in ALL}
-GLUE = ("robot_dynamics_ros.nodes.controller_state", "robot_dynamics_ros.nodes.follow_joint_trajectory")
+GLUE = ("robot_dynamics_ros.nodes.follow_joint_trajectory", "robot_dynamics_ros.nodes.follow_joint_trajectory")
 
 
 class State(SimpleNamespace):

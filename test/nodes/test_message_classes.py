@@ -4,7 +4,7 @@ import pytest
 from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.nodes.message_classes import message_class
+from robot_dynamics_ros.nodes.messages import message_class
 
 
 def test_a_type_that_is_installed() -> None:

@@ -18,13 +18,25 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.parameter import get_parameter_value
 
+from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.nodes import recorder_node, trajectory_node
 from robot_dynamics_ros.nodes.parameters import declare, present_values, with_changes
-from robot_dynamics_ros.parameters import controller, simulation
-from robot_dynamics_ros.parameters.bounds import NOT_NEGATIVE_OR_INFINITE, POSITIVE, RATE_OR_ZERO, Bounds
 from robot_dynamics_ros.parameters.file import misspelt
-from robot_dynamics_ros.parameters.kinds import Flag, Names, Number, Numbers, Parameter, Text, WholeNumber
+from robot_dynamics_ros.parameters.kinds import (
+    NOT_NEGATIVE_OR_INFINITE,
+    POSITIVE,
+    RATE_OR_ZERO,
+    Bounds,
+    Flag,
+    Names,
+    Number,
+    Numbers,
+    Parameter,
+    Text,
+    WholeNumber,
+)
+from robot_dynamics_ros.simulation import parameters as simulation
 
 NAN, INF = math.nan, math.inf
 

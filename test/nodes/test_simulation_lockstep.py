@@ -5,7 +5,7 @@ import pytest
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.nodes.simulation_lockstep import Lockstep
+from robot_dynamics_ros.nodes.running_simulation import Lockstep
 
 JOINTS = ("shoulder", "elbow")
 EFFORT = np.array([3.0, -4.0])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.nodes.simulation_pace import Pace
+from robot_dynamics_ros.nodes.running_simulation import Pace
 
 
 def _periods(pace: Pace, begin: float, seconds: float, work: float = 0.0) -> tuple[int, float]:

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from robot_dynamics_ros.parameters import bounds
-from robot_dynamics_ros.parameters.bounds import Bounds
+from robot_dynamics_ros.parameters import kinds as bounds
+from robot_dynamics_ros.parameters.kinds import Bounds
 
 INF, NAN = math.inf, math.nan
 TINY = 5e-324  # the smallest number above zero

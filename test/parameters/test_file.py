@@ -10,9 +10,9 @@ import rclpy
 import yaml
 from rclpy.node import Node
 
+from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.nodes.parameters import declare, present_values
-from robot_dynamics_ros.parameters import controller
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.resources import find_resource, robot_names
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from robot_dynamics_ros.report.decimation import extremes
+from robot_dynamics_ros.report.figures import extremes
 
 
 @given(arrays(float, st.integers(1, 300), elements=st.floats(-9, 9) | st.just(np.nan)), st.integers(2, 60))

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
-from robot_dynamics_ros.control.trajectory_file import read_trajectory_file
+from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.kernels import compilation
-from robot_dynamics_ros.parameters import controller
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from support.crafted_bags import soon
 from tools.fuzz.trial import no_file_is_opened

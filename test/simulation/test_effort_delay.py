@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotDynamicsError
-from robot_dynamics_ros.simulation.effort_delay import EffortDelay
+from robot_dynamics_ros.simulation.sensors import EffortDelay
 
 EVENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), max_size=12)
 

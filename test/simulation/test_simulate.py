@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.kernels.compilation import COMPILED
 from robot_dynamics_ros.simulation import Plant
-from robot_dynamics_ros.simulation.run import Run, SimulationError
 from robot_dynamics_ros.simulation.sensors import Sensors
-from robot_dynamics_ros.simulation.simulate import BAR, simulate
+from robot_dynamics_ros.simulation.simulate import BAR, Run, SimulationError, simulate
 from robot_dynamics_ros.simulation.simulate_batch import simulate_batch
 from support import arms, plants
 from support.comparing import assert_close

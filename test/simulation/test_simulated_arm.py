@@ -12,9 +12,8 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.parameters.simulation import ALL
-from robot_dynamics_ros.parameters.simulation_settings import read_settings
 from robot_dynamics_ros.simulation import Plant
+from robot_dynamics_ros.simulation.parameters import ALL, read_settings
 from robot_dynamics_ros.simulation.settings import SimulationSettings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 from support import arms, mechanisms

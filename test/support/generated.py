@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.codegen.blocks import batch_source
-from robot_dynamics_ros.codegen.straight_line import function_source
+from robot_dynamics_ros.codegen.source import batch_source, function_source
 from robot_dynamics_ros.codegen.tracing import (
     FORWARD_DYNAMICS,
     GRAVITY_TORQUE,

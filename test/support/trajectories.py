@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from robot_dynamics_ros.control.motion_plan import MotionPlan, TrajectoryRules
-from robot_dynamics_ros.control.trajectory import Trajectory, TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.plan import MotionPlan, TrajectoryRules
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory, TrajectoryPoints
 
 NAMES = ("shoulder", "elbow", "wrist")
 N = len(NAMES)

@@ -9,8 +9,10 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.view.moment import (
+    FACES,
     Moment,
     centre_of_mass,
+    colour_of_share,
     draw,
     link_poses,
     poses_in_range,
@@ -18,10 +20,12 @@ from robot_dynamics_ros.view.moment import (
     quaternions,
     reach_of,
     reaction_arrows,
+    ring,
+    straight_arrow,
     torque_scale,
+    turning_arrow,
 )
 from robot_dynamics_ros.view.panel import short_names, table
-from robot_dynamics_ros.view.tubes import FACES, colour_of_share, ring, straight_arrow, turning_arrow
 from support.report_recordings import ARM
 
 STILL = np.zeros(2)

@@ -10,7 +10,7 @@ import pytest
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.view import shapes as module
-from robot_dynamics_ros.view.framing import FIELD_OF_VIEW, corners, viewpoint
+from robot_dynamics_ros.view.scene import FIELD_OF_VIEW, corners, viewpoint
 from robot_dynamics_ros.view.shapes import GREY, Shape, inertia_boxes, require_viewer, robot_shapes, shrunk
 from support.report_recordings import ARM
 

@@ -10,7 +10,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from robot_dynamics_ros.nodes.message_classes import message_class
+from robot_dynamics_ros.nodes.messages import message_class
 from tools.chaos.junk import pool
 
 MATCHED = 10.0  # s to find a receiver

@@ -26,7 +26,7 @@ from trajectory_msgs.msg import JointTrajectory
 from benchmarks.robots import Floats
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
-from robot_dynamics_ros.control.trajectory_points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.joint_state import JointStateReader
 from robot_dynamics_ros.nodes.messages import trajectory_message

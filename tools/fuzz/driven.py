@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.bags.replay_outputs import BagClocks
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.messages.running_controller import RunningController
+from robot_dynamics_ros.offline.replay_outputs import BagClocks
 from tools.fuzz.trial import Wrong
 
 Array = NDArray[np.float64]

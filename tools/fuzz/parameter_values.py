@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from robot_dynamics_ros.parameters import controller
+from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.parameters.kinds import Values
 from tools.fuzz.nasty import TEXTS
 

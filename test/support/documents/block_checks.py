@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import yaml
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.trajectory_file import read_trajectory_file
+from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.model.dynamics_file import read_dynamics_file
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from support.documents import ros_names

@@ -1,0 +1,181 @@
+"""Where the hand is to be: targets as they come and, between two of them, along their velocity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from robot_dynamics_ros.control.laws import Motion
+from robot_dynamics_ros.control.task_space.law import TaskMotion, TaskTorque, task_space_computed_torque
+from robot_dynamics_ros.control.task_space.poses import rotation_matrix
+from robot_dynamics_ros.control.task_space.settings import HandTuning
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
+
+Feedforward = Literal["twist", "acceleration"]
+
+_LARGEST = 1e9  # m and rad, and by s: beyond this a number is no target, and its square still is a number
+_MOST_WAITING = 100  # limits on memory
+_REST: Array = np.zeros(6)
+
+
+@dataclass(slots=True)
+class _Target:
+    """A pose from ``begin`` (s) on, and the feedforward that has come for it; no stamp: nothing can come."""
+
+    begin: float
+    pose: Array
+    stamp: int | None = None
+    feedforward: dict[Feedforward, Array] = field(default_factory=dict)
+
+
+class HandTargets:
+    """The desired motion of the hand, asked for once a cycle.
+
+    Times are seconds on the controller's clock, stamps the nanoseconds of messages. A target counts from its begin on
+    and replaces what begins at the same time or later. A velocity or an acceleration belongs to the pose of the same
+    stamp, whichever comes first, and to one pose only. From its begin on a target goes on along them, for ``timeout``
+    at most: then it stands still.
+
+    Attributes
+    ----------
+    timeout
+        Seconds.
+    """
+
+    def __init__(self) -> None:
+        self.timeout = 0.0
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._current: _Target | None = None
+        self._waiting: list[_Target] = []
+        self._early: dict[tuple[Feedforward, int], tuple[float, Array]] = {}
+
+    @property
+    def none_has_begun(self) -> bool:
+        """Whether there is no target yet, nor a pose to hold."""
+        return self._current is None
+
+    @property
+    def none_has_come(self) -> bool:
+        """Whether there is at most a pose to hold."""
+        return not self._waiting and (self._current is None or self._current.stamp is None)
+
+    def hold(self, pose: Array) -> None:
+        """Rest at a pose (4, 4) until a target begins."""
+        self._current = _Target(0.0, pose)
+
+    def follow(self, pose: Array, stamp: int, begin: float, now: float) -> None:
+        """Be at a pose (4, 4) at ``begin`` (s), ``now`` or before or later; ``stamp`` (ns) is what the message says.
+
+        Raises RobotDynamicsError, and changes nothing, for numbers that are too large and where too many wait.
+        """
+        _check("position", pose[:3, 3])
+        waiting = [target for target in self._waiting if target.begin < begin]
+        if len(waiting) >= _MOST_WAITING:
+            raise RobotDynamicsError(
+                f"{len(waiting)} targets wait for their time already. Cure: send fewer ahead of it"
+            )
+        target = _Target(begin, pose, stamp)
+        kinds: Sequence[Feedforward] = ("twist", "acceleration")
+        for kind in kinds:
+            early = self._early.pop((kind, stamp), None)
+            # Stamps of 0 are all alike: what has found no pose in time belongs to none.
+            if early is not None and (stamp != 0 or now - early[0] <= self.timeout):
+                target.feedforward[kind] = early[1]
+        self._waiting = [*waiting, target]
+
+    def feed_forward(self, kind: Feedforward, vector: Array, stamp: int, now: float) -> None:
+        """Take a velocity or an acceleration (6,) of the pose with this ``stamp`` (ns), which came or is to come.
+
+        Raises RobotDynamicsError, and changes nothing, for numbers that are too large.
+        """
+        _check(kind, vector)
+        for target in (*self._waiting, *([] if self._current is None else [self._current])):
+            if target.stamp == stamp and kind not in target.feedforward and now - target.begin <= self.timeout:
+                target.feedforward[kind] = vector
+                return
+        self._early[kind, stamp] = now, vector
+        if len(self._early) > 2 * _MOST_WAITING:
+            del self._early[next(iter(self._early))]
+
+    def at(self, time: float) -> TaskMotion:
+        """Return the desired motion at ``time`` (s), which does not go back; something has begun.
+
+        p + v t + a t^2 / 2, and the rotation by the exponential of w t + alpha t^2 / 2 (exact where w and alpha are
+        parallel, else to the second order in t).
+        """
+        while self._waiting and self._waiting[0].begin <= time:
+            self._current = self._waiting.pop(0)
+        assert self._current is not None
+        target = self._current
+        if not target.feedforward:
+            return TaskMotion(target.pose, _REST, _REST)
+        twist = target.feedforward.get("twist", _REST)
+        acceleration = target.feedforward.get("acceleration", _REST)
+        t = time - target.begin
+        over = t > self.timeout
+        t = min(t, self.timeout)
+        way = t * twist + 0.5 * t * t * acceleration
+        pose = target.pose.copy()
+        pose[:3, 3] += way[:3]
+        pose[:3, :3] = rotation_matrix(way[3:]) @ pose[:3, :3]
+        return TaskMotion(pose, _REST, _REST) if over else TaskMotion(pose, twist + t * acceleration, acceleration)
+
+
+def _check(name: str, values: Array) -> None:
+    if not (np.abs(values) <= _LARGEST).all():  # nor is NaN
+        raise RobotDynamicsError(f"{name} {values.tolist()}. Cure: give finite numbers of at most {_LARGEST:g}")
+
+
+class HandState(NamedTuple):
+    """How well the hand follows: errors (m, rad) in what it follows, and as ``TaskTorque``."""
+
+    position_error: float
+    rotation_error: float
+    smallest_singular_value: float
+    damped: bool
+
+
+class HandControl:
+    """Leads the hand along its targets; until the first one it stays where it is.
+
+    Attributes
+    ----------
+    targets
+        Where it is to be.
+    state
+        How well it followed in the last cycle; None where there was none.
+    """
+
+    def __init__(self) -> None:
+        self.targets = HandTargets()
+        self.state: HandState | None = None
+        self._begin: Array | None = None
+
+    def begin(self, q: Array) -> None:
+        """Hold the hand where it is with the joints at q (n,), unless a target comes first."""
+        self._begin = q.copy()
+
+    def hold(self) -> None:
+        """Forget every target; the hand stays where the next cycle finds it."""
+        self.targets.clear()
+        self.state = self._begin = None
+
+    def torque(
+        self, model: RobotModel, tuning: HandTuning, time: float, q: Array, qd: Array, posture: Motion, most: Array
+    ) -> TaskTorque:
+        """Return the law's torque at ``time`` (s) for a measured state (n,); ``most``: its ``joint_velocities``."""
+        if self.targets.none_has_begun:
+            self.targets.hold(model.link_pose(q if self._begin is None else self._begin, tuning.link))
+        desired = self.targets.at(time)
+        found = task_space_computed_torque(model, tuning.gains, tuning.link, desired, q, qd, tuning.rows, posture, most)
+        position, rotation = np.linalg.norm(found.error.reshape(2, 3), axis=1).tolist()
+        self.state = HandState(position, rotation, found.smallest_singular_value, found.damped)
+        return found

@@ -1,0 +1,140 @@
+"""Trajectory files, and the effort along a trajectory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, joint_columns
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
+from robot_dynamics_ros.errors import TrajectoryError
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_documents
+
+_FIELDS = ("positions", "velocities", "accelerations", "effort")
+
+
+def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
+    """Return the trajectory of a YAML file: joint_names, and points with positions and time_from_start.
+
+    A point's velocities, accelerations and effort are optional; time_from_start is {sec, nanosec}. Anything else, the
+    header for instance, is passed over. Raises TrajectoryError, naming file, point and cure, for a file that
+    cannot be read or holds no such trajectory, and for a trajectory that does not end at rest.
+    """
+    try:
+        documents = [document for document in load_documents(Path(path).read_bytes()) if document is not None]
+    except OSError as problem:
+        raise TrajectoryError(f"{path}: cannot read it: {problem.strerror}. Cure: check the path") from None
+    except NotPlainYaml as problem:
+        raise TrajectoryError(f"{path}: not plain YAML: {problem}. Cure: correct it") from None
+    if len(documents) != 1:
+        raise TrajectoryError(f"{path}: it holds {len(documents)} messages. Cure: leave one")
+    try:
+        points = _trajectory(documents[0])
+        checked_points(points, allow_nonzero_velocity_at_end=False)
+    except TrajectoryError as problem:
+        raise TrajectoryError(f"{path}: {problem}") from None
+    return points
+
+
+def _trajectory(message: Any) -> TrajectoryPoints:
+    if not isinstance(message, dict) or not all(isinstance(message.get(k), list) for k in ("joint_names", "points")):
+        raise TrajectoryError(
+            "no lists joint_names and points. Cure: write a JointTrajectory as `ros2 topic echo --full-length` shows it"
+        )
+    names = message["joint_names"]
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise TrajectoryError(f"joint_names is {names!r}. Cure: name each joint once")
+    rows: dict[str, list[list[float]]] = {field: [] for field in _FIELDS}
+    times = []
+    for i, point in enumerate(message["points"]):
+        if not isinstance(point, dict):
+            raise TrajectoryError(f"point {i} is {point!r}. Cure: give positions and time_from_start")
+        times.append(_seconds(i, point.get("time_from_start")))
+        for field in _FIELDS:
+            rows[field].append(_numbers(i, field, point.get(field)))
+        if not rows["positions"][-1]:
+            raise TrajectoryError(f"point {i} has no positions. Cure: give one for each joint")
+    return TrajectoryPoints.from_rows(names, times, *rows.values())
+
+
+def _seconds(i: int, time: Any) -> float:
+    parts = [time.get(key, 0) for key in ("sec", "nanosec")] if isinstance(time, dict) else []
+    if not parts or not all(isinstance(part, int) and not isinstance(part, bool) for part in parts):
+        raise TrajectoryError(f"point {i} has the time_from_start {time!r}. Cure: give {{sec: 1, nanosec: 500000000}}")
+    return float(parts[0] + parts[1] * 1e-9)
+
+
+def _numbers(i: int, field: str, values: Any) -> list[float]:
+    if values is None:
+        return []
+    if isinstance(values, list):
+        if "..." in values:
+            raise TrajectoryError(f"point {i}: its {field} are cut short. Cure: `ros2 topic echo --full-length`")
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+            return [float(value) for value in values]
+    raise TrajectoryError(f"point {i} has the {field} {values!r}. Cure: give a list of numbers")
+
+
+_MOST_ADDED = 1000  # a limit on what a node has to compute beside its cycles
+
+
+def joined(slices: Sequence[TrajectoryPoints]) -> TrajectoryPoints:
+    """Return the points of all slices, which have the same fields."""
+    first = slices[0]
+    given = [name for name, value in vars(first).items() if isinstance(value, np.ndarray)]
+    tables: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in slices]) for name in given}
+    return replace(first, **tables)
+
+
+def trajectory_effort(
+    model: RobotModel,
+    trajectory: Trajectory,
+    joint_names: Sequence[str],
+    period: float,
+    friction_smoothing_velocity: float | None = None,
+) -> Iterator[TrajectoryPoints]:
+    """Yield the trajectory, some at a time, as points at most `period` (s) apart with effort (Nm or N) of some joints.
+
+    They are the points still to come and, as controllers interpolate effort linearly, more between them: at most
+    1,000, as far apart as that takes. Interpolated like the trajectory, they are the same motion: velocities and
+    accelerations are there where they take part in that. The effort is what the law `feedforward` commands:
+    ID(q, qd, qdd), Craig (6.45)-(6.53), and the effort that the points had. With a `friction_smoothing_velocity`
+    (rad/s or m/s), it makes up for friction as `RobotModel.friction_torque` does. The last point's effort
+    holds the arm there, as a joint_trajectory_controller goes on with it; a streamed set point's belongs to
+    its own motion.
+
+    The trajectory is one of all the model's joints, in its order. Raises TrajectoryError for a name that is
+    not among them, and where an effort is not finite.
+    """
+    if not period > 0.0:
+        raise TrajectoryError(f"period is {period}; give a positive number of seconds")
+    columns = joint_columns(joint_names, model.joint_names, allow_partial=True)
+    for times, motion in trajectory.resampled(max(period, trajectory.duration / _MOST_ADDED)):
+        positions, velocities, accelerations = (motion[:, i, columns] for i in range(3))
+        positions -= trajectory.shift[columns]  # whoever follows them may have turned differently
+        if times[-1] == trajectory.duration:
+            trajectory.sample_rows(trajectory.end_time, motion[-1])  # what holds from there on
+        q, qd, qdd, given = (np.ascontiguousarray(motion[:, i]) for i in range(4))
+        effort = model.inverse_dynamics(q, qd, qdd) + given
+        if friction_smoothing_velocity is not None:
+            effort += model.friction_torque(q, qd, friction_smoothing_velocity)
+        named = effort[:, columns]
+        if not np.isfinite(named).all():
+            i, j = np.argwhere(~np.isfinite(named))[0]
+            raise TrajectoryError(
+                f"the effort of joint '{joint_names[j]}' at {times[i]:g} s comes out as {named[i, j]}; "
+                "give smaller numbers"
+            )
+        yield TrajectoryPoints(
+            tuple(joint_names),
+            times,
+            positions,
+            velocities if trajectory.degree >= 3 else None,
+            accelerations if trajectory.degree == 5 else None,
+            named,
+        )

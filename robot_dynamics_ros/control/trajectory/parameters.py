@@ -1,0 +1,126 @@
+"""The parameters of trajectory_node, and the trajectory that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
+from robot_dynamics_ros.control.trajectory.generators import fourier, point_to_point, quintic_then_sine
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.parameters.kinds import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    Names,
+    Number,
+    Numbers,
+    Parameter,
+    Text,
+    Values,
+    WholeNumber,
+)
+
+FROM_FILE = "file"
+
+JOINTS = Names("joints", [], "The joints to move; empty: those of the first joint_states message")
+KIND = Text(
+    "trajectory.kind",
+    "quintic_then_sine",
+    "Move to the center and swing about it, or only move there; or move to where a Fourier series starts, and follow "
+    "it; or what a file says",
+    choices=("quintic_then_sine", "point_to_point", "fourier", FROM_FILE),
+)
+START = Numbers(
+    "trajectory.start",
+    [],
+    "Where the motion starts (rad or m); empty: where joint_states say",
+    how_many="one for each joint",
+)
+CENTER = Numbers("trajectory.center", [0.0], "Where to go, and the middle of the sine or the series (rad or m)")
+AMPLITUDE = Numbers("trajectory.amplitude", [0.2], "Amplitude of the sine (rad or m)")
+FREQUENCY = Numbers("trajectory.frequency", [0.3], "Frequency of the sine (Hz)")
+MOVE_TIME = Number(
+    "trajectory.move_time", 3.0, "Seconds from the start to the center, or to where the series starts", POSITIVE
+)
+TOTAL_TIME = Number("trajectory.total_time", 10.0, "Seconds from start to end of quintic_then_sine", POSITIVE)
+BASE_FREQUENCY = Number("trajectory.base_frequency", 0.1, "First frequency of the Fourier series (Hz)", POSITIVE)
+_COEFFICIENTS = "as many for each joint, one joint after the other"
+SINE = Numbers(
+    "trajectory.sine",
+    [],
+    "Fourier series: a in q = center + sum a/(l w) sin(l w t) - b/(l w) cos(l w t)",
+    how_many=_COEFFICIENTS,
+)
+COSINE = Numbers("trajectory.cosine", [], "Fourier series: b (rad/s or m/s)", how_many=_COEFFICIENTS)
+CYCLES = WholeNumber("trajectory.cycles", 1, "Fourier series: how many periods", 1, 100_000)
+FILE = Text("trajectory.file", "", "A JointTrajectory in YAML, as `ros2 topic echo` shows it, to be published as it is")
+RATE = Number("trajectory.rate", 20.0, "Points per second; the controller interpolates by quintics", POSITIVE)
+START_DELAY = Number(
+    "trajectory.start_delay",
+    0.0,
+    "Seconds from the newest joint_states to the start, written to header.stamp, so that a replayed recording starts "
+    "it at the very same instant; 0: it starts when it arrives",
+    NOT_NEGATIVE,
+)
+LISTENERS = Names(
+    "listeners",
+    ["computed_torque_node"],
+    "Names of the nodes that must listen before it publishes",
+    when="start",
+)
+
+ALL: tuple[Parameter[Any], ...] = (
+    JOINTS,
+    KIND,
+    START,
+    CENTER,
+    AMPLITUDE,
+    FREQUENCY,
+    MOVE_TIME,
+    TOTAL_TIME,
+    BASE_FREQUENCY,
+    SINE,
+    COSINE,
+    CYCLES,
+    FILE,
+    RATE,
+    START_DELAY,
+    LISTENERS,
+)
+
+
+def trajectory_of_file(values: Values) -> TrajectoryPoints:
+    """Return what trajectory.file holds; RobotDynamicsError names parameter or file, and the cure."""
+    path = FILE.read(values)
+    if not path:
+        raise RobotDynamicsError("parameter trajectory.file: no file. Cure: give the path of a JointTrajectory in YAML")
+    return read_trajectory_file(path)
+
+
+def trajectory_from(values: Values, joint_names: Sequence[str], start: Sequence[float]) -> TrajectoryPoints:
+    """Return the trajectory of every other kind, of these joints from ``start`` (rad or m).
+
+    Raises RobotDynamicsError for values that do not fit, naming them.
+    """
+    center, kind = _one_or_all(CENTER.read(values)), KIND.read(values)
+    move_time, rate = MOVE_TIME.read(values), RATE.read(values)
+    if kind == "point_to_point":
+        return point_to_point(joint_names, start, center, move_time, rate)
+    if kind == "fourier":
+        series = SINE.read(values), COSINE.read(values), BASE_FREQUENCY.read(values), CYCLES.read(values)
+        return fourier(joint_names, start, center, *series, move_time, rate)
+    return quintic_then_sine(
+        joint_names,
+        start,
+        center,
+        _one_or_all(AMPLITUDE.read(values)),
+        _one_or_all(FREQUENCY.read(values)),
+        move_time,
+        TOTAL_TIME.read(values),
+        rate,
+    )
+
+
+def _one_or_all(values: Sequence[float]) -> float | Sequence[float]:
+    return values[0] if len(values) == 1 else values

@@ -1,0 +1,390 @@
+"""Which joint follows which trajectory, and how fast its time runs."""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, checked_times, joint_columns
+from robot_dynamics_ros.control.trajectory.trajectory import JointLimits, Trajectory
+from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics_ros.kernels.types import Array
+
+
+def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
+    """Return the motion from position q and velocity qd (n,) at `time` (s) to rest, without effort.
+
+    Each joint slows down by its own constant `deceleration` (n,), positive, and stands after |qd| / a seconds
+    and qd^2 / (2 a) of way (uniformly accelerated motion); so does joint_trajectory_controller's
+    decelerate_on_cancel, from the measured state.
+    """
+    brake = -np.copysign(deceleration, qd)
+    until = np.abs(qd) / deceleration
+    rest = q + 0.5 * qd * until
+    knots = np.unique(np.append(until, 0.0))
+    coefficients = np.zeros((len(knots), 3, 4, len(q)))
+    for block, begin in enumerate(knots):
+        moving = begin < until
+        velocity = np.where(moving, qd + brake * begin, 0.0)
+        acceleration = np.where(moving, brake, 0.0)
+        coefficients[block, 2, 0] = np.where(moving, q + begin * (qd + 0.5 * brake * begin), rest)
+        coefficients[block, 1, 0] = coefficients[block, 2, 1] = velocity
+        coefficients[block, 0, 0] = 0.5 * acceleration
+        coefficients[block, 1, 1] = coefficients[block, 2, 2] = acceleration
+    holds = np.zeros((2, 4, len(q)))
+    holds[0, 0], holds[1] = q, coefficients[-1, -1]
+    return Trajectory(time, knots, holds, coefficients)
+
+
+SPEED_RATE = 2.0
+"""How much the factor changes in a second: from standstill to full speed takes half a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeScaling:
+    """Trajectory time as a function of the clock's time; both in seconds, neither ever goes back.
+
+    At `since` (clock) it is `scaled` (trajectory) and runs with the factor `speed`, which goes to `target` in
+    a straight line of slope `SPEED_RATE` and stays there. A motion q(s) of trajectory time s(t) has the
+    velocity s' q' and the acceleration s'^2 q'' + s'' q': the chain rule (Dahl and Nielsen, Torque-limited
+    path following by online trajectory time scaling, 1990).
+    """
+
+    since: float = 0.0
+    scaled: float = 0.0
+    speed: float = 1.0
+    target: float = 1.0
+
+    def at(self, time: float) -> tuple[float, float, float]:
+        """Return trajectory time s (s), its factor s' and the factor's rate s'' (1/s) at a clock time (s)."""
+        dt = time - self.since
+        change = self.target - self.speed
+        if change == 0.0:
+            return self.scaled + self.speed * dt, self.speed, 0.0
+        ramp = abs(change) / SPEED_RATE
+        if dt < ramp:
+            rate = math.copysign(SPEED_RATE, change)
+            return self.scaled + dt * (self.speed + 0.5 * rate * dt), self.speed + rate * dt, rate
+        return self.scaled + 0.5 * (self.speed + self.target) * ramp + self.target * (dt - ramp), self.target, 0.0
+
+    def toward(self, time: float, target: float) -> TimeScaling:
+        """Return the scaling that from the clock time on goes to another factor, without a step."""
+        scaled, speed, _ = self.at(time)
+        return TimeScaling(time, scaled, speed, target)
+
+    def frozen(self, time: float) -> TimeScaling:
+        """Return the scaling that from the clock time on keeps the factor that it has then."""
+        scaled, speed, _ = self.at(time)
+        return TimeScaling(time, scaled, speed, speed)
+
+
+def checked_speed(factor: float) -> float:
+    """Return a speed factor from 0 (standstill) to 1 (as planned); RobotDynamicsError for other numbers."""
+    if not 0.0 <= factor <= 1.0:
+        raise RobotDynamicsError(f"the speed scaling factor is {factor}. Cure: give a number from 0 to 1")
+    return float(factor)
+
+
+Mask = NDArray[np.bool_]
+
+_MOST_WAITING = 100  # trajectories whose start is still to come: a limit on memory
+_SLOWEST = 0.1  # measured velocities are not divided by a smaller speed factor
+_STANDSTILL = 1e-6  # a speed factor at which nothing is left to slow down
+
+
+@dataclass(frozen=True)
+class TrajectoryRules:
+    """What trajectories may do; names and meaning are those of joint_trajectory_controller's parameters.
+
+    Attributes
+    ----------
+    allow_partial_joints_goal
+        Whether a trajectory may leave joints out; they go on with what they do.
+    interpolate_from_desired_state
+        Whether a trajectory starts from the desired state, or from the measured one.
+    positions_upsampling
+        Whether positions alone are joined by a C2 cubic spline, or by straight lines.
+    allow_nonzero_velocity_at_trajectory_end
+        Whether the last point may move; the arm stops there all the same.
+    trajectory_limits
+        "refuse": motion beyond the joints' limits of position and velocity is refused; "clamp": points are moved
+        inside, and what is beyond all the same is refused; "off": it is taken.
+    set_point_step_limit
+        How far (rad or m), for each joint or all, a set point may be from the desired position; inf: not checked.
+    """
+
+    allow_partial_joints_goal: bool = False
+    interpolate_from_desired_state: bool = True
+    positions_upsampling: bool = True
+    allow_nonzero_velocity_at_trajectory_end: bool = False
+    trajectory_limits: str = "refuse"
+    set_point_step_limit: Sequence[float] = (0.2,)
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A trajectory, the joints (n,) that follow it, all of them or not, and since when in trajectory time."""
+
+    begin: float
+    trajectory: Trajectory
+    joints: Mask
+    whole: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.whole = bool(self.joints.all())
+
+
+class MotionPlan:
+    """The desired motion of n joints, asked for once a cycle.
+
+    Times are seconds on one clock, that of the caller; `time_scaling` tells how trajectory time follows it.
+    A trajectory replaces what its joints followed, from its start on; other joints go on as before, and
+    a joint whose trajectory is over keeps its last desired position, as joint_trajectory_controller (JTC)
+    documents it. Up to n trajectories are followed at a time, and some more wait for their start.
+
+    Attributes
+    ----------
+    q, qd, qdd, effort
+        Desired position, velocity, acceleration and feedforward effort (n,), always the same arrays;
+        `advance` writes them.
+    drops
+        How often every trajectory was dropped, by `hold` and `cancel`.
+    """
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        """Make a plan that knows nothing yet."""
+        self._names = tuple(joint_names)
+        n = len(self._names)
+        self._motion = np.zeros((4, n))  # by trajectory time
+        self._sampled = np.empty((4, n))
+        self._desired = np.zeros((4, n))  # by the clock
+        self.q, self.qd, self.qdd, self.effort = self._desired
+        self._factors = np.ones((4, n))
+        self._empty = True
+        self.drops = 0
+        self._time = -math.inf
+        self._scaling = TimeScaling()
+        self._speed = self._wanted_speed = 1.0
+        self._followed: list[_Piece] = []
+        self._waiting: list[_Piece] = []
+        self._stop: Trajectory | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether neither a position to hold nor a trajectory has been given yet."""
+        return self._empty
+
+    @property
+    def busy(self) -> bool:
+        """True while a trajectory runs or waits for its start."""
+        return bool(self._followed or self._waiting)
+
+    @property
+    def speed(self) -> float:
+        """How fast trajectory time ran in the last cycle, as a share of the clock's."""
+        return self._speed
+
+    @property
+    def trajectory_time(self) -> float:
+        """Time (s) of the trajectories in the last cycle: the clock's, less what a reduced speed has put off."""
+        return self._scaling.at(self._time)[0]
+
+    def set_speed(self, factor: float) -> None:
+        """Let trajectory time run at this share (0 to 1) of the clock's, at once or as soon as a stop is over.
+
+        The share changes by `time_scaling.SPEED_RATE` a second, so that velocities do not jump. Effort is
+        stretched in time, not in size, and streamed set points are not slowed down: who streams sets the pace.
+        Raises RobotDynamicsError for other numbers.
+        """
+        self._wanted_speed = checked_speed(factor)
+        if self._empty:
+            self._take_speed(factor)
+        elif self._stop is None:
+            self._scaling = self._scaling.toward(self._time, factor)
+
+    def hold(self, time: float, q: Array) -> None:
+        """Rest at q (n,) from now on, without effort; drops every trajectory. The clock may have jumped."""
+        self._empty = False
+        self._time = time
+        self._scaling = TimeScaling(time, time, self._wanted_speed, self._wanted_speed)
+        self._followed, self._waiting, self._stop = [], [], None
+        self.drops += 1
+        self._motion[0] = q
+        self._motion[1:] = 0.0
+        self._take_speed(self._wanted_speed)
+        self._desired[:] = self._motion
+
+    def rest_from(self, time: float, q: Array, qd: Array, deceleration: Array) -> None:
+        """Slow down from q and qd (n,) by `deceleration` (n,), and rest; drops every trajectory."""
+        self.hold(time, q)
+        if qd.any():
+            self._scaling = TimeScaling(time, time)
+            self._stop = stop(time, q, qd, deceleration)
+            self._waiting = [_Piece(time, self._stop, np.ones(len(self._names), dtype=bool))]
+
+    def follow(
+        self,
+        points: TrajectoryPoints,
+        start_time: float | None,
+        now: float,
+        rules: TrajectoryRules,
+        measured: tuple[Array, Array] | None,
+        limits: JointLimits | None = None,
+    ) -> Trajectory:
+        """Take in a trajectory, and return it in trajectory time; it replaces what its joints followed.
+
+        The points' times count from `start_time` (s), None for `now`. Until a start in the future, which
+        a reduced speed puts off like all that is planned, the joints go on; where the first point is to be
+        reached AT that start, until the last point before it. A start in the past starts in the middle:
+        motion joins the first point that is still to come. It begins in the desired state, without a jump in
+        position, velocity and effort, or by `rules` in the `measured` one (q and qd, (n,)). Only a first
+        point AT a start that is now is taken at once, as in JTC. An empty plan begins at rest in the measured
+        position, or without one in that of the first point.
+
+        Raises TrajectoryError, and changes nothing, for points as `Trajectory.from_points`, for a trajectory
+        that ended before `now`, and where too many wait.
+        """
+        now = max(now, self._time)
+        if not math.isfinite(now) or not (start_time is None or math.isfinite(start_time)):
+            raise TrajectoryError("the start time is not a finite number; give seconds")
+        wait = 0.0 if start_time is None else start_time - now
+        here, speed, _ = (now, self._speed, 0.0) if self._empty else self._scaling.at(now)
+        joints = np.zeros(len(self._names), dtype=bool)
+        joints[joint_columns(points.joint_names, self._names, rules.allow_partial_joints_goal)] = True
+        begin = here
+        if wait > 0.0:
+            at_start = checked_times(points.times)[0] == 0.0
+            begin = max(here, self._last_knot(here + wait, joints)) if at_start else here + wait
+        if measured is not None and wait <= 0.0 and not rules.interpolate_from_desired_state:
+            state = np.stack((measured[0], measured[1] / max(speed, _SLOWEST), np.zeros(len(joints)), self._motion[3]))
+        elif self._empty:
+            state = self._first_state(points, joints, measured)
+        else:
+            state = self._state(begin)
+        trajectory = Trajectory.from_points(
+            points,
+            self._names,
+            here + wait,
+            (state[0], state[1], state[2]),
+            start_effort=state[3],
+            state_time=begin,
+            upsample_positions=rules.positions_upsampling,
+            allow_partial_joints=rules.allow_partial_joints_goal,
+            allow_nonzero_velocity_at_end=rules.allow_nonzero_velocity_at_trajectory_end,
+            limits=limits,
+        )
+        trajectory.check_not_over(here)
+        waiting = _without(joints, self._waiting, begin)
+        if len(waiting) >= _MOST_WAITING:
+            raise TrajectoryError(f"{len(waiting)} trajectories wait for their start already; send fewer ahead of time")
+        if self._empty:
+            self.hold(now, state[0])
+        insort(waiting, _Piece(begin, trajectory, joints), key=attrgetter("begin"))
+        self._waiting = waiting
+        return trajectory
+
+    def cancel(self, now: float, deceleration: Array | None) -> None:
+        """Drop every trajectory, and its effort; every joint stops from its desired motion and stays there.
+
+        Each slows down by its `deceleration` (n,), rad/s^2 or m/s^2 by the clock; None: it stands at once.
+        Raises RobotDynamicsError where that is not positive and finite.
+        """
+        if deceleration is not None and not bool(((deceleration > 0.0) & (deceleration < np.inf)).all()):
+            raise RobotDynamicsError(
+                f"the decelerations to stop with are {deceleration.tolist()}. Cure: give one positive number a joint"
+            )
+        if self._empty:
+            return
+        # Another speed would brake with another deceleration: it waits until the stop is over.
+        self._scaling = scaling = self._scaling.frozen(max(now, self._time))
+        q, qd, *_ = self._state(scaling.scaled)
+        if deceleration is None or scaling.speed <= _STANDSTILL:
+            self._stop = stop(scaling.scaled, q, 0.0 * qd, np.ones_like(qd))
+        else:
+            self._stop = stop(scaling.scaled, q, qd, deceleration / scaling.speed**2)
+        self._waiting = [_Piece(scaling.scaled, self._stop, np.ones(len(self._names), dtype=bool))]
+        self.drops += 1
+
+    def advance(self, time: float) -> bool:
+        """Write the desired motion at `time` (s); True while a trajectory runs or waits.
+
+        Should the time go back all the same, every trajectory is dropped: the arm rests where it was to be.
+        An empty plan writes nothing.
+        """
+        if self._empty:
+            return False
+        if time < self._time:
+            self.hold(time, self.q)
+        self._time = time
+        here, speed, rate = self._scaling.at(time)
+        while self._waiting and self._waiting[0].begin <= here:
+            piece = self._waiting.pop(0)
+            self._followed = [*_without(piece.joints, self._followed), piece]
+        followed = self._followed
+        if len(followed) == 1 and followed[0].whole:
+            if not followed[0].trajectory.sample_rows(here, self._motion):
+                self._followed = []
+        elif followed:
+            self._followed = [piece for piece in followed if self._sample(piece, here)]
+        # From trajectory time to the clock's: the chain rule.
+        if speed != self._speed:
+            self._take_speed(speed)
+        np.multiply(self._motion, self._factors, self._desired)
+        if rate != 0.0:
+            self.qdd += rate * self._motion[1]
+        if self._stop is not None and all(p.trajectory is not self._stop for p in (*self._followed, *self._waiting)):
+            self._stop = None
+            self._scaling = self._scaling.toward(time, self._wanted_speed)
+        return self.busy
+
+    def _sample(self, piece: _Piece, here: float) -> bool:
+        active = piece.trajectory.sample_rows(here, self._sampled)
+        np.copyto(self._motion, self._sampled, where=piece.joints)
+        return active
+
+    def _take_speed(self, speed: float) -> None:
+        self._speed = speed
+        self._factors[1] = speed
+        self._factors[2] = speed * speed
+
+    def _state(self, when: float) -> Array:
+        """Return motion and effort (4, n) at a trajectory time that has not passed yet."""
+        state = self._motion.copy()
+        for piece in (*self._followed, *self._waiting):
+            if piece.begin <= when:
+                piece.trajectory.sample_rows(when, self._sampled)
+                np.copyto(state, self._sampled, where=piece.joints)
+        return state
+
+    def _first_state(self, points: TrajectoryPoints, joints: Mask, measured: tuple[Array, Array] | None) -> Array:
+        """Return motion and effort (4, n) in which an empty plan begins."""
+        state = np.zeros_like(self._motion)
+        if measured is not None:
+            state[0] = measured[0]
+        elif joints.all():
+            positions = checked_points(points, allow_nonzero_velocity_at_end=True)[1][0]
+            state[0, joint_columns(points.joint_names, self._names, allow_partial=False)] = positions[0]
+        else:
+            name = self._names[int(np.argmin(joints))]
+            raise TrajectoryError(f"where joint '{name}' is, is not known; name all joints in the first trajectory")
+        return state
+
+    def _last_knot(self, before: float, joints: Mask) -> float:
+        """Return the time of the last point that one of the joints reaches before a trajectory time, or -inf."""
+        pieces = (piece for piece in (*self._followed, *self._waiting) if bool((piece.joints & joints).any()))
+        return max((piece.trajectory.last_knot_before(before) for piece in pieces), default=-math.inf)
+
+
+def _without(joints: Mask, pieces: Sequence[_Piece], since: float = -math.inf) -> list[_Piece]:
+    """Return copies of the pieces without these joints, where they begin at `since` or later; empty ones go."""
+    left = [
+        _Piece(piece.begin, piece.trajectory, piece.joints & ~joints) if piece.begin >= since else piece
+        for piece in pieces
+    ]
+    return [piece for piece in left if piece.joints.any()]

@@ -1,0 +1,442 @@
+"""Polynomials between the knots of a trajectory: straight lines, cubic and quintic Hermite, C2 cubic splines."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_banded
+
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, checked_state, joint_columns
+from robot_dynamics_ros.errors import TrajectoryError, TrajectoryOverError
+from robot_dynamics_ros.kernels.types import Array
+
+_HALVINGS = 8  # what a curve exceeds its ends by is found to 4^-8 of what its coefficients do
+
+
+class Knots(NamedTuple):
+    """Motion at m instants: times (m,) in seconds, and position, velocity, acceleration and effort (m, n)."""
+
+    times: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    effort: Array
+
+    def then(self, later: Knots) -> Knots:
+        """Return these knots followed by `later` ones."""
+        return Knots(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
+
+    def some(self, first: int, after: int | None = None) -> Knots:
+        """Return the knots from `first` on, up to the one before `after`."""
+        return Knots(*(x[first:after] for x in self))
+
+
+def segments(knots: Knots, degree: int) -> Array:
+    """Return the m - 1 polynomials of `degree` 1, 3 or 5 that join m knots, each in its own segment's time.
+
+    (m - 1, degree + 1, 4, n): the highest power first, then rows for position, velocity, acceleration and effort.
+    Hermite interpolation matches positions (1), velocities too (3), accelerations too (5); effort is linear. Numbers
+    that overflow come out non-finite.
+    """
+    q, qd, qdd, effort = knots[1:]
+    m, n = len(knots.times) - 1, q.shape[1]
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        h = np.diff(knots.times)[:, None]
+        c = np.zeros((degree + 1, m, n))  # ascending powers
+        d, v0, v1, a0, a1 = q[1:] - q[:-1], qd[:-1] * h, qd[1:] * h, qdd[:-1] * h**2, qdd[1:] * h**2
+        c[0] = q[:-1]
+        c[1] = d / h if degree == 1 else qd[:-1]
+        if degree == 3:
+            c[2] = (3 * d - 2 * v0 - v1) / h**2
+            c[3] = (v0 + v1 - 2 * d) / h**3
+        elif degree == 5:
+            c[2] = qdd[:-1] / 2
+            c[3] = (10 * d - 6 * v0 - 4 * v1 - (3 * a0 - a1) / 2) / h**3
+            c[4] = (-15 * d + 8 * v0 + 7 * v1 + (3 * a0 - 2 * a1) / 2) / h**4
+            c[5] = (6 * d - 3 * (v0 + v1) - (a0 - a1) / 2) / h**5
+        out = np.zeros((m, degree + 1, 4, n))
+        for power in range(degree + 1):
+            out[:, degree - power, 0] = c[power]
+            if power >= 1:
+                out[:, degree - power + 1, 1] = power * c[power]
+            if power >= 2:
+                out[:, degree - power + 2, 2] = power * (power - 1) * c[power]
+        out[:, degree, 3] = effort[:-1]
+        out[:, degree - 1, 3] = np.diff(effort, axis=0) / h
+    return out
+
+
+def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
+    """Return where the position (`order` 0) or the velocity (1) leaves what is between `low` and `high` (n,), or None.
+
+    The time (s) at which that segment begins, the joint and a value outside. A polynomial lies between the smallest and
+    the largest of its Bernstein coefficients; where those do not tell, it is halved (de Casteljau).
+    """
+    q, qd, qdd = (x.T for x in knots[1:4])
+    h = np.diff(knots.times)
+    # For most joints a bound by their largest numbers will do.
+    longest, speed, bend = h.max(initial=0.0), *(np.abs(x).max(axis=1) for x in (qd, qdd))
+    if order == 0:
+        reach = 0.4 * longest * speed + 0.05 * longest**2 * bend
+        unsure = np.flatnonzero((q.min(axis=1) - reach < low) | (q.max(axis=1) + reach > high))
+    else:
+        middle = np.diff(q) * (degree / h) - 0.5 * (degree - 1) * (qd[:, 1:] + qd[:, :-1])
+        speed = np.maximum(speed, np.abs(middle).max(axis=1, initial=0.0)) + 0.5 * longest * bend
+        unsure = np.flatnonzero(speed > np.minimum(high, -low))
+    q, qd, qdd, low, high = (x[unsure] for x in (q, qd, qdd, low, high))
+    begin, end, step = q[:, :-1], q[:, 1:], h / degree
+    rows = [begin, end] if degree == 1 else [begin, begin + step * qd[:, :-1], end - step * qd[:, 1:], end]
+    if degree == 5:
+        third = h * h / 20
+        rows[2:2] = [2 * rows[1] - begin + third * qdd[:, :-1], 2 * rows[2] - end + third * qdd[:, 1:]]
+    control = np.array(rows) if order == 0 else np.diff(rows, axis=0) / step
+    if not len(h):
+        control = np.array([(q, qd)[order]])
+    near = (control.min(axis=0) < low[:, None]) | (control.max(axis=0) > high[:, None])
+    (joint, segment), control = np.nonzero(near), control[:, near]
+    for _ in range(_HALVINGS):
+        ends = control[[0, -1]]
+        out = (ends < low[joint]) | (ends > high[joint])
+        if out.any():
+            side, i = np.argwhere(out)[0]
+            return float(knots.times[segment[i]]), int(unsure[joint[i]]), float(ends[side, i])
+        halves = [ends]
+        while len(control) > 1:
+            control = 0.5 * (control[:-1] + control[1:])
+            halves.append(control[[0, -1]])
+        left, right = np.swapaxes(halves, 0, 1)
+        control, joint, segment = np.concatenate((left, right[::-1]), axis=1), np.tile(joint, 2), np.tile(segment, 2)
+        near = ((control < low[joint]) | (control > high[joint])).any(axis=0)
+        control, joint, segment = control[:, near], joint[near], segment[near]
+        if not len(joint):
+            break
+    return None
+
+
+def spline_velocities(times: Array, q: Array, begin: Array) -> Array:
+    """Return the velocities (m, n) of the C2 cubic spline through q (m, n) at times (m,), m at least 2.
+
+    It begins with the velocity `begin` (n,) and ends at rest: the complete cubic spline of de Boor, A
+    Practical Guide to Splines, chapter IV. Numbers that overflow come out non-finite.
+    """
+    bands, right = np.zeros((3, len(times))), np.zeros_like(q)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        h = np.diff(times)
+        bands[0, 2:] = h[:-1]
+        bands[1] = 1.0
+        bands[1, 1:-1] = 2.0 * (h[:-1] + h[1:])
+        bands[2, :-2] = h[1:]
+        slope = np.diff(q, axis=0) / h[:, None]
+        right[0] = begin
+        right[1:-1] = 3.0 * (h[1:, None] * slope[:-1] + h[:-1, None] * slope[1:])
+    try:
+        return np.asarray(solve_banded((1, 1), bands, right, check_finite=False, overwrite_b=True))
+    except np.linalg.LinAlgError:
+        return np.full_like(q, np.nan)
+
+
+__all__ = ["Trajectory", "TrajectoryPoints"]
+
+_NANOSECOND = 1e-9  # the resolution of time_from_start
+_TOLERANCE = 1e-3  # rad or m, beyond a position limit
+_EXCESS = 0.05  # share, beyond a velocity limit: plans that keep it at their points exceed it a little between them
+_AT_ONCE = 64  # segments whose polynomials are made together, some 0.1 ms
+_STATE = ("position", "velocity", "acceleration", "effort")
+
+
+class JointLimits(NamedTuple):
+    """Limits of the motion of n joints along a trajectory; each (n,), infinite where there is none.
+
+    `step` is how far (rad or m) from the start state a first point may be that is taken at once, `continuous` is True
+    for joints that a turn leaves where they are; by `clamp` points beyond the limits are moved to them.
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    step: Array
+    continuous: NDArray[np.bool_]
+    clamp: bool = False
+
+    def fit(self, knots: Knots, start: Array, first: int, at_once: bool, names: Sequence[str]) -> Array:
+        """Move points to the turns nearest to the `start` (n,) and, by `clamp`, inside; return what turns added (n,).
+
+        `first` is the first one to come. Raises TrajectoryError where it is taken `at_once` and is too far off.
+        """
+        q, qd, qdd = knots[1:4]
+        turns: Array = self.continuous * np.rint((start - q[first]) / math.tau) * math.tau
+        if turns.any():
+            q += turns
+        if self.clamp:
+            inside = np.clip(q, np.minimum(self.lower, start), np.maximum(self.upper, start))
+            for x in (qd, qdd):
+                x[inside != q] = 0.0
+            q[:] = inside
+            np.clip(qd, -self.velocity, self.velocity, qd)
+        step = q[first] - start
+        for i in np.flatnonzero(at_once & (np.abs(step) > self.step + _NANOSECOND)).tolist():
+            raise TrajectoryError(
+                f"joint '{names[i]}' would have to step by {step[i]:.6g} at once, more than {self.step[i]:g}; "
+                "start where the arm is, give the first point a time, or raise set_point_step_limit"
+            )
+        return turns
+
+    def check(self, knots: Knots, degree: int, start: Sequence[Array], names: Sequence[str]) -> None:
+        """Raise TrajectoryError for a motion beyond the limits, from a position and velocity `start` (n,) on."""
+        for order, lower, upper, tolerance in (
+            (0, self.lower, self.upper, np.array(_TOLERANCE)),
+            (1, -self.velocity, self.velocity, _EXCESS * self.velocity),
+        ):
+            low, high = np.minimum(lower - tolerance, start[order]), np.maximum(upper + tolerance, start[order])
+            found = excess(knots, degree, order, low, high)
+            if found is not None:
+                time, j, value = found
+                what, cure = ("moves at", "give it more time") if order else ("comes to", "keep it inside")
+                raise TrajectoryError(
+                    f"joint '{names[j]}' {what} {value:.6g} from {time:.6g} s on, beyond its limit "
+                    f"{(upper if value > high[j] else lower)[j]:.6g}; {cure}, or see trajectory_limits"
+                )
+
+
+class Trajectory:
+    """A checked trajectory in the controller's joint order; made by `from_points`, never changed afterwards.
+
+    Times are seconds from any origin that the caller keeps; a small origin keeps float64 fine (at 1.7e9 s its
+    step is 0.24 us). `sample_rows` makes polynomials on its way: one thread at a time.
+    """
+
+    def __init__(
+        self, start: float, times: Array, holds: Array, coefficients: Array, knots: Knots | None = None, joined: int = 0
+    ) -> None:
+        """Take over polynomials that are known to be good.
+
+        `times` (m,) of the knots are seconds after `start`. `holds` (2, 4, n) is position, velocity, acceleration and
+        effort before the first knot and from the last one on. Coefficients are those of the first segments, (segments,
+        degree + 1, 4, n), the highest power first; those of others are made of the `knots` when they are entered. The
+        first `joined` knots, 0 or 1, are none of the trajectory's points. `shift` (n,) is what was added to the points'
+        positions.
+        """
+        self._start = start
+        self._times = times
+        self._duration = float(times[-1])
+        self._end = start + self._duration
+        self._holds = holds
+        self._coefficients = coefficients
+        self._first = 0  # segment that the coefficients begin with
+        self._knots = knots
+        self._joined = joined
+        self._time = np.zeros(())  # NumPy takes three times as long to multiply by other shapes of number
+        self._begin = self._until = -math.inf  # of the segment whose rows these are
+        self._rows = tuple(holds[0])
+        self.shift = np.zeros(holds.shape[2])
+
+    @property
+    def start_time(self) -> float:
+        """Time in seconds from which the points' times count."""
+        return self._start
+
+    @property
+    def end_time(self) -> float:
+        """Time in seconds of the last point."""
+        return self._end
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the start to the last point."""
+        return self._duration
+
+    @property
+    def degree(self) -> int:
+        """Degree of the polynomials: 1 by positions alone, 3 by velocities, 5 by accelerations too."""
+        return int(self._coefficients.shape[1]) - 1
+
+    @classmethod
+    def from_points(
+        cls,
+        points: TrajectoryPoints,
+        joint_names: Sequence[str],
+        start_time: float,
+        start_state: tuple[Array, Array | None, Array | None],
+        *,
+        start_effort: Array | None = None,
+        state_time: float | None = None,
+        upsample_positions: bool = True,
+        allow_partial_joints: bool = False,
+        allow_nonzero_velocity_at_end: bool = False,
+        limits: JointLimits | None = None,
+    ) -> Trajectory:
+        """Check the points and interpolate them for the n joints `joint_names`.
+
+        `start_time` (s) is where the points' times count from. `start_state` is (q, qd, qdd), each (n,),
+        None for zero: the desired or measured state of the robot at `state_time` (default: `start_time`),
+        so that motion goes on from it without a jump in position or velocity. Points with velocities are
+        joined by cubic, with accelerations too by quintic Hermite polynomials; positions alone by a C2
+        cubic spline that starts with the start state's velocity and ends at rest, or by straight lines
+        without `upsample_positions`. The segment from the start state to the first point is of the same
+        kind. Effort is interpolated linearly, from `start_effort` (n,), None for zero, on.
+
+        A start in the past starts in the middle: points before `state_time` are passed over, and the start
+        state is joined to the first one after it. As in JTC nothing is joined where the first point is AT
+        `state_time`: motion then goes to that point at once, wherever the robot is. A single point at time 0
+        is a streamed set point: its position, velocity, acceleration and effort hold until the next. Joints
+        that the points do not name hold the start state's position. See `check_not_over`, too.
+
+        `limits` hold for all of the motion, between the points too, but for 1 mm or mrad and 5 % of the velocity. Where
+        the start state is beyond them, the motion may come back from there.
+
+        Raises TrajectoryError for unknown, missing or repeated joints, empty, unsorted or non-finite points,
+        wrong sizes, accelerations without velocities, a last velocity that is not zero and motion beyond the limits.
+        """
+        columns = joint_columns(points.joint_names, joint_names, allow_partial_joints)
+        times, given = checked_points(points, allow_nonzero_velocity_at_end)
+        if not math.isfinite(start_time) or not (state_time is None or math.isfinite(state_time)):
+            raise TrajectoryError("the start time is not a finite number; give seconds")
+        state = [
+            checked_state(name, x, joint_names) for name, x in zip(_STATE, (*start_state, start_effort), strict=True)
+        ]
+        state_at = 0.0 if state_time is None else state_time - start_time
+        start = Knots(np.array([state_at]), *(x[None] for x in state))
+        knots = Knots(times, *_spread(given, columns, state[0]))
+
+        passed = bisect_right(times, state_at + _NANOSECOND)
+        late = 0 < passed < len(times) and state_at - times[0] > _NANOSECOND
+        shift = np.zeros(len(joint_names))
+        if limits is not None:
+            first = passed if late else max(0, passed - 1)
+            at_once = passed > 0 and not late and state_at - times[-1] <= _NANOSECOND
+            shift = limits.fit(knots, state[0], first, at_once, joint_names)
+        if passed == 0:
+            knots = start.then(knots)
+        degree = _degree(points, upsample_positions)
+        if points.velocities is None and upsample_positions and len(knots.times) > 1:
+            # A state of now says nothing about the velocity at a first point in the past.
+            moving = abs(knots.times[0] - state_at) <= _NANOSECOND
+            begin = state[1] if moving else np.zeros_like(state[1])
+            knots.qd[:, columns] = spline_velocities(knots.times, knots.q[:, columns], begin[columns])
+        if late:
+            knots = start.then(knots.some(passed))
+        h, largest = np.diff(knots.times), max(np.abs(x).max() for x in knots[1:])
+        with np.errstate(all="ignore"):  # more than any coefficient of the polynomials
+            bound = 1e3 * largest * h.max(initial=1.0) ** 2 / h.min(initial=1.0) ** degree
+        if not np.isfinite(bound):
+            raise TrajectoryError("the points are too close in time for their numbers; give them more time")
+        if limits is not None:
+            limits.check(knots, degree, state, joint_names)
+        holds = np.zeros((2, len(_STATE), len(joint_names)))
+        holds[0, 0], holds[1] = state[0], _hold(knots)
+        coefficients = segments(knots.some(0, _AT_ONCE + 1), degree)
+        trajectory = cls(float(start_time), knots.times, holds, coefficients, knots, int(passed == 0 or late))
+        trajectory.shift = shift
+        return trajectory
+
+    def check_not_over(self, now: float) -> None:
+        """Raise TrajectoryOverError where the last point lies before the time `now` (s), as JTC refuses it."""
+        if self._end < now:
+            raise TrajectoryOverError(
+                f"the trajectory ended {now - self._end:.3f} s ago; give a later header.stamp, or 0 to start now"
+            )
+
+    def last_knot_before(self, t: float) -> float:
+        """Return the time (s) of the last point, or start state, before time t (s); -inf where there is none."""
+        i = bisect_left(self._times, t - self._start)
+        return self._start + float(self._times[i - 1]) if i else -math.inf
+
+    def resampled(self, period: float) -> Iterator[tuple[Array, Array]]:
+        """Yield the points still to come, with as many between them that none are further apart than `period` (s).
+
+        Some at a time: times (m,) in seconds after the start, and the motion (m, 4, n): position, velocity,
+        acceleration and effort. The segment between two points is divided into equal parts. Where two segments meet,
+        the acceleration is that with which the later one begins; at the last point that with which the last one ends.
+        """
+        knots = self._times
+        lengths = np.diff(knots)
+        if not len(lengths):
+            yield knots, self._holds[1:].copy()
+            return
+        parts = np.maximum(1, np.ceil(lengths / period - 1e-9)).astype(int)
+        segment = np.repeat(np.arange(len(parts)), parts)
+        part = np.arange(len(segment)) - (np.cumsum(parts) - parts)[segment]
+        since = np.append(part * (lengths / parts)[segment], lengths[-1])
+        times = np.append(knots[segment] + since[:-1], knots[-1])
+        segment = np.append(segment, len(lengths) - 1)
+        to_come = times >= 0.0
+        to_come[: self._joined] = False  # where the robot was
+        left = np.flatnonzero(to_come)
+        for some in np.split(left, range(_AT_ONCE, len(left), _AT_ONCE)):
+            first, after = segment[some[0]], segment[some[-1]] + 1
+            coefficients = self._coefficients[first:after] if self._knots is None else self._made(first, after)
+            motion: Array = coefficients[segment[some] - first, 0]
+            for row in range(1, coefficients.shape[1]):
+                motion = motion * since[some, None, None] + coefficients[segment[some] - first, row]
+            if some[-1] == len(times) - 1:
+                motion[-1, ::3] = self._holds[1, ::3]
+            yield times[some], motion
+
+    def sample_rows(self, t: float, out: Array) -> bool:
+        """Write the desired motion at time t (s) into `out` (4, n); True while t lies before the end.
+
+        Before the first segment the start state's position is held, from the end on the last point's, without velocity
+        and acceleration (only a streamed set point keeps its own), and with the last point's effort, as in JTC. Raises
+        TrajectoryError where t is not a number.
+        """
+        s = t - self._start
+        active = t < self._end
+        if not (active and self._begin <= s < self._until):
+            if t != t:
+                raise TrajectoryError("the time to sample at is not a number; give seconds")
+            if not (active and self._times[0] <= s < self._duration):
+                out[:] = self._holds[0 if active and s < self._duration else 1]
+                return active
+            self._enter(bisect_right(self._times, s) - 1)
+        rows, time = self._rows, self._time
+        time[()] = s - self._begin
+        np.multiply(rows[0], time, out)
+        for row in rows[1:-1]:
+            np.add(out, row, out)
+            np.multiply(out, time, out)
+        np.add(out, rows[-1], out)
+        return active
+
+    def _enter(self, segment: int) -> None:
+        """Sample this segment from now on."""
+        if self._knots is not None and not 0 <= segment - self._first < len(self._coefficients):
+            self._first = segment
+            self._coefficients = self._made(segment, segment + _AT_ONCE)
+        self._begin, self._until = self._times[segment : segment + 2].tolist()
+        self._rows = tuple(self._coefficients[segment - self._first])
+
+    def _made(self, first: int, after: int) -> Array:
+        """Return the polynomials of some segments."""
+        assert self._knots is not None
+        return segments(self._knots.some(first, after + 1), self.degree)
+
+
+def _spread(given: Sequence[Array], columns: Sequence[int], q: Array) -> list[Array]:
+    """Return the fields (m, k) as (m, n): joints that are not named hold the position q (n,).
+
+    The numbers of one joint lie side by side, which makes everything that goes along a trajectory several times faster.
+    """
+    full = [np.zeros((len(q), len(given[0]))).T for _ in given]
+    full[0][:] = q
+    for x, table in zip(given, full, strict=True):
+        table[:, columns] = x
+    return full
+
+
+def _degree(points: TrajectoryPoints, upsample_positions: bool) -> int:
+    if points.velocities is None:
+        return 3 if upsample_positions else 1
+    return 3 if points.accelerations is None else 5
+
+
+def _hold(knots: Knots) -> Array:
+    """Return (4, n), what holds from the end on."""
+    last = np.stack([x[-1] for x in knots[1:]])
+    if len(knots.times) > 1:
+        last[1:3] = 0.0
+    return last
