@@ -29,7 +29,7 @@ from robot_dynamics_ros.codegen.tracing import (
     run,
     trace_algorithm,
 )
-from robot_dynamics_ros.kernels.layout import BODY_SIZE, REVOLUTE, ROTOR_SIZE, Robot
+from robot_dynamics_ros.kernels.layout import BODY_SIZE, REVOLUTE, ROTOR_SIZE, ModelArrays
 from robot_dynamics_ros.resources import find_resource
 
 COMMAND = "python -m benchmarks.operation_counts"
@@ -109,7 +109,7 @@ def folded_count(algorithm: Algorithm, model: RobotModel) -> Count:
 _NUMBERS = ("factors", "bodies", "rotors", "gravity")
 
 
-def _run(algorithm: Algorithm, robot: Robot, n: int, number: Callable[[str, int], Any]) -> Any:
+def _run(algorithm: Algorithm, robot: ModelArrays, n: int, number: Callable[[str, int], Any]) -> Any:
     """Run a kernel's plain-Python source; ``number(vector, joint)`` makes its arguments. Returns the results."""
     vectors: Any = [np.empty(n, dtype=object) for _ in algorithm.vectors]
     for name, vector in zip(algorithm.vectors, vectors, strict=True):
@@ -126,7 +126,7 @@ def _as_objects(numbers: Any, make: Callable[[float], Any] = float) -> Any:
     return out
 
 
-def _random_arm(n: int, tally: Counter[str]) -> Robot:
+def _random_arm(n: int, tally: Counter[str]) -> ModelArrays:
     generator = np.random.default_rng(560)
     bodies = np.empty((n, BODY_SIZE))
     for body in bodies:
@@ -144,7 +144,7 @@ def _random_arm(n: int, tally: Counter[str]) -> Robot:
         "gravity": generator.normal(size=3),
     }
     counted = {name: _as_objects(values, lambda number: Counted(number, tally)) for name, values in numbers.items()}
-    return Robot(tree=tree, coordinates=np.arange(n), **counted)
+    return ModelArrays(tree=tree, coordinates=np.arange(n), **counted)
 
 
 def _count(tally: Mapping[str, int]) -> Count:

@@ -12,12 +12,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.spinning import Program, run
+from robot_dynamics_ros.nodes.spinning import NodeProgram, run
 
 JOINTS = 7
 
 
-class EchoNode(Program):
+class EchoNode(NodeProgram):
     """Answers each joint_states with constant numbers, in messages that are made once."""
 
     def __init__(self) -> None:

@@ -92,7 +92,7 @@ def difference(a: Array, b: Array) -> Array:
     return result
 
 
-class Numbers:
+class NumberDifferences:
     """Takes in the floating-point numbers of one field, block by block."""
 
     def __init__(self, tolerance: Tolerance) -> None:
@@ -206,7 +206,7 @@ class FieldComparison:
 
     def __init__(self, kind: str, rename: Renaming, tolerance: Tolerance) -> None:
         self._kind, self._rename, self._tolerance = kind, rename, tolerance
-        self._numbers: dict[str, Numbers] = {}
+        self._numbers: dict[str, NumberDifferences] = {}
         self._exact: dict[str, Exact] = defaultdict(Exact)
         self._order: dict[str, None] = {}
         self._only: dict[str, list[int]] = defaultdict(lambda: [0, 0])
@@ -301,7 +301,7 @@ class FieldComparison:
     def _add_numbers(self, name: str, a: Array, b: Array, at: IntArray, elements: IntArray | None = None) -> None:
         self._order.setdefault(name)
         if name not in self._numbers:
-            self._numbers[name] = Numbers(self._tolerance)
+            self._numbers[name] = NumberDifferences(self._tolerance)
         self._numbers[name].add(a, b, at, elements)
 
     def _add_exact(self, name: str, a: object, b: object, pair: int) -> None:

@@ -77,7 +77,7 @@ def read_joint_states(
     """
     with BagReader(path) as reader:
         _check_topics(reader, topics)
-        tables = {topic: _Table(renaming(rename or {}), joint_names) for topic in topics}
+        tables = {topic: _SeriesTable(renaming(rename or {}), joint_names) for topic in topics}
         found = progress(reader.messages(topics), f"reading {reader.path.name}", reader.count(topics))
         for topic, kind, received, data in found:
             if kind == JOINT_STATE:
@@ -89,7 +89,7 @@ def read_joint_names(path: str | Path, topic: str, rename: Mapping[str, str] | N
     """Return the joints that ``read_joint_states`` finds on a topic, from its first messages; errors as there."""
     with BagReader(path) as reader:
         _check_topics(reader, [topic])
-        table = _Table(renaming(rename or {}), None)
+        table = _SeriesTable(renaming(rename or {}), None)
         for message in reader.messages([topic]):
             table.add(message.received, message.data)
             if table.joint_names is not None:
@@ -145,7 +145,7 @@ def _check_topics(reader: BagReader, topics: Iterable[str]) -> None:
             raise BagError(f"{reader.path}: {topic} holds {kind}. Cure: {cure}")
 
 
-class _Layout:
+class _StateLayout:
     """Messages that differ in nothing but stamp, text of frame_id, and numbers, so that many are read at once.
 
     Raises ValueError, which says what is wrong with it, for bytes that cannot be used.
@@ -219,7 +219,7 @@ class _Layout:
         return ""
 
 
-class _Table:
+class _SeriesTable:
     """The messages of one topic while they come: growing arrays, no Python object for a row.
 
     ``joint_names`` are the joints to find; None until the first message tells them.
@@ -229,8 +229,8 @@ class _Table:
         self._renamed = renamed
         self.joint_names = None if joint_names is None else tuple(joint_names)
         self._others: set[str] = set()
-        self._layouts: list[_Layout] = []
-        self._bad: dict[_Layout, str] = {}
+        self._layouts: list[_StateLayout] = []
+        self._bad: dict[_StateLayout, str] = {}
         self._left_out: Counter[str] = Counter()
         self._count = 0
         self._stamps = np.empty(0, dtype=np.int64)
@@ -260,8 +260,8 @@ class _Table:
             if len(layout.rows) == _BATCH:
                 self._store(layout)
 
-    def _new_layout(self, data: bytes) -> _Layout:
-        layout = _Layout(data)
+    def _new_layout(self, data: bytes) -> _StateLayout:
+        layout = _StateLayout(data)
         if self.joint_names is None and layout.names:
             self.joint_names = tuple(dict.fromkeys(self._renamed(name) for name in layout.names))
         self._others.update(self._renamed(name) for name in layout.names)
@@ -285,7 +285,7 @@ class _Table:
             self._stamps[: self._count], self._received[: self._count] = stamps, received
             self._fields[:, : self._count] = fields
 
-    def _store(self, layout: _Layout) -> None:
+    def _store(self, layout: _StateLayout) -> None:
         """Read the messages of a layout that have come."""
         if not layout.rows:
             return

@@ -12,7 +12,7 @@ import yaml
 
 from robot_dynamics_ros.cli.arguments import add_output, add_robot, check_output, named_robot
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.identification.excitation import Excitation, MotionLimits, find_excitation
+from robot_dynamics_ros.identification.excitation import Excitation, ExcitationLimits, find_excitation
 from robot_dynamics_ros.model import RobotModel
 
 _SAMPLES = 1000
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise RobotDynamicsError("--cycles is 1 or more, --seed 0 or more. Cure: give such numbers")
     check_output(arguments, arguments.output)
     model = named_robot(arguments).part(arguments.joints, note="locked at 0", gravity=arguments.gravity)
-    limits = MotionLimits.of(model, arguments.margin, arguments.acceleration)
+    limits = ExcitationLimits.of(model, arguments.margin, arguments.acceleration)
     excitation, first = find_excitation(
         model, limits, arguments.duration, arguments.harmonics, arguments.restarts, arguments.seed
     )
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"written: {arguments.output}, for trajectory_node")
 
 
-def limits_table(model: RobotModel, limits: MotionLimits, excitation: Excitation) -> str:
+def limits_table(model: RobotModel, limits: ExcitationLimits, excitation: Excitation) -> str:
     """Return a table with what each joint reaches, and its limits, margin included."""
     q, qd, qdd = excitation.samples(_SAMPLES)
     tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
@@ -99,7 +99,7 @@ def _reached(values: Any, limit: float) -> tuple[str, str]:
     return f"{np.abs(values).max():.2f}", f"{limit:.2f}" if math.isfinite(limit) else "-"
 
 
-def _write(excitation: Excitation, limits: MotionLimits, arguments: argparse.Namespace) -> None:
+def _write(excitation: Excitation, limits: ExcitationLimits, arguments: argparse.Namespace) -> None:
     """Write parameters of trajectory_node; RobotDynamicsError where the file cannot be written."""
     first = excitation.samples(1)[0][0]
     trajectory = {

@@ -25,7 +25,7 @@ from robot_dynamics_ros.cli.arguments import (
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.identification.estimate import Identification, identify
-from robot_dynamics_ros.identification.motion import Motion, Smoothing, recorded_motion
+from robot_dynamics_ros.identification.motion import RecordedMotion, Smoothing, recorded_motion
 from robot_dynamics_ros.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
 from robot_dynamics_ros.identification.unknowns import KINDS
 from robot_dynamics_ros.model import RobotModel
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"\ndynamics file: {arguments.output}")
 
 
-def _recorded(arguments: argparse.Namespace) -> tuple[RobotModel, list[Motion]]:
+def _recorded(arguments: argparse.Namespace) -> tuple[RobotModel, list[RecordedMotion]]:
     """Return the robot and its motions; recordings are long, so that one at a time is in memory, and once."""
     smoothing = Smoothing(arguments.cutoff)
     model: RobotModel | None = None
@@ -131,10 +131,10 @@ def _identified(arguments: argparse.Namespace, model: RobotModel) -> RobotModel:
         return load_robot(again, model.joint_names, arguments.bags[0])
 
 
-def _joined(motions: Sequence[Motion]) -> Motion:
+def _joined(motions: Sequence[RecordedMotion]) -> RecordedMotion:
     fields = zip(*((motion.time, motion.q, motion.qd, motion.qdd, motion.tau) for motion in motions), strict=True)
     time, q, qd, qdd, tau = (np.concatenate(parts) for parts in fields)
-    return Motion(motions[0].joint_names, time, q, qd, qdd, tau, motions[0].smoothing)
+    return RecordedMotion(motions[0].joint_names, time, q, qd, qdd, tau, motions[0].smoothing)
 
 
 def _report(arguments: argparse.Namespace, identification: Identification, smoothing: Smoothing) -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.cli.arguments import add_named_robot, named_robot
-from robot_dynamics_ros.cli.inspect_facts import Facts, Friction, collect
+from robot_dynamics_ros.cli.inspect_facts import Facts, FrictionFacts, collect
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.formulations.closed_form import MOST_JOINTS
 from robot_dynamics_ros.model import RobotModel
@@ -85,7 +85,7 @@ def _drives(facts: Facts) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _friction(worn: Sequence[Friction]) -> str:
+def _friction(worn: Sequence[FrictionFacts]) -> str:
     rows = [
         [
             entry.joint,

@@ -31,7 +31,7 @@ class Mass:
 
 
 @dataclass(frozen=True)
-class Joint:
+class JointFacts:
     """An independent joint, or a coordinate of the dynamics file, and its limits; None is no limit."""
 
     name: str
@@ -54,7 +54,7 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Friction:
+class FrictionFacts:
     """Friction of a joint of the tree; ripple and sigmoid are amplitudes."""
 
     joint: str
@@ -67,7 +67,7 @@ class Friction:
 
 
 @dataclass(frozen=True)
-class Rotor:
+class RotorFacts:
     """A rotor on a link, None for the base or none; it spins at the sum of ratio times the joints' rates."""
 
     name: str
@@ -86,7 +86,7 @@ class Coupling:
 
 
 @dataclass(frozen=True)
-class Loop:
+class LoopFacts:
     """A closed chain."""
 
     link_a: str
@@ -157,7 +157,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Equations:
+class EquationFacts:
     """M, V and G as formulas; ``symbols`` are the joints' positions."""
 
     symbols: Mapping[str, str]
@@ -173,19 +173,19 @@ class Facts:
     dynamics_file: str | None
     gravity: Vector
     mass: Mass
-    joints: tuple[Joint, ...]
+    joints: tuple[JointFacts, ...]
     locked: Mapping[str, float]
     bodies: tuple[Body, ...]
-    friction: tuple[Friction, ...]
+    friction: tuple[FrictionFacts, ...]
     joints_without_friction: tuple[str, ...]
-    rotors: tuple[Rotor, ...]
+    rotors: tuple[RotorFacts, ...]
     couplings: tuple[Coupling, ...]
-    loops: tuple[Loop, ...]
+    loops: tuple[LoopFacts, ...]
     parameters: Parameters
     pose: PoseFacts
     range: RangeFacts
     notes: tuple[Note, ...]
-    equations: Equations | None
+    equations: EquationFacts | None
 
 
 SAMPLES = 2000
@@ -313,7 +313,7 @@ def collect(
         joints_without_friction=without,
         rotors=tuple(_rotors(model, tree)),
         couplings=tuple(_couplings(model, tree)),
-        loops=tuple(Loop(loop.link_a, loop.link_b) for loop in model.loops),
+        loops=tuple(LoopFacts(loop.link_a, loop.link_b) for loop in model.loops),
         parameters=Parameters(parameters, parameters - len(minimal.without_effect), len(minimal.names)),
         pose=pose,
         range=extremes,
@@ -328,11 +328,11 @@ def _total_mass(description: Description, dynamics: DynamicsFile) -> float:
     return float(sum(link.mass for link in links.values()) + payload)
 
 
-def _joints(model: RobotModel, description: Description) -> Iterator[Joint]:
+def _joints(model: RobotModel, description: Description) -> Iterator[JointFacts]:
     kinds = {joint.name: joint.kind for joint in description.joints}
     limits = (model.position_lower, model.position_upper, model.velocity_limits, model.effort_limits)
     for name, *values in zip(model.joint_names, *limits, strict=True):
-        yield Joint(name, kinds.get(name, "coordinate"), *map(or_none, values))
+        yield JointFacts(name, kinds.get(name, "coordinate"), *map(or_none, values))
 
 
 def _bodies(model: RobotModel, tree: LinkTree) -> Iterator[Body]:
@@ -342,7 +342,7 @@ def _bodies(model: RobotModel, tree: LinkTree) -> Iterator[Body]:
         yield Body(name, link.joint, link.mass, positions(com), positions(inertia[np.triu_indices(3)]))
 
 
-def _friction(model: RobotModel) -> Iterator[Friction]:
+def _friction(model: RobotModel) -> Iterator[FrictionFacts]:
     columns = (
         layout.VISCOUS,
         layout.COULOMB,
@@ -352,13 +352,13 @@ def _friction(model: RobotModel) -> Iterator[Friction]:
         layout.SIGMOID_AMPLITUDE,
     )
     for name, row in zip(model.moving_joints, model.packed.friction, strict=True):
-        yield Friction(name, *row[list(columns)].tolist())
+        yield FrictionFacts(name, *row[list(columns)].tolist())
 
 
-def _rotors(model: RobotModel, tree: LinkTree) -> Iterator[Rotor]:
+def _rotors(model: RobotModel, tree: LinkTree) -> Iterator[RotorFacts]:
     for name, rotor, ratios in zip(model.packed.rotor_names, tree.rotors, tree.rotor_couplings, strict=True):
         carrier = None if rotor.carrier == BASE else model.packed.body_links[rotor.carrier]
-        yield Rotor(name, carrier, rotor.inertia, rotor.inertia * float(ratios @ ratios), _named(model, ratios))
+        yield RotorFacts(name, carrier, rotor.inertia, rotor.inertia * float(ratios @ ratios), _named(model, ratios))
 
 
 def _couplings(model: RobotModel, tree: LinkTree) -> Iterator[Coupling]:
@@ -371,10 +371,10 @@ def _named(model: RobotModel, row: Array) -> Mapping[str, float]:
     return {name: float(x) for name, x in zip(model.joint_names, row, strict=True) if x != 0.0}
 
 
-def _equations(model: RobotModel) -> Equations:
+def _equations(model: RobotModel) -> EquationFacts:
     form = closed_form(model)
     symbols = {str(symbol): name for symbol, name in zip(form.q, form.joint_names, strict=True)}
-    return Equations(symbols, tuple(form.lines()))
+    return EquationFacts(symbols, tuple(form.lines()))
 
 
 def _split(text: str) -> Note:
@@ -382,7 +382,7 @@ def _split(text: str) -> Note:
     return Note(message, cure or None)
 
 
-def _missing_friction(friction: Sequence[Friction], without: Sequence[str]) -> Iterator[Note]:
+def _missing_friction(friction: Sequence[FrictionFacts], without: Sequence[str]) -> Iterator[Note]:
     if without:
         every = len(without) == len(friction)
         yield Note(

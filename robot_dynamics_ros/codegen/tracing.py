@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.codegen.expressions import Trace
 from robot_dynamics_ros.kernels.composite_body import composite_body
 from robot_dynamics_ros.kernels.forward_dynamics import solve_held_motion, solve_motion
-from robot_dynamics_ros.kernels.layout import BODY_SIZE, MASS, WORK_SIZE, Robot, coordinate_count, unpack
+from robot_dynamics_ros.kernels.layout import BODY_SIZE, MASS, WORK_SIZE, ModelArrays, coordinate_count, unpack
 from robot_dynamics_ros.kernels.newton_euler import gravity_torque, newton_euler
 from robot_dynamics_ros.kernels.types import Array, IntArray
 
@@ -108,7 +108,7 @@ def trace_algorithm(algorithm: Algorithm, structure: IntArray, numbers: Array) -
     places: IntArray = interpreted(unpack)(structure, np.arange(len(numbers))).bodies[:, MASS:BODY_SIZE]
     for place in places.flat:
         symbols[place] = trace.input("numbers", int(place))
-    robot: Robot = interpreted(unpack)(structure, symbols)
+    robot: ModelArrays = interpreted(unpack)(structure, symbols)
     vectors: Any = [np.array([trace.input(name, j) for j in range(n)], dtype=object) for name in algorithm.vectors]
     results = run(algorithm, robot, vectors)
     if results is None or (algorithm == FORWARD_DYNAMICS and len(trace.guards) < n):
@@ -116,7 +116,7 @@ def trace_algorithm(algorithm: Algorithm, structure: IntArray, numbers: Array) -
     return Program(algorithm, len(numbers), n, trace, results)
 
 
-def run(algorithm: Algorithm, robot: Robot, vectors: Sequence[Scalars]) -> Scalars | None:
+def run(algorithm: Algorithm, robot: ModelArrays, vectors: Sequence[Scalars]) -> Scalars | None:
     """Results of the general kernel's plain-Python source for arguments (n,) of any kind of numbers.
 
     None where the mass matrix is found not positive definite.

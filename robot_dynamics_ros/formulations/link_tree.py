@@ -106,7 +106,7 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False)
-class Rotor:
+class LinkRotor:
     """A motor's rotor: the link that carries it, or BASE; its axis (3,) there; its inertia about it, kg m^2.
 
     The carrier's mass and inertia include the rotor at rest.
@@ -135,7 +135,7 @@ class LinkTree:
     """
 
     links: tuple[Link, ...]
-    rotors: tuple[Rotor, ...]
+    rotors: tuple[LinkRotor, ...]
     couplings: Array
     rotor_couplings: Array
     gravity: Array
@@ -162,7 +162,7 @@ class LinkTree:
                 Link(name, int(line[PARENT]), bool(line[KIND] == PRISMATIC), rotation, position, mass, com, about_com)
             )
         rotors = tuple(
-            Rotor(int(line[PARENT]), numbers[SPIN_AXIS : SPIN_AXIS + 3].copy(), float(numbers[ROTOR_INERTIA]))
+            LinkRotor(int(line[PARENT]), numbers[SPIN_AXIS : SPIN_AXIS + 3].copy(), float(numbers[ROTOR_INERTIA]))
             for line, numbers in zip(robot.tree[count:], robot.rotors, strict=True)
         )
         return cls(tuple(links), rotors, rows[:count], rows[count:], model.gravity)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from robot_dynamics_ros.identification.least_squares import BaseEstimate, Factors, estimate_base
-from robot_dynamics_ros.identification.motion import Motion
+from robot_dynamics_ros.identification.motion import RecordedMotion
 from robot_dynamics_ros.identification.samples import PARTS, Samples
 from robot_dynamics_ros.identification.unknowns import Unknowns
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
@@ -207,7 +207,7 @@ class Identification:
         return self.estimate.base.combination @ self.values
 
 
-def identify(model: RobotModel, motions: Sequence[Motion], friction: str = "viscous_coulomb") -> Identification:
+def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str = "viscous_coulomb") -> Identification:
     """Identify a robot from recorded motions of its joints, in its order.
 
     ``friction``: one of friction_fit.KINDS. Raises RobotDynamicsError for another, and BagError, with its cure,

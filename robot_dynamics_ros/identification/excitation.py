@@ -25,7 +25,7 @@ _SPEED = 1.0  # rad/s or m/s, where it has no velocity limit
 
 
 @dataclass(frozen=True, eq=False)
-class MotionLimits:
+class ExcitationLimits:
     """Limits (n,) in SI units: positions from lower to upper; velocity, acceleration and effort to both sides."""
 
     lower: Array
@@ -35,7 +35,7 @@ class MotionLimits:
     effort: Array
 
     @classmethod
-    def of(cls, model: RobotModel, margin: float = 0.1, acceleration: ArrayLike = np.inf) -> MotionLimits:
+    def of(cls, model: RobotModel, margin: float = 0.1, acceleration: ArrayLike = np.inf) -> ExcitationLimits:
         """Return the model's limits with a margin.
 
         ``margin`` is the share of each limit that is kept free: of the position range half of it at each end.
@@ -123,7 +123,7 @@ class Excitation:
 
 def find_excitation(
     model: RobotModel,
-    limits: MotionLimits,
+    limits: ExcitationLimits,
     period: float,
     harmonics: int = 5,
     restarts: int = 5,
@@ -163,7 +163,7 @@ def find_excitation(
 class _Search:
     """From unbounded numbers x (size,) to motions within the limits, and what they are worth."""
 
-    def __init__(self, model: RobotModel, limits: MotionLimits, base_frequency: float, harmonics: int) -> None:
+    def __init__(self, model: RobotModel, limits: ExcitationLimits, base_frequency: float, harmonics: int) -> None:
         self._model, self._limits, self._frequency = model, limits, base_frequency
         order = np.arange(1.0, harmonics + 1.0)
         # Series that start at rest: sum a_l = 0 and sum l b_l = 0.

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.identification.motion import Motion
+from robot_dynamics_ros.identification.motion import RecordedMotion
 from robot_dynamics_ros.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
 from robot_dynamics_ros.kernels.layout import PARENT
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
@@ -116,8 +116,8 @@ class Explanation:
     """
 
     name: str
-    columns: Callable[[RobotModel, Motion], Array]
-    words: Callable[[RobotModel, Motion, Fitted], str | None]
+    columns: Callable[[RobotModel, RecordedMotion], Array]
+    words: Callable[[RobotModel, RecordedMotion, Fitted], str | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ class Mistake:
     """A mistake in how the recording is read: ``correct`` returns the motion without it."""
 
     name: str
-    correct: Callable[[Motion], Motion]
+    correct: Callable[[RecordedMotion], RecordedMotion]
     words: str
 
 
@@ -174,12 +174,12 @@ def mistakes(names: tuple[str, ...]) -> Iterator[Mistake]:
         )
 
 
-def _reread(order: list[int], signs: Array, motion: Motion) -> Motion:
+def _reread(order: list[int], signs: Array, motion: RecordedMotion) -> RecordedMotion:
     q, qd, qdd, tau = (values[:, order] * signs for values in (motion.q, motion.qd, motion.qdd, motion.tau))
     return dataclasses.replace(motion, q=q, qd=qd, qdd=qdd, tau=tau)
 
 
-def _reread_effort(order: list[int], signs: Array, motion: Motion) -> Motion:
+def _reread_effort(order: list[int], signs: Array, motion: RecordedMotion) -> RecordedMotion:
     return dataclasses.replace(motion, tau=motion.tau[:, order] * signs)
 
 
@@ -196,10 +196,10 @@ def _payload(model: RobotModel, body: int) -> Explanation:
     link = model.packed.body_links[body]
     own = slice(PARAMETERS * body, PARAMETERS * (body + 1))
 
-    def columns(model: RobotModel, motion: Motion) -> Array:
+    def columns(model: RobotModel, motion: RecordedMotion) -> Array:
         return model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
 
-    def words(model: RobotModel, motion: Motion, fit: Fitted) -> str | None:
+    def words(model: RobotModel, motion: RecordedMotion, fit: Fitted) -> str | None:
         mass, moment = fit.values[0], fit.values[1:4]
         if abs(mass) > 3.0 * fit.errors[0] and abs(mass) > _LIGHT:
             com = moment / mass
@@ -226,7 +226,7 @@ def _payload(model: RobotModel, body: int) -> Explanation:
     return Explanation(f"a payload on {link}", columns, words)
 
 
-def _friction_columns(model: RobotModel, motion: Motion) -> Array:
+def _friction_columns(model: RobotModel, motion: RecordedMotion) -> Array:
     """Viscous, Coulomb forwards, Coulomb backwards: n columns each, (m, n, 3 n)."""
     n = model.n
     columns = np.zeros((len(motion.time), n, 3 * n))
@@ -238,7 +238,7 @@ def _friction_columns(model: RobotModel, motion: Motion) -> Array:
     return columns
 
 
-def _friction_words(model: RobotModel, motion: Motion, fit: Fitted) -> str | None:
+def _friction_words(model: RobotModel, motion: RecordedMotion, fit: Fitted) -> str | None:
     viscous, forwards, backwards = fit.values.reshape(3, model.n)
     known = model.friction_torque(motion.q, motion.qd)
     matters = root_mean_square(fit.torque) > _SAME * root_mean_square(motion.tau)
@@ -262,7 +262,7 @@ def _friction_words(model: RobotModel, motion: Motion, fit: Fitted) -> str | Non
     )
 
 
-def _gravity_columns(model: RobotModel, motion: Motion) -> Array:
+def _gravity_columns(model: RobotModel, motion: RecordedMotion) -> Array:
     columns = [_under(model, direction).gravity_torque(motion.q) for direction in np.eye(3)]
     return np.stack(columns, axis=-1)
 
@@ -274,7 +274,7 @@ def _under(model: RobotModel, gravity: Array) -> RobotModel:
     return dataclasses.replace(model, packed=packed, kernels=model.kernels.with_numbers(packed.numbers))
 
 
-def _gravity_words(model: RobotModel, motion: Motion, fit: Fitted) -> str | None:
+def _gravity_words(model: RobotModel, motion: RecordedMotion, fit: Fitted) -> str | None:
     given = model.gravity
     usual = float(np.linalg.norm(given)) or 9.81
     felt = _felt_directions(model, motion)
@@ -308,7 +308,7 @@ def _gravity_words(model: RobotModel, motion: Motion, fit: Fitted) -> str | None
     )
 
 
-def _felt_directions(model: RobotModel, motion: Motion) -> Array:
+def _felt_directions(model: RobotModel, motion: RecordedMotion) -> Array:
     """Return the projection (3, 3) on the directions of gravity that some joint feels along the motion."""
     columns = _gravity_columns(model, motion).reshape(-1, 3)
     strength, directions = np.linalg.eigh(columns.T @ columns)
@@ -317,12 +317,12 @@ def _felt_directions(model: RobotModel, motion: Motion) -> Array:
     return projection
 
 
-def _scale_columns(model: RobotModel, motion: Motion) -> Array:
+def _scale_columns(model: RobotModel, motion: RecordedMotion) -> Array:
     torque = model.inverse_dynamics(motion.q, motion.qd, motion.qdd) + model.friction_torque(motion.q, motion.qd)
     return torque[:, :, np.newaxis]
 
 
-def _scale_words(model: RobotModel, motion: Motion, fit: Fitted) -> str | None:
+def _scale_words(model: RobotModel, motion: RecordedMotion, fit: Fitted) -> str | None:
     scale = 1.0 + float(fit.values[0])
     if abs(scale + 1.0) < 2 * _SAME:
         return "every effort has the wrong sign. Cure: turn the signs in the driver: effort moves the joint forward"
@@ -334,11 +334,11 @@ def _scale_words(model: RobotModel, motion: Motion, fit: Fitted) -> str | None:
     )
 
 
-def _offset_columns(model: RobotModel, motion: Motion) -> Array:
+def _offset_columns(model: RobotModel, motion: RecordedMotion) -> Array:
     return np.broadcast_to(np.eye(model.n), (len(motion.time), model.n, model.n)).copy()
 
 
-def _offset_words(model: RobotModel, motion: Motion, fit: Fitted) -> str | None:
+def _offset_words(model: RobotModel, motion: RecordedMotion, fit: Fitted) -> str | None:
     matters = root_mean_square(fit.torque) > _SAME * root_mean_square(motion.tau)
     found = [f"{name} {x:.3g}" for name, x, big in zip(model.joint_names, fit.values, matters, strict=True) if big]
     if not found:
@@ -382,13 +382,13 @@ class _Case:
     """A reading of the recording: its residual (m, n) with mistakes corrected, and causes with their columns."""
 
     model: RobotModel
-    motion: Motion
+    motion: RecordedMotion
     residual: Array
     causes: tuple[tuple[Explanation, Array], ...] = ()
     corrected: tuple[Mistake, ...] = ()
 
     @classmethod
-    def of(cls, model: RobotModel, motion: Motion) -> _Case:
+    def of(cls, model: RobotModel, motion: RecordedMotion) -> _Case:
         return cls(model, motion, analyse_torque(model, motion).residual)
 
     def with_cause(self, cause: Explanation) -> _Case:
@@ -470,5 +470,5 @@ def _cost(error: Array, weights: Array) -> float:
     return float(((error * weights) ** 2).sum())
 
 
-def _error_scale(motion: Motion, error: Array) -> Array:
+def _error_scale(motion: RecordedMotion, error: Array) -> Array:
     return np.maximum(root_mean_square(error), _FLOOR * root_mean_square(motion.tau) + _TINY)

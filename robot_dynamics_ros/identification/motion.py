@@ -221,14 +221,14 @@ def warn(what: str) -> None:
     warnings.warn(BagWarning(f"the recording: {what}"), stacklevel=2)
 
 
-__all__ = ["Motion", "Smoothing", "recorded_motion"]
+__all__ = ["RecordedMotion", "Smoothing", "recorded_motion"]
 
 
 _HOLE = 5.0  # sampling periods without a message that are bridged
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class RecordedMotion:
     """A motion and the torque measured along it: m samples of n joints, finite, in SI units.
 
     Attributes
@@ -251,13 +251,13 @@ class Motion:
     tau: Array
     smoothing: Smoothing = Smoothing(0.0)
 
-    def part(self, samples: slice | NDArray[Any]) -> Motion:
+    def part(self, samples: slice | NDArray[Any]) -> RecordedMotion:
         """Return some of the samples: a slice, a mask (m,) or places in (m,)."""
         time, q, qd, qdd, tau = (field[samples] for field in (self.time, self.q, self.qd, self.qdd, self.tau))
-        return Motion(self.joint_names, time, q, qd, qdd, tau, self.smoothing)
+        return RecordedMotion(self.joint_names, time, q, qd, qdd, tau, self.smoothing)
 
 
-def recorded_motion(series: JointSeries, smoothing: Smoothing) -> Motion:
+def recorded_motion(series: JointSeries, smoothing: Smoothing) -> RecordedMotion:
     """Return the motion and the measured torque of a recording, filtered and evenly sampled.
 
     Messages with NaN, without a stamp, or whose stamp does not come after the last are left out. What is left is cut
@@ -301,7 +301,7 @@ def recorded_motion(series: JointSeries, smoothing: Smoothing) -> Motion:
         np.column_stack([np.concatenate([part[k] for part in column]) for column in columns]) for k in range(4)
     )
     time = np.concatenate([stretch.kept_time() for stretch in stretches])
-    return Motion(series.joint_names, time, q, qd, qdd, tau, smoothing)
+    return RecordedMotion(series.joint_names, time, q, qd, qdd, tau, smoothing)
 
 
 def _sampling_period(stamps: NDArray[np.int64]) -> float:

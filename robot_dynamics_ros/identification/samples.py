@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.identification.motion import Motion
+from robot_dynamics_ros.identification.motion import RecordedMotion
 from robot_dynamics_ros.identification.unknowns import Unknowns, at_rest
 from robot_dynamics_ros.kernels.types import Array
 
@@ -42,7 +42,7 @@ class Samples:
     part: NDArray[np.intp]
 
     @classmethod
-    def of(cls, unknowns: Unknowns, motions: Sequence[Motion]) -> Samples:
+    def of(cls, unknowns: Unknowns, motions: Sequence[RecordedMotion]) -> Samples:
         """Choose samples of recordings.
 
         They are half a period of the filter's cutoff apart: what the filter leaves of white noise is then nearly white
@@ -73,7 +73,7 @@ class Samples:
             yield places, unknowns.columns(*motion) * used[:, :, np.newaxis], torque
 
 
-def _chosen(unknowns: Unknowns, motion: Motion) -> tuple[NDArray[np.generic], ...]:
+def _chosen(unknowns: Unknowns, motion: RecordedMotion) -> tuple[NDArray[np.generic], ...]:
     step, reach, cutoff = 1, 0, motion.smoothing.cutoff
     if cutoff and len(motion.time) > 1:
         period = float(np.median(np.diff(motion.time)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.identification.motion import Motion
+from robot_dynamics_ros.identification.motion import RecordedMotion
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
@@ -24,7 +24,7 @@ class TorqueAnalysis:
         The model's parts: M(q) qdd, V(q, qd) = C(q, qd) qd, G(q) of Craig (6.59), rotors included, and F(q, qd).
     """
 
-    motion: Motion
+    motion: RecordedMotion
     inertia: Array
     velocity: Array
     gravity: Array
@@ -64,7 +64,7 @@ class TorqueAnalysis:
         return 1.0 - share
 
 
-def analyse_torque(model: RobotModel, motion: Motion) -> TorqueAnalysis:
+def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
     """Return the model's torque along a recorded motion, part by part.
 
     Inverse dynamics by recursive Newton-Euler, all samples at once. Raises BagError where the motion's joints

@@ -19,7 +19,7 @@ from robot_dynamics_ros.kernels.layout import (
     REVOLUTE,
     ROTOR_INERTIA,
     SPIN_AXIS,
-    Robot,
+    ModelArrays,
 )
 from robot_dynamics_ros.kernels.placement import origin, place_bodies, three, to_parent
 from robot_dynamics_ros.kernels.types import Array
@@ -63,7 +63,7 @@ def add_inertia(r: Array, body: Array, carrier: Array) -> None:
 
 
 @kernel
-def _add_rotors(robot: Robot, work: Array, matrix: Array) -> None:
+def _add_rotors(robot: ModelArrays, work: Array, matrix: Array) -> None:
     """Add each rotor's own inertia and, for a carrier that turns, what couples it to the carrier's joints."""
     tree, count = robot.tree, robot.bodies.shape[0]
     for k in range(robot.rotors.shape[0]):
@@ -79,7 +79,7 @@ def _add_rotors(robot: Robot, work: Array, matrix: Array) -> None:
 
 
 @kernel
-def gather_composites(robot: Robot, work: Array, matrix: Array) -> None:
+def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
     """Write the mass matrix (n, n) to ``matrix`` for the placements in ``work``."""
     tree, count = robot.tree, robot.bodies.shape[0]
     matrix[:] = 0.0
@@ -112,7 +112,7 @@ def gather_composites(robot: Robot, work: Array, matrix: Array) -> None:
 
 
 @kernel
-def composite_body(robot: Robot, q: Array, work: Array, matrix: Array) -> None:
+def composite_body(robot: ModelArrays, q: Array, work: Array, matrix: Array) -> None:
     """Write the mass matrix (n, n) at ``q`` to ``matrix``."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)

@@ -7,12 +7,12 @@ remotely driven elbow, Tsai (9.157) for rotors). G is kept as its entries (see l
 from __future__ import annotations
 
 from robot_dynamics_ros.kernels.compilation import inlined, kernel
-from robot_dynamics_ros.kernels.layout import AFTER, FIRST, Robot
+from robot_dynamics_ros.kernels.layout import AFTER, FIRST, ModelArrays
 from robot_dynamics_ros.kernels.types import Array
 
 
 @kernel
-def expand(robot: Robot, vector: Array, work: Array, column: int) -> None:
+def expand(robot: ModelArrays, vector: Array, work: Array, column: int) -> None:
     """Write G vector to a column of ``work``."""
     for row in range(robot.tree.shape[0]):
         total = 0.0
@@ -29,7 +29,7 @@ def clear(work: Array, column: int) -> None:
 
 
 @kernel
-def project(robot: Robot, work: Array, column: int, vector: Array) -> None:
+def project(robot: ModelArrays, work: Array, column: int, vector: Array) -> None:
     """Write G^T times a column of ``work`` to ``vector`` (n,)."""
     vector[:] = 0.0
     for row in range(robot.tree.shape[0]):
@@ -38,7 +38,7 @@ def project(robot: Robot, work: Array, column: int, vector: Array) -> None:
 
 
 @inlined
-def add_element(robot: Robot, row: int, column: int, value: float, matrix: Array) -> None:
+def add_element(robot: ModelArrays, row: int, column: int, value: float, matrix: Array) -> None:
     """Add G^T E G to ``matrix`` (n, n), E the matrix over rows with the one element ``value``."""
     for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
         part = robot.factors[i] * value
@@ -47,7 +47,7 @@ def add_element(robot: Robot, row: int, column: int, value: float, matrix: Array
 
 
 @inlined
-def add_symmetric(robot: Robot, row: int, column: int, value: float, matrix: Array) -> None:
+def add_symmetric(robot: ModelArrays, row: int, column: int, value: float, matrix: Array) -> None:
     """Add G^T E G to the lower triangle of ``matrix`` (n, n), E symmetric with ``value`` at row, column."""
     for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
         for j in range(robot.tree[column, FIRST], robot.tree[column, AFTER]):
@@ -70,7 +70,7 @@ def mirror(matrix: Array) -> None:
 
 
 @inlined
-def add_column(robot: Robot, row: int, value: float, vector: Array) -> None:
+def add_column(robot: ModelArrays, row: int, value: float, vector: Array) -> None:
     """Add G^T e to ``vector`` (n,), e the vector over rows with the one element ``value``."""
     for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
         vector[robot.coordinates[i]] += robot.factors[i] * value

@@ -29,7 +29,7 @@ from robot_dynamics_ros.kernels.layout import (
     REVOLUTE,
     ROTOR_INERTIA,
     SPIN_AXIS,
-    Robot,
+    ModelArrays,
 )
 from robot_dynamics_ros.kernels.placement import origin, place_bodies, place_in_root
 from robot_dynamics_ros.kernels.types import Array
@@ -127,7 +127,7 @@ def _velocity_load(spatial: Array, i: int, b: Six) -> Six:
 
 
 @kernel
-def _move(robot: Robot, work: Array, world: Array, spatial: Array) -> None:
+def _move(robot: ModelArrays, work: Array, world: Array, spatial: Array) -> None:
     """Axes, velocities and accelerations, from the root outwards; the base accelerates against gravity."""
     gravity = robot.gravity
     for i in range(robot.bodies.shape[0]):
@@ -157,7 +157,7 @@ def _move(robot: Robot, work: Array, world: Array, spatial: Array) -> None:
 
 
 @kernel
-def _load(robot: Robot, world: Array, spatial: Array) -> None:
+def _load(robot: ModelArrays, world: Array, spatial: Array) -> None:
     """Inertia, load and the two parts of B of each body by itself."""
     for i in range(robot.bodies.shape[0]):
         for k in range(10):
@@ -183,7 +183,7 @@ def _load(robot: Robot, world: Array, spatial: Array) -> None:
 
 
 @kernel
-def _turn_rotors(robot: Robot, work: Array, world: Array, spatial: Array, dq: Array, dqd: Array) -> None:
+def _turn_rotors(robot: ModelArrays, work: Array, world: Array, spatial: Array, dq: Array, dqd: Array) -> None:
     """Rotors: their load on the carrier and its B, and the derivatives of their own torque, Tsai (9.157)."""
     count = robot.bodies.shape[0]
     for k in range(robot.rotors.shape[0]):
@@ -222,7 +222,7 @@ def _turn_rotors(robot: Robot, work: Array, world: Array, spatial: Array, dq: Ar
 
 
 @kernel
-def _gather(robot: Robot, spatial: Array, dq: Array, dqd: Array) -> None:
+def _gather(robot: ModelArrays, spatial: Array, dq: Array, dqd: Array) -> None:
     """From the tips inwards: each body's row and column, then its sums to its parent."""
     tree = robot.tree
     for j in range(robot.bodies.shape[0] - 1, -1, -1):
@@ -254,7 +254,7 @@ def _gather(robot: Robot, spatial: Array, dq: Array, dqd: Array) -> None:
 
 
 @kernel
-def _start_at_first(robot: Robot, work: Array) -> None:
+def _start_at_first(robot: ModelArrays, work: Array) -> None:
     """Move the root's origin to the first body's, since digits go with the square of the distance from it."""
     x, y, z = origin(work, 0)
     for i in range(robot.bodies.shape[0]):
@@ -266,7 +266,7 @@ def _start_at_first(robot: Robot, work: Array) -> None:
 
 @kernel
 def differentiate(
-    robot: Robot,
+    robot: ModelArrays,
     q: Array,
     qd: Array,
     qdd: Array,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from robot_dynamics_ros.kernels.compilation import kernel
 from robot_dynamics_ros.kernels.couplings import expand
-from robot_dynamics_ros.kernels.layout import COMPOSITE, JOINT_POSITION, MASS, PARENT, PLACEMENT, Robot
+from robot_dynamics_ros.kernels.layout import COMPOSITE, JOINT_POSITION, MASS, PARENT, PLACEMENT, ModelArrays
 from robot_dynamics_ros.kernels.placement import place_bodies
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.kernels.vectors import rotate
 
 
 @kernel
-def potential_energy(robot: Robot, q: Array, work: Array) -> float:
+def potential_energy(robot: ModelArrays, q: Array, work: Array) -> float:
     """-sum m g . c, zero where every body's centre of mass lies at the root frame's origin."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)

@@ -15,7 +15,7 @@ from robot_dynamics_ros.kernels.composite_body import composite_body
 from robot_dynamics_ros.kernels.energy import potential_energy, quadratic_form
 from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
 from robot_dynamics_ros.kernels.friction import friction
-from robot_dynamics_ros.kernels.layout import FRICTION_SIZE, LOAD, WORK_SIZE, Robot, coordinate_count, unpack
+from robot_dynamics_ros.kernels.layout import FRICTION_SIZE, LOAD, WORK_SIZE, ModelArrays, coordinate_count, unpack
 from robot_dynamics_ros.kernels.regressor import regressor
 from robot_dynamics_ros.kernels.types import Array, IntArray
 
@@ -23,7 +23,7 @@ OK, WRONG_SHAPE, SINGULAR = 0, 1, 2  # SINGULAR + j: the mass matrix is not posi
 
 
 @allocating_kernel
-def make_work(robot: Robot) -> Array:
+def make_work(robot: ModelArrays) -> Array:
     """Scratch for one state."""
     return np.empty((robot.tree.shape[0], WORK_SIZE))
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import kernel
 from robot_dynamics_ros.kernels.composite_body import gather_composites
-from robot_dynamics_ros.kernels.layout import Robot
+from robot_dynamics_ros.kernels.layout import ModelArrays
 from robot_dynamics_ros.kernels.newton_euler import bias_torque
 from robot_dynamics_ros.kernels.types import Array
 
 
 @kernel
 def equations_of_motion(
-    robot: Robot, q: Array, qd: Array, wrenches: Array, work: Array, bias: Array, matrix: Array
+    robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: Array, bias: Array, matrix: Array
 ) -> None:
     """Write h (n,), V + G of Craig (6.59), to ``bias`` and M (n, n) to ``matrix``: M qdd + h is the torque."""
     bias_torque(robot, q, qd, wrenches, work, bias)
@@ -21,7 +21,7 @@ def equations_of_motion(
 
 @kernel
 def solve_motion(
-    robot: Robot,
+    robot: ModelArrays,
     q: Array,
     qd: Array,
     tau: Array,
@@ -47,7 +47,7 @@ def solve_motion(
 
 @kernel
 def solve_held_motion(
-    robot: Robot,
+    robot: ModelArrays,
     q: Array,
     qd: Array,
     force: Array,

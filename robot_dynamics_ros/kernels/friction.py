@@ -27,7 +27,7 @@ from robot_dynamics_ros.kernels.layout import (
     STATIC,
     STRIBECK_VELOCITY,
     VISCOUS,
-    Robot,
+    ModelArrays,
 )
 from robot_dynamics_ros.kernels.types import Array
 
@@ -98,7 +98,7 @@ def faded_friction(joint: Array, position: float, rate: float, fade: float) -> f
 
 
 @kernel
-def friction(robot: Robot, joints: Array, fade: float, q: Array, qd: Array, work: Array, tau: Array) -> None:
+def friction(robot: ModelArrays, joints: Array, fade: float, q: Array, qd: Array, work: Array, tau: Array) -> None:
     """Write the torque (n,) that friction takes to ``tau``; ``joints`` has a line for each body's joint.
 
     It fades out below the rate ``fade`` (rad/s or m/s).

@@ -16,7 +16,7 @@ from robot_dynamics_ros.kernels.layout import (
     MOTION,
     PARENT,
     REVOLUTE,
-    Robot,
+    ModelArrays,
 )
 from robot_dynamics_ros.kernels.newton_euler import move_bodies
 from robot_dynamics_ros.kernels.placement import compose, place_bodies, place_in_root
@@ -25,7 +25,7 @@ from robot_dynamics_ros.kernels.vectors import cross, rotate
 
 
 @kernel
-def link_pose(robot: Robot, body: int, frame: Array, q: Array, work: Array, world: Array, pose: Array) -> None:
+def link_pose(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array, world: Array, pose: Array) -> None:
     """Write the link's pose (4, 4) in the root frame to ``pose``; ``body`` -1 is the fixed base."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
@@ -44,7 +44,7 @@ def link_pose(robot: Robot, body: int, frame: Array, q: Array, work: Array, worl
 
 
 @kernel
-def jacobian(robot: Robot, body: int, frame: Array, q: Array, work: Array, world: Array, matrix: Array) -> None:
+def jacobian(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array, world: Array, matrix: Array) -> None:
     """Write the link's Jacobian (6, n) to ``matrix``: columns (z x (p - p_i), z) or (z, 0), Craig 5.7."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
@@ -72,7 +72,7 @@ def jacobian(robot: Robot, body: int, frame: Array, q: Array, work: Array, world
 
 @kernel
 def jacobian_dot_qd(
-    robot: Robot, body: int, frame: Array, q: Array, qd: Array, work: Array, world: Array, product: Array
+    robot: ModelArrays, body: int, frame: Array, q: Array, qd: Array, work: Array, world: Array, product: Array
 ) -> None:
     """Write Jdot qd (6,) to ``product``: the link's acceleration while no joint accelerates."""
     expand(robot, q, work, JOINT_POSITION)

@@ -46,7 +46,7 @@ WORK_SIZE = 41
 _HEADER = 4
 
 
-class Robot(NamedTuple):
+class ModelArrays(NamedTuple):
     """Views into the two flat arrays."""
 
     tree: IntArray  # (rows, 4)
@@ -57,7 +57,7 @@ class Robot(NamedTuple):
     gravity: Array  # (3,) in the root frame
 
 
-def pack(robot: Robot, n: int) -> tuple[IntArray, Array]:
+def pack(robot: ModelArrays, n: int) -> tuple[IntArray, Array]:
     """Flatten a robot with ``n`` coordinates; ``unpack`` gives it back."""
     header = [len(robot.bodies), len(robot.rotors), len(robot.factors), n]
     structure = np.concatenate([header, robot.tree.ravel(), robot.coordinates]).astype(np.int64)
@@ -66,14 +66,14 @@ def pack(robot: Robot, n: int) -> tuple[IntArray, Array]:
 
 
 @allocating_kernel
-def unpack(structure: IntArray, numbers: Array) -> Robot:
+def unpack(structure: IntArray, numbers: Array) -> ModelArrays:
     """Views into what ``pack`` made."""
     bodies, rotors, entries = structure[0], structure[1], structure[2]
     rows = bodies + rotors
     first = _HEADER + rows * TREE_SIZE
     second = 3 + bodies * BODY_SIZE
     third = second + rotors * ROTOR_SIZE
-    return Robot(
+    return ModelArrays(
         structure[_HEADER:first].reshape(rows, TREE_SIZE),
         structure[first : first + entries],
         numbers[third : third + entries],

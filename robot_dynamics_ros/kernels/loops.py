@@ -20,7 +20,7 @@ from robot_dynamics_ros.kernels.layout import (
     MOTION,
     PARENT,
     REVOLUTE,
-    Robot,
+    ModelArrays,
 )
 from robot_dynamics_ros.kernels.newton_euler import move_bodies
 from robot_dynamics_ros.kernels.placement import place_bodies, place_in_root
@@ -61,7 +61,7 @@ def _place(body: int, point: Array, world: Array) -> Vector:
 
 
 @kernel
-def _accelerate(robot: Robot, body: int, point: Array, work: Array, world: Array) -> Vector:
+def _accelerate(robot: ModelArrays, body: int, point: Array, work: Array, world: Array) -> Vector:
     """A body's point's acceleration while no joint accelerates, Craig (6.12), from the motion in ``work``."""
     if body < 0:
         return 0.0, 0.0, 0.0
@@ -75,7 +75,7 @@ def _accelerate(robot: Robot, body: int, point: Array, work: Array, world: Array
 
 
 @kernel
-def _add_columns(robot: Robot, i: int, sign: float, at: Vector, world: Array, rows: Array) -> None:
+def _add_columns(robot: ModelArrays, i: int, sign: float, at: Vector, world: Array, rows: Array) -> None:
     """Add ``sign`` times what body i's joint moves the point ``at`` by: z x (p - p_i) or z, Craig 5.7."""
     x, y, z = world[i, 2], world[i, 5], world[i, 8]
     if robot.tree[i, KIND] == REVOLUTE:
@@ -87,7 +87,7 @@ def _add_columns(robot: Robot, i: int, sign: float, at: Vector, world: Array, ro
 
 @kernel
 def measure_loops(
-    robot: Robot,
+    robot: ModelArrays,
     loops: Loops,
     q: Array,
     qd: Array,

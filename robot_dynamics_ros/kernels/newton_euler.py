@@ -22,7 +22,7 @@ from robot_dynamics_ros.kernels.layout import (
     REVOLUTE,
     ROTOR_INERTIA,
     SPIN_AXIS,
-    Robot,
+    ModelArrays,
 )
 from robot_dynamics_ros.kernels.placement import origin, place_bodies, three, times_inertia, to_body, to_parent
 from robot_dynamics_ros.kernels.types import Array
@@ -33,7 +33,7 @@ _W, _DW, _A = MOTION, MOTION + 3, MOTION + 6
 
 
 @kernel
-def move_bodies(robot: Robot, work: Array) -> None:
+def move_bodies(robot: ModelArrays, work: Array) -> None:
     """Outward recursion, Craig (6.45)-(6.48); the base accelerates against gravity."""
     tree, gravity = robot.tree, robot.gravity
     for i in range(robot.bodies.shape[0]):
@@ -70,7 +70,7 @@ def move_bodies(robot: Robot, work: Array) -> None:
 
 
 @kernel
-def _load_bodies(robot: Robot, wrenches: Array, work: Array) -> None:
+def _load_bodies(robot: ModelArrays, wrenches: Array, work: Array) -> None:
     """Force and moment that each body needs for its motion, Craig (6.49)-(6.51), less external wrenches."""
     bodies = robot.bodies
     for i in range(bodies.shape[0]):
@@ -96,7 +96,7 @@ def _load_bodies(robot: Robot, wrenches: Array, work: Array) -> None:
 
 
 @kernel
-def _turn_rotors(robot: Robot, work: Array) -> None:
+def _turn_rotors(robot: ModelArrays, work: Array) -> None:
     """Torque that spins the rotors up, and the moment that they put on their carriers, Tsai (9.157).
 
     A carrier's own inertia holds the rotor at rest; what is added is the spin I s a in the carrier's frame.
@@ -120,7 +120,7 @@ def _turn_rotors(robot: Robot, work: Array) -> None:
 
 
 @kernel
-def _gather_torques(robot: Robot, work: Array) -> None:
+def _gather_torques(robot: ModelArrays, work: Array) -> None:
     """Inward recursion, Craig (6.52)-(6.53): loads add up towards the base, joints carry the z part."""
     tree = robot.tree
     for i in range(robot.bodies.shape[0] - 1, -1, -1):
@@ -142,7 +142,7 @@ def _gather_torques(robot: Robot, work: Array) -> None:
 
 
 @kernel
-def _recursion(robot: Robot, wrenches: Array, work: Array) -> None:
+def _recursion(robot: ModelArrays, wrenches: Array, work: Array) -> None:
     """Torque of each row of the tree for the motion of the rows, all in ``work``."""
     place_bodies(robot, work)
     move_bodies(robot, work)
@@ -152,7 +152,7 @@ def _recursion(robot: Robot, wrenches: Array, work: Array) -> None:
 
 
 @kernel
-def newton_euler(robot: Robot, q: Array, qd: Array, qdd: Array, wrenches: Array, work: Array, tau: Array) -> None:
+def newton_euler(robot: ModelArrays, q: Array, qd: Array, qdd: Array, wrenches: Array, work: Array, tau: Array) -> None:
     """Write to ``tau`` (n,) the torque that moves the robot with acceleration ``qdd``, friction left out.
 
     ``work`` then holds each body's placement, motion and the load on its joint.
@@ -165,7 +165,7 @@ def newton_euler(robot: Robot, q: Array, qd: Array, qdd: Array, wrenches: Array,
 
 
 @kernel
-def bias_torque(robot: Robot, q: Array, qd: Array, wrenches: Array, work: Array, tau: Array) -> None:
+def bias_torque(robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: Array, tau: Array) -> None:
     """Write to ``tau`` (n,) the torque without acceleration, V + G of Craig (6.59)."""
     expand(robot, q, work, JOINT_POSITION)
     expand(robot, qd, work, JOINT_RATE)
@@ -175,7 +175,7 @@ def bias_torque(robot: Robot, q: Array, qd: Array, wrenches: Array, work: Array,
 
 
 @kernel
-def gravity_torque(robot: Robot, q: Array, wrenches: Array, work: Array, tau: Array) -> None:
+def gravity_torque(robot: ModelArrays, q: Array, wrenches: Array, work: Array, tau: Array) -> None:
     """Write to ``tau`` (n,) the torque that holds the robot still, G of Craig (6.59)."""
     expand(robot, q, work, JOINT_POSITION)
     clear(work, JOINT_RATE)

@@ -14,14 +14,14 @@ from robot_dynamics_ros.kernels.layout import (
     POSITION,
     REVOLUTE,
     ROTATION,
-    Robot,
+    ModelArrays,
 )
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.kernels.vectors import Vector, rotate
 
 
 @kernel
-def place_bodies(robot: Robot, work: Array) -> None:
+def place_bodies(robot: ModelArrays, work: Array) -> None:
     """Write rotation (9, row by row) and position (3) of each body in its parent's frame to ``work``.
 
     The joint turns about or slides along the frame's own z axis: R = R0 Rz(q), p = p0 + R0 z q.
@@ -101,7 +101,7 @@ def compose(r: Array, s: Array, product: Array) -> None:
 
 
 @kernel
-def place_in_root(robot: Robot, work: Array, world: Array) -> None:
+def place_in_root(robot: ModelArrays, work: Array, world: Array) -> None:
     """Write each body's placement in the root frame to ``world`` (bodies, 12), from those in ``work``."""
     for i in range(world.shape[0]):
         parent = robot.tree[i, PARENT]

@@ -19,7 +19,7 @@ from robot_dynamics_ros.kernels.layout import (
     PLACEMENT,
     REVOLUTE,
     SPIN_AXIS,
-    Robot,
+    ModelArrays,
 )
 from robot_dynamics_ros.kernels.newton_euler import move_bodies
 from robot_dynamics_ros.kernels.placement import place_bodies
@@ -30,7 +30,7 @@ PARAMETERS = 10  # of a body
 
 
 @kernel
-def _carry(robot: Robot, work: Array, body: int, force: Vector, moment: Vector, column: Array) -> None:
+def _carry(robot: ModelArrays, work: Array, body: int, force: Vector, moment: Vector, column: Array) -> None:
     """Add the joint torques that carry a load on a body, at and in its frame, to ``column`` (n,)."""
     fx, fy, fz = force
     nx, ny, nz = moment
@@ -79,7 +79,7 @@ def _unit_load(parameter: int, w: Vector, dw: Vector, a: Vector) -> tuple[Vector
 
 @kernel
 def regressor(
-    robot: Robot,
+    robot: ModelArrays,
     link_rotations: Array,
     q: Array,
     qd: Array,

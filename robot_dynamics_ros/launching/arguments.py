@@ -12,7 +12,7 @@ from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.launching.robots import Robot, existing_file, find_robot
+from robot_dynamics_ros.launching.robots import LaunchedRobot, existing_file, find_robot
 from robot_dynamics_ros.parameters.file import parameter_tables
 from robot_dynamics_ros.parameters.kinds import ANY, Bounds
 from robot_dynamics_ros.resources import robot_names
@@ -136,13 +136,13 @@ def number(context: LaunchContext, name: str, within: Bounds = ANY) -> float:
     return value
 
 
-def chosen_robot(context: LaunchContext) -> Robot:
+def chosen_robot(context: LaunchContext) -> LaunchedRobot:
     """Return the robot that robot_arguments name; RobotDynamicsError where a file is not there."""
     names = ("robot", "urdf", "dynamics_file", "xacro_args")
     return find_robot(*(value_of(context, name) for name in names))
 
 
-def robot_parameters(robot: Robot) -> dict[str, ParameterValue]:
+def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
     """Return robot_description and dynamics_file for a Node; the type keeps launch_ros from reading them as YAML."""
     return {
         "robot_description": ParameterValue(robot.urdf, value_type=str),

@@ -17,7 +17,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from robot_dynamics_ros.bags.reader import companions
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.launching.arguments import absolute, is_true, value_of
-from robot_dynamics_ros.launching.robots import Robot
+from robot_dynamics_ros.launching.robots import LaunchedRobot
 from robot_dynamics_ros.resources import find_resource
 
 PACKAGE = "robot_dynamics_ros"
@@ -52,7 +52,7 @@ def program(name: str) -> dict[str, Any]:
 
 
 def view(
-    context: LaunchContext, robot: Robot, *, joint_states: str = "joint_states", use_sim_time: str = "false"
+    context: LaunchContext, robot: LaunchedRobot, *, joint_states: str = "joint_states", use_sim_time: str = "false"
 ) -> list[Any]:
     """Return robot_state_publisher and RViz, as the arguments of these names say, or what is missing for them.
 
@@ -72,7 +72,7 @@ def view(
     return actions
 
 
-def robot_state_publisher(robot: Robot, *, parameters: list[dict[str, Any]], **node: Any) -> list[Any]:
+def robot_state_publisher(robot: LaunchedRobot, *, parameters: list[dict[str, Any]], **node: Any) -> list[Any]:
     """Return a Node of robot_state_publisher with these keywords, or what to say where it is not installed."""
     if not is_installed("robot_state_publisher"):
         return [LogInfo(msg=missing("robot_state_publisher", "no TF, and no topic robot_description"))]

@@ -62,7 +62,7 @@ def _refused(path: Path, problem: str) -> RobotDynamicsError:
 
 
 @dataclass(frozen=True)
-class Robot:
+class LaunchedRobot:
     """A robot's files.
 
     Attributes
@@ -83,7 +83,7 @@ class Robot:
     settings: tuple[str, ...]
 
 
-def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = "") -> Robot:
+def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = "") -> LaunchedRobot:
     """Return the robot that the arguments robot, urdf, dynamics_file and xacro_args name.
 
     Raises RobotDynamicsError for a name or a file that is not there, for a URDF that is none, and for a xacro file that
@@ -92,12 +92,12 @@ def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = 
     if urdf:
         path = existing_file("urdf", urdf)
         text = _text(path, xacro_args)
-        return Robot(text, _root(text, str(path)), dynamics_file(dynamics, ""), ())
+        return LaunchedRobot(text, _root(text, str(path)), dynamics_file(dynamics, ""), ())
     if not name:
-        return Robot("", "", dynamics_file(dynamics, ""), ())
+        return LaunchedRobot("", "", dynamics_file(dynamics, ""), ())
     text = _text(robot_urdf(name), "")
     settings = str(find_resource("config", f"{name}.yaml"))
-    return Robot(text, _root(text, f"{name}.urdf"), dynamics_file(dynamics, name), (settings,))
+    return LaunchedRobot(text, _root(text, f"{name}.urdf"), dynamics_file(dynamics, name), (settings,))
 
 
 def dynamics_file(given: str, robot: str) -> str:

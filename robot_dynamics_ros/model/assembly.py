@@ -19,7 +19,7 @@ from robot_dynamics_ros.kernels.layout import (
     REVOLUTE,
     ROTOR,
     ROTOR_SIZE,
-    Robot,
+    ModelArrays,
     pack,
 )
 from robot_dynamics_ros.kernels.types import Array, IntArray
@@ -157,7 +157,7 @@ def assemble(
             *((rotor.body, ROTOR, rotor.factors) for rotor in rotors),
         ],
     )
-    robot = Robot(
+    robot = ModelArrays(
         tree,
         coordinates,
         factors,

@@ -31,7 +31,7 @@ from robot_dynamics_ros.kernels.layout import (
     STATIC,
     VISCOUS,
     WORK_SIZE,
-    Robot,
+    ModelArrays,
     unpack,
 )
 from robot_dynamics_ros.kernels.placement import place_bodies
@@ -43,7 +43,7 @@ from robot_dynamics_ros.model.inertia import Inertial, InertiaSum, real_numbers,
 _FRICTION_TORQUES = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]
 
 # As plain Python, so that loading a model compiles nothing.
-_unpack: Callable[[IntArray, Array], Robot] = interpreted(unpack)
+_unpack: Callable[[IntArray, Array], ModelArrays] = interpreted(unpack)
 _expand, _place_bodies, _add_inertia = map(interpreted, (expand, place_bodies, add_inertia))
 
 _NOISE = 1e-14  # of the sum of the principal moments
@@ -130,7 +130,7 @@ class PackedModel:
         return set(self.moving_joints) != set(self.joint_names)
 
     @property
-    def robot(self) -> Robot:
+    def robot(self) -> ModelArrays:
         """Views into ``structure`` and ``numbers``."""
         return _unpack(self.structure, self.numbers)
 
@@ -227,14 +227,14 @@ def without_gravity(packed: PackedModel) -> PackedModel:
     return replace(packed, numbers=numbers)
 
 
-def own_mass(robot: Robot) -> Array:
+def own_mass(robot: ModelArrays) -> Array:
     """More than zero for each body that has mass or inertia."""
     bodies = robot.bodies
     with np.errstate(over="ignore"):  # infinity is more than zero, too
         return bodies[:, MASS] + bodies[:, INERTIA] + bodies[:, INERTIA + 3] + bodies[:, INERTIA + 5]
 
 
-def carried_mass(robot: Robot) -> Array:
+def carried_mass(robot: ModelArrays) -> Array:
     """More than zero for each body that has mass or inertia, or carries a body that does."""
     carried = own_mass(robot)
     with np.errstate(over="ignore"):
@@ -244,7 +244,7 @@ def carried_mass(robot: Robot) -> Array:
     return carried
 
 
-def massless(robot: Robot, names: Sequence[str]) -> tuple[str, ...]:
+def massless(robot: ModelArrays, names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the coordinates that move neither mass nor inertia nor a rotor.
 
     What a joint moves resists it by its mass along the axis or its inertia about it, at an arbitrary configuration.

@@ -42,7 +42,7 @@ from robot_dynamics_ros.nodes.diagnostics import BoundedLog
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
 from robot_dynamics_ros.nodes.polled_inputs import other_publishers, waiting, why_deaf
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
-from robot_dynamics_ros.nodes.spinning import Program, run
+from robot_dynamics_ros.nodes.spinning import NodeProgram, run
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, ROBOT_DESCRIPTION
 
 _WATCH_PERIOD, _REPORT_PERIOD, _STOP_PERIOD = 0.02, 1.0, 0.0005  # s
@@ -65,7 +65,7 @@ class _NodeClocks:
         return int(self._node.get_clock().now().nanoseconds)
 
 
-class ComputedTorqueNode(Program, LifecycleNode):
+class ComputedTorqueNode(NodeProgram, LifecycleNode):
     """A lifecycle node; with ``autostart`` it configures and activates itself as soon as it knows its robot.
 
     With ``update_rate`` 0 it answers each joint_states message and its time is their stamp; otherwise a

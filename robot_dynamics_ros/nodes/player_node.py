@@ -15,7 +15,7 @@ from robot_dynamics_ros.errors import BagError, BagWarning
 from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.nodes.messages import message_class
 from robot_dynamics_ros.nodes.parameters import declare, present_values
-from robot_dynamics_ros.nodes.spinning import Program, run
+from robot_dynamics_ros.nodes.spinning import NodeProgram, run
 from robot_dynamics_ros.parameters.kinds import POSITIVE, Names, Number, Parameter, Text
 
 INPUT = Text("input", "", "The bag: its folder, or one of its files", when="start")
@@ -29,7 +29,7 @@ _SETTLED = 1.0
 _CONFIRMED = 5.0  # Fast DDS asks its readers every 3 s
 
 
-class PlayerNode(Program):
+class PlayerNode(NodeProgram):
     """Waits until whoever listens is connected and nobody new has come for a second, plays, and is done.
 
     Topics that were latched are so again. The clock is a steady one; what is late is sent at once.

@@ -22,7 +22,7 @@ from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.nodes.messages import message_class
 from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.polled_inputs import waiting
-from robot_dynamics_ros.nodes.spinning import Program, run
+from robot_dynamics_ros.nodes.spinning import NodeProgram, run
 from robot_dynamics_ros.parameters.kinds import Names, Parameter, Text
 
 OUTPUT = Text("output", "", "Folder of the bag, which must not exist yet", when="start")
@@ -48,7 +48,7 @@ _DEPTH = 1000  # messages of a topic that wait
 _FETCH_PERIOD = 0.005  # s
 
 
-class RecorderNode(Program):
+class RecorderNode(NodeProgram):
     """Subscribes to each topic as soon as it is there and writes what comes, with the time of arrival.
 
     Five times a second it prints the number of messages of each topic, as the parameter report says. What is older

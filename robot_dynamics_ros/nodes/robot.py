@@ -19,7 +19,7 @@ from robot_dynamics_ros.interruption import run_in_background
 from robot_dynamics_ros.kernels.compilation import announcement, compilations_reported
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.parameters import present_values
-from robot_dynamics_ros.nodes.spinning import Program
+from robot_dynamics_ros.nodes.spinning import NodeProgram
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS
 
 _PERIOD = 0.1  # s
@@ -72,7 +72,7 @@ class WarmUp:
         Called by the executor when the kernels are compiled: then what was refused can be done.
     """
 
-    def __init__(self, node: Program, resume: Callable[[], object]) -> None:
+    def __init__(self, node: NodeProgram, resume: Callable[[], object]) -> None:
         self._node, self._resume = node, resume
         self._future: Future[object] = Future()
         self._future.set_result(None)

@@ -17,7 +17,7 @@ from robot_dynamics_ros.messages.joint_state import JointStateReader
 from robot_dynamics_ros.nodes import real_time
 from robot_dynamics_ros.nodes.diagnostics import BoundedLog
 from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
-from robot_dynamics_ros.nodes.simulation_outputs import Counts, Mode, SimulationOutputs, SimulationReport
+from robot_dynamics_ros.nodes.simulation_outputs import Counts, SimulationMode, SimulationOutputs, SimulationReport
 from robot_dynamics_ros.simulation.settings import SimulationSettings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
@@ -138,7 +138,7 @@ class RunningSimulation:
         self._outputs = SimulationOutputs(node, arm, publish_clock, depth=10 if lockstep is None else 1000)
         self._report = SimulationReport(node, settings, simulated_time=publish_clock)
         self._counts = Counts()
-        self._told = Mode.BRAKED
+        self._told = SimulationMode.BRAKED
         self._paused = paused
         self._period = round(settings.period * 1e9)
         # ROS takes a time of zero for none. Where runs are to be the same, so must their stamps.
@@ -202,7 +202,7 @@ class RunningSimulation:
     def step(self) -> str:
         """Go on by one period while paused; return the time, or raise RobotDynamicsError with the reason why not."""
         if self._arm.failure:
-            raise RobotDynamicsError(self._why(Mode.FAILED))
+            raise RobotDynamicsError(self._why(SimulationMode.FAILED))
         if not self._paused:
             raise RobotDynamicsError("it runs. Cure: call ~/pause with data: true first")
         if self._awaits_answer:
@@ -210,7 +210,7 @@ class RunningSimulation:
         self._advance()
         self._notice()
         if self._arm.failure:
-            raise RobotDynamicsError(self._why(Mode.FAILED))
+            raise RobotDynamicsError(self._why(SimulationMode.FAILED))
         return f"t = {self._seconds}"
 
     def reset(self) -> str:
@@ -306,33 +306,33 @@ class RunningSimulation:
         self._told = mode
         why = self._why(mode)
         text = f"{mode.value}: {why}" if why else mode.value
-        if mode is Mode.FAILED:
+        if mode is SimulationMode.FAILED:
             self._logger.error(text)
-        elif mode in (Mode.WAITING, Mode.TIMED_OUT):
+        elif mode in (SimulationMode.WAITING, SimulationMode.TIMED_OUT):
             self._logger.warning(text)
         else:
             self._logger.info(text)
         self._report.publish(mode, why, self._stamp, self._arm, self._counts)
 
     @property
-    def _mode(self) -> Mode:
+    def _mode(self) -> SimulationMode:
         if self._arm.failure:
-            return Mode.FAILED
+            return SimulationMode.FAILED
         if self._paused:
-            return Mode.PAUSED
+            return SimulationMode.PAUSED
         if self._awaits_answer and time.monotonic() - self._asked > _PATIENCE:
-            return Mode.WAITING
+            return SimulationMode.WAITING
         if self._arm.timed_out:
-            return Mode.TIMED_OUT
-        return Mode.BRAKED if self._arm.braked else Mode.RUNNING
+            return SimulationMode.TIMED_OUT
+        return SimulationMode.BRAKED if self._arm.braked else SimulationMode.RUNNING
 
-    def _why(self, mode: Mode) -> str:
+    def _why(self, mode: SimulationMode) -> str:
         """What there is to say about the mode."""
-        if mode is Mode.FAILED:
+        if mode is SimulationMode.FAILED:
             return f"{self._arm.failure}; then call ~/reset"
-        if mode is Mode.TIMED_OUT:
+        if mode is SimulationMode.TIMED_OUT:
             return "brakes on" if self._settings.on_command_timeout == "hold" else "no effort"
-        return self._missing() if mode is Mode.WAITING else ""
+        return self._missing() if mode is SimulationMode.WAITING else ""
 
     def _missing(self) -> str:
         """What keeps the controller from answering, as far as can be seen from here."""

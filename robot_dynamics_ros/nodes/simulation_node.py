@@ -19,7 +19,7 @@ from robot_dynamics_ros.nodes import real_time
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
 from robot_dynamics_ros.nodes.running_simulation import Lockstep, RunningSimulation
-from robot_dynamics_ros.nodes.spinning import Program, run
+from robot_dynamics_ros.nodes.spinning import NodeProgram, run
 from robot_dynamics_ros.parameters.kinds import Values
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
 from robot_dynamics_ros.simulation import parameters as parameters
@@ -30,7 +30,7 @@ from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 _RUNNING = "it is read when the simulation starts, and it runs. Cure: start the node again with another value"
 
 
-class SimulationNode(Program):
+class SimulationNode(NodeProgram):
     """Paces itself on a steady clock and publishes the state of the arm ``publish_rate`` times a simulated second.
 
     It begins as soon as it knows its robot; what it does then is in RunningSimulation.

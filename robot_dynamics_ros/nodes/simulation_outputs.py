@@ -55,7 +55,7 @@ class SimulationOutputs:
 _TOO_SLOW = 0.95  # share of the pace that is wanted
 
 
-class Mode(str, Enum):
+class SimulationMode(str, Enum):
     """What the simulation does.
 
     failed: a step was impossible, time stands still until ~/reset. paused: time stands still. waiting: in lockstep
@@ -71,7 +71,7 @@ class Mode(str, Enum):
     FAILED = "failed"
 
 
-_LEVELS = {Mode.RUNNING: OK, Mode.PAUSED: OK, Mode.FAILED: ERROR}  # the others: WARN
+_LEVELS = {SimulationMode.RUNNING: OK, SimulationMode.PAUSED: OK, SimulationMode.FAILED: ERROR}  # the others: WARN
 
 
 @dataclass
@@ -115,7 +115,7 @@ class SimulationReport:
         self._factor = self._measured = factor
         self._since, self._periods = time.monotonic(), counts.periods
 
-    def regularly(self, mode: Mode, why: str, at: int, arm: SimulatedArm, counts: Counts) -> None:
+    def regularly(self, mode: SimulationMode, why: str, at: int, arm: SimulatedArm, counts: Counts) -> None:
         """Publish the state of things, measured over the time since this was done last."""
         now = time.monotonic()
         self._measured = (counts.periods - self._periods) * self._period / max(now - self._since, 1e-3)
@@ -123,10 +123,10 @@ class SimulationReport:
         self.publish(mode, why, at, arm, counts)
         arm.count_anew()
 
-    def publish(self, mode: Mode, why: str, at: int, arm: SimulatedArm, counts: Counts) -> None:
+    def publish(self, mode: SimulationMode, why: str, at: int, arm: SimulatedArm, counts: Counts) -> None:
         """Publish the state of things: a mode, more words on it, and the stamp (ns) of the last joint_states."""
         level, message = _LEVELS.get(mode, WARN), f"{mode.value}: {why}" if why else mode.value
-        if mode is Mode.RUNNING and self._measured < _TOO_SLOW * self._factor:
+        if mode is SimulationMode.RUNNING and self._measured < _TOO_SLOW * self._factor:
             level, message = WARN, f"running, slower than real_time_factor {self._factor:g}"
         values: dict[str, object] = {
             "mode": mode.value,

@@ -105,7 +105,7 @@ class Interrupted(BaseException):
     """A signal came before the node was spinning; nobody else may catch it."""
 
 
-class Program(PolledInputs):
+class NodeProgram(PolledInputs):
     """What every node here is: it may come to an end, has last words, and bears whatever comes on /clock."""
 
     done = False
@@ -186,7 +186,7 @@ def _initialize(argv: list[str]) -> None:
         raise RobotDynamicsError(f"ROS arguments: {cause}. Cure: correct the parameter file or argument") from problem
 
 
-def _send_the_rest(node: Program, executor: Executor) -> None:
+def _send_the_rest(node: NodeProgram, executor: Executor) -> None:
     end = time.monotonic() + _PATIENCE
     while node.unsent and time.monotonic() < end:
         executor.spin_once(timeout_sec=0.1)
@@ -194,13 +194,13 @@ def _send_the_rest(node: Program, executor: Executor) -> None:
         executor.spin_once(timeout_sec=0.01)
 
 
-def run(make_node: Callable[[], Program], argv: Sequence[str] | None = None) -> int:
+def run(make_node: Callable[[], NodeProgram], argv: Sequence[str] | None = None) -> int:
     """Run one node until it is done, SIGINT, SIGTERM or a shutdown of the context; returns the exit code.
 
     rclpy's own signal handlers would shut the context down before the node could publish its last command.
     """
     _SIGNALS.install()
-    node: Program | None = None
+    node: NodeProgram | None = None
     try:
         arguments = sys.argv if argv is None else list(argv)
         _initialize(arguments)

@@ -31,14 +31,14 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
 from robot_dynamics_ros.nodes.parameters import declare, present_values
-from robot_dynamics_ros.nodes.spinning import Program, run
+from robot_dynamics_ros.nodes.spinning import NodeProgram, run
 
 _SUCCEEDED = 4  # STATUS_SUCCEEDED of action_msgs/msg/GoalStatus
 _SILENT = 2  # reports of a controller that has had the trajectory and has not accepted it
 _GONE = 10.0  # s without a report, of which one comes each second
 
 
-class TrajectoryNode(Program):
+class TrajectoryNode(NodeProgram):
     """Waits for joint_states and for whoever listens, sends a trajectory, and is done when the motion is.
 
     The topic ``joint_trajectory``, as it is remapped, names the controller. Its action follow_joint_trajectory gets the
@@ -217,7 +217,7 @@ class TrajectoryNode(Program):
         return self._listeners - {endpoint.node_name for endpoint in endpoints}
 
 
-def _action_client(node: Program, name: str) -> ActionClient[Any, Any, Any] | None:
+def _action_client(node: NodeProgram, name: str) -> ActionClient[Any, Any, Any] | None:
     """Return a client of the action; None without control_msgs, which ROS distributions alone have."""
     if find_spec("control_msgs") is None:
         return None

@@ -15,7 +15,7 @@ from robot_dynamics_ros.interruption import leave, run_in_background
 from robot_dynamics_ros.messages.joint_state import JointStateReader
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.parameters import declare, present_values
-from robot_dynamics_ros.nodes.spinning import Program, run
+from robot_dynamics_ros.nodes.spinning import NodeProgram, run
 from robot_dynamics_ros.parameters.kinds import Parameter, Text, WholeNumber
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE
 from robot_dynamics_ros.view.live import LiveArm
@@ -33,7 +33,7 @@ PORT = WholeNumber("port", 8080, "Port to serve the page on, or the next free on
 ALL: tuple[Parameter[Any], ...] = (URDF, DYNAMICS_FILE, GRAVITY, JOINT_STATES, COMMAND_STATES, HOST, PORT)
 
 
-class ViewNode(Program):
+class ViewNode(NodeProgram):
     """Serves a page with the arm, and shows 25 times a second what came last; grey where nothing has for a second."""
 
     def __init__(self, **options: Any) -> None:

@@ -215,7 +215,7 @@ class _Player:
             )
         return Replay(states, outputs.count, tuple(faults.all), dict(outputs.saturated))
 
-    def _answered(self, joint_states: str, reader: JointStateReader) -> _Part | None:
+    def _answered(self, joint_states: str, reader: JointStateReader) -> _ReplayPart | None:
         """Return the part of the recording that its own controller answered; None where that is not known."""
         if self._commands not in self._reader.topics:
             return None
@@ -235,8 +235,8 @@ class _Player:
                 "the recording begins in the middle of a motion, so that what is commanded until the next trajectory "
                 "differs. Cure: start the recorder before the motion"
             )
-            return _Part(None, state.at, stamp_of(last.data), last.received)
-        return _Part(command.q, state.at, stamp_of(last.data), last.received)
+            return _ReplayPart(None, state.at, stamp_of(last.data), last.received)
+        return _ReplayPart(command.q, state.at, stamp_of(last.data), last.received)
 
     def _first_since(self, at: int, joint_states: str, reader: JointStateReader) -> Sample | None:
         for message in self._reader.messages([joint_states]):
@@ -273,7 +273,7 @@ class _Player:
             self._log.error(f"{message.topic} refused: a message of {len(message.data)} bytes is no {message.kind}")
 
 
-class _Part:
+class _ReplayPart:
     """The states from the first that was answered to the last.
 
     Attributes

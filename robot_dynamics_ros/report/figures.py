@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.report.measures import Tracking, column
+from robot_dynamics_ros.report.measures import TrackingErrors, column
 from robot_dynamics_ros.report.recording import Event, Recording
 
 
@@ -70,7 +70,7 @@ def line(name: str, time: Array, values: Array, points: int, **style: Any) -> Fi
     }
 
 
-class _Rows:
+class _FigureRows:
     """A figure of plots under each other that share the axis of time."""
 
     def __init__(self) -> None:
@@ -104,12 +104,12 @@ class _Rows:
         return {"data": self.traces, "layout": layout}
 
 
-def joint_figure(recording: Recording, joint: str, found: Tracking | None, fault_times: Array) -> Figure | None:
+def joint_figure(recording: Recording, joint: str, found: TrackingErrors | None, fault_times: Array) -> Figure | None:
     """Return position, tracking error, torque and residual of a joint over time; None where there is nothing."""
     points = min(_POINTS, max(200, _ALL_POINTS // (6 * len(recording.state.joint_names))))
     sliding = recording.sliding(joint)
     state, command = recording.state, recording.command
-    rows = _Rows()
+    rows = _FigureRows()
     time = recording.seconds(state)
     commanded_at = None if command is None else recording.seconds(command)
     motion = []
@@ -130,7 +130,7 @@ def joint_figure(recording: Recording, joint: str, found: Tracking | None, fault
     return rows.figure(_time_axis(recording), _fault_lines(fault_times))
 
 
-def _add_torque(rows: _Rows, recording: Recording, joint: str, points: int) -> None:
+def _add_torque(rows: _FigureRows, recording: Recording, joint: str, points: int) -> None:
     state, command = recording.state, recording.command
     unit = "N" if recording.sliding(joint) else "Nm"
     torque, peaks = [], [0.0]

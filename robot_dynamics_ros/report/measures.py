@@ -52,7 +52,7 @@ def answers(recording: Recording) -> Answers | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Tracking:
+class TrackingErrors:
     """Desired and actual position (m, k) of k joints that the commands name, at ``time`` (m,) s."""
 
     joint_names: tuple[str, ...]
@@ -66,7 +66,7 @@ class Tracking:
         return self.desired - self.actual
 
 
-def tracking(recording: Recording, found: Answers | None) -> Tracking | None:
+def tracking(recording: Recording, found: Answers | None) -> TrackingErrors | None:
     """Return the motion as it was asked for and as it was; None without commands."""
     command = recording.command
     if found is None or command is None:
@@ -74,7 +74,7 @@ def tracking(recording: Recording, found: Answers | None) -> Tracking | None:
     names = tuple(name for name in recording.state.joint_names if name in command.joint_names)
     if not names:
         return None
-    return Tracking(
+    return TrackingErrors(
         names,
         recording.seconds(recording.state)[found.states],
         command.in_order(names).position[found.commands],

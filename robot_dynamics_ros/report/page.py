@@ -14,7 +14,7 @@ from robot_dynamics_ros import __version__
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.report import figures, tables
 from robot_dynamics_ros.report.figures import Figure
-from robot_dynamics_ros.report.measures import Answers, Tracking, answers, intervals, tracking
+from robot_dynamics_ros.report.measures import Answers, TrackingErrors, answers, intervals, tracking
 from robot_dynamics_ros.report.recording import Recording
 
 STYLE = """
@@ -224,7 +224,7 @@ def _faults(body: _Body, recording: Recording, times: np.ndarray[tuple[int], np.
         body.text(f"and {len(events) - _MOST_EVENTS} more.")
 
 
-def _tracking(body: _Body, recording: Recording, found: Answers | None, motion: Tracking | None) -> None:
+def _tracking(body: _Body, recording: Recording, found: Answers | None, motion: TrackingErrors | None) -> None:
     body.section("tracking", "Tracking error")
     if found is None or motion is None:
         body.missing("No desired positions:", _no_commands(recording))
@@ -288,7 +288,7 @@ def _timing(body: _Body, recording: Recording, found: Answers | None) -> None:
 def _joints(
     body: _Body,
     recording: Recording,
-    motion: Tracking | None,
+    motion: TrackingErrors | None,
     fault_times: np.ndarray[tuple[int], np.dtype[np.float64]],
 ) -> None:
     body.section("joints", "Joints")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.report.measures import QUANTILES, Answers, Tracking, column, intervals, largest, rms
+from robot_dynamics_ros.report.measures import QUANTILES, Answers, TrackingErrors, column, intervals, largest, rms
 from robot_dynamics_ros.report.recording import Event, Recording
 
 
@@ -33,7 +33,7 @@ def topics_table(recording: Recording) -> Table:
     return Table(("topic", "type", "messages", "rate, Hz"), rows, words=2)
 
 
-def tracking_table(recording: Recording, found: Tracking) -> Table:
+def tracking_table(recording: Recording, found: TrackingErrors) -> Table:
     """RMS and largest tracking error of each joint."""
     rows = []
     for j, joint in enumerate(found.joint_names):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.kernels.compilation import allocating_kernel
-from robot_dynamics_ros.kernels.layout import FRICTION_SIZE, WORK_SIZE, Robot
+from robot_dynamics_ros.kernels.layout import FRICTION_SIZE, WORK_SIZE, ModelArrays
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.stick_slip import LINE_SIZE
 
@@ -38,7 +38,7 @@ class Joints(NamedTuple):
 class Arm(NamedTuple):
     """What does not change from step to step."""
 
-    robot: Robot
+    robot: ModelArrays
     structure: IntArray  # the flat arrays that ``robot`` looks into, with loops behind, see kernels/loops.py
     numbers: Array
     joints: Joints
@@ -123,7 +123,7 @@ VECTORS = 10
 
 
 @allocating_kernel
-def make_buffers(robot: Robot, n: int, lines: int) -> Buffers:
+def make_buffers(robot: ModelArrays, n: int, lines: int) -> Buffers:
     """Scratch arrays for ``n`` coordinates and so many lines."""
     return Buffers(
         np.empty((robot.tree.shape[0], WORK_SIZE)),

@@ -31,7 +31,7 @@ _ROUNDING = 1e-13
 _MOST_PIVOTS = 10_000
 
 
-class Friction:
+class EventFriction:
     """The friction of n joints from their table (n, 11): the laws that kernels/friction.py names."""
 
     def __init__(self, table: Array) -> None:

@@ -21,7 +21,7 @@ from scipy.integrate import solve_ivp
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.simulation.event_friction import Flags, Friction, move, settle
+from robot_dynamics_ros.simulation.event_friction import EventFriction, Flags, move, settle
 
 _RELATIVE, _ABSOLUTE = 1e-12, 1e-13  # tolerances of the integration
 # A joint that slides stops, or meets its limit, this far past zero (rad/s, rad), so that it may start from zero.
@@ -47,11 +47,11 @@ class Phase(NamedTuple):
     highest: Array
 
 
-class Motion:
+class EventMotion:
     """The robot under one torque."""
 
     def __init__(
-        self, model: RobotModel, friction: Friction, tau: Array, wrenches: Mapping[str, ArrayLike] | None
+        self, model: RobotModel, friction: EventFriction, tau: Array, wrenches: Mapping[str, ArrayLike] | None
     ) -> None:
         self._model = model
         self._friction = friction

@@ -12,8 +12,8 @@ from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation.checks import check_count, check_step_size, finite, finite_wrenches, initial_state
-from robot_dynamics_ros.simulation.event_friction import Flags, Friction
-from robot_dynamics_ros.simulation.event_motion import Motion, State
+from robot_dynamics_ros.simulation.event_friction import EventFriction, Flags
+from robot_dynamics_ros.simulation.event_motion import EventMotion, State
 
 _MOST_EVENTS, _SHORT = 100, 1e-4  # so many events in so short a time (s) have no end
 _AT_ONCE = 1e-9  # a joint that starts and stops within this time (s) did not start
@@ -65,7 +65,7 @@ class EventPlant:
         self._model = model
         self._step_size = float(step_size)
         rows = [packed.moving_joints.index(name) for name in packed.joint_names]
-        self._friction = Friction(packed.friction[rows])
+        self._friction = EventFriction(packed.friction[rows])
         self._start: State = initial_state(model, initial_positions, initial_velocities)
         self.reset()
 
@@ -129,7 +129,7 @@ class EventPlant:
         limits = self._model.effort_limits
         effort = np.clip(finite(self._model, "tau", tau), -limits, limits)
         finite_wrenches(self._model, external_wrenches or {})
-        motion = Motion(self._model, self._friction, effort, external_wrenches)
+        motion = EventMotion(self._model, self._friction, effort, external_wrenches)
         try:
             with np.errstate(all="ignore"):  # what is not finite is refused where it counts
                 self._state, self._stuck = self._run(motion, count * self._step_size)
@@ -138,7 +138,7 @@ class EventPlant:
         self._effort = effort
         self._steps += count
 
-    def _run(self, motion: Motion, duration: float) -> tuple[State, Flags]:
+    def _run(self, motion: EventMotion, duration: float) -> tuple[State, Flags]:
         """State at the end, and which joints (n,) friction then holds."""
         model, state = self._model, self._state
         elapsed, returned = 0.0, np.zeros(model.n, np.bool_)

@@ -12,17 +12,17 @@ from robot_dynamics_ros.codegen.source import BLOCK
 from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, MASS_MATRIX, Algorithm
 from robot_dynamics_ros.kernels.entries import OK
 from robot_dynamics_ros.kernels.layout import MASS, unpack
-from robot_dynamics_ros.kernels.layout import Robot as Views
+from robot_dynamics_ros.kernels.layout import ModelArrays as Views
 from support.comparing import assert_close
 from support.generated import ALGORITHMS, general, plain, random_vectors, result
-from support.robots_with_drives import Robot, robots, size
+from support.robots_with_drives import ModelArrays, robots, size
 
 _views: Callable[..., Views] = getattr(unpack, "py_func", unpack)
 
 
 @given(robot=robots())
 @settings(max_examples=8)
-def test_any_robot_agrees_with_the_general_kernels(robot: Robot) -> None:
+def test_any_robot_agrees_with_the_general_kernels(robot: ModelArrays) -> None:
     model = robot.model()
     for algorithm in (INVERSE_DYNAMICS, MASS_MATRIX):
         vectors = random_vectors(algorithm, robot.seed, 3, model.n)

@@ -12,16 +12,16 @@ from hypothesis import given
 from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, Algorithm, trace_algorithm
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
 from robot_dynamics_ros.kernels.layout import MASS, unpack
-from robot_dynamics_ros.kernels.layout import Robot as Views
+from robot_dynamics_ros.kernels.layout import ModelArrays as Views
 from support import arms
 from support.generated import ALGORITHMS, general, plain, random_vectors, result
-from support.robots_with_drives import Robot, load, robots
+from support.robots_with_drives import ModelArrays, load, robots
 
 _views: Callable[..., Views] = getattr(unpack, "py_func", unpack)
 
 
 @given(robot=robots())
-def test_any_robot_gives_the_bits_of_the_general_kernels(robot: Robot) -> None:
+def test_any_robot_gives_the_bits_of_the_general_kernels(robot: ModelArrays) -> None:
     model = robot.model()
     for algorithm in ALGORITHMS:
         vectors = random_vectors(algorithm, robot.seed, model.n)

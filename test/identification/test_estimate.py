@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros import BagError, RobotModel
 from robot_dynamics_ros.identification.estimate import identify, pseudo_inertia
 from robot_dynamics_ros.identification.least_squares import Factors, estimate_base
-from robot_dynamics_ros.identification.motion import Motion, Smoothing
+from robot_dynamics_ros.identification.motion import RecordedMotion, Smoothing
 from robot_dynamics_ros.identification.samples import PARTS, Samples
 from robot_dynamics_ros.identification.unknowns import Unknowns, at_rest, friction_columns
 
@@ -18,12 +18,12 @@ Array = NDArray[np.float64]
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 
 
-def motion_of(model: RobotModel, seed: int, count: int, noise: Array) -> Motion:
+def motion_of(model: RobotModel, seed: int, count: int, noise: Array) -> RecordedMotion:
     """States without any connection, and the torque they need with white noise of that deviation (n,)."""
     rng = np.random.default_rng(seed)
     q, qd, qdd = rng.uniform(-1.0, 1.0, (3, count, model.n)) * np.array([3.0, 2.0, 9.0])[:, np.newaxis, np.newaxis]
     tau = model.inverse_dynamics(q, qd, qdd) + noise * rng.standard_normal(q.shape)
-    return Motion(model.joint_names, np.arange(count) * 0.01, q, qd, qdd, tau)
+    return RecordedMotion(model.joint_names, np.arange(count) * 0.01, q, qd, qdd, tau)
 
 
 def test_friction_columns_are_craigs() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.identification.excitation import Excitation, MotionLimits, find_excitation
+from robot_dynamics_ros.identification.excitation import Excitation, ExcitationLimits, find_excitation
 
 Load = Callable[..., RobotModel]
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
@@ -17,7 +17,7 @@ def planar_2r(load_robot: Load) -> RobotModel:
     return load_robot("planar_2r")
 
 
-def assert_within(model: RobotModel, limits: MotionLimits, excitation: Excitation) -> None:
+def assert_within(model: RobotModel, limits: ExcitationLimits, excitation: Excitation) -> None:
     q, qd, qdd = excitation.samples(7919)  # a prime: next to none of the samples that the search looks at
     assert (q >= limits.lower - 1e-12).all() and (q <= limits.upper + 1e-12).all()
     assert (np.abs(qd) <= limits.velocity).all() and (np.abs(qdd) <= limits.acceleration).all()
@@ -29,7 +29,7 @@ def assert_within(model: RobotModel, limits: MotionLimits, excitation: Excitatio
 
 @pytest.mark.parametrize("acceleration", [np.inf, 3.0])
 def test_limits_are_kept_and_the_condition_improves(planar_2r: RobotModel, acceleration: float) -> None:
-    limits = MotionLimits.of(planar_2r, margin=0.0, acceleration=acceleration)
+    limits = ExcitationLimits.of(planar_2r, margin=0.0, acceleration=acceleration)
     excitation, first = find_excitation(planar_2r, limits, 8.0, restarts=1)
     assert_within(planar_2r, limits, excitation)
     assert 1.0 <= excitation.condition < 0.7 * first
@@ -41,7 +41,7 @@ def test_condition_is_that_of_the_base_regressor(load_robot: Load) -> None:
     The joint turns about -y or y of the root frame, so that its plane holds gravity.
     """
     model = load_robot("planar_2r", joints=["joint2"], locked={"joint1": 0.0})
-    excitation, _ = find_excitation(model, MotionLimits.of(model), 5.0, restarts=1)
+    excitation, _ = find_excitation(model, ExcitationLimits.of(model), 5.0, restarts=1)
     q, _, qdd = (values[:, 0] for values in excitation.samples(50))
     columns = np.column_stack([qdd, np.cos(q), np.sin(q)])
     assert excitation.condition == pytest.approx(np.linalg.cond(columns / np.linalg.norm(columns, axis=0)), rel=1e-6)
@@ -49,15 +49,15 @@ def test_condition_is_that_of_the_base_regressor(load_robot: Load) -> None:
 
 @pytest.mark.parametrize("seed", [0, 7])
 def test_efforts_are_kept(planar_2r: RobotModel, seed: int) -> None:
-    full = MotionLimits.of(planar_2r, margin=0.0)
+    full = ExcitationLimits.of(planar_2r, margin=0.0)
     rest = np.abs(planar_2r.gravity_torque([0.0, 0.0]))
-    limits = MotionLimits(full.lower, full.upper, full.velocity, full.acceleration, 1.15 * rest)
+    limits = ExcitationLimits(full.lower, full.upper, full.velocity, full.acceleration, 1.15 * rest)
     excitation, _ = find_excitation(planar_2r, limits, 4.0, harmonics=3, restarts=2, seed=seed)
     assert_within(planar_2r, limits, excitation)
 
 
 def test_the_same_seed_gives_the_same_motion(planar_2r: RobotModel) -> None:
-    limits = MotionLimits.of(planar_2r)
+    limits = ExcitationLimits.of(planar_2r)
     a, b, c = (find_excitation(planar_2r, limits, 8.0, 2, 1, seed)[0] for seed in (1, 1, 2))
     np.testing.assert_array_equal(a.sine, b.sine)
     assert not np.array_equal(a.sine, c.sine)
@@ -65,7 +65,7 @@ def test_the_same_seed_gives_the_same_motion(planar_2r: RobotModel) -> None:
 
 def test_limits_are_the_models_with_a_margin(load_robot: Load) -> None:
     model = load_robot("panda", "panda")
-    limits = MotionLimits.of(model, margin=0.2)
+    limits = ExcitationLimits.of(model, margin=0.2)
     span = model.position_upper - model.position_lower
     np.testing.assert_allclose(limits.lower, model.position_lower + 0.1 * span)
     np.testing.assert_allclose(limits.upper, model.position_upper - 0.1 * span)
@@ -76,7 +76,7 @@ def test_limits_are_the_models_with_a_margin(load_robot: Load) -> None:
 def test_a_quintic_reaches_the_start_in_time(planar_2r: RobotModel) -> None:
     """From the farther end of the range: largest velocity 15/8 d / T, largest acceleration 10 / sqrt(3) d / T^2."""
     for acceleration in (np.inf, 0.5):
-        limits = MotionLimits.of(planar_2r, acceleration=acceleration)
+        limits = ExcitationLimits.of(planar_2r, acceleration=acceleration)
         q = np.array([0.3, -0.4])
         time = limits.time_to(q)
         far = np.maximum(q - limits.lower, limits.upper - q)
@@ -87,9 +87,9 @@ def test_a_quintic_reaches_the_start_in_time(planar_2r: RobotModel) -> None:
 def test_what_cannot_be_searched_is_refused(planar_2r: RobotModel) -> None:
     for change in ({"margin": 1.0}, {"acceleration": 0.0}, {"acceleration": [1.0, 2.0, 3.0]}):
         with pytest.raises(RobotDynamicsError, match=next(iter(change))):
-            MotionLimits.of(planar_2r, **change)
-    full = MotionLimits.of(planar_2r)
-    weak = MotionLimits(full.lower, full.upper, full.velocity, full.acceleration, np.array([1e-3, 1e-3]))
+            ExcitationLimits.of(planar_2r, **change)
+    full = ExcitationLimits.of(planar_2r)
+    weak = ExcitationLimits(full.lower, full.upper, full.velocity, full.acceleration, np.array([1e-3, 1e-3]))
     for limits, search, culprit in (
         (full, (0.0, 5, 1), "0.0 s"),
         (full, (5.0, 1, 1), "harmonics"),

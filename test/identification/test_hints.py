@@ -13,7 +13,7 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.identification.hints import hints
-from robot_dynamics_ros.identification.motion import Motion
+from robot_dynamics_ros.identification.motion import RecordedMotion
 from robot_dynamics_ros.identification.torque_analysis import analyse_torque
 from support.noisy_recordings import exciting_motion
 
@@ -22,22 +22,22 @@ pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWa
 LOAD = (0.8, [0.02, 0.0, 0.08], [1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3])
 SAMPLES = 500
 Load = Callable[..., RobotModel]
-Case = tuple[RobotModel, Motion]
+Case = tuple[RobotModel, RecordedMotion]
 
 
-def told(model: RobotModel, motion: Motion) -> list[str]:
+def told(model: RobotModel, motion: RecordedMotion) -> list[str]:
     return hints(model, analyse_torque(model, motion))
 
 
-def recorded(truth: RobotModel, seed: int = 0) -> Motion:
+def recorded(truth: RobotModel, seed: int = 0) -> RecordedMotion:
     return exciting_motion(truth, seed, samples=SAMPLES)
 
 
-def with_effort(motion: Motion, tau: np.ndarray) -> Motion:
+def with_effort(motion: RecordedMotion, tau: np.ndarray) -> RecordedMotion:
     return dataclasses.replace(motion, tau=tau)
 
 
-def reread(motion: Motion, order: Sequence[int], signs: np.ndarray) -> Motion:
+def reread(motion: RecordedMotion, order: Sequence[int], signs: np.ndarray) -> RecordedMotion:
     q, qd, qdd, tau = (values[:, order] * signs for values in (motion.q, motion.qd, motion.qdd, motion.tau))
     return dataclasses.replace(motion, q=q, qd=qd, qdd=qdd, tau=tau)
 
@@ -65,7 +65,7 @@ ONE, TWO = np.array([1, -1, 1, 1, 1, 1, 1]), [0, 3, 2, 1, 4, 5, 6]
 OFFSET = np.array([0, 0, 0, 0, 0.7, 0, 0])
 
 #: What model and recording are made of the Panda and its motion, what is said first, and the numbers in it.
-CAUSES: list[tuple[Callable[[RobotModel, Motion], Case], str, Sequence[float], float]] = [
+CAUSES: list[tuple[Callable[[RobotModel, RecordedMotion], Case], str, Sequence[float], float]] = [
     (lambda panda, _: (panda, recorded(panda.with_payload("panda_link7", *LOAD))),
      "the robot" + PAYLOAD, [LOAD[0], *LOAD[1]], 0.01),
     (lambda panda, motion: (panda.with_payload("panda_link7", *LOAD), motion),
@@ -94,7 +94,11 @@ CAUSES: list[tuple[Callable[[RobotModel, Motion], Case], str, Sequence[float], f
 
 @pytest.mark.parametrize(("make", "said", "numbers", "within"), CAUSES, ids=[case[1][:40] for case in CAUSES])
 def test_a_cause_is_named_with_its_size(
-    make: Callable[[RobotModel, Motion], Case], said: str, numbers: Sequence[float], within: float, load_robot: Load
+    make: Callable[[RobotModel, RecordedMotion], Case],
+    said: str,
+    numbers: Sequence[float],
+    within: float,
+    load_robot: Load,
 ) -> None:
     panda = load_robot("panda", "panda")
     (hint,) = told(*make(panda, recorded(panda, 1)))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags import JointSeries
 from robot_dynamics_ros.errors import BagError, BagWarning
-from robot_dynamics_ros.identification.motion import Motion, Smoothing, recorded_motion
+from robot_dynamics_ros.identification.motion import RecordedMotion, Smoothing, recorded_motion
 
 Array = NDArray[np.float64]
 
@@ -50,12 +50,12 @@ def changed(field: str, place: Any, value: Any) -> JointSeries:
     return dataclasses.replace(series, **{field: copy})
 
 
-def stretches(motion: Motion) -> int:
+def stretches(motion: RecordedMotion) -> int:
     steps = np.diff(motion.time)
     return 1 + int(np.count_nonzero(steps > 1.5 * np.median(steps)))
 
 
-def assert_follows(motion: Motion, start: float = 0.0, atol: float = 2e-3) -> None:
+def assert_follows(motion: RecordedMotion, start: float = 0.0, atol: float = 2e-3) -> None:
     """Check against the closed form at the motion's own times; ``start`` is the time of the first message."""
     q, qd, qdd = wave(motion.time + start)
     for name, found, expected in (("q", motion.q, q), ("qd", motion.qd, qd), ("tau", motion.tau, q)):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.kernels import layout
-from robot_dynamics_ros.kernels.layout import Robot, coordinate_count, pack, unpack
+from robot_dynamics_ros.kernels.layout import ModelArrays, coordinate_count, pack, unpack
 
 #: Columns with how many numbers each holds, and the width of the table.
 TABLES = {
@@ -40,7 +40,7 @@ def test_columns_fill_their_table(table: str) -> None:
 def test_unpack_gives_back_what_was_packed() -> None:
     assert len({layout.REVOLUTE, layout.PRISMATIC, layout.ROTOR}) == 3
     rng = np.random.default_rng(1)
-    robot = Robot(
+    robot = ModelArrays(
         rng.integers(0, 9, (5, layout.TREE_SIZE)),
         rng.integers(0, 9, 7),
         rng.random(7),

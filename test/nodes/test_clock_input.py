@@ -10,7 +10,7 @@ from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 
 from robot_dynamics_ros.nodes import spinning as clock_input
-from robot_dynamics_ros.nodes.spinning import Program
+from robot_dynamics_ros.nodes.spinning import NodeProgram
 
 LITTLE, BIG = b"\x00\x01\x00\x00", b"\x00\x00\x00\x00"
 
@@ -23,7 +23,9 @@ class World:
     """A node with simulated time, its executor, and a publisher that is connected to it."""
 
     def __init__(self, context: rclpy.Context) -> None:
-        self.node = Program("listener", context=context, parameter_overrides=[Parameter("use_sim_time", value=True)])
+        self.node = NodeProgram(
+            "listener", context=context, parameter_overrides=[Parameter("use_sim_time", value=True)]
+        )
         (self.clock,) = (s for s in self.node.subscriptions if s.topic_name == "/clock")
         self.publisher = self.node.create_publisher(Clock, "/clock", 10)
         self.executor = rclpy.executors.SingleThreadedExecutor(context=context)

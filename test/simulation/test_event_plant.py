@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.kernels import layout
 from robot_dynamics_ros.simulation import event_friction, event_motion
-from robot_dynamics_ros.simulation.event_friction import Friction, settle
+from robot_dynamics_ros.simulation.event_friction import EventFriction, settle
 from robot_dynamics_ros.simulation.event_plant import EventPlant
 from support import arms, plants
 
@@ -116,7 +116,7 @@ def test_dry_friction_by_hand() -> None:
 
     A ripple never pushes: at q = 0.35 it would take more than the backward level.
     """
-    friction = Friction(_table(PLAIN, STATIC, STRIBECK, RIPPLE, LOW_STATIC, RIPPLE))
+    friction = EventFriction(_table(PLAIN, STATIC, STRIBECK, RIPPLE, LOW_STATIC, RIPPLE))
     q = np.array([0.3, 0.3, 0.3, 0.2, 0.3, 0.35])
     wave, trough = (2.5 * math.sin(12.0 * x + 0.5) for x in (0.2, 0.35))
     assert trough < -2.4
@@ -137,7 +137,7 @@ def test_dry_friction_by_hand() -> None:
     "kind", [layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC, layout.RIPPLE_AMPLITUDE, layout.VISCOUS]
 )
 def test_only_dry_friction_holds_a_joint(kind: int) -> None:
-    assert Friction(_table({kind: 0.5}, {})).dry.tolist() == [kind != layout.VISCOUS, False]
+    assert EventFriction(_table({kind: 0.5}, {})).dry.tolist() == [kind != layout.VISCOUS, False]
 
 
 def test_friction_is_that_of_the_model() -> None:
@@ -146,7 +146,7 @@ def test_friction_is_that_of_the_model() -> None:
     model = plants.random_robot(rng)
     assert (model.packed.friction.max(axis=0) > 0.0).all(), "some joint has each kind"
     rows = [model.packed.moving_joints.index(name) for name in model.joint_names]
-    friction = Friction(model.packed.friction[rows])
+    friction = EventFriction(model.packed.friction[rows])
     for _ in range(50):
         q, v = rng.uniform(-3, 3, model.n), rng.uniform(-1, 1, model.n)
         mine = friction.smooth(v) + friction.sliding(q, v, np.sign(v))

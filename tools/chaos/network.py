@@ -22,7 +22,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.spinning import Program, run
+from robot_dynamics_ros.nodes.spinning import NodeProgram, run
 
 SETTINGS = {
     "delay": 0.0,  # s, of each message
@@ -67,7 +67,7 @@ def shifted(data: bytes, seconds: float) -> bytes:
     return data[:_HEADER] + _STAMP.pack(*divmod(at, 1_000_000_000)) + data[_HEADER + _STAMP.size :]
 
 
-class NetworkNode(Program):
+class NetworkNode(NodeProgram):
     """Takes what plant and controller publish, and gives it to the other one later, twice, or not at all."""
 
     def __init__(self) -> None:

@@ -35,7 +35,7 @@ class Code(IntEnum):
 
 
 @dataclass(frozen=True)
-class Constraints:
+class GoalConstraints:
     """What a user sets; sequences hold one number for each joint, one for all, or nothing, and 0 is no tolerance.
 
     Attributes
@@ -76,7 +76,7 @@ class Tolerances:
     goal_time: float
 
     @classmethod
-    def default(cls, constraints: Constraints, joint_names: Sequence[str]) -> Tolerances:
+    def default(cls, constraints: GoalConstraints, joint_names: Sequence[str]) -> Tolerances:
         """Return what holds for a goal that asks for nothing; RobotDynamicsError names a bad parameter."""
         n = len(joint_names)
         path, goal = np.full((2, n), np.inf), np.full((2, n), np.inf)
@@ -179,7 +179,7 @@ GOAL: tuple[Parameter[Any], ...] = (
 
 def read_tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
     """Return the tolerances of goals; RobotDynamicsError names the parameter, its value and the cure."""
-    constraints = Constraints(
+    constraints = GoalConstraints(
         stopped_velocity_tolerance=STOPPED_VELOCITY_TOLERANCE.read(values),
         goal_time=GOAL_TIME.read(values),
         path_tolerance=PATH_TOLERANCE.read(values),
