@@ -1,6 +1,5 @@
 """The stand-in plant: friction that sticks, integrators, sensors, and whole runs. No ROS, no clock."""
 
-from robot_dynamics_ros.simulation.event_plant import EventPlant
 from robot_dynamics_ros.simulation.plant import Plant
 from robot_dynamics_ros.simulation.plants import Plants
 from robot_dynamics_ros.simulation.sensors import EffortDelay, Measurement, Sensors
@@ -9,7 +8,6 @@ from robot_dynamics_ros.simulation.simulate_batch import simulate_batch
 
 __all__ = [
     "EffortDelay",
-    "EventPlant",
     "Measurement",
     "Plant",
     "Plants",

@@ -17,8 +17,6 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.arguments import numbers
 from robot_dynamics_ros.model.inertia import real_numbers
 from robot_dynamics_ros.progress import BAR
-from robot_dynamics_ros.simulation.event_plant import EventPlant
-from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.plant import Plant
 from robot_dynamics_ros.simulation.plants import Plants
 from robot_dynamics_ros.simulation.sensors import EffortDelay, Measurement, Sensors
@@ -108,7 +106,6 @@ Controller = Callable[[float, Array, Array], ArrayLike]
 """From time (s), measured positions and velocities (n,) to a torque (n,), Nm or N; (N, n) each for many plants."""
 
 EXACT = Sensors()
-_EVENT = "event"
 
 
 class Schedule(NamedTuple):
@@ -147,7 +144,7 @@ def simulate(
     duration
         Simulated time (s), a whole number T of control periods.
     method
-        "rk4" or "semi_implicit", see ``Plant``; "event", slow and precise, see ``EventPlant``.
+        "rk4" or "semi_implicit", see ``Plant``.
     step_size
         Length of the plant's steps (s).
     control_period
@@ -169,15 +166,7 @@ def simulate(
     RobotDynamicsError
         For settings that cannot be, and for what ``Plant`` refuses.
     """
-    plant: Plant | EventPlant
-    if method == _EVENT:
-        if velocity_limits:
-            raise RobotDynamicsError('method "event" knows no velocity_limits. Cure: leave them out, or use "rk4"')
-        plant = EventPlant(model, step_size, initial_positions, initial_velocities)
-    elif method in INTEGRATORS:
-        plant = Plant(model, method, step_size, initial_positions, initial_velocities, velocity_limits)
-    else:
-        raise RobotDynamicsError(f'no method "{method}". Cure: use one of {", ".join((*INTEGRATORS, _EVENT))}')
+    plant = Plant(model, method, step_size, initial_positions, initial_velocities, velocity_limits)
     schedule = schedule_of(duration, step_size, control_period, effort_delay)
     return run_plant(plant, controller, schedule, sensors.start(model.n))
 
@@ -193,7 +182,7 @@ def schedule_of(duration: float, step_size: float, control_period: float | None,
 
 
 def run_plant(
-    plant: Plant | EventPlant | Plants,
+    plant: Plant | Plants,
     controller: Controller | ArrayLike,
     schedule: Schedule,
     measurement: Measurement,
@@ -222,14 +211,14 @@ def run_plant(
                 message = f"the simulation ends at t = {plant.time:.6g} s: {problem}"
                 raise SimulationError(message, joined([run], k)) from problem
             run.effort[..., k, :] = plant.effort
-            if run.loop_forces is not None and not isinstance(plant, EventPlant):
+            if run.loop_forces is not None:
                 run.loop_forces[..., k, :, :] = plant.loop_forces
             bar.update()
     _sample(plant, measurement, run, periods)
     return run
 
 
-def _sample(plant: Plant | EventPlant | Plants, measurement: Measurement, run: Run, k: int) -> tuple[Array, Array]:
+def _sample(plant: Plant | Plants, measurement: Measurement, run: Run, k: int) -> tuple[Array, Array]:
     """Write the plant's state down as the k-th sample; return what is measured of it."""
     position, velocity = plant.position, plant.velocity
     q, qd = measurement.read(position, velocity)

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.kernels import layout
-from robot_dynamics_ros.simulation import event_friction, event_motion
-from robot_dynamics_ros.simulation.event_friction import EventFriction, settle
-from robot_dynamics_ros.simulation.event_plant import EventPlant
-from support import arms, plants
+from support import arms, event_plant, plants
+from support.event_plant import EventFriction, EventPlant, settle
 
 LIMIT = '<limit lower="-0.4" upper="0.5" effort="100" velocity="10"/>'
 PRESS = [-5.0, 2.0]
@@ -71,7 +69,7 @@ def test_ever_smaller_jumps_come_to_rest(monkeypatch: pytest.MonkeyPatch) -> Non
     plant = _thrown()
     plant.step(PRESS, 6)
     assert plant.position.tolist() == [-0.5, 0.5] and not plant.velocity.any()
-    monkeypatch.setattr(event_motion, "_TOUCH", -1.0)
+    monkeypatch.setattr(event_plant, "_TOUCH", -1.0)
     plant = _thrown()
     with pytest.raises(RobotDynamicsError, match='"joint[12]".*ever faster'):
         plant.step(PRESS, 6)
@@ -80,7 +78,7 @@ def test_ever_smaller_jumps_come_to_rest(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_motion_that_is_too_stiff_or_too_fast_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A time constant of a microsecond: millions of evaluations a second; and speeds whose squares are infinite."""
-    monkeypatch.setattr(event_motion, "_MOST_EVALUATIONS", 2000)
+    monkeypatch.setattr(event_plant, "_MOST_EVALUATIONS", 2000)
     plant = EventPlant(plants.turning(0.01, viscous=1e4), initial_velocities=[1.0])
     with pytest.raises(RobotDynamicsError, match='in the 1000 steps from t = 0 s.*"turn".*too stiff'):
         plant.step([0.0], 1000)
@@ -186,9 +184,9 @@ def test_a_load_at_the_very_bound_moves_nothing_and_one_above_does(sign: float, 
 def test_no_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each try lets one joint go: three need four tries."""
     problem = np.eye(3), np.ones(3), np.ones(3, bool), np.full(3, -0.5), np.full(3, 0.5)
-    monkeypatch.setattr(event_friction, "_MOST_PIVOTS", 4)
+    monkeypatch.setattr(event_plant, "_MOST_PIVOTS", 4)
     assert settle(*problem)[0].tolist() == [0.5, 0.5, 0.5]
-    monkeypatch.setattr(event_friction, "_MOST_PIVOTS", 3)
+    monkeypatch.setattr(event_plant, "_MOST_PIVOTS", 3)
     with pytest.raises(RobotDynamicsError, match="which joints stick"):
         settle(*problem)
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.simulation import Plant, Plants
-from robot_dynamics_ros.simulation.event_plant import EventPlant
 from support import arms, plants
+from support.event_plant import EventPlant
 
 INTEGRATORS = ("rk4", "semi_implicit")
 PANDA = [0.3, -0.5, 0.2, -1.5, 0.1, 1.0, 0.3]

@@ -189,7 +189,6 @@ def test_motion_that_becomes_infinite_ends_the_run(control_period: float) -> Non
         ({"effort_delay": -0.001}, "effort_delay"),
         ({"step_size": 0.0}, "step_size"),
         ({"method": "euler"}, "euler"),
-        ({"method": "event", "velocity_limits": True}, "event.*velocity_limits"),
         ({"initial_positions": [1.0, 2.0]}, "initial_positions"),
         ({"sensors": Sensors([0.1, 0.1])}, "position_noise"),
         ({"controller": np.zeros((9, 1))}, r"controller.*\(9, 1\)"),

@@ -10,8 +10,8 @@ import yaml
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.simulation import Plant
-from robot_dynamics_ros.simulation.event_plant import EventPlant
 from support import arms
+from support.event_plant import EventPlant
 
 #: The two integrators of Plant, and EventPlant.
 METHODS = ("rk4", "semi_implicit", "event")
