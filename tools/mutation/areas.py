@@ -24,14 +24,14 @@ class Area(NamedTuple):
 
 
 _DYNAMICS = ("test/kernels", "test/model", "test/codegen", "test/oracles", "test/formulations", "test/test_textbook.py")
-_STEPS = ("friction_step", "stick_slip", "coupled_stick_slip", "elimination", "event_friction")
+_STEPS = ("friction_step", "stick_slip", "coupled_stick_slip", "elimination")
 
 AREAS = {
     area.name: area
     for area in (
         # kernels/friction.py is the simulation's, too
         Area("kernels", ("kernels/[!f]*.py", "kernels/forward_dynamics.py"), _DYNAMICS),
-        Area("control", ("control/*.py",), ("test/control", "test/messages")),
+        Area("control", ("control/**/*.py",), ("test/control", "test/messages")),
         Area(
             "friction",
             ("kernels/friction.py", *(f"simulation/{name}.py" for name in _STEPS)),
