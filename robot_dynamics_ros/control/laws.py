@@ -1,4 +1,4 @@
-"""Control laws: from desired and measured motion to joint torque. Pure functions. The law of a hand: task_space.py.
+"""Control laws: from desired and measured motion to joint torque. Pure functions. The task-space law: task_space/law.py.
 
 Each takes the model, gains, the desired motion, the measured state and the integral of the error, each (n,) in
 radians or metres and seconds, and returns the torque (n,), Nm or N, without friction compensation. e = q_d - q, and
@@ -104,7 +104,7 @@ class Law:
         Whether the integral of the error enters.
     task_space
         Whether a link follows targets of its own, and the joints' desired motion is only the posture that they keep
-        as far as it allows: see task_space.py.
+        as far as it allows: see task_space/law.py.
     """
 
     needs_state: bool = True
