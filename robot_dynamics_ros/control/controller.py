@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.control.activation_check import holding_friction
 from robot_dynamics_ros.control.external_torque import ExternalTorque
 from robot_dynamics_ros.control.feedback import Feedback, clock_jump, clock_leap
-from robot_dynamics_ros.control.gains import Gains
-from robot_dynamics_ros.control.laws import JointLaw, Motion
+from robot_dynamics_ros.control.laws import Gains, JointLaw, Motion
 from robot_dynamics_ros.control.limits import Brake, EffortLimiter, ErrorIntegral, LastingCheck, MotionLimits
 from robot_dynamics_ros.control.safety import (
     Cause,

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robot_dynamics_ros.control.gains import Gains, per_joint, per_joint_limit
-from robot_dynamics_ros.control.laws import LAWS, Law
+from robot_dynamics_ros.control.laws import LAWS, Gains, Law, per_joint, per_joint_limit
 from robot_dynamics_ros.control.task_space.law import COMPONENTS
 from robot_dynamics_ros.control.task_space.settings import HandTuning, TaskSpaceSettings, hand_gains, rows_of
 from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules

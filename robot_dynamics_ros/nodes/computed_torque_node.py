@@ -34,7 +34,7 @@ from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TWIST
 from robot_dynamics_ros.messages.running_controller import RunningController, is_engaged
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import read_bytes
-from robot_dynamics_ros.nodes import real_time
+from robot_dynamics_ros.nodes import spinning as real_time
 from robot_dynamics_ros.nodes.black_box import BlackBox
 from robot_dynamics_ros.nodes.control_interfaces import ABSENT, INSTALLED, ControlInterfaces
 from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs, ControllerReport

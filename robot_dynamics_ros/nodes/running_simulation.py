@@ -14,12 +14,11 @@ from std_msgs.msg import Float64MultiArray
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.joint_state import JointStateReader
-from robot_dynamics_ros.nodes import real_time
+from robot_dynamics_ros.nodes import spinning as real_time
 from robot_dynamics_ros.nodes.diagnostics import BoundedLog
 from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
 from robot_dynamics_ros.nodes.simulation_outputs import Counts, SimulationMode, SimulationOutputs, SimulationReport
-from robot_dynamics_ros.simulation.settings import SimulationSettings
-from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 
 _CATCH_UP = 0.02  # s
 _SHORTEST_TICK, _LONGEST_TICK = 0.0005, 0.01  # s

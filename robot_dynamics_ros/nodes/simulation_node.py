@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool, Trigger
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.nodes import real_time
+from robot_dynamics_ros.nodes import spinning as real_time
 from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
 from robot_dynamics_ros.nodes.running_simulation import Lockstep, RunningSimulation
@@ -24,8 +24,7 @@ from robot_dynamics_ros.parameters.kinds import Values
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
 from robot_dynamics_ros.simulation import parameters as parameters
 from robot_dynamics_ros.simulation.parameters import read_settings
-from robot_dynamics_ros.simulation.settings import SimulationSettings
-from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 
 _RUNNING = "it is read when the simulation starts, and it runs. Cure: start the node again with another value"
 

@@ -17,8 +17,7 @@ from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.nodes.diagnostics import ERROR, OK, WARN, diagnostics_message
 from robot_dynamics_ros.nodes.messages import stamp as to_stamp
-from robot_dynamics_ros.simulation.settings import SimulationSettings
-from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 
 _TIME = struct.Struct("<iI")
 

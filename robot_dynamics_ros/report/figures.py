@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.report.measures import TrackingErrors, column
 from robot_dynamics_ros.report.recording import Event, Recording
+from robot_dynamics_ros.report.tables import TrackingErrors, column
 
 
 def extremes(values: Array, points: int) -> NDArray[np.intp]:

@@ -14,8 +14,8 @@ from robot_dynamics_ros import __version__
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.report import figures, tables
 from robot_dynamics_ros.report.figures import Figure
-from robot_dynamics_ros.report.measures import Answers, TrackingErrors, answers, intervals, tracking
 from robot_dynamics_ros.report.recording import Recording
+from robot_dynamics_ros.report.tables import Answers, TrackingErrors, answers, intervals, tracking
 
 STYLE = """
 :root { --ink: #1f2933; --soft: #616e7c; --line: #e4e7eb; --accent: #1b7f9c; }

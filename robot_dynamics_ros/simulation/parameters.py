@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robot_dynamics_ros.control.gains import per_joint
+from robot_dynamics_ros.control.laws import per_joint
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -25,7 +25,7 @@ from robot_dynamics_ros.parameters.kinds import (
 from robot_dynamics_ros.parameters.robot import EXECUTOR, ROBOT
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.sensors import Sensors
-from robot_dynamics_ros.simulation.settings import SimulationSettings
+from robot_dynamics_ros.simulation.simulated_arm import SimulationSettings
 
 # Read when the node learns its robot, beside those of robot.py
 

@@ -12,7 +12,6 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.direct_calls import direct_call
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.simulation.arm import alike, initial_pattern, is_separable, make_arm, stuck_joints
 from robot_dynamics_ros.simulation.arrays import (
     BAD_ARGUMENTS,
     COUNT,
@@ -24,7 +23,12 @@ from robot_dynamics_ros.simulation.arrays import (
     STATUS,
     STEPS,
     State,
+    alike,
     flatten,
+    initial_pattern,
+    is_separable,
+    make_arm,
+    stuck_joints,
 )
 from robot_dynamics_ros.simulation.checks import (
     check_count,
@@ -34,9 +38,10 @@ from robot_dynamics_ros.simulation.checks import (
     finite,
     finite_wrenches,
     initial_state,
+    loop_gaps,
+    require_closed,
 )
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
-from robot_dynamics_ros.simulation.loops import loop_gaps, require_closed
 from robot_dynamics_ros.simulation.steps import steps_for
 
 

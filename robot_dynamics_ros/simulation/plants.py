@@ -12,8 +12,7 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.arguments import over_rows
-from robot_dynamics_ros.simulation.arm import alike, initial_pattern, is_separable, make_arm, stuck_joints
-from robot_dynamics_ros.simulation.arrays import OK, Crowd
+from robot_dynamics_ros.simulation.arrays import OK, Crowd, alike, initial_pattern, is_separable, make_arm, stuck_joints
 from robot_dynamics_ros.simulation.checks import (
     check_count,
     check_integrator,
@@ -21,10 +20,10 @@ from robot_dynamics_ros.simulation.checks import (
     failure,
     finite,
     initial_state,
+    require_closed,
 )
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.lanes import LANES
-from robot_dynamics_ros.simulation.loops import require_closed
 from robot_dynamics_ros.simulation.steps import steps_for
 
 

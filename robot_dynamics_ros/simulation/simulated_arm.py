@@ -1,17 +1,48 @@
-"""The arm of simulation_node and `robot_dynamics simulate`: a plant with brakes, lagging motors, watchdog, sensors."""
+"""What a simulated arm is told: its model, its steps, its sensors, and what it does without commands."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation.plant import Plant
-from robot_dynamics_ros.simulation.sensors import EffortDelay
-from robot_dynamics_ros.simulation.settings import SimulationSettings
+from robot_dynamics_ros.simulation.sensors import EffortDelay, Sensors
+
+
+@dataclass(frozen=True)
+class SimulationSettings:
+    """What the user set; times in seconds, or in steps where the name says so.
+
+    Attributes
+    ----------
+    model
+        The plant's model, which mass_scale, friction_scale and payload have made differ from the one of its files.
+    period_steps
+        Steps from one joint_states message to the next.
+    """
+
+    model: RobotModel
+    integrator: str
+    step_size: float
+    period_steps: int
+    initial_positions: tuple[float, ...]
+    velocity_limits: bool
+    delay_steps: int
+    real_time_factor: float
+    command_timeout: float
+    on_command_timeout: str
+    sensors: Sensors
+
+    @property
+    def period(self) -> float:
+        """Simulated seconds from one joint_states message to the next."""
+        return self.period_steps * self.step_size
 
 
 class SimulatedArm:

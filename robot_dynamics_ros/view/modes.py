@@ -12,10 +12,9 @@ import numpy as np
 
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.view.live import SILENCE, LiveArm
 from robot_dynamics_ros.view.moment import Moment, position_range
 from robot_dynamics_ros.view.panel import short_names
-from robot_dynamics_ros.view.recording import Clock, MotionRecording
+from robot_dynamics_ros.view.recording import SILENCE, Clock, LiveArm, MotionRecording
 from robot_dynamics_ros.view.viewer import Update, Viewer
 
 if TYPE_CHECKING:

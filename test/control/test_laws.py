@@ -9,8 +9,7 @@ import pytest
 
 from oracles import craig_planar_2r, craig_rp, tsai_planar_2r, tsai_scara
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.gains import Gains
-from robot_dynamics_ros.control.laws import JOINT_LAWS, Motion
+from robot_dynamics_ros.control.laws import JOINT_LAWS, Gains, Motion
 from support import arms
 from support.comparing import assert_close
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.gains import per_joint, per_joint_limit
+from robot_dynamics_ros.control.laws import per_joint, per_joint_limit
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 NAMES = ("a", "b")

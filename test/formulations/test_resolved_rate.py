@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.formulations.resolved_rate import (
+from robot_dynamics_ros.formulations.cartesian_dynamics import (
     joint_rates,
     resolved_rate_motion,
     smallest_singular_value,

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 
 from oracles import tsai_planar_2r
 from robot_dynamics_ros.nodes.messages import nanoseconds
-from robot_dynamics_ros.simulation.loops import loop_gaps
+from robot_dynamics_ros.simulation.checks import loop_gaps
 from support import mechanisms
 from support.robot import ERROR, OK, WARN
 from support.ros import JOINTS, PLANAR, TSAI, URDF, Array, Graph, gravity

@@ -20,10 +20,15 @@ from oracles import (
 )
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations import force_propagation, velocity_propagation
-from robot_dynamics_ros.formulations.cartesian_dynamics import Task, cartesian_dynamics, configuration_space_form
+from robot_dynamics_ros.formulations.cartesian_dynamics import (
+    Task,
+    cartesian_dynamics,
+    configuration_space_form,
+    joint_rates,
+    smallest_singular_value,
+)
 from robot_dynamics_ros.formulations.frame_transforms import force_transform, inverse_pose
 from robot_dynamics_ros.formulations.link_tree import LinkTree
-from robot_dynamics_ros.formulations.resolved_rate import joint_rates, smallest_singular_value
 from support import arms
 from support.comparing import assert_close
 from support.worked_arms import chain

@@ -9,8 +9,16 @@ import pytest
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.report import read_recording
-from robot_dynamics_ros.report.measures import answers, largest, rms, tracking
-from robot_dynamics_ros.report.tables import events_table, timing_table, torque_table, tracking_table
+from robot_dynamics_ros.report.tables import (
+    answers,
+    events_table,
+    largest,
+    rms,
+    timing_table,
+    torque_table,
+    tracking,
+    tracking_table,
+)
 from support.report_recordings import ARM, COMMANDS, PERIOD, START, STATES, diagnostics, fault, record
 
 

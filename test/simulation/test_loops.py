@@ -20,7 +20,7 @@ from robot_dynamics_ros.kernels.entries import make_work
 from robot_dynamics_ros.kernels.loops import measure_loops, unpack_loops
 from robot_dynamics_ros.model.dynamics_file import Loop
 from robot_dynamics_ros.simulation import Plant, SimulationError, simulate, simulate_batch
-from robot_dynamics_ros.simulation.arm import make_arm
+from robot_dynamics_ros.simulation.arrays import make_arm
 from support import arms, mechanisms, plants, robots_with_drives
 from support.comparing import assert_close
 from support.event_plant import EventPlant

@@ -14,8 +14,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.simulation import Plant
 from robot_dynamics_ros.simulation.parameters import ALL, read_settings
-from robot_dynamics_ros.simulation.settings import SimulationSettings
-from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 from support import arms, mechanisms
 
 INERTIA = 0.5  # kg m^2

@@ -12,8 +12,7 @@ from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.view import modes
-from robot_dynamics_ros.view.live import LiveArm
-from robot_dynamics_ros.view.recording import Clock, MotionRecording, read_motion
+from robot_dynamics_ros.view.recording import Clock, LiveArm, MotionRecording, read_motion
 from support.report_recordings import ARM, PERIOD, START, STATES, record
 
 MODEL = RobotModel.from_urdf(ARM)

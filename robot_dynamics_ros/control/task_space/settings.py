@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynamics_ros.control.gains import Gains, per_joint
+from robot_dynamics_ros.control.laws import Gains, per_joint
 from robot_dynamics_ros.control.task_space.law import COMPONENTS, TaskGains
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array

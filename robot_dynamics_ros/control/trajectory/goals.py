@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.gains import per_joint
-from robot_dynamics_ros.control.laws import LAWS, Motion
+from robot_dynamics_ros.control.laws import LAWS, Motion, per_joint
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError, TrajectoryOverError
