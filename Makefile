@@ -66,7 +66,7 @@ test: $(TEST) ## the tests that take a few minutes
 	@$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 # What neither starts processes nor compiles much: for the loop of edit and test.
-QUICK := $(addprefix test/,bags control messages model nodes oracles parameters report)
+QUICK := $(addprefix test/,bags control messages model nodes offline oracles parameters report)
 .PHONY: test-quick
 test-quick: $(TEST) ## most tests of the library, in a minute: no processes, few kernels to compile
 	@$(BIN)/python -m pytest $(PARALLEL) $(QUICK) $(PYTEST_ARGS)
@@ -171,7 +171,7 @@ test-jazzy: ## the same with Ubuntu 24.04's
 	@$(MAKE) test-distribution DISTRIBUTION=jazzy VENV=.venv-jazzy PYTHON='$(PYTHON_JAZZY)'
 
 # Without ROS, so without what imports its messages.
-DISTRIBUTION_TESTS := $(addprefix test/,bags codegen control formulations identification kernels model oracles \
+DISTRIBUTION_TESTS := $(addprefix test/,bags codegen control formulations identification kernels model offline oracles \
 	simulation test_public_robots.py test_robots.py test_textbook.py)
 test-distribution: $(VENV)/$(DISTRIBUTION)-$(KEY).stamp
 	@$(BIN)/python -m pytest $(PARALLEL) --timeout 1800 $(DISTRIBUTION_TESTS) $(PYTEST_ARGS)

@@ -1,7 +1,7 @@
 """Five small recordings, and what the controller answers when they are replayed, as references for later versions.
 
 ``python -m tools.replay_references --rewrite`` records them anew with the independent plant and writes what the present
-controller answers; without the option it only compares. ``test/bags/test_replay_references.py`` does so, too.
+controller answers; without the option it only compares. ``test/offline/test_replay_references.py`` does so, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from support.independent_plant import STORE, TYPES, Session, header, load
 
 Floats = NDArray[np.float64]
 
-FOLDER = Path(__file__).resolve().parents[1] / "test" / "bags" / "references"
+FOLDER = Path(__file__).resolve().parents[1] / "test" / "offline" / "references"
 EVERY = 20  # of the efforts, one of so many is kept as numbers
 TOLERANCE = 1e-9  # Nm: another processor or compiler rounds differently
 _AUTO = {"fault_reset": "auto"}

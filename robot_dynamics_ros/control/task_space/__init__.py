@@ -1,0 +1,1 @@
+"""Task-space control: the law, its targets and settings, and poses."""
