@@ -38,7 +38,10 @@ def _end(process: NodeProcess, signals: list[signal.Signals]) -> None:
     assert "Traceback" not in log and "[FATAL]" not in log, log
 
 
-@pytest.mark.parametrize("signals", [[INT], [TERM, INT] * 30], ids=["once", "again and again"])
+@pytest.mark.parametrize(
+    "signals",
+    [pytest.param([INT], marks=pytest.mark.slow, id="once"), pytest.param([TERM, INT] * 30, id="again and again")],
+)
 def test_every_node_ends_at_once(signals: list[signal.Signals], tmp_path: Path) -> None:
     """Alive and at work: a plant, its controller, a recorder, and a trajectory that waits to be heard."""
     bag = tmp_path / "bag"
