@@ -11,7 +11,8 @@ MAKEFLAGS += --no-print-directory
 VENV ?= .venv
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
-WORKERS ?= auto
+# One more than there are cores, as many tests wait for other processes.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BENCH_ARGS ?=
 CHAOS_ARGS ?=
 SOAK_ARGS ?=

@@ -214,7 +214,9 @@ def test_a_moving_arm_is_not_taken_over(rate: float) -> None:
     assert not session.commands
 
 
-@pytest.mark.parametrize(("robot", "target"), [("ur5e", [-2.0, 0.0, 0.5]), ("panda", [1.0, 1.0, 1.0])])
+@pytest.mark.parametrize(
+    ("robot", "target"), [pytest.param("ur5e", [-2.0, 0.0, 0.5], marks=pytest.mark.slow), ("panda", [1.0, 1.0, 1.0])]
+)
 def test_an_end_effector_whose_target_is_out_of_reach_comes_to_rest(robot: str, target: Any) -> None:
     session = Session(robot, settings=settings(law="task_space_computed_torque")).run(0.1)
     pose = session.model.link_pose(session.plant.q, session.model.link_names[-1])

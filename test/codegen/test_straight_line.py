@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, Algorithm, trace_algorithm
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
@@ -20,6 +20,7 @@ from support.robots_with_drives import ModelArrays, load, robots
 _views: Callable[..., Views] = getattr(unpack, "py_func", unpack)
 
 
+@settings(max_examples=10)  # each is traced anew
 @given(robot=robots())
 def test_any_robot_gives_the_bits_of_the_general_kernels(robot: ModelArrays) -> None:
     model = robot.model()

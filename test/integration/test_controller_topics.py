@@ -290,6 +290,7 @@ def test_a_rate_of_its_own(tmp_path: Path) -> None:
             np.testing.assert_allclose(answer.effort, expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_two_arms_side_by_side(tmp_path: Path) -> None:
     """One file for both; each has its own robot, trajectory, torque, services and parameters.
 

@@ -104,7 +104,9 @@ def test_pip(source: Path, tmp_path: Path) -> None:
     _assert_finds_everything(output, prefix, prefix / "share" / PACKAGE)
 
 
-@pytest.mark.parametrize("option", ["", "--symlink-install", pytest.param("--merge-install", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "option", ["--symlink-install", *(pytest.param(each, marks=pytest.mark.slow) for each in ("", "--merge-install"))]
+)
 def test_colcon(option: str, source: Path, tmp_path: Path) -> None:
     prefix = tmp_path / "install" if option == "--merge-install" else tmp_path / "install" / PACKAGE
     build = ["colcon", "build", "--base-paths", str(source), *option.split()]

@@ -38,7 +38,10 @@ def _end(process: NodeProcess, signals: list[signal.Signals]) -> None:
     assert "Traceback" not in log and "[FATAL]" not in log, log
 
 
-@pytest.mark.parametrize("signals", [[INT], [TERM, INT] * 30], ids=["once", "again and again"])
+@pytest.mark.parametrize(
+    "signals",
+    [pytest.param([INT], marks=pytest.mark.slow, id="once"), pytest.param([TERM, INT] * 30, id="again and again")],
+)
 def test_every_node_ends_at_once(signals: list[signal.Signals], tmp_path: Path) -> None:
     """Alive and at work: a plant, its controller, a recorder, and a trajectory that waits to be heard."""
     bag = tmp_path / "bag"
@@ -71,15 +74,15 @@ def test_the_controller_stops_the_arm_first(tmp_path: Path) -> None:
         node = graph.start("computed_torque_node", {**PLANAR, **parameters, "stop_timeout": 30.0})
         driver, log = Driver(graph), Log(node.log)
         graph.wait(lambda: driver.efforts, "commands")
-        goal = move((0.0, 3.0), 3.0)
+        goal = move((0.0, 3.0), 10.0)
         graph.repeat(lambda: driver.follow(goal), lambda: "following" in log.text(), "the trajectory")
-        graph.wait(lambda: plant.states and plant.states[-1].velocity[1] > 1.0, "the motion")
+        graph.wait(lambda: plant.states and plant.states[-1].velocity[1] > 0.3, "the motion")
         count = len(plant.states)
         node.process.send_signal(INT)
         graph.wait(lambda: node.process.poll() is not None, "the end")
         end = time.time_ns()
         graph.wait(lambda: plant.now > end, "the state after that")
-        at_rest = [state for state in plant.states[count:] if np.abs(state.velocity).max() < 0.1]
+        at_rest = [state for state in plant.states[count:] if np.abs(state.velocity).max() < 0.05]
         assert at_rest and at_rest[0].position[1] < 2.5, "well before the end of the motion"
         assert "Traceback" not in node.log.read_text(encoding="utf-8")
 

@@ -267,6 +267,7 @@ def test_friction_sticks(tmp_path: Path) -> None:
         assert {tuple(x.effort) for x in plant.states} == {(0.0, 0.0), (2.99, -2.99), (80.0, -30.0)}
 
 
+@pytest.mark.slow
 def test_loops_are_closed(tmp_path: Path) -> None:
     """A four-bar whose coupler and rocker have no motor: closed in every state; /diagnostics has force and gap."""
     model = mechanisms.four_bar({"crank_joint": {"viscous": 0.5}})
