@@ -17,7 +17,7 @@ import yaml
 
 from robot_dynamics_ros.cli.node_command import require_ros
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
-from robot_dynamics_ros.cli.tracking import Tracking, read_tracking, tracking_table
+from robot_dynamics_ros.cli.tracking import Tracking, plot_tracking, read_tracking, tracking_table
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import run_in_background
@@ -95,8 +95,6 @@ def run(arguments: argparse.Namespace) -> None:
     runs = [_drive(law, arguments, settings, output) for law in dict.fromkeys(arguments.law)]
     units = ["mm" if name in model.prismatic_joints else "mrad" for name in runs[0].joint_names]
     print(f"\n{tracking_table(runs, units)}\n{_verdict(runs)}")
-    from robot_dynamics_ros.cli.tracking import plot_tracking  # matplotlib takes a second to load
-
     picture = output / "tracking.png"
     plot_tracking(runs, arguments.robot, units, picture)
     print(f"bags and logs: {output}/<law>/   picture: {picture}")

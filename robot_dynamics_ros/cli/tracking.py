@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 
 from robot_dynamics_ros.bags import read_joint_states
@@ -111,6 +110,8 @@ _COLOURS = ("#d1495b", "#edae49", "#00798c", "#5b5f97", "#66a182", "#8d6a9f", "#
 
 def plot_tracking(runs: list[Tracking], robot: str, units: list[str], path: Path) -> None:
     """Draw one row a joint (motion, error on a logarithmic scale, effort) and write a PNG to ``path``."""
+    import matplotlib  # takes a second to load
+
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 

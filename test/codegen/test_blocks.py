@@ -15,14 +15,14 @@ from robot_dynamics_ros.kernels.layout import MASS, unpack
 from robot_dynamics_ros.kernels.layout import ModelArrays as Views
 from support.comparing import assert_close
 from support.generated import ALGORITHMS, general, plain, random_vectors, result
-from support.robots_with_drives import ModelArrays, robots, size
+from support.robots_with_drives import Robot, robots, size
 
 _views: Callable[..., Views] = getattr(unpack, "py_func", unpack)
 
 
 @given(robot=robots())
 @settings(max_examples=8)
-def test_any_robot_agrees_with_the_general_kernels(robot: ModelArrays) -> None:
+def test_any_robot_agrees_with_the_general_kernels(robot: Robot) -> None:
     model = robot.model()
     for algorithm in (INVERSE_DYNAMICS, MASS_MATRIX):
         vectors = random_vectors(algorithm, robot.seed, 3, model.n)

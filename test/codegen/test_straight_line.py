@@ -15,14 +15,14 @@ from robot_dynamics_ros.kernels.layout import MASS, unpack
 from robot_dynamics_ros.kernels.layout import ModelArrays as Views
 from support import arms
 from support.generated import ALGORITHMS, general, plain, random_vectors, result
-from support.robots_with_drives import ModelArrays, load, robots
+from support.robots_with_drives import Robot, load, robots
 
 _views: Callable[..., Views] = getattr(unpack, "py_func", unpack)
 
 
 @settings(max_examples=10)  # each is traced anew
 @given(robot=robots())
-def test_any_robot_gives_the_bits_of_the_general_kernels(robot: ModelArrays) -> None:
+def test_any_robot_gives_the_bits_of_the_general_kernels(robot: Robot) -> None:
     model = robot.model()
     for algorithm in ALGORITHMS:
         vectors = random_vectors(algorithm, robot.seed, model.n)

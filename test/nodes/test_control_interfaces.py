@@ -40,7 +40,7 @@ from support.ros import TSAI
 NAMES = ("joint1", "joint2")
 Q, THERE = np.array([0.3, -0.8]), np.array([0.5, -0.6])
 DEFAULTS: dict[str, Any] = {parameter.name: parameter.default for parameter in ALL}
-GLUE = ("robot_dynamics_ros.nodes.follow_joint_trajectory", "robot_dynamics_ros.nodes.follow_joint_trajectory")
+GLUE = ("robot_dynamics_ros.nodes.follow_joint_trajectory",)
 
 
 class State(SimpleNamespace):

@@ -32,7 +32,7 @@ def _text(node: ast.expr) -> str:
 @cache
 def parameters(program: str) -> dict[str, Parameter[Any]]:
     """The parameters that a node declares, by name."""
-    tables = {"computed_torque_node": "parameters.controller", "simulation_node": "parameters.simulation"}
+    tables = {"computed_torque_node": "control.parameters", "simulation_node": "simulation.parameters"}
     table = importlib.import_module(f"{PACKAGE}.{tables.get(program, f'nodes.{program}')}")
     return {parameter.name: parameter for parameter in table.ALL}
 
