@@ -105,7 +105,12 @@ def test_pip(source: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", ["--symlink-install", *(pytest.param(each, marks=pytest.mark.slow) for each in ("", "--merge-install"))]
+    "option",
+    [
+        "--symlink-install",
+        pytest.param("", marks=pytest.mark.slow),
+        pytest.param("--merge-install", marks=pytest.mark.slow),
+    ],
 )
 def test_colcon(option: str, source: Path, tmp_path: Path) -> None:
     prefix = tmp_path / "install" if option == "--merge-install" else tmp_path / "install" / PACKAGE
