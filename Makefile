@@ -179,7 +179,7 @@ test-distribution: $(VENV)/$(DISTRIBUTION)-$(KEY).stamp
 
 # What machine code runs is not seen: so the kernels run once more as plain Python. Of the simulation's tests, those
 # that do not simulate for long.
-LONG := coupled free_motion peers plant simulate sticking
+LONG := coupled unconstrained_motion peers plant simulate sticking
 SIMULATED := $(filter-out $(LONG:%=test/simulation/test_%.py),$(wildcard test/simulation/test_*.py))
 # `$(BIN)/python -m coverage report --skip-covered --show-missing` then lists what did not run.
 COVER := $(BIN)/python -m coverage

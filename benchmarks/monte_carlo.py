@@ -1,4 +1,4 @@
-"""Many robots at once, each a little different: Plants beside MuJoCo's rollout, on as many threads.
+"""Many robots at once, each a little different: PlantBatch beside MuJoCo's rollout, on as many threads.
 
 Every robot has its own factor on all masses and inertias, its own factor on all friction, and its own start; all
 get the same torques.
@@ -17,7 +17,7 @@ from mujoco.rollout import Rollout
 from benchmarks.peers import THREADS
 from benchmarks.robots import Floats
 from benchmarks.simulation_peers import HOLD, STEP, Case, mujoco_model, mujoco_order
-from robot_dynamics_ros.simulation import Plants
+from robot_dynamics_ros.simulation import PlantBatch
 
 PLANTS = 1000
 CHUNK = 10  # robots that a thread of MuJoCo takes at a time; from 1 to 150 its speed is the same within the noise
@@ -45,13 +45,13 @@ def spread(case: Case, count: int, seed: int) -> Spread:
 
 
 def our_many(case: Case, robots: Spread, integrator: str, *, customised: bool) -> Many:
-    """Plants."""
+    """PlantBatch."""
     model = case.customised if customised else case.model
     models = [
         model.scaled(mass=float(mass), friction=float(friction))
         for mass, friction in zip(robots.mass, robots.friction, strict=True)
     ]
-    plants = Plants(models, integrator=integrator, step_size=STEP, initial_positions=robots.start)
+    plants = PlantBatch(models, integrator=integrator, step_size=STEP, initial_positions=robots.start)
 
     def run() -> Floats:
         plants.reset()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.codegen.expressions import Trace
 from robot_dynamics_ros.kernels.composite_body import composite_body
-from robot_dynamics_ros.kernels.forward_dynamics import solve_held_motion, solve_motion
+from robot_dynamics_ros.kernels.forward_dynamics import solve_fixed_mode_motion, solve_motion
 from robot_dynamics_ros.kernels.layout import BODY_SIZE, MASS, WORK_SIZE, ModelArrays, coordinate_count, unpack
 from robot_dynamics_ros.kernels.newton_euler import gravity_torque, newton_euler
 from robot_dynamics_ros.kernels.types import Array, IntArray
@@ -79,7 +79,9 @@ INVERSE_DYNAMICS = Algorithm("inverse_dynamics", ("q", "qd", "qdd"), "tau", 1)
 GRAVITY_TORQUE = Algorithm("gravity_torque", ("q",), "tau", 1)
 MASS_MATRIX = Algorithm("mass_matrix", ("q",), "matrix", 2)
 FORWARD_DYNAMICS = Algorithm("forward_dynamics", ("q", "qd", "tau"), "qdd", 1)
-HELD_MOTION = Algorithm("own_held_motion", ("q", "qd", "force", "stiffness", "moves"), "motion", 2)  # (2 + n, n)
+FIXED_MODE_MOTION = Algorithm(
+    "own_fixed_mode_motion", ("q", "qd", "force", "stiffness", "moves"), "motion", 2
+)  # (2 + n, n)
 
 
 class Program(NamedTuple):
@@ -132,9 +134,9 @@ def run(algorithm: Algorithm, robot: ModelArrays, vectors: Sequence[Scalars]) ->
         interpreted(gravity_torque)(robot, *vectors, no_wrenches, work, results)
     elif algorithm == MASS_MATRIX:
         interpreted(composite_body)(robot, *vectors, work, results)
-    elif algorithm == HELD_MOTION:
+    elif algorithm == FIXED_MODE_MOTION:
         results = np.empty((2 + n, n), dtype=object)
-        if interpreted(solve_held_motion)(robot, *vectors, no_wrenches, work, matrix, results) >= 0:
+        if interpreted(solve_fixed_mode_motion)(robot, *vectors, no_wrenches, work, matrix, results) >= 0:
             return None
     elif interpreted(solve_motion)(robot, *vectors, no_wrenches, work, matrix, results) >= 0:
         return None

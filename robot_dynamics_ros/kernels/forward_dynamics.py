@@ -46,7 +46,7 @@ def solve_motion(
 
 
 @kernel
-def solve_held_motion(
+def solve_fixed_mode_motion(
     robot: ModelArrays,
     q: Array,
     qd: Array,

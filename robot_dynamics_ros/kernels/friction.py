@@ -63,7 +63,7 @@ def smooth_slope(joint: Array, rate: float) -> float:
 
 
 @kernel
-def grip(joint: Array, level: float, position: float, rate: float) -> float:
+def friction_bound(joint: Array, level: float, position: float, rate: float) -> float:
     """Size of the dry friction of a joint whose Coulomb level in this direction is ``level``; at rest, the most."""
     fade = 0.0
     if rate == 0.0:
@@ -81,9 +81,9 @@ def grip(joint: Array, level: float, position: float, rate: float) -> float:
 def dry_friction(joint: Array, position: float, rate: float) -> float:
     """The dry friction of a sliding joint; 0 at rest, where it is whatever holds the joint."""
     if rate > 0.0:
-        return grip(joint, joint[COULOMB], position, rate)
+        return friction_bound(joint, joint[COULOMB], position, rate)
     if rate < 0.0:
-        return -grip(joint, joint[COULOMB_NEGATIVE], position, rate)
+        return -friction_bound(joint, joint[COULOMB_NEGATIVE], position, rate)
     return 0.0
 
 

@@ -1,7 +1,7 @@
 """The stand-in plant: friction that sticks, integrators, sensors, and whole runs. No ROS, no clock."""
 
 from robot_dynamics_ros.simulation.plant import Plant
-from robot_dynamics_ros.simulation.plants import Plants
+from robot_dynamics_ros.simulation.plant_batch import PlantBatch
 from robot_dynamics_ros.simulation.sensors import EffortDelay, Measurement, Sensors
 from robot_dynamics_ros.simulation.simulate import Run, SimulationError, simulate
 from robot_dynamics_ros.simulation.simulate_batch import simulate_batch
@@ -10,7 +10,7 @@ __all__ = [
     "EffortDelay",
     "Measurement",
     "Plant",
-    "Plants",
+    "PlantBatch",
     "Run",
     "Sensors",
     "SimulationError",

@@ -23,7 +23,7 @@ from robot_dynamics_ros.kernels.layout import (
 from robot_dynamics_ros.kernels.loops import Loops, append_loops
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.simulation.stick_slip import BACKWARD, FORWARD, LINE_SIZE, STUCK, WALL_LOWER, WALL_UPPER
+from robot_dynamics_ros.simulation.stick_slip import AT_LOWER, AT_UPPER, BACKWARD, FORWARD, ROW_SIZE, STUCK
 
 OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, BAD_ARGUMENTS, LOOP_OPEN = 0, 1, 2, 3, 4, 5
 
@@ -35,10 +35,14 @@ LOWEST, HIGHEST, FASTEST = 0, 1, 2
 
 
 class Joints(NamedTuple):
-    """Friction and limits of an arm of n coordinates and K lines."""
+    """Friction and limits of an arm of n coordinates and K constraint rows.
+
+    A row is a direction E_k in which dry friction and limits act: z_k = E_k v. Where each joint follows one
+    coordinate, the rows are the coordinates.
+    """
 
     friction: Array  # (moving joints, 11), see kernels/layout.py
-    lines: IntArray  # (moving joints,) the line that each follows
+    rows: IntArray  # (moving joints,) the row that each follows
     factors: Array  # (moving joints,) and by which factor
     ranges: Array  # (K, 3) lowest and highest position, largest speed
     directions: Array  # E (K, n), or (0, n) where the arm is separable and has no loops
@@ -60,15 +64,15 @@ REPORT = 6
 
 
 def flatten(joints: Joints, effort_limits: Array) -> Array:
-    """Return all of ``joints`` but the lines, and ``effort_limits`` (n,), as one array, which ``unflatten`` reads."""
+    """Return all of ``joints`` but the rows, and ``effort_limits`` (n,), as one array, which ``unflatten`` reads."""
     parts = (joints.friction, joints.factors, joints.ranges, joints.directions, effort_limits)
     return np.concatenate([part.ravel() for part in parts])
 
 
 @allocating_kernel
-def unflatten(lines: IntArray, constants: Array, count: int, n: int) -> tuple[Joints, Array]:
-    """Return the joints, of so many lines and n coordinates, and the effort limits."""
-    joints = lines.shape[0]
+def unflatten(rows: IntArray, constants: Array, count: int, n: int) -> tuple[Joints, Array]:
+    """Return the joints, of so many rows and n coordinates, and the effort limits."""
+    joints = rows.shape[0]
     factors = joints * FRICTION_SIZE
     ranges = factors + joints
     directions = ranges + 3 * count
@@ -76,7 +80,7 @@ def unflatten(lines: IntArray, constants: Array, count: int, n: int) -> tuple[Jo
     return (
         Joints(
             constants[:factors].reshape(joints, FRICTION_SIZE),
-            lines,
+            rows,
             constants[factors:ranges],
             constants[ranges:directions].reshape(count, 3),
             constants[directions:limits].reshape((limits - directions) // n, n),
@@ -90,18 +94,18 @@ class State(NamedTuple):
 
     position: Array  # (n,)
     velocity: Array  # (n,)
-    pattern: IntArray  # (K,) segments of stick_slip
+    modes: IntArray  # (K,) friction modes, see stick_slip
     impulse: Array  # (n + 3 loops,) of friction and limits in the last step, and of each loop; never read
 
 
-class Crowd(NamedTuple):
+class BatchState(NamedTuple):
     """N arms that differ in their numbers, and their states."""
 
     numbers: Array  # (N, ...)
     friction: Array  # (N, moving joints, 11)
     position: Array  # (N, n)
     velocity: Array  # (N, n)
-    pattern: IntArray  # (N, K)
+    modes: IntArray  # (N, K)
     impulse: Array  # (N, n + 3 loops)
 
 
@@ -109,8 +113,8 @@ class Buffers(NamedTuple):
     """Scratch arrays, made once for many steps."""
 
     work: Array  # of the kernels
-    lines: Array  # (K, LINE_SIZE) the friction problem
-    pattern: IntArray  # (K,)
+    rows: Array  # (K, ROW_SIZE) the friction problem
+    modes: IntArray  # (K,)
     motion: Array  # (2 + n, n) acceleration, reaction, A at the start of the step
     spare: Array  # (2 + n, n) the same within it
     factor: Array  # (n, n)
@@ -118,13 +122,13 @@ class Buffers(NamedTuple):
 
 
 # Rows of ``vectors``.
-DRIVE = 0  # the given torque and that of lines that slide
+DRIVE = 0  # the given torque and that of rows that slip
 FORCE = 1  # what is left of it after smooth friction
 STIFFNESS = 2  # slope of the smooth friction, times the step
 MOVES = 3  # 1, or 0 for a coordinate that is held at rest (separable arms)
-CARRIED = 4  # impulse of lines in the free motion
-FREE_POSITION = 5
-FREE_VELOCITY = 6
+CARRIED = 4  # impulse of rows in the unconstrained motion
+UNCONSTRAINED_POSITION = 5
+UNCONSTRAINED_VELOCITY = 6
 POSITION = 7
 VELOCITY = 8
 SCRATCH = 9
@@ -132,12 +136,12 @@ VECTORS = 10
 
 
 @allocating_kernel
-def make_buffers(robot: ModelArrays, n: int, lines: int) -> Buffers:
-    """Scratch arrays for ``n`` coordinates and so many lines."""
+def make_buffers(robot: ModelArrays, n: int, rows: int) -> Buffers:
+    """Scratch arrays for ``n`` coordinates and so many rows."""
     return Buffers(
         np.empty((robot.tree.shape[0], WORK_SIZE)),
-        np.empty((lines, LINE_SIZE)),
-        np.empty(lines, np.int64),
+        np.empty((rows, ROW_SIZE)),
+        np.empty(rows, np.int64),
         np.empty((2 + n, n)),
         np.empty((2 + n, n)),
         np.empty((n, n)),
@@ -151,18 +155,18 @@ _SAME = 1e-12
 def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
     """Pack a robot; its velocity limits hold where ``velocity_limits``."""
     packed = model.packed
-    lines, factors, directions = _lines(_coupling_matrix(model))
+    rows, factors, directions = _rows(_coupling_matrix(model))
     ranges = np.tile([-math.inf, math.inf, math.inf], (len(directions), 1))
-    for (lower, upper, fastest), line, factor in zip(packed.joint_ranges, lines, factors, strict=True):
+    for (lower, upper, fastest), row, factor in zip(packed.joint_ranges, rows, factors, strict=True):
         low, high = sorted((lower / factor, upper / factor))
-        ranges[line, LOWEST] = max(ranges[line, LOWEST], low)
-        ranges[line, HIGHEST] = min(ranges[line, HIGHEST], high)
+        ranges[row, LOWEST] = max(ranges[row, LOWEST], low)
+        ranges[row, HIGHEST] = min(ranges[row, HIGHEST], high)
         if velocity_limits:
-            ranges[line, FASTEST] = min(ranges[line, FASTEST], fastest / abs(factor))
+            ranges[row, FASTEST] = min(ranges[row, FASTEST], fastest / abs(factor))
     separable = np.array_equal(directions, np.eye(model.n))
     if separable and not model.loops:
         directions = np.empty((0, model.n))
-    joints = Joints(packed.friction, lines, factors, ranges, directions)
+    joints = Joints(packed.friction, rows, factors, ranges, directions)
     structure, numbers = packed.structure, packed.numbers
     if model.loops:
         structure, numbers = append_loops(structure, numbers, _loops(model))
@@ -191,28 +195,28 @@ def alike(one: RobotModel, other: RobotModel) -> bool:
     )
 
 
-def initial_pattern(joints: Joints, velocity: Array) -> IntArray:
-    """Return the lines' segments (K,) before the first step."""
+def initial_modes(joints: Joints, velocity: Array) -> IntArray:
+    """Return the rows' modes (K,) before the first step."""
     rates = velocity if len(joints.directions) == 0 else joints.directions @ velocity
     dry = np.zeros(len(joints.ranges))
-    np.maximum.at(dry, joints.lines, joints.friction[:, [COULOMB, COULOMB_NEGATIVE, STATIC]].max(axis=1))
-    # A line without dry friction never sticks, not even at rest.
-    pattern: IntArray = np.where((rates == 0.0) & (dry > 0.0), STUCK, np.where(rates < 0.0, BACKWARD, FORWARD))
-    return pattern.astype(np.int64)
+    np.maximum.at(dry, joints.rows, joints.friction[:, [COULOMB, COULOMB_NEGATIVE, STATIC]].max(axis=1))
+    # A row without dry friction never sticks, not even at rest.
+    modes: IntArray = np.where((rates == 0.0) & (dry > 0.0), STUCK, np.where(rates < 0.0, BACKWARD, FORWARD))
+    return modes.astype(np.int64)
 
 
-def stuck_joints(model: RobotModel, joints: Joints, velocity: Array, pattern: IntArray) -> NDArray[np.bool_]:
+def stuck_joints(model: RobotModel, joints: Joints, velocity: Array, modes: IntArray) -> NDArray[np.bool_]:
     """Return which coordinates (..., n) friction holds at rest; limits do not count.
 
     In a loop those count that do not move while some joint of the robot sticks, which may hold them through the loop.
     """
     if len(joints.directions) == 0:
-        return np.equal(pattern, STUCK)
+        return np.equal(modes, STUCK)
     moves = joints.directions != 0.0
-    walls = (moves & np.isin(pattern, (WALL_LOWER, WALL_UPPER))[..., None]).any(axis=-2)
+    at_limit = (moves & np.isin(modes, (AT_LOWER, AT_UPPER))[..., None]).any(axis=-2)
     reach = np.ones_like(moves) if model.loops else moves
-    sticks = (reach & (pattern == STUCK)[..., None]).any(axis=-2)
-    return np.asarray((velocity == 0.0) & sticks & ~walls)
+    sticks = (reach & (modes == STUCK)[..., None]).any(axis=-2)
+    return np.asarray((velocity == 0.0) & sticks & ~at_limit)
 
 
 def _loops(model: RobotModel) -> Loops:
@@ -230,27 +234,24 @@ def _coupling_matrix(model: RobotModel) -> Array:
     """G (moving joints, n): the rates of the joints of the tree are G v."""
     robot = model.packed.robot
     matrix = np.zeros((len(model.moving_joints), model.n))
-    for i, row in enumerate(robot.tree[: len(matrix)]):
-        entries = slice(row[FIRST], row[AFTER])
+    for i, joint in enumerate(robot.tree[: len(matrix)]):
+        entries = slice(joint[FIRST], joint[AFTER])
         matrix[i, robot.coordinates[entries]] = robot.factors[entries]
     return matrix
 
 
-def _lines(matrix: Array) -> tuple[IntArray, Array, Array]:
-    """The line and the factor of each row of ``matrix`` (joints, n), and the lines' directions (K, n).
-
-    Where each row has but one coordinate, the lines are the coordinates.
-    """
+def _rows(matrix: Array) -> tuple[IntArray, Array, Array]:
+    """Return constraint row and factor of each joint of ``matrix`` (joints, n), and the rows' directions (K, n)."""
     leading = (matrix != 0.0).argmax(axis=1)
     factors = matrix[np.arange(len(matrix)), leading]
     along = matrix / factors[:, None]
     if np.all((matrix != 0.0).sum(axis=1) == 1):
         return leading.astype(np.int64), factors, np.eye(matrix.shape[1])
-    lines = np.empty(len(matrix), np.int64)
+    rows = np.empty(len(matrix), np.int64)
     directions: list[Array] = []
-    for i, row in enumerate(along):
-        same = [k for k, other in enumerate(directions) if np.abs(row - other).max() <= _SAME * np.abs(row).max()]
-        lines[i] = same[0] if same else len(directions)
+    for i, vector in enumerate(along):
+        same = [k for k, other in enumerate(directions) if np.abs(vector - other).max() <= _SAME * np.abs(vector).max()]
+        rows[i] = same[0] if same else len(directions)
         if not same:
-            directions.append(row)
-    return lines, factors, np.array(directions)
+            directions.append(vector)
+    return rows, factors, np.array(directions)

@@ -20,7 +20,7 @@ NEGLIGIBLE = 1e-5
 """What elimination leaves of a loop's equations, relative to them, where they depend on others: 1.5708 for pi / 2 does
 not tilt a planar mechanism's joints out of its plane."""
 
-_NOISE = 1e-11  # of a line's rate beside its coefficients: the loops do not let it move at all
+_NOISE = 1e-11  # of a row's rate beside its coefficients: the loops do not let it move at all
 
 
 class Motions(NamedTuple):
@@ -33,19 +33,19 @@ class Motions(NamedTuple):
 
 
 @allocating_kernel
-def let_through(jacobian: Array, wanted: Array, most: int) -> Motions:
-    """The motions with G x = ``wanted`` (3 loops,); of G (3 loops, n) at most ``most`` rows count as independent."""
-    rows, n = jacobian.shape
-    table, values, sizes = jacobian.copy(), wanted.copy(), np.zeros(rows)
-    for i in range(rows):
+def null_space(jacobian: Array, required: Array, most: int) -> Motions:
+    """The motions with G x = ``required`` (3 loops,); of G (3 loops, n) at most ``most`` rows count as independent."""
+    equations, n = jacobian.shape
+    table, values, sizes = jacobian.copy(), required.copy(), np.zeros(equations)
+    for i in range(equations):
         for k in range(3 * (i // 3), 3 * (i // 3) + 3):
             for j in range(n):
                 sizes[i] = max(sizes[i], abs(jacobian[k, j]))
-    pivots, used = np.full(n, -1), np.zeros(rows, np.bool_)  # the row of each coordinate that follows
+    pivots, used = np.full(n, -1), np.zeros(equations, np.bool_)  # the row of each coordinate that follows
     rank = 0
-    while rank < min(most, rows, n):
+    while rank < min(most, equations, n):
         largest, row, column = NEGLIGIBLE, -1, -1
-        for i in range(rows):
+        for i in range(equations):
             if not used[i] and sizes[i] > 0.0:
                 for j in range(n):
                     if abs(table[i, j]) / sizes[i] > largest:
@@ -56,7 +56,7 @@ def let_through(jacobian: Array, wanted: Array, most: int) -> Motions:
         values[row] /= leading
         for j in range(n):
             table[row, j] /= leading
-        for i in range(rows):
+        for i in range(equations):
             share = table[i, column]
             if i != row and share != 0.0:
                 values[i] -= share * values[row]
@@ -113,11 +113,11 @@ def reduced_vector(vector: Array, basis: Array) -> Array:
 
 
 @allocating_kernel
-def reduced_lines(directions: Array, basis: Array) -> Array:
-    """E B (K, d); zero, not rounding, where the loops hold a line."""
-    lines, n = directions.shape
-    product = np.zeros((lines, basis.shape[1]))
-    for k in range(lines):
+def reduced_rows(directions: Array, basis: Array) -> Array:
+    """E B (K, d); zero, not rounding, where the loops hold a row."""
+    rows, n = directions.shape
+    product = np.zeros((rows, basis.shape[1]))
+    for k in range(rows):
         for a in range(basis.shape[1]):
             size = 0.0
             for j in range(n):
@@ -150,17 +150,17 @@ def minimise(
 ) -> tuple[int, Equations]:
     """Write to ``result`` (n,) the x that minimises 1/2 x^T A x - force^T x among ``motions`` with E_k x = targets[k].
 
-    The latter (K,) for the ``chosen`` lines that do not depend on the loops and each other. Returns -1, or the
-    coordinate at which A is found not positive definite; and these lines' equations for u.
+    The latter (K,) for the ``chosen`` rows that do not depend on the loops and each other. Returns -1, or the
+    coordinate at which A is found not positive definite; and these rows' equations for u.
     """
-    lines, d = directions.shape[0], motions.free.shape[0]
+    rows, d = directions.shape[0], motions.free.shape[0]
     n = result.shape[0]
-    wanted = np.empty(lines)
-    for k in range(lines):
-        wanted[k] = targets[k]
+    required = np.empty(rows)
+    for k in range(rows):
+        required[k] = targets[k]
         for j in range(n):
-            wanted[k] -= directions[k, j] * motions.offset[j]
-    equations = eliminate(reduced_lines(directions, motions.basis), chosen, wanted)
+            required[k] -= directions[k, j] * motions.offset[j]
+    equations = eliminate(reduced_rows(directions, motions.basis), chosen, required)
     u, step, left = np.zeros(d), np.zeros(d), np.empty(n)
     respect(equations, u)
     expand_motion(motions, u, result)
@@ -180,20 +180,20 @@ def minimise(
 
 @allocating_kernel
 def stop_exactly(motions: Motions, directions: Array, chosen: NDArray[np.bool_], targets: Array, x: Array) -> None:
-    """Change ``x`` (n,) by rounding, so that chosen lines of one coordinate have the very bits of their targets."""
-    rank, n, lines = motions.followers.shape[0], x.shape[0], directions.shape[0]
-    rows, all_targets = np.zeros((lines + rank, n)), np.zeros(lines + rank)
-    all_chosen = np.ones(lines + rank, np.bool_)
-    for k in range(lines):
+    """Change ``x`` (n,) by rounding, so that chosen rows of one coordinate have the very bits of their targets."""
+    rank, n, rows = motions.followers.shape[0], x.shape[0], directions.shape[0]
+    table, all_targets = np.zeros((rows + rank, n)), np.zeros(rows + rank)
+    all_chosen = np.ones(rows + rank, np.bool_)
+    for k in range(rows):
         all_chosen[k], all_targets[k] = chosen[k], targets[k]
-        rows[k] = directions[k]
+        table[k] = directions[k]
     for i in range(rank):
         j = motions.followers[i]
-        all_targets[lines + i] = motions.offset[j]
-        rows[lines + i, j] = 1.0
+        all_targets[rows + i] = motions.offset[j]
+        table[rows + i, j] = 1.0
         for a in range(n - rank):
-            rows[lines + i, motions.free[a]] = -motions.basis[j, a]
-    respect(eliminate(rows, all_chosen, all_targets), x)
+            table[rows + i, motions.free[a]] = -motions.basis[j, a]
+    respect(eliminate(table, all_chosen, all_targets), x)
 
 
 @allocating_kernel
@@ -202,16 +202,16 @@ def add_loop_forces(jacobian: Array, followers: IntArray, torque: Array, weight:
 
     ``followers``: as many coordinates as G has independent rows, whose columns span all of them.
     """
-    rank, rows = followers.shape[0], jacobian.shape[0]
+    rank, size = followers.shape[0], jacobian.shape[0]
     gram, share = np.zeros((rank, rank)), np.empty(rank)
     for a in range(rank):
         share[a] = torque[followers[a]]
         for b in range(a + 1):
-            for i in range(rows):
+            for i in range(size):
                 gram[a, b] += jacobian[i, followers[a]] * jacobian[i, followers[b]]
     if factorise(gram) >= 0:
         return
     solve_factorised(gram, share)
-    for i in range(rows):
+    for i in range(size):
         for a in range(rank):
             forces[i] += weight * jacobian[i, followers[a]] * share[a]

@@ -13,11 +13,11 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
     CARRIED,
     FORCE,
-    FREE_POSITION,
-    FREE_VELOCITY,
     HIGHEST,
     LOWEST,
     POSITION,
+    UNCONSTRAINED_POSITION,
+    UNCONSTRAINED_VELOCITY,
     VELOCITY,
     Arm,
     Buffers,
@@ -26,8 +26,7 @@ from robot_dynamics_ros.simulation.arrays import (
 )
 from robot_dynamics_ros.simulation.coupled_stick_slip import solve_coupled
 from robot_dynamics_ros.simulation.elimination import hold_at_rest, pin
-from robot_dynamics_ros.simulation.free_motion import along
-from robot_dynamics_ros.simulation.friction_step import pinned
+from robot_dynamics_ros.simulation.step_stages import along, pinned
 from robot_dynamics_ros.simulation.stick_slip import IMPULSE
 
 
@@ -40,8 +39,8 @@ def pose_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffer
     for j in range(n):
         load[j] = buffers.vectors[FORCE, j] - load[j]
     if dt > 0.0:
-        for i in range(joints.lines.shape[0]):
-            k, factor = joints.lines[i], joints.factors[i]
+        for i in range(joints.rows.shape[0]):
+            k, factor = joints.rows[i], joints.factors[i]
             rate = factor * along(joints.directions, k, v)
             stiffness = dt * factor * factor * smooth_slope(joints.friction[i], rate)
             for j in range(n):
@@ -50,15 +49,15 @@ def pose_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffer
 
 
 @kernel
-def held_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> int:
-    """As in ``separable``; the reaction is E^T of that of the lines at rest."""
+def fixed_mode_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> int:
+    """As in ``separable``; the reaction is E^T of that of the rows at rest."""
     pose_motion(arm, dt, q, v, wrenches, buffers, motion)
-    return hold_at_rest(motion[2:], arm.joints.directions, buffers.lines, motion)
+    return hold_at_rest(motion[2:], arm.joints.directions, buffers.rows, motion)
 
 
 @allocating_kernel
-def line_ends(joints: Joints, state: State, buffers: Buffers) -> Array:
-    """Where lines (K,) end: pinned ones, and those that the position after the step has past a limit; NaN: anywhere."""
+def row_ends(joints: Joints, state: State, buffers: Buffers) -> Array:
+    """Where rows (K,) end: pinned ones, and those that the position after the step has past a limit; NaN: anywhere."""
     directions, position = joints.directions, buffers.vectors[POSITION]
     targets = np.empty(directions.shape[0])
     for k in range(directions.shape[0]):
@@ -73,19 +72,19 @@ def line_ends(joints: Joints, state: State, buffers: Buffers) -> Array:
 
 
 @allocating_kernel
-def settle(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
-    """As in ``separable``; lines that are held, and those at limits, end where they must to rounding."""
-    lines, directions, vectors, count = buffers.lines, joints.directions, buffers.vectors, buffers.pattern.shape[0]
+def solve_friction(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
+    """As in ``separable``; rows that are held, and those at limits, end where they must to rounding."""
+    rows, directions, vectors, count = buffers.rows, joints.directions, buffers.vectors, buffers.modes.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]
     for k in range(count):
-        buffers.pattern[k] = state.pattern[k]
+        buffers.modes[k] = state.modes[k]
     solves, error = solve_coupled(
-        buffers.motion[2:], directions, lines, buffers.pattern, vectors[FREE_VELOCITY], vectors[CARRIED], velocity
+        buffers.motion[2:], directions, rows, buffers.modes, vectors[UNCONSTRAINED_VELOCITY], vectors[CARRIED], velocity
     )
     for j in range(position.shape[0]):
-        position[j] = vectors[FREE_POSITION, j] + half * (velocity[j] - vectors[FREE_VELOCITY, j])
+        position[j] = vectors[UNCONSTRAINED_POSITION, j] + half * (velocity[j] - vectors[UNCONSTRAINED_VELOCITY, j])
         vectors[CARRIED, j] = 0.0
         for k in range(count):
-            vectors[CARRIED, j] += directions[k, j] * lines[k, IMPULSE]
-    pin(directions, line_ends(joints, state, buffers), position)
+            vectors[CARRIED, j] += directions[k, j] * rows[k, IMPULSE]
+    pin(directions, row_ends(joints, state, buffers), position)
     return solves, error

@@ -1,7 +1,7 @@
-"""Lines that are held, as equations E_k v = b_k, and motions that respect them.
+"""Rows that are held, as equations E_k v = b_k, and motions that respect them.
 
 Gauss-Jordan elimination solves them for some coordinates in terms of the others, v_p = b' - F v_f, and finds those
-that depend on the rest. So what sticks, sticks to the last bit where a line is one coordinate, and to rounding where
+that depend on the rest. So what sticks, sticks to the last bit where a row is one coordinate, and to rounding where
 it is a combination.
 """
 
@@ -18,15 +18,15 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.stick_slip import RESTS
 
 DEPENDENT = 1e-11
-"""What elimination leaves of a line, relative to it, where it depends on others."""
+"""What elimination leaves of a row, relative to it, where it depends on others."""
 
 
 class Equations(NamedTuple):
-    """Lines as equations, eliminated: row i reads v[pivots[i]] + sum over other columns of table v = target."""
+    """Rows as equations, eliminated: row i reads v[pivots[i]] + sum over other columns of table v = target."""
 
     table: Array  # (n, n) coefficients; 1 in the row's own pivot column, 0 in those of the others
     targets: Array  # (n,)
-    mixture: Array  # (n, n) row i is this combination of the lines ``members``
+    mixture: Array  # (n, n) row i is this combination of the rows ``members``
     pivots: IntArray  # (n,)
     members: IntArray  # (n,)
     rank: int
@@ -50,12 +50,12 @@ def contains(numbers: IntArray, count: int, number: int) -> bool:
 
 @allocating_kernel
 def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> Equations:
-    """Equations E_k v = targets[k] of the ``chosen`` lines; one that depends on those before it is left out."""
-    lines, n = directions.shape
+    """Equations E_k v = targets[k] of the ``chosen`` rows; one that depends on those before it is left out."""
+    rows, n = directions.shape
     table, values, mixture = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
     pivots, members, rank = np.full(n, -1), np.full(n, -1), 0
     row, part = np.empty(n), np.empty(n)
-    for k in range(lines):
+    for k in range(rows):
         if not chosen[k] or rank == n:
             continue
         size, value = 0.0, targets[k]
@@ -145,12 +145,12 @@ def accelerate_within(equations: Equations, matrix: Array, force: Array, result:
 
 
 @allocating_kernel
-def hold_at_rest(matrix: Array, directions: Array, lines: Array, motion: Array) -> int:
-    """Complete ``motion``, which has the load (n,) in its second row: acceleration, and reaction of the lines at rest.
+def hold_at_rest(matrix: Array, directions: Array, rows: Array, motion: Array) -> int:
+    """Complete ``motion``, which has the load (n,) in its second row: acceleration, and reaction of the rows at rest.
 
     Returns -1, or the coordinate at which ``matrix`` is found not positive definite.
     """
-    equations = eliminate(directions, lines[:, RESTS] > 0.0, np.zeros(lines.shape[0]))
+    equations = eliminate(directions, rows[:, RESTS] > 0.0, np.zeros(rows.shape[0]))
     failed = accelerate_within(equations, matrix, motion[1], motion[0])
     for i in range(motion.shape[1]):
         motion[1, i] = -motion[1, i]
@@ -161,5 +161,5 @@ def hold_at_rest(matrix: Array, directions: Array, lines: Array, motion: Array) 
 
 @allocating_kernel
 def pin(directions: Array, targets: Array, position: Array) -> None:
-    """Change ``position`` (n,) so that lines are where ``targets`` say, to rounding; NaN leaves a line alone."""
+    """Change ``position`` (n,) so that rows are where ``targets`` say, to rounding; NaN leaves a row alone."""
     respect(eliminate(directions, ~np.isnan(targets), targets), position)

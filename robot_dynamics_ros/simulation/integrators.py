@@ -1,6 +1,6 @@
 """One step of a robot with friction, as one compiled function: rk4 and semi_implicit.
 
-Both find a free motion first (free_motion) and then let friction and limits act on its velocity (friction_step).
+Both find an unconstrained motion first (friction modes fixed), then solve for friction and limits.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
     BAD_ARGUMENTS,
     COUNT,
-    FREE_POSITION,
-    FREE_VELOCITY,
     JOINT,
     OK,
     POSITION,
@@ -25,50 +23,52 @@ from robot_dynamics_ros.simulation.arrays import (
     SOLVES,
     STATUS,
     STEPS,
+    UNCONSTRAINED_POSITION,
+    UNCONSTRAINED_VELOCITY,
     VELOCITY,
     Arm,
+    BatchState,
     Buffers,
-    Crowd,
     Joints,
     Outcome,
     State,
     make_buffers,
     unflatten,
 )
-from robot_dynamics_ros.simulation.free_motion import (
+from robot_dynamics_ros.simulation.batch_step import LANES, begin_steps, end_steps, make_block
+from robot_dynamics_ros.simulation.separable import fixed_mode_motion, fixed_mode_motions, solve_friction
+from robot_dynamics_ros.simulation.step_stages import (
     carry,
     check_motion,
     check_stiffness,
-    go_freely,
-    grip_at_rest,
+    end_unconstrained,
     pose_problem,
+    raise_bounds_at_reversal,
+    renew,
     subtract_smooth_friction,
 )
-from robot_dynamics_ros.simulation.friction_step import renew
-from robot_dynamics_ros.simulation.lanes import LANES, begin_steps, end_steps, make_block
-from robot_dynamics_ros.simulation.separable import held_motion, held_motions, settle
 
 RK4, SEMI_IMPLICIT = 0, 1
 INTEGRATORS = {"rk4": RK4, "semi_implicit": SEMI_IMPLICIT}
 
 
 @inlined
-def free_motion(
+def unconstrained_motion(
     arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array
 ) -> tuple[int, int]:
-    """Write the free motion's acceleration to ``motion``; smooth friction is implicit in ``dt`` seconds (0: explicit).
+    """Write the unconstrained motion's acceleration to ``motion``.
 
-    Returns a status and the coordinate to blame.
+    Smooth friction is implicit in ``dt`` seconds; 0: explicit. Returns a status and the coordinate to blame.
     """
     subtract_smooth_friction(arm.joints, dt, v, buffers)
-    return check_motion(q, motion, held_motion(arm, dt, q, v, wrenches, buffers, motion))
+    return check_motion(q, motion, fixed_mode_motion(arm, dt, q, v, wrenches, buffers, motion))
 
 
 @inlined
 def finish(joints: Joints, dt: float, half: float, state: State, buffers: Buffers) -> Outcome:
-    """Let friction and limits act, then renew the state: q+ = free position + half (v+ - free velocity)."""
-    grip_at_rest(joints, dt, state, buffers)
-    solves, error = settle(joints, half, state, buffers)
+    """Solve for friction and limits, then renew the state: q+ = q_free + half (v+ - v_free)."""
+    raise_bounds_at_reversal(joints, dt, state, buffers)
+    solves, error = solve_friction(joints, half, state, buffers)
     return renew(state, buffers, solves, error)
 
 
@@ -83,10 +83,10 @@ def rk4_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buf
     pose_problem(arm.joints, dt, tau, state, buffers)
     for j in range(q.shape[0]):
         position[j], velocity[j] = q[j], v[j]
-        vectors[FREE_POSITION, j], vectors[FREE_VELOCITY, j] = q[j], v[j]
+        vectors[UNCONSTRAINED_POSITION, j], vectors[UNCONSTRAINED_VELOCITY, j] = q[j], v[j]
     for stage in range(4):
         motion = buffers.motion if stage == 0 else buffers.spare
-        status, bad = free_motion(arm, 0.0, position, velocity, wrenches, buffers, motion)
+        status, bad = unconstrained_motion(arm, 0.0, position, velocity, wrenches, buffers, motion)
         if status == OK and stage == 0:
             status, bad = check_stiffness(arm.joints, dt, v, buffers)
         if status != OK:
@@ -95,8 +95,8 @@ def rk4_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buf
         carry(buffers, motion, weight)
         ahead = dt if stage == 2 else 0.5 * dt
         for j in range(q.shape[0]):
-            vectors[FREE_POSITION, j] += weight * velocity[j]
-            vectors[FREE_VELOCITY, j] += weight * motion[0, j]
+            vectors[UNCONSTRAINED_POSITION, j] += weight * velocity[j]
+            vectors[UNCONSTRAINED_VELOCITY, j] += weight * motion[0, j]
             position[j] = q[j] + ahead * velocity[j]
             velocity[j] = v[j] + ahead * motion[0, j]
     return finish(arm.joints, dt, 0.5 * dt, state, buffers)
@@ -110,10 +110,10 @@ def semi_implicit_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: 
     explicit: an arm that spins fast without friction can gain energy.
     """
     pose_problem(arm.joints, dt, tau, state, buffers)
-    status, bad = free_motion(arm, dt, state.position, state.velocity, wrenches, buffers, buffers.motion)
+    status, bad = unconstrained_motion(arm, dt, state.position, state.velocity, wrenches, buffers, buffers.motion)
     if status != OK:
         return status, bad, 0, 0.0
-    go_freely(dt, state, buffers.motion, buffers)
+    end_unconstrained(dt, state, buffers.motion, buffers)
     return finish(arm.joints, dt, dt, state, buffers)
 
 
@@ -147,11 +147,11 @@ def take_steps(
 def plant_step(
     structure: IntArray,
     numbers: Array,
-    lines: IntArray,
+    rows: IntArray,
     constants: Array,
     settings: Array,
     state: Array,
-    pattern: IntArray,
+    modes: IntArray,
     tau: Array,
     wrenches: Array,
     report: Array,
@@ -159,7 +159,7 @@ def plant_step(
     """``take_steps`` for one arm, all in few flat arrays; ``tau`` (n,) is clamped to the effort limits.
 
     ``settings``: integrator and length of a step. ``state`` (4 n + 3 loops,): position, velocity, effort, impulse;
-    ``pattern`` (K,). Writes ``report``, see arrays; returns its status, BAD_ARGUMENTS for others than finite numbers
+    ``modes`` (K,). Writes ``report``, see arrays; returns its status, BAD_ARGUMENTS for others than finite numbers
     (n,) and wrenches (0 or bodies, 6).
     """
     n = coordinate_count(structure)
@@ -170,12 +170,12 @@ def plant_step(
     for j in range(n):
         if not math.isfinite(tau[j]):
             return BAD_ARGUMENTS
-    joints, limits = unflatten(lines, constants, pattern.shape[0], n)
+    joints, limits = unflatten(rows, constants, modes.shape[0], n)
     effort = np.empty(n)
     for j in range(n):
         effort[j] = min(max(tau[j], -limits[j]), limits[j])
-    arm, now = Arm(robot, structure, numbers, joints), State(state[:n], state[n : 2 * n], pattern, state[3 * n :])
-    buffers = make_buffers(robot, n, pattern.shape[0])
+    arm, now = Arm(robot, structure, numbers, joints), State(state[:n], state[n : 2 * n], modes, state[3 * n :])
+    buffers = make_buffers(robot, n, modes.shape[0])
     status, joint, steps, solves, error = take_steps(
         arm, int(settings[0]), settings[1], int(report[COUNT]), effort, wrenches, now, buffers
     )
@@ -187,9 +187,9 @@ def plant_step(
 
 @batch_kernel
 def advance_each(
-    arm: Arm, integrator: int, dt: float, count: int, tau: Array, wrenches: Array, crowd: Crowd, outcomes: IntArray
+    arm: Arm, integrator: int, dt: float, count: int, tau: Array, wrenches: Array, batch: BatchState, outcomes: IntArray
 ) -> None:
-    """``take_steps`` for each of a crowd, ``tau`` (N, n); ``arm`` has all that they share.
+    """``take_steps`` for each of a batch, ``tau`` (N, n); ``arm`` has all that they share.
 
     Adds up status, coordinate to blame and steps taken of each in ``outcomes`` (N, 3), and leaves out those whose
     status is not OK.
@@ -198,9 +198,9 @@ def advance_each(
     buffers = make_buffers(arm.robot, tau.shape[1], shared.ranges.shape[0])
     for i in range(tau.shape[0]):
         if outcomes[i, 0] == OK:
-            joints = Joints(crowd.friction[i], shared.lines, shared.factors, shared.ranges, shared.directions)
-            own = Arm(unpack(arm.structure, crowd.numbers[i]), arm.structure, crowd.numbers[i], joints)
-            state = State(crowd.position[i], crowd.velocity[i], crowd.pattern[i], crowd.impulse[i])
+            joints = Joints(batch.friction[i], shared.rows, shared.factors, shared.ranges, shared.directions)
+            own = Arm(unpack(arm.structure, batch.numbers[i]), arm.structure, batch.numbers[i], joints)
+            state = State(batch.position[i], batch.velocity[i], batch.modes[i], batch.impulse[i])
             status, joint, steps, _, _ = take_steps(own, integrator, dt, count, tau[i], wrenches, state, buffers)
             outcomes[i, 0], outcomes[i, 1] = status, joint
             outcomes[i, 2] += steps
@@ -208,39 +208,39 @@ def advance_each(
 
 @batch_kernel
 def advance_together(
-    arm: Arm, dt: float, count: int, tau: Array, wrenches: Array, crowd: Crowd, outcomes: IntArray
+    arm: Arm, dt: float, count: int, tau: Array, wrenches: Array, batch: BatchState, outcomes: IntArray
 ) -> None:
-    """``advance_each`` for separable arms by semi_implicit: free motions of many at once, in vector registers.
+    """``advance_each`` for separable arms by semi_implicit: unconstrained motions of many at once, in vector registers.
 
     An arm whose joints start, stop or meet a limit takes its step alone.
     """
-    n, lines = tau.shape[1], arm.joints.ranges.shape[0]
-    buffers, block = make_buffers(arm.robot, n, lines), make_block(n, lines)
+    n, rows = tau.shape[1], arm.joints.ranges.shape[0]
+    buffers, block = make_buffers(arm.robot, n, rows), make_block(n, rows)
     for first in range(0, tau.shape[0], LANES):
         after = min(first + LANES, tau.shape[0])
         lanes = after - first
         for _ in range(count):
-            begin_steps(arm.joints, dt, tau[first:after], crowd, first, buffers, block)
-            together = held_motions(
+            begin_steps(arm.joints, dt, tau[first:after], batch, first, buffers, block)
+            together = fixed_mode_motions(
                 arm,
-                crowd.numbers[first:after],
-                crowd.position[first:after],
-                crowd.velocity[first:after],
+                batch.numbers[first:after],
+                batch.position[first:after],
+                batch.velocity[first:after],
                 block.force[:lanes],
                 block.stiffness[:lanes],
                 block.moves[:lanes],
                 block.motions[:lanes],
             )
-            end_steps(arm.joints, dt, together, outcomes[first:after], crowd, first, buffers, block)
+            end_steps(arm.joints, dt, together, outcomes[first:after], batch, first, buffers, block)
             for k in range(lanes):
                 if not block.done[k]:
                     one = slice(first + k, first + k + 1)
-                    alone = Crowd(
-                        crowd.numbers[one],
-                        crowd.friction[one],
-                        crowd.position[one],
-                        crowd.velocity[one],
-                        crowd.pattern[one],
-                        crowd.impulse[one],
+                    alone = BatchState(
+                        batch.numbers[one],
+                        batch.friction[one],
+                        batch.position[one],
+                        batch.velocity[one],
+                        batch.modes[one],
+                        batch.impulse[one],
                     )
                     advance_each(arm, SEMI_IMPLICIT, dt, 1, tau[one], wrenches, alone, outcomes[one])

@@ -13,11 +13,11 @@ from robot_dynamics_ros.kernels.loops import Loops, measure_loops, unpack_loops
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
     CARRIED,
-    FREE_POSITION,
-    FREE_VELOCITY,
     LOOP_OPEN,
     OK,
     POSITION,
+    UNCONSTRAINED_POSITION,
+    UNCONSTRAINED_VELOCITY,
     VELOCITY,
     Arm,
     Buffers,
@@ -27,46 +27,46 @@ from robot_dynamics_ros.simulation.arrays import (
 from robot_dynamics_ros.simulation.closure import (
     add_loop_forces,
     expand_motion,
-    let_through,
     minimise,
-    reduced_lines,
+    null_space,
     reduced_matrix,
+    reduced_rows,
     reduced_vector,
     stop_exactly,
 )
-from robot_dynamics_ros.simulation.coupled import line_ends, pose_motion
+from robot_dynamics_ros.simulation.coupled import pose_motion, row_ends
 from robot_dynamics_ros.simulation.coupled_stick_slip import solve_coupled
 from robot_dynamics_ros.simulation.elimination import contains
-from robot_dynamics_ros.simulation.free_motion import (
+from robot_dynamics_ros.simulation.integrators import RK4
+from robot_dynamics_ros.simulation.step_stages import (
     along,
     carry,
     check_motion,
-    grip_at_rest,
     pose_problem,
+    raise_bounds_at_reversal,
+    renew,
     subtract_smooth_friction,
 )
-from robot_dynamics_ros.simulation.friction_step import renew
-from robot_dynamics_ros.simulation.integrators import RK4
 from robot_dynamics_ros.simulation.stick_slip import (
+    AT_LOWER,
+    AT_UPPER,
     BACKWARD,
+    BOUND_BACKWARD,
+    BOUND_FORWARD,
     FORWARD,
-    GRIP_BACKWARD,
-    GRIP_FORWARD,
     IMPULSE,
     RESTS,
     STUCK,
-    WALL_LOWER,
-    WALL_UPPER,
 )
 from robot_dynamics_ros.simulation.stick_slip import LOWER as LEAST
 from robot_dynamics_ros.simulation.stick_slip import UPPER as MOST
-from robot_dynamics_ros.simulation.stick_slip import VELOCITY as LINE_VELOCITY
+from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
 _CORRECTIONS = 10  # of positions after a step, at most; two are usual
 _SETTLED = 1e-13  # m, and m or rad: smaller corrections change nothing
 
 
-class Chain(NamedTuple):
+class LoopState(NamedTuple):
     """The loops, what was last measured of them, and their impulse in the step so far."""
 
     loops: Loops
@@ -74,28 +74,38 @@ class Chain(NamedTuple):
     gap: Array  # (3 loops,)
     jacobian: Array  # (3 loops, n)
     drift: Array  # (3 loops,)
-    wanted: Array  # (3 loops,) scratch
+    required: Array  # (3 loops,) scratch
     impulse: Array  # (3 loops,)
 
 
 @allocating_kernel
-def make_chain(arm: Arm, n: int) -> Chain:
+def make_loop_state(arm: Arm, n: int) -> LoopState:
     """The chain of an arm with loops at the beginning of a step."""
     loops = unpack_loops(arm.structure, arm.numbers)
-    rows, bodies = 3 * loops.bodies.shape[0], arm.robot.bodies.shape[0]
-    gap, drift, wanted, impulse = np.empty(rows), np.empty(rows), np.empty(rows), np.zeros(rows)
-    return Chain(loops, np.empty((bodies, 12)), gap, np.empty((rows, n)), drift, wanted, impulse)
+    size, bodies = 3 * loops.bodies.shape[0], arm.robot.bodies.shape[0]
+    gap, drift, required, impulse = np.empty(size), np.empty(size), np.empty(size), np.zeros(size)
+    return LoopState(loops, np.empty((bodies, 12)), gap, np.empty((size, n)), drift, required, impulse)
 
 
 @kernel
-def measure(arm: Arm, q: Array, v: Array, buffers: Buffers, chain: Chain) -> None:
-    """Write gap, Jacobian and drift at q, v (n,) to ``chain``."""
-    measure_loops(arm.robot, chain.loops, q, v, buffers.work, chain.world, chain.gap, chain.jacobian, chain.drift)
+def measure(arm: Arm, q: Array, v: Array, buffers: Buffers, loop_state: LoopState) -> None:
+    """Write gap, Jacobian and drift at q, v (n,) to ``loop_state``."""
+    measure_loops(
+        arm.robot,
+        loop_state.loops,
+        q,
+        v,
+        buffers.work,
+        loop_state.world,
+        loop_state.gap,
+        loop_state.jacobian,
+        loop_state.drift,
+    )
 
 
 @kernel
 def _only_coordinate(direction: Array) -> int:
-    """Which coordinate a line is, or -1."""
+    """Which coordinate a row is, or -1."""
     found = -1
     for j in range(direction.shape[0]):
         if direction[j] != 0.0:
@@ -106,26 +116,28 @@ def _only_coordinate(direction: Array) -> int:
 
 
 @allocating_kernel
-def close_positions(arm: Arm, state: State, buffers: Buffers, chain: Chain) -> None:
+def close_positions(arm: Arm, state: State, buffers: Buffers, loop_state: LoopState) -> None:
     """Take the position after the step back to the closed loops; what is held or at a limit stays there."""
     directions, matrix, n = arm.joints.directions, buffers.motion[2:], state.position.shape[0]
     position, velocity = buffers.vectors[POSITION], buffers.vectors[VELOCITY]
-    ends, count = line_ends(arm.joints, state, buffers), buffers.lines.shape[0]
-    chosen, wanted = np.zeros(count, np.bool_), np.empty(count)
+    ends, count = row_ends(arm.joints, state, buffers), buffers.rows.shape[0]
+    chosen, required = np.zeros(count, np.bool_), np.empty(count)
     change, none = np.zeros(n), np.zeros(n)
     for _ in range(_CORRECTIONS):
-        measure(arm, position, velocity, buffers, chain)
-        for i in range(chain.gap.shape[0]):
-            chain.wanted[i] = -chain.gap[i]
+        measure(arm, position, velocity, buffers, loop_state)
+        for i in range(loop_state.gap.shape[0]):
+            loop_state.required[i] = -loop_state.gap[i]
         for k in range(count):
             chosen[k] = not math.isnan(ends[k])
-            wanted[k] = ends[k] - along(directions, k, position)
-        minimise(matrix, none, let_through(chain.jacobian, chain.wanted, n), directions, chosen, wanted, change)
+            required[k] = ends[k] - along(directions, k, position)
+        minimise(
+            matrix, none, null_space(loop_state.jacobian, loop_state.required, n), directions, chosen, required, change
+        )
         largest = 0.0
         for j in range(n):
             position[j] += change[j]
             largest = max(largest, abs(change[j]))
-        more = line_ends(arm.joints, state, buffers)
+        more = row_ends(arm.joints, state, buffers)
         beyond = False
         for k in range(count):
             # Closing the loops may take others past their limits.
@@ -140,21 +152,21 @@ def close_positions(arm: Arm, state: State, buffers: Buffers, chain: Chain) -> N
 
 
 @allocating_kernel
-def close_velocities(arm: Arm, buffers: Buffers, chain: Chain) -> None:
+def close_velocities(arm: Arm, buffers: Buffers, loop_state: LoopState) -> None:
     """Take the velocity to what the loops let through where they were measured last; what is held stays so."""
-    directions, lines, matrix = arm.joints.directions, buffers.lines, buffers.motion[2:]
-    velocity, count = buffers.vectors[VELOCITY], buffers.lines.shape[0]
+    directions, rows, matrix = arm.joints.directions, buffers.rows, buffers.motion[2:]
+    velocity, count = buffers.vectors[VELOCITY], buffers.rows.shape[0]
     chosen, targets = np.zeros(count, np.bool_), np.zeros(count)
     momentum = np.empty(velocity.shape[0])
     for k in range(count):
-        segment = buffers.pattern[k]
-        chosen[k] = segment != FORWARD and segment != BACKWARD
-        if chosen[k] and segment != STUCK:
-            targets[k] = lines[k, LEAST if segment == WALL_LOWER else MOST]
+        mode = buffers.modes[k]
+        chosen[k] = mode != FORWARD and mode != BACKWARD
+        if chosen[k] and mode != STUCK:
+            targets[k] = rows[k, LEAST if mode == AT_LOWER else MOST]
     for i in range(velocity.shape[0]):
         momentum[i] = along(matrix, i, velocity)
-    chain.wanted[:] = 0.0
-    motions = let_through(chain.jacobian, chain.wanted, velocity.shape[0])
+    loop_state.required[:] = 0.0
+    motions = null_space(loop_state.jacobian, loop_state.required, velocity.shape[0])
     _, equations = minimise(matrix, momentum, motions, directions, chosen, targets, velocity)
     if equations.rank > 0:
         for k in range(count):
@@ -167,7 +179,7 @@ OPEN = 1e-5
 
 
 @allocating_kernel
-def _free_motion(
+def _unconstrained_motion(
     arm: Arm,
     dt: float,
     duration: float,
@@ -176,25 +188,25 @@ def _free_motion(
     v: Array,
     wrenches: Array,
     buffers: Buffers,
-    chain: Chain,
+    loop_state: LoopState,
     motion: Array,
 ) -> tuple[int, int, int]:
-    """As ``integrators.free_motion``, and carry what holds lines and loops for ``duration``.
+    """As ``integrators.unconstrained_motion``, and carry what holds rows and loops for ``duration``.
 
     At most ``most`` of the loops' equations count as independent: in between, a mechanism that moves only by its
     special shape has more. Returns status, coordinate to blame, and their number.
     """
     joints, n = arm.joints, v.shape[0]
     subtract_smooth_friction(joints, dt, v, buffers)
-    measure(arm, q, v, buffers, chain)
-    for i in range(chain.drift.shape[0]):
-        chain.wanted[i] = -chain.drift[i]
-    motions = let_through(chain.jacobian, chain.wanted, most)
+    measure(arm, q, v, buffers, loop_state)
+    for i in range(loop_state.drift.shape[0]):
+        loop_state.required[i] = -loop_state.drift[i]
+    motions = null_space(loop_state.jacobian, loop_state.required, most)
     pose_motion(arm, dt, q, v, wrenches, buffers, motion)
     acceleration, load, matrix = motion[0], motion[1], motion[2:]
-    at_rest, rest = np.zeros(buffers.lines.shape[0], np.bool_), np.zeros(buffers.lines.shape[0])
+    at_rest, rest = np.zeros(buffers.rows.shape[0], np.bool_), np.zeros(buffers.rows.shape[0])
     for k in range(rest.shape[0]):
-        at_rest[k] = buffers.lines[k, RESTS] > 0.0
+        at_rest[k] = buffers.rows[k, RESTS] > 0.0
     failed, equations = minimise(matrix, load, motions, joints.directions, at_rest, rest, acceleration)
     status, bad = check_motion(q, motion, failed)
     if status != OK:
@@ -213,33 +225,33 @@ def _free_motion(
     for j in range(n):
         left[j] -= motion[1, j]
     carry(buffers, motion, duration)
-    add_loop_forces(chain.jacobian, motions.followers, left, duration, chain.impulse)
+    add_loop_forces(loop_state.jacobian, motions.followers, left, duration, loop_state.impulse)
     return OK, -1, motions.followers.shape[0]
 
 
 @kernel
-def _name_walls(lines: Array, pattern: IntArray) -> None:
-    """Tell lines that a limit holds from those that friction holds."""
-    for k in range(pattern.shape[0]):
-        if pattern[k] == STUCK:
-            if lines[k, LEAST] == 0.0 and lines[k, IMPULSE] >= lines[k, GRIP_BACKWARD]:
-                pattern[k] = WALL_LOWER
-            elif lines[k, MOST] == 0.0 and lines[k, IMPULSE] <= -lines[k, GRIP_FORWARD]:
-                pattern[k] = WALL_UPPER
+def _mark_limits(rows: Array, modes: IntArray) -> None:
+    """Tell rows that a limit holds from those that friction holds."""
+    for k in range(modes.shape[0]):
+        if modes[k] == STUCK:
+            if rows[k, LEAST] == 0.0 and rows[k, IMPULSE] >= rows[k, BOUND_BACKWARD]:
+                modes[k] = AT_LOWER
+            elif rows[k, MOST] == 0.0 and rows[k, IMPULSE] <= -rows[k, BOUND_FORWARD]:
+                modes[k] = AT_UPPER
 
 
 @allocating_kernel
-def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, chain: Chain) -> tuple[int, float]:
-    """Write velocity and impulse after friction and limits, add the loops' impulse; solves and residual as ``settle``.
+def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, loop_state: LoopState) -> tuple[int, float]:
+    """Write velocity and impulse after friction and limits, and add the loops' impulse.
 
-    On the way the free velocity loses what breaks the loops.
+    Returns solves and residual as ``solve_friction``. The unconstrained velocity is first made to satisfy the loops.
     """
-    vectors, lines, n = buffers.vectors, buffers.lines, state.position.shape[0]
+    vectors, rows, n = buffers.vectors, buffers.rows, state.position.shape[0]
     directions, matrix = arm.joints.directions, buffers.motion[2:]
-    free, carried, velocity = vectors[FREE_VELOCITY], vectors[CARRIED], vectors[VELOCITY]
-    measure(arm, vectors[FREE_POSITION], free, buffers, chain)
-    chain.wanted[:] = 0.0
-    motions = let_through(chain.jacobian, chain.wanted, most)
+    free, carried, velocity = vectors[UNCONSTRAINED_VELOCITY], vectors[CARRIED], vectors[VELOCITY]
+    measure(arm, vectors[UNCONSTRAINED_POSITION], free, buffers, loop_state)
+    loop_state.required[:] = 0.0
+    motions = null_space(loop_state.jacobian, loop_state.required, most)
     small, left, count = reduced_matrix(matrix, motions.basis), np.empty(n), motions.free.shape[0]
     for i in range(n):
         left[i] = along(matrix, i, free)
@@ -247,23 +259,23 @@ def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, chain
     if factorise(factor) >= 0:
         start[:] = math.nan
     solve_factorised(factor, start)
-    for k in range(lines.shape[0]):
-        buffers.pattern[k] = state.pattern[k]
-        lines[k, IMPULSE] = lines[k, LINE_VELOCITY] = 0.0
+    for k in range(rows.shape[0]):
+        buffers.modes[k] = state.modes[k]
+        rows[k, IMPULSE] = rows[k, ROW_VELOCITY] = 0.0
     u, solves, error = np.zeros(count), 0, 0.0
     if count > 0:
         held = reduced_vector(carried, motions.basis)
-        rows = reduced_lines(directions, motions.basis)
-        solves, error = solve_coupled(small, rows, lines, buffers.pattern, start, held, u)
-    _name_walls(lines, buffers.pattern)
+        reduced = reduced_rows(directions, motions.basis)
+        solves, error = solve_coupled(small, reduced, rows, buffers.modes, start, held, u)
+    _mark_limits(rows, buffers.modes)
     expand_motion(motions, u, velocity)
     for i in range(n):
         left[i] = carried[i] - along(matrix, i, free) + along(matrix, i, velocity)
         carried[i] = 0.0
-        for k in range(lines.shape[0]):
-            carried[i] += directions[k, i] * lines[k, IMPULSE]
+        for k in range(rows.shape[0]):
+            carried[i] += directions[k, i] * rows[k, IMPULSE]
         left[i] -= carried[i]
-    add_loop_forces(chain.jacobian, motions.followers, left, 1.0, chain.impulse)
+    add_loop_forces(loop_state.jacobian, motions.followers, left, 1.0, loop_state.impulse)
     return solves, error
 
 
@@ -276,57 +288,59 @@ def _at_rest(velocity: Array) -> bool:
 
 
 @allocating_kernel
-def _finish(arm: Arm, dt: float, half: float, most: int, state: State, buffers: Buffers, chain: Chain) -> Outcome:
+def _finish(
+    arm: Arm, dt: float, half: float, most: int, state: State, buffers: Buffers, loop_state: LoopState
+) -> Outcome:
     """Let friction and limits act, close the loops, renew the state; a coordinate at rest keeps its very bits."""
     vectors, n = buffers.vectors, state.position.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]
-    grip_at_rest(arm.joints, dt, state, buffers)
-    solves, error = _let_friction_act(arm, most, state, buffers, chain)
+    raise_bounds_at_reversal(arm.joints, dt, state, buffers)
+    solves, error = _let_friction_act(arm, most, state, buffers, loop_state)
     if not (_at_rest(state.velocity) and _at_rest(velocity)):
         for j in range(n):
-            position[j] = vectors[FREE_POSITION, j] + half * (velocity[j] - vectors[FREE_VELOCITY, j])
-        close_positions(arm, state, buffers, chain)
-        close_velocities(arm, buffers, chain)
-        for i in range(chain.gap.shape[0]):
-            if abs(chain.gap[i]) > OPEN:
+            position[j] = vectors[UNCONSTRAINED_POSITION, j] + half * (velocity[j] - vectors[UNCONSTRAINED_VELOCITY, j])
+        close_positions(arm, state, buffers, loop_state)
+        close_velocities(arm, buffers, loop_state)
+        for i in range(loop_state.gap.shape[0]):
+            if abs(loop_state.gap[i]) > OPEN:
                 return LOOP_OPEN, i // 3, solves, error
     for j in range(n):
         if state.velocity[j] == 0.0 and velocity[j] == 0.0:
             position[j] = state.position[j]
     outcome = renew(state, buffers, solves, error)
     if outcome[0] == OK:
-        for i in range(chain.impulse.shape[0]):
-            state.impulse[n + i] = chain.impulse[i]
+        for i in range(loop_state.impulse.shape[0]):
+            state.impulse[n + i] = loop_state.impulse[i]
     return outcome
 
 
 @allocating_kernel
 def step(arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers) -> Outcome:
-    """As ``integrators.rk4_step``, or ``integrators.semi_implicit_step``, whose free motion has one stage."""
+    """As ``integrators.rk4_step``, or ``integrators.semi_implicit_step``, whose unconstrained motion has one stage."""
     q, v, vectors, n = state.position, state.velocity, buffers.vectors, state.position.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]
-    chain, most = make_chain(arm, n), n
+    loop_state, most = make_loop_state(arm, n), n
     stages, implicit, half = (4, 0.0, 0.5 * dt) if integrator == RK4 else (1, dt, dt)
     pose_problem(arm.joints, dt, tau, state, buffers)
     for j in range(n):
         position[j], velocity[j] = q[j], v[j]
-        vectors[FREE_POSITION, j], vectors[FREE_VELOCITY, j] = q[j], v[j]
+        vectors[UNCONSTRAINED_POSITION, j], vectors[UNCONSTRAINED_VELOCITY, j] = q[j], v[j]
     for stage in range(stages):
         motion = buffers.motion if stage == 0 else buffers.spare
         weight = dt if stages == 1 else dt / 3.0 if stage == 1 or stage == 2 else dt / 6.0
-        status, bad, rank = _free_motion(
-            arm, implicit, weight, most, position, velocity, wrenches, buffers, chain, motion
+        status, bad, rank = _unconstrained_motion(
+            arm, implicit, weight, most, position, velocity, wrenches, buffers, loop_state, motion
         )
         if status != OK:
             return status, bad, 0, 0.0
         most = rank if stage == 0 else most
         ahead = dt if stage == 2 else 0.5 * dt
         for j in range(n):
-            vectors[FREE_POSITION, j] += weight * velocity[j]
-            vectors[FREE_VELOCITY, j] += weight * motion[0, j]
+            vectors[UNCONSTRAINED_POSITION, j] += weight * velocity[j]
+            vectors[UNCONSTRAINED_VELOCITY, j] += weight * motion[0, j]
             position[j] = q[j] + ahead * velocity[j]
             velocity[j] = v[j] + ahead * motion[0, j]
     if stages == 1:
         for j in range(n):
-            vectors[FREE_POSITION, j] = q[j] + dt * vectors[FREE_VELOCITY, j]
-    return _finish(arm, dt, half, most, state, buffers, chain)
+            vectors[UNCONSTRAINED_POSITION, j] = q[j] + dt * vectors[UNCONSTRAINED_VELOCITY, j]
+    return _finish(arm, dt, half, most, state, buffers, loop_state)

@@ -25,7 +25,7 @@ from robot_dynamics_ros.simulation.arrays import (
     State,
     alike,
     flatten,
-    initial_pattern,
+    initial_modes,
     is_separable,
     make_arm,
     stuck_joints,
@@ -89,11 +89,11 @@ class Plant:
         self._step_size = float(step_size)
         self._settings = np.array([INTEGRATORS[integrator], step_size], dtype=np.float64)
         self._velocity_limits = velocity_limits
-        lines = len(make_arm(model, velocity_limits).joints.ranges)
+        rows = len(make_arm(model, velocity_limits).joints.ranges)
         self._flat = np.zeros(4 * model.n + 3 * len(model.loops))
         position, velocity, self._effort = self._flat[: 3 * model.n].reshape(3, model.n)
         impulse = self._flat[3 * model.n :]
-        self._state = State(position, velocity, np.zeros(lines, np.int64), impulse)
+        self._state = State(position, velocity, np.zeros(rows, np.int64), impulse)
         self._load(model)
         self._start, self._start_velocity = initial_state(model, initial_positions, initial_velocities)
         require_closed(model, self._start, self._start_velocity)
@@ -112,12 +112,12 @@ class Plant:
         fixed = (
             self._arm.structure,
             self._arm.numbers,
-            joints.lines,
+            joints.rows,
             flatten(joints, packed.effort_limits),
             self._settings,
         )
         step = steps_for(self._model, is_separable(self._arm)).plant_step
-        return direct_call(step, (*fixed, self._flat, self._state.pattern), (1, 2, 1))
+        return direct_call(step, (*fixed, self._flat, self._state.modes), (1, 2, 1))
 
     @property
     def model(self) -> RobotModel:
@@ -171,7 +171,7 @@ class Plant:
     @property
     def stuck(self) -> NDArray[np.bool_]:
         """Which joints (n,) friction holds at rest; a joint pressed against its limit is not among them."""
-        return stuck_joints(self._model, self._arm.joints, self._state.velocity, self._state.pattern)
+        return stuck_joints(self._model, self._arm.joints, self._state.velocity, self._state.modes)
 
     @property
     def solves(self) -> int:
@@ -201,7 +201,7 @@ class Plant:
 
     def _forget(self) -> None:
         """Begin as if nothing had happened before."""
-        self._state.pattern[:] = initial_pattern(self._arm.joints, self._state.velocity)
+        self._state.modes[:] = initial_modes(self._arm.joints, self._state.velocity)
         self._state.impulse[:] = self._effort[:] = 0.0
         self._report = np.zeros(REPORT)
 

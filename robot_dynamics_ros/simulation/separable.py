@@ -1,6 +1,6 @@
 """What a step does for arms each of whose joints follows one coordinate.
 
-Customised code puts one robot's own ``held_motion`` and ``held_motions`` in their place (see steps).
+Customised code puts one robot's own ``fixed_mode_motion`` and ``fixed_mode_motions`` in their place (see steps).
 """
 
 from __future__ import annotations
@@ -10,43 +10,45 @@ import math
 import numpy as np
 
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, inlined, kernel
-from robot_dynamics_ros.kernels.forward_dynamics import solve_held_motion
+from robot_dynamics_ros.kernels.forward_dynamics import solve_fixed_mode_motion
 from robot_dynamics_ros.kernels.layout import WORK_SIZE, unpack
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
     CARRIED,
     FORCE,
-    FREE_POSITION,
-    FREE_VELOCITY,
     HIGHEST,
     LOWEST,
     MOVES,
     POSITION,
     SCRATCH,
     STIFFNESS,
+    UNCONSTRAINED_POSITION,
+    UNCONSTRAINED_VELOCITY,
     VELOCITY,
     Arm,
     Buffers,
     Joints,
     State,
 )
-from robot_dynamics_ros.simulation.friction_step import pinned
-from robot_dynamics_ros.simulation.stick_slip import FREE, HELD, IMPULSE, admit, goes_on, solve
-from robot_dynamics_ros.simulation.stick_slip import VELOCITY as LINE_VELOCITY
+from robot_dynamics_ros.simulation.step_stages import pinned
+from robot_dynamics_ros.simulation.stick_slip import FREE, HELD, IMPULSE, admit, modes_unchanged, solve
+from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
 
 @inlined
-def held_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> int:
+def fixed_mode_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> int:
     """Write acceleration, reaction of the joints at rest, and A = M + dt B to ``motion``.
 
     Returns -1, or the coordinate at which A is found not positive definite.
     """
     force, stiffness, moves = buffers.vectors[FORCE], buffers.vectors[STIFFNESS], buffers.vectors[MOVES]
-    return solve_held_motion(arm.robot, q, v, force, stiffness, moves, wrenches, buffers.work, buffers.factor, motion)
+    return solve_fixed_mode_motion(
+        arm.robot, q, v, force, stiffness, moves, wrenches, buffers.work, buffers.factor, motion
+    )
 
 
 @allocating_kernel
-def held_motions(
+def fixed_mode_motions(
     arm: Arm, numbers: Array, q: Array, v: Array, force: Array, stiffness: Array, moves: Array, motions: Array
 ) -> bool:
     """The same for many arms (count, ...) on which no wrench acts; ``motions`` (count, 2, n) are without A.
@@ -57,7 +59,10 @@ def held_motions(
     work, factor, motion = np.empty((arm.robot.tree.shape[0], WORK_SIZE)), np.empty((n, n)), np.empty((2 + n, n))
     for k in range(q.shape[0]):
         robot = unpack(arm.structure, numbers[k])
-        if solve_held_motion(robot, q[k], v[k], force[k], stiffness[k], moves[k], nothing, work, factor, motion) >= 0:
+        if (
+            solve_fixed_mode_motion(robot, q[k], v[k], force[k], stiffness[k], moves[k], nothing, work, factor, motion)
+            >= 0
+        ):
             return False
         motions[k] = motion[:2]
     return True
@@ -65,38 +70,38 @@ def held_motions(
 
 @kernel
 def _pose(state: State, buffers: Buffers) -> None:
-    """Write the free motion to its lines."""
-    lines, vectors = buffers.lines, buffers.vectors
-    for j in range(lines.shape[0]):
-        lines[j, FREE], lines[j, HELD] = vectors[FREE_VELOCITY, j], vectors[CARRIED, j]
-        buffers.pattern[j] = state.pattern[j]
+    """Write the unconstrained motion to its rows."""
+    rows, vectors = buffers.rows, buffers.vectors
+    for j in range(rows.shape[0]):
+        rows[j, FREE], rows[j, HELD] = vectors[UNCONSTRAINED_VELOCITY, j], vectors[CARRIED, j]
+        buffers.modes[j] = state.modes[j]
 
 
 @kernel
-def goes_on_freely(state: State, buffers: Buffers) -> bool:
-    """Whether friction and limits leave the free motion as it is."""
+def motion_unchanged(state: State, buffers: Buffers) -> bool:
+    """Whether friction and limits leave the unconstrained motion as it is."""
     _pose(state, buffers)
-    admit(buffers.lines, buffers.pattern)
-    return goes_on(buffers.lines, buffers.pattern)
+    admit(buffers.rows, buffers.modes)
+    return modes_unchanged(buffers.rows, buffers.modes)
 
 
 @kernel
-def settle(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
-    """Let friction and limits act; write position, velocity and impulse after it to the buffers.
+def solve_friction(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
+    """Solve for friction and limits; write position, velocity and impulse after it to the buffers.
 
     A joint that was and stays at rest keeps the very bits of its position, and none goes past a limit:
-    q+ = free position + half (v+ - free velocity). Returns the linear systems solved and the residual.
+    q+ = q_free + half (v+ - v_free). Returns the linear systems solved and the residual.
     """
-    lines, vectors = buffers.lines, buffers.vectors
+    rows, vectors = buffers.rows, buffers.vectors
     _pose(state, buffers)
-    solves, error = solve(buffers.motion[2:], lines, buffers.pattern, buffers.factor, vectors[SCRATCH])
-    for j in range(lines.shape[0]):
-        q, v = state.position[j], lines[j, LINE_VELOCITY]
-        vectors[VELOCITY, j], vectors[CARRIED, j] = v, lines[j, IMPULSE]
+    solves, error = solve(buffers.motion[2:], rows, buffers.modes, buffers.factor, vectors[SCRATCH])
+    for j in range(rows.shape[0]):
+        q, v = state.position[j], rows[j, ROW_VELOCITY]
+        vectors[VELOCITY, j], vectors[CARRIED, j] = v, rows[j, IMPULSE]
         place = pinned(joints, buffers, j, state.velocity[j] == 0.0, q)
         if math.isnan(place):
             lowest, highest = min(q, joints.ranges[j, LOWEST]), max(q, joints.ranges[j, HIGHEST])
-            moved = vectors[FREE_POSITION, j] + half * (v - lines[j, FREE])
+            moved = vectors[UNCONSTRAINED_POSITION, j] + half * (v - rows[j, FREE])
             place = moved if math.isnan(moved) else min(max(moved, lowest), highest)
         vectors[POSITION, j] = place
     return solves, error

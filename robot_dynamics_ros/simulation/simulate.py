@@ -18,7 +18,7 @@ from robot_dynamics_ros.model.arguments import numbers
 from robot_dynamics_ros.model.inertia import real_numbers
 from robot_dynamics_ros.progress import BAR
 from robot_dynamics_ros.simulation.plant import Plant
-from robot_dynamics_ros.simulation.plants import Plants
+from robot_dynamics_ros.simulation.plant_batch import PlantBatch
 from robot_dynamics_ros.simulation.sensors import EffortDelay, Measurement, Sensors
 
 _STATES = ("position", "velocity", "measured_position", "measured_velocity", "stuck")
@@ -182,7 +182,7 @@ def schedule_of(duration: float, step_size: float, control_period: float | None,
 
 
 def run_plant(
-    plant: Plant | Plants,
+    plant: Plant | PlantBatch,
     controller: Controller | ArrayLike,
     schedule: Schedule,
     measurement: Measurement,
@@ -194,15 +194,15 @@ def run_plant(
     shape = plant.position.shape
     ask = controller if callable(controller) else _prescribed(controller, shape, periods, names)
     run = _empty(shape, periods, measurement, isinstance(plant, Plant), len(plant.model.loops))
-    line = EffortDelay(delay, np.zeros(shape))
+    delayed = EffortDelay(delay, np.zeros(shape))
     with tqdm(total=periods, unit="period", **(BAR if progress else {"disable": True})) as bar:
         for k in range(periods):
             q, qd = _sample(plant, measurement, run, k)
             try:
                 tau = _torque(ask(plant.time, q, qd), shape, names)
                 run.command[..., k, :] = tau
-                line.give(run.command[..., k, :])
-                for acting, count in line.pieces(steps):
+                delayed.give(run.command[..., k, :])
+                for acting, count in delayed.pieces(steps):
                     plant.step(acting, count)
                     if isinstance(plant, Plant) and run.residual is not None and run.solves is not None:
                         run.residual[k] = max(run.residual[k], plant.residual)
@@ -218,7 +218,7 @@ def run_plant(
     return run
 
 
-def _sample(plant: Plant | Plants, measurement: Measurement, run: Run, k: int) -> tuple[Array, Array]:
+def _sample(plant: Plant | PlantBatch, measurement: Measurement, run: Run, k: int) -> tuple[Array, Array]:
     """Write the plant's state down as the k-th sample; return what is measured of it."""
     position, velocity = plant.position, plant.velocity
     q, qd = measurement.read(position, velocity)

@@ -16,7 +16,7 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.inertia import real_numbers
 from robot_dynamics_ros.progress import BAR
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
-from robot_dynamics_ros.simulation.plants import Plants
+from robot_dynamics_ros.simulation.plant_batch import PlantBatch
 from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.simulate import (
     EXACT,
@@ -121,12 +121,12 @@ class _Part:
     initial_positions: Any  # None, (n,) or (plants, n)
     initial_velocities: Any
     sensors: Sensors
-    settings: dict[str, Any]  # of Plants
+    settings: dict[str, Any]  # of PlantBatch
     times: dict[str, Any]
 
     def simulate(self, progress: bool) -> Run:
         alone = isinstance(self.models, RobotModel)
-        plants = Plants(
+        plants = PlantBatch(
             self.models,
             len(self.numbers) if alone else None,
             initial_positions=self.initial_positions,

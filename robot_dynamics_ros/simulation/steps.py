@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 from robot_dynamics_ros.kernels.compilation import load_source
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation import integrators
-from robot_dynamics_ros.simulation.lanes import LANES
+from robot_dynamics_ros.simulation.batch_step import LANES
 
-_SEPARABLE = "from robot_dynamics_ros.simulation.separable import held_motion, held_motions, settle\n"
+_SEPARABLE = """\
+from robot_dynamics_ros.simulation.separable import fixed_mode_motion, fixed_mode_motions, solve_friction
+"""
 _COUPLED = """\
-from robot_dynamics_ros.simulation.coupled import held_motion, settle
-from robot_dynamics_ros.simulation.separable import held_motions
+from robot_dynamics_ros.simulation.coupled import fixed_mode_motion, solve_friction
+from robot_dynamics_ros.simulation.separable import fixed_mode_motions
 """
 _LOOPED = "from robot_dynamics_ros.simulation.looped import step\n\n\n"
 _BEFORE_STEPS = "@kernel\ndef take_steps("
@@ -29,23 +31,23 @@ from robot_dynamics_ros.kernels.entries import OK as DONE
 from robot_dynamics_ros.kernels.entries import SINGULAR
 from robot_dynamics_ros.simulation import separable
 from robot_dynamics_ros.simulation.arrays import FORCE, MOVES, STIFFNESS
-from robot_dynamics_ros.simulation.separable import settle
+from robot_dynamics_ros.simulation.separable import solve_friction
 
 {one}
 {many}
 
 @kernel
-def held_motion(arm, dt, q, v, wrenches, buffers, motion):
+def fixed_mode_motion(arm, dt, q, v, wrenches, buffers, motion):
     if wrenches.shape[0] > 0:
-        return separable.held_motion(arm, dt, q, v, wrenches, buffers, motion)
+        return separable.fixed_mode_motion(arm, dt, q, v, wrenches, buffers, motion)
     vectors = buffers.vectors
-    status = own_held_motion(arm.numbers, q, v, vectors[FORCE], vectors[STIFFNESS], vectors[MOVES], motion)
+    status = own_fixed_mode_motion(arm.numbers, q, v, vectors[FORCE], vectors[STIFFNESS], vectors[MOVES], motion)
     return -1 if status == DONE else status - SINGULAR
 
 
 @allocating_kernel
-def held_motions(arm, numbers, q, v, force, stiffness, moves, motions):
-    return own_held_motion_batch(numbers, q, v, force, stiffness, moves, motions) == DONE
+def fixed_mode_motions(arm, numbers, q, v, force, stiffness, moves, motions):
+    return own_fixed_mode_motion_batch(numbers, q, v, force, stiffness, moves, motions) == DONE
 
 
 """
@@ -73,9 +75,9 @@ def steps_for(model: RobotModel, separable: bool) -> Steps:
         return general
     # Here, so that a model that is not customised does not wait for it.
     from robot_dynamics_ros.codegen.source import batch_source, function_source
-    from robot_dynamics_ros.codegen.tracing import HELD_MOTION, trace_algorithm
+    from robot_dynamics_ros.codegen.tracing import FIXED_MODE_MOTION, trace_algorithm
 
-    program = trace_algorithm(HELD_MOTION, model.packed.structure, model.packed.numbers)
+    program = trace_algorithm(FIXED_MODE_MOTION, model.packed.structure, model.packed.numbers)
     if program is None:
         return general
     many = program._replace(results=program.results[:2])

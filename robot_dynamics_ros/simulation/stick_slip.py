@@ -6,15 +6,15 @@ The velocity after a step minimises
 
 over lower_j <= v_j <= upper_j, with tau+ and tau- the Coulomb levels by direction (Craig 6.112) and A the
 mass matrix. Optimality: A (v - v_free) = lambda, where joint by joint the pair (v, lambda) lies on a
-falling graph of five segments. lambda is the impulse of friction and limit on the joint; it never does
+falling graph of five modes. lambda is the impulse of friction and limit on the joint; it never does
 positive work. The problem has exactly one solution.
 
-Active set: guess each joint's segment (that of the last step), solve the linear system, move every joint
-that leaves its segment to the next one, repeat: about one solve a step. It may cycle; then a primal
+Active set: guess each joint's mode (that of the last step), solve the linear system, move every joint
+that leaves its mode to the next one, repeat: about one solve a step. It may cycle; then a primal
 active set takes over, which moves one joint at a time and ends for every positive definite A.
 
-The free velocity may already contain impulses ``held``. Carrying there what most joints feel anyway leaves
-nothing to perturb where no joint changes its segment.
+The unconstrained velocity may already contain impulses ``held``. Carrying there what most joints feel anyway leaves
+nothing to perturb where no joint changes its mode.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.types import Array, IntArray
 
-# Segments in the order of rising velocity; lambda falls from one to the next. A joint that may not move
-# one way at all has no wall on that side: it is stuck with lambda unbounded there.
-WALL_LOWER = 0  # v = lower < 0, lambda >= dt tau-
+# Modes in the order of rising velocity; lambda falls from one to the next. A joint that may not move
+# one way at all has no limit on that side: it is stuck with lambda unbounded there.
+AT_LOWER = 0  # v = lower < 0, lambda >= dt tau-
 BACKWARD = 1  # lower <= v <= 0, lambda = dt tau-
 STUCK = 2  # v = 0, -dt tau+ <= lambda <= dt tau-
 FORWARD = 3  # 0 <= v <= upper, lambda = -dt tau+
-WALL_UPPER = 4  # v = upper > 0, lambda <= -dt tau+
+AT_UPPER = 4  # v = upper > 0, lambda <= -dt tau+
 
 # Columns of ``joints``, float64 (n, 11): the problem, the solution, scratch.
-FREE = 0  # free velocity, with the impulses HELD in it
+FREE = 0  # unconstrained velocity, with the impulses HELD in it
 HELD = 1
-GRIP_FORWARD = 2  # dt tau+ >= 0
-GRIP_BACKWARD = 3  # dt tau- >= 0
+BOUND_FORWARD = 2  # dt tau+ >= 0
+BOUND_BACKWARD = 3  # dt tau- >= 0
 LOWER = 4  # least velocity, <= 0
 UPPER = 5  # largest velocity, >= 0
 VELOCITY = 6
 IMPULSE = 7  # lambda
 NOISE = 8  # rounding of lambda
-SLIPPERY = 9  # 1 where nothing can hold the joint at rest: both directions of sliding are then one segment
-RESTS = 10  # 1 where the free motion holds it at rest; only for arms that are not separable
-LINE_SIZE = 11
+SLIPPERY = 9  # 1 where nothing can hold the joint at rest: both directions of slipping are then one mode
+RESTS = 10  # 1 where the unconstrained motion holds it at rest; only for arms that are not separable
+ROW_SIZE = 11
 
 # Relative rounding of a multiplier that still counts as inside its bounds. Only multipliers have this
 # slack, not velocities, so that rounding alone cannot send a joint back and forth.
@@ -56,35 +56,35 @@ _MAX_DESCENT = 100  # solves for each joint; some three are usual
 
 
 @kernel
-def admit(joints: Array, pattern: IntArray) -> None:
-    """Replace segments that do not exist in this step."""
-    for j in range(pattern.shape[0]):
-        state, lower, upper = pattern[j], joints[j, LOWER], joints[j, UPPER]
-        grip = joints[j, GRIP_FORWARD] + joints[j, GRIP_BACKWARD]
-        slippery = grip == 0.0 and lower < 0.0 and upper > 0.0
+def admit(joints: Array, modes: IntArray) -> None:
+    """Replace modes that do not exist in this step."""
+    for j in range(modes.shape[0]):
+        state, lower, upper = modes[j], joints[j, LOWER], joints[j, UPPER]
+        friction_bound = joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD]
+        slippery = friction_bound == 0.0 and lower < 0.0 and upper > 0.0
         joints[j, SLIPPERY] = 1.0 if slippery else 0.0
         if (lower == 0.0 and state < STUCK) or (upper == 0.0 and state > STUCK):
-            pattern[j] = STUCK
+            modes[j] = STUCK
         elif state == STUCK and slippery:
-            pattern[j] = FORWARD
-        elif state == WALL_LOWER and lower == -math.inf:
-            pattern[j] = BACKWARD
-        elif state == WALL_UPPER and upper == math.inf:
-            pattern[j] = FORWARD
+            modes[j] = FORWARD
+        elif state == AT_LOWER and lower == -math.inf:
+            modes[j] = BACKWARD
+        elif state == AT_UPPER and upper == math.inf:
+            modes[j] = FORWARD
 
 
 @kernel
-def label(joints: Array, pattern: IntArray) -> None:
+def label(joints: Array, modes: IntArray) -> None:
     """Name what a joint at rest against its limit feels, and the direction of a joint without friction."""
-    for j in range(pattern.shape[0]):
+    for j in range(modes.shape[0]):
         impulse = joints[j, IMPULSE]
-        if pattern[j] == STUCK:
-            if joints[j, LOWER] == 0.0 and impulse >= joints[j, GRIP_BACKWARD]:
-                pattern[j] = WALL_LOWER
-            elif joints[j, UPPER] == 0.0 and impulse <= -joints[j, GRIP_FORWARD]:
-                pattern[j] = WALL_UPPER
-        elif joints[j, SLIPPERY] > 0.0 and (pattern[j] == FORWARD or pattern[j] == BACKWARD):
-            pattern[j] = BACKWARD if joints[j, VELOCITY] < 0.0 else FORWARD
+        if modes[j] == STUCK:
+            if joints[j, LOWER] == 0.0 and impulse >= joints[j, BOUND_BACKWARD]:
+                modes[j] = AT_LOWER
+            elif joints[j, UPPER] == 0.0 and impulse <= -joints[j, BOUND_FORWARD]:
+                modes[j] = AT_UPPER
+        elif joints[j, SLIPPERY] > 0.0 and (modes[j] == FORWARD or modes[j] == BACKWARD):
+            modes[j] = BACKWARD if joints[j, VELOCITY] < 0.0 else FORWARD
 
 
 @kernel
@@ -93,30 +93,30 @@ def _slides(state: int) -> bool:
 
 
 @kernel
-def _solve_pattern(matrix: Array, joints: Array, pattern: IntArray, factor: Array, change: Array) -> None:
-    """Velocity and impulse if each joint stays on its segment's line, and the rounding of the impulses.
+def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array) -> None:
+    """Velocity and impulse if each joint keeps its mode, and the rounding of the impulses.
 
-    Joints that slide: A_ss (v - free)_s = (lambda - held)_s - A_sf (v - free)_f, f the joints of known
-    velocity, whose impulses follow by multiplication. Where nothing differs from the free motion, v is
+    Joints that slip: A_ss (v - free)_s = (lambda - held)_s - A_sf (v - free)_f, f the joints of known
+    velocity, whose impulses follow by multiplication. Where nothing differs from the unconstrained motion, v is
     its very bits.
     """
-    n = pattern.shape[0]
+    n = modes.shape[0]
     for j in range(n):
-        state = pattern[j]
+        state = modes[j]
         if state == FORWARD:
-            joints[j, IMPULSE], joints[j, VELOCITY] = -joints[j, GRIP_FORWARD], joints[j, FREE]
+            joints[j, IMPULSE], joints[j, VELOCITY] = -joints[j, BOUND_FORWARD], joints[j, FREE]
         elif state == BACKWARD:
-            joints[j, IMPULSE], joints[j, VELOCITY] = joints[j, GRIP_BACKWARD], joints[j, FREE]
+            joints[j, IMPULSE], joints[j, VELOCITY] = joints[j, BOUND_BACKWARD], joints[j, FREE]
         elif state == STUCK:
             joints[j, VELOCITY] = 0.0
-        elif state == WALL_LOWER:
+        elif state == AT_LOWER:
             joints[j, VELOCITY] = joints[j, LOWER]
         else:
             joints[j, VELOCITY] = joints[j, UPPER]
     changed = False
     for i in range(n):
         change[i] = 0.0
-        if _slides(pattern[i]):
+        if _slides(modes[i]):
             total = joints[i, IMPULSE] - joints[i, HELD]
             for k in range(n):
                 total -= matrix[i, k] * (joints[k, VELOCITY] - joints[k, FREE])
@@ -126,18 +126,18 @@ def _solve_pattern(matrix: Array, joints: Array, pattern: IntArray, factor: Arra
         # Rows of the identity stand for the joints of known velocity.
         for i in range(n):
             for k in range(i):
-                factor[i, k] = matrix[i, k] if _slides(pattern[i]) and _slides(pattern[k]) else 0.0
-            factor[i, i] = matrix[i, i] if _slides(pattern[i]) else 1.0
+                factor[i, k] = matrix[i, k] if _slides(modes[i]) and _slides(modes[k]) else 0.0
+            factor[i, i] = matrix[i, i] if _slides(modes[i]) else 1.0
         if factorise(factor) >= 0:
             change[:] = math.nan
         solve_factorised(factor, change)
         for i in range(n):
-            if _slides(pattern[i]):
+            if _slides(modes[i]):
                 joints[i, VELOCITY] += change[i]
     for j in range(n):
-        if not _slides(pattern[j]):
+        if not _slides(modes[j]):
             total = joints[j, HELD]
-            size = abs(total) + joints[j, GRIP_FORWARD] + joints[j, GRIP_BACKWARD]
+            size = abs(total) + joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD]
             for k in range(n):
                 part = matrix[j, k] * (joints[k, VELOCITY] - joints[k, FREE])
                 total += part
@@ -148,122 +148,122 @@ def _solve_pattern(matrix: Array, joints: Array, pattern: IntArray, factor: Arra
 
 @kernel
 def _next(joints: Array, j: int, state: int) -> int:
-    """Return the segment beside the one that joint j leaves, or its own where it stays."""
+    """Return the mode beside the one that joint j leaves, or its own where it stays."""
     velocity, impulse = joints[j, VELOCITY], joints[j, IMPULSE]
     if _slides(state):
         either = joints[j, SLIPPERY] > 0.0
         if velocity > joints[j, UPPER] and (state == FORWARD or either):
-            return WALL_UPPER
+            return AT_UPPER
         if velocity < joints[j, LOWER] and (state == BACKWARD or either):
-            return WALL_LOWER
+            return AT_LOWER
         wrong_way = velocity < 0.0 if state == FORWARD else velocity > 0.0
         if wrong_way and not either:
             return STUCK
     elif state == STUCK:
-        if joints[j, LOWER] < 0.0 and impulse > joints[j, GRIP_BACKWARD] + joints[j, NOISE]:
+        if joints[j, LOWER] < 0.0 and impulse > joints[j, BOUND_BACKWARD] + joints[j, NOISE]:
             return BACKWARD
-        if joints[j, UPPER] > 0.0 and impulse < -joints[j, GRIP_FORWARD] - joints[j, NOISE]:
+        if joints[j, UPPER] > 0.0 and impulse < -joints[j, BOUND_FORWARD] - joints[j, NOISE]:
             return FORWARD
-    elif state == WALL_LOWER:
-        if impulse < joints[j, GRIP_BACKWARD] - joints[j, NOISE]:
+    elif state == AT_LOWER:
+        if impulse < joints[j, BOUND_BACKWARD] - joints[j, NOISE]:
             return BACKWARD
-    elif impulse > -joints[j, GRIP_FORWARD] + joints[j, NOISE]:
+    elif impulse > -joints[j, BOUND_FORWARD] + joints[j, NOISE]:
         return FORWARD
     return state
 
 
 @kernel
-def goes_on(joints: Array, pattern: IntArray) -> bool:
-    """Whether each joint does what the free motion supposes; velocity and impulse are those of the free motion then.
+def modes_unchanged(joints: Array, modes: IntArray) -> bool:
+    """True if no friction mode changes; velocity and impulse are then those of the unconstrained motion.
 
     It does in nearly every step, and nothing is to be solved. Comes after ``admit``.
     """
-    for j in range(pattern.shape[0]):
-        state, impulse, velocity = pattern[j], joints[j, HELD], joints[j, FREE]
+    for j in range(modes.shape[0]):
+        state, impulse, velocity = modes[j], joints[j, HELD], joints[j, FREE]
         if state == FORWARD:
-            supposed = impulse == -joints[j, GRIP_FORWARD]
+            supposed = impulse == -joints[j, BOUND_FORWARD]
         elif state == BACKWARD:
-            supposed = impulse == joints[j, GRIP_BACKWARD]
+            supposed = impulse == joints[j, BOUND_BACKWARD]
         elif state == STUCK:
             supposed = velocity == 0.0
         else:
-            supposed = velocity == joints[j, LOWER if state == WALL_LOWER else UPPER]
+            supposed = velocity == joints[j, LOWER if state == AT_LOWER else UPPER]
         joints[j, VELOCITY], joints[j, IMPULSE] = velocity, impulse
-        joints[j, NOISE] = SLACK * (abs(impulse) + joints[j, GRIP_FORWARD] + joints[j, GRIP_BACKWARD])
+        joints[j, NOISE] = SLACK * (abs(impulse) + joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD])
         if not supposed or _next(joints, j, state) != state:
             return False
     return True
 
 
 @kernel
-def _advance_pattern(joints: Array, pattern: IntArray) -> bool:
-    """Move every joint that leaves its segment to the next one; whether there was none."""
+def _advance_modes(joints: Array, modes: IntArray) -> bool:
+    """Move every joint that leaves its mode to the next one; whether there was none."""
     settled = True
-    for j in range(pattern.shape[0]):
-        state = _next(joints, j, pattern[j])
-        if state != pattern[j]:
-            pattern[j] = state
+    for j in range(modes.shape[0]):
+        state = _next(joints, j, modes[j])
+        if state != modes[j]:
+            modes[j] = state
             settled = False
     return settled
 
 
 @kernel
 def _excess(joints: Array, j: int, state: int) -> float:
-    """How far the impulse of a joint of known velocity lies outside the bounds of its segment."""
-    above: float = joints[j, IMPULSE] - joints[j, GRIP_BACKWARD]
-    below: float = -joints[j, GRIP_FORWARD] - joints[j, IMPULSE]
+    """How far the impulse of a joint of known velocity lies outside the bounds of its mode."""
+    above: float = joints[j, IMPULSE] - joints[j, BOUND_BACKWARD]
+    below: float = -joints[j, BOUND_FORWARD] - joints[j, IMPULSE]
     if state == STUCK:
         return max(above, below)
-    return -above if state == WALL_LOWER else -below
+    return -above if state == AT_LOWER else -below
 
 
 @allocating_kernel
-def descend(matrix: Array, joints: Array, pattern: IntArray, factor: Array, change: Array) -> int:
+def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array) -> int:
     """Solve the problem by the primal active-set method from rest; return the linear systems solved.
 
-    Nocedal and Wright, Numerical Optimization, algorithm 16.3: go towards the solution for the pattern as far
-    as every joint stays on its segment, and fix the joint that would leave first; at the solution, release
-    the joint that gains most. The objective falls at each step, so that no pattern comes back.
+    Nocedal and Wright, Numerical Optimization, algorithm 16.3: go towards the solution for the modes as far
+    as every joint stays on its mode, and fix the joint that would leave first; at the solution, release
+    the joint that gains most. The objective falls at each step, so that no modes comes back.
     """
-    n = pattern.shape[0]
-    pattern[:] = STUCK
-    admit(joints, pattern)
+    n = modes.shape[0]
+    modes[:] = STUCK
+    admit(joints, modes)
     v = np.zeros(n)
     solves = 0
     while solves < _MAX_DESCENT * (n + 1):
-        _solve_pattern(matrix, joints, pattern, factor, change)
+        _solve_modes(matrix, joints, modes, factor, change)
         solves += 1
-        fraction, first, segment = 1.0, -1, STUCK
+        fraction, first, mode = 1.0, -1, STUCK
         for j in range(n):
-            if _slides(pattern[j]):
+            if _slides(modes[j]):
                 either = joints[j, SLIPPERY] > 0.0
-                low = joints[j, LOWER] if pattern[j] == BACKWARD or either else 0.0
-                high = joints[j, UPPER] if pattern[j] == FORWARD or either else 0.0
+                low = joints[j, LOWER] if modes[j] == BACKWARD or either else 0.0
+                high = joints[j, UPPER] if modes[j] == FORWARD or either else 0.0
                 target = joints[j, VELOCITY]
                 bound = min(max(target, low), high)
                 if bound != target and (bound - v[j]) / (target - v[j]) < fraction:
                     fraction, first = (bound - v[j]) / (target - v[j]), j
-                    segment = STUCK if bound == 0.0 else WALL_LOWER if target < low else WALL_UPPER
+                    mode = STUCK if bound == 0.0 else AT_LOWER if target < low else AT_UPPER
         if first >= 0:
             for j in range(n):
                 v[j] += fraction * (joints[j, VELOCITY] - v[j])
-            pattern[first] = segment
-            if segment == STUCK:
+            modes[first] = mode
+            if mode == STUCK:
                 v[first] = 0.0
             else:
-                v[first] = joints[first, LOWER] if segment == WALL_LOWER else joints[first, UPPER]
+                v[first] = joints[first, LOWER] if mode == AT_LOWER else joints[first, UPPER]
             continue
         best = 0.0
         for j in range(n):
             v[j] = joints[j, VELOCITY]
-            state = _next(joints, j, pattern[j])
-            if state != pattern[j]:
-                gain = _excess(joints, j, pattern[j]) ** 2 / matrix[j, j]
+            state = _next(joints, j, modes[j])
+            if state != modes[j]:
+                gain = _excess(joints, j, modes[j]) ** 2 / matrix[j, j]
                 if gain > best:
-                    best, first, segment = gain, j, state
+                    best, first, mode = gain, j, state
         if first < 0:
             return solves
-        pattern[first] = segment
+        modes[first] = mode
     return solves
 
 
@@ -288,19 +288,19 @@ def residual(matrix: Array, joints: Array) -> float:
 @kernel
 def nearest(joints: Array, j: int, own: float, velocity: float) -> float:
     """Proximal map of joint j's friction and limits: shrink by own times the grip, then clip."""
-    if velocity > own * joints[j, GRIP_FORWARD]:
-        return float(min(velocity - own * joints[j, GRIP_FORWARD], joints[j, UPPER]))
-    if velocity < -own * joints[j, GRIP_BACKWARD]:
-        return float(max(velocity + own * joints[j, GRIP_BACKWARD], joints[j, LOWER]))
+    if velocity > own * joints[j, BOUND_FORWARD]:
+        return float(min(velocity - own * joints[j, BOUND_FORWARD], joints[j, UPPER]))
+    if velocity < -own * joints[j, BOUND_BACKWARD]:
+        return float(max(velocity + own * joints[j, BOUND_BACKWARD], joints[j, LOWER]))
     return 0.0
 
 
 @kernel
-def solve(matrix: Array, joints: Array, pattern: IntArray, factor: Array, change: Array) -> tuple[int, float]:
-    """Write velocity and impulse to ``joints``, starting from the segments in ``pattern``, which is renewed.
+def solve(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array) -> tuple[int, float]:
+    """Write velocity and impulse to ``joints``, starting from ``modes``, which is renewed.
 
-    Joints that stick get exactly 0. Returns the linear systems solved, none where the free motion is the solution,
-    and the residual of the optimality conditions, a velocity.
+    Joints that stick get exactly 0. Returns the linear systems solved, none where the unconstrained motion is the
+    solution, and the residual of the optimality conditions, a velocity.
 
     Parameters
     ----------
@@ -308,22 +308,22 @@ def solve(matrix: Array, joints: Array, pattern: IntArray, factor: Array, change
         A (n, n), positive definite, both triangles.
     joints
         (n, 11), see the columns above.
-    pattern
-        (n,) segment of each joint.
+    modes
+        (n,) mode of each joint.
     factor, change
         Scratch of shapes (n, n) and (n,).
     """
-    admit(joints, pattern)
-    if goes_on(joints, pattern):
-        label(joints, pattern)
+    admit(joints, modes)
+    if modes_unchanged(joints, modes):
+        label(joints, modes)
         return 0, 0.0
     solves = 0
     settled = False
-    while not settled and solves < 3 * pattern.shape[0] + 10:
-        _solve_pattern(matrix, joints, pattern, factor, change)
-        settled = _advance_pattern(joints, pattern)
+    while not settled and solves < 3 * modes.shape[0] + 10:
+        _solve_modes(matrix, joints, modes, factor, change)
+        settled = _advance_modes(joints, modes)
         solves += 1
     if not settled:
-        solves += descend(matrix, joints, pattern, factor, change)
-    label(joints, pattern)
+        solves += descend(matrix, joints, modes, factor, change)
+    label(joints, modes)
     return solves, residual(matrix, joints)

@@ -14,7 +14,7 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.codegen.source import batch_source, function_source
-from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, HELD_MOTION, INVERSE_DYNAMICS, trace_algorithm
+from robot_dynamics_ros.codegen.tracing import FIXED_MODE_MOTION, FORWARD_DYNAMICS, INVERSE_DYNAMICS, trace_algorithm
 from robot_dynamics_ros.kernels import compilation
 
 #: A cold cache takes a minute, and many on a busy machine.
@@ -76,7 +76,7 @@ def test_an_edit_in_any_file_with_kernels_leads_to_another_cache(
 def test_generated_code_uses_only_hashed_code() -> None:
     """Generated files are named by their text: what they import must be in the hash, or come from outside."""
     panda = RobotModel.from_urdf_file(PANDA).packed
-    for algorithm in (INVERSE_DYNAMICS, FORWARD_DYNAMICS, HELD_MOTION):
+    for algorithm in (INVERSE_DYNAMICS, FORWARD_DYNAMICS, FIXED_MODE_MOTION):
         program = trace_algorithm(algorithm, panda.structure, panda.numbers)
         assert program is not None
         for source in (function_source(program), batch_source(program)):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.entries import make_work
-from robot_dynamics_ros.kernels.forward_dynamics import solve_held_motion, solve_motion
+from robot_dynamics_ros.kernels.forward_dynamics import solve_fixed_mode_motion, solve_motion
 from support import arms
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, robots, size, state
@@ -21,7 +21,7 @@ def test_held_joints(robot: Robot, held: int) -> None:
     stiffness = np.linspace(0.5, 2.0, n)
     moves = np.array([float(not held >> k & 1) for k in range(n)])
     motion, none = np.empty((2 + n, n)), np.empty((0, 6))
-    failed = solve_held_motion(
+    failed = solve_fixed_mode_motion(
         kernels, q, qd, force, stiffness, moves, none, make_work(kernels), np.empty((n, n)), motion
     )
     assert failed == -1
@@ -48,4 +48,4 @@ def test_the_coordinate_without_inertia_is_returned() -> None:
         stiffness = np.zeros(2)
         stiffness[singular] = -100.0
         work = make_work(robot)
-        assert solve_held_motion(robot, ones, ones, ones, stiffness, ones, none, work, matrix, motion) == singular
+        assert solve_fixed_mode_motion(robot, ones, ones, ones, stiffness, ones, none, work, matrix, motion) == singular

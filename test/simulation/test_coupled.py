@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.simulation import Plant, Plants
+from robot_dynamics_ros.simulation import Plant, PlantBatch
 from support import arms, mechanisms, robots_with_drives
 
 INTEGRATORS = ("rk4", "semi_implicit")
@@ -154,6 +154,6 @@ def test_many_plants_stick_as_one() -> None:
     """With more lines than coordinates, some of the plants moving."""
     model, start = mechanisms.five_bar(False, FIVE_BAR), np.array([0.4, 1.3])
     rates = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]])
-    many = Plants(model, 4, initial_positions=start, initial_velocities=rates)
+    many = PlantBatch(model, 4, initial_positions=start, initial_velocities=rates)
     each = [Plant(model, initial_positions=start, initial_velocities=rate).stuck for rate in rates]
     assert np.array_equal(many.stuck, each) and np.array_equal(many.stuck, rates == 0.0)

@@ -12,9 +12,9 @@ from robot_dynamics_ros.simulation import stick_slip as ss
 from support.friction_problems import Problem, random_lines, random_problem
 
 
-def _sum_of_two(free: float, lower: float = -4.0, upper: float = 5.0, grips: tuple[float, float] = (1, 3)) -> Problem:
+def _sum_of_two(free: float, lower: float = -4.0, upper: float = 5.0, bounds: tuple[float, float] = (1, 3)) -> Problem:
     """A = 1, one line z = v1 + v2, whose free velocity is this: z = free + 2 lambda."""
-    rest = (np.array([x], dtype=float) for x in (*grips, lower, upper))
+    rest = (np.array([x], dtype=float) for x in (*bounds, lower, upper))
     return Problem(np.eye(2), np.array([free - 10.0, 10.0]), *rest, np.ones((1, 2)))
 
 
@@ -58,22 +58,22 @@ def test_equals_the_solution_joint_by_joint_where_each_line_is_a_coordinate(seed
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_solution_is_the_best_of_all_patterns_and_tells_its_segments(seed: int) -> None:
+def test_solution_is_the_best_of_all_modes_and_tells_its_modes(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 4)), int(rng.integers(1, 4))
     p = random_lines(rng, n, count, whole=True)
-    pattern = rng.integers(0, 5, count)
-    v, impulse, error, _ = p.solved(pattern)
+    modes = rng.integers(0, 5, count)
+    v, impulse, error, _ = p.solved(modes)
     assert np.abs(v - p.brute_force()).max() < 1e-8 and error < 1e-9
     z, room = p.lines @ v, 1e-9
-    ends = {ss.WALL_LOWER: p.lower, ss.STUCK: np.zeros(count), ss.WALL_UPPER: p.upper}
-    for k, segment in enumerate(pattern):
-        if segment in ends:
-            assert z[k] == pytest.approx(ends[segment][k], abs=room)
+    ends = {ss.AT_LOWER: p.lower, ss.STUCK: np.zeros(count), ss.AT_UPPER: p.upper}
+    for k, mode in enumerate(modes):
+        if mode in ends:
+            assert z[k] == pytest.approx(ends[mode][k], abs=room)
         elif p.forward[k] + p.backward[k] > 0.0:
-            assert z[k] > -room if segment == ss.FORWARD else z[k] < room
-            assert impulse[k] == (-p.forward[k] if segment == ss.FORWARD else p.backward[k])
-    again, same, _, solves = p.solved(pattern)
+            assert z[k] > -room if mode == ss.FORWARD else z[k] < room
+            assert impulse[k] == (-p.forward[k] if mode == ss.FORWARD else p.backward[k])
+    again, same, _, solves = p.solved(modes)
     assert solves == 1, "the solution's own pattern leads there at once"
     assert again == pytest.approx(v, abs=1e-12)
     assert same == pytest.approx(impulse, abs=1e-12)
@@ -82,20 +82,20 @@ def test_solution_is_the_best_of_all_patterns_and_tells_its_segments(seed: int) 
 @pytest.mark.parametrize("unit", [1.0, 1e-9])
 @pytest.mark.parametrize("seed", range(30))
 def test_descent_takes_as_many_solves_as_the_textbook(seed: int, unit: float) -> None:
-    """Where the pattern it starts with is not the solution's: each step is the right one."""
+    """Where the combination of modes it starts with is not the solution's: each step is the right one."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 6))
     count = int(rng.integers(2, n + 1))
     p = random_lines(rng, n, count, whole=False)
-    expected, segments, solution = p.textbook()
+    expected, solution_modes, solution = p.textbook()
     loose = p.forward + p.backward == 0.0
-    for start in (segments, (segments + 1 + rng.integers(0, 4, count)) % 5):
-        pattern = start.copy()
-        v, _, _, solves = p.scaled(unit).solved(pattern)
+    for start in (solution_modes, (solution_modes + 1 + rng.integers(0, 4, count)) % 5):
+        modes = start.copy()
+        v, _, _, solves = p.scaled(unit).solved(modes)
         assert v == pytest.approx(unit * solution, abs=1e-9 * unit)
-        assert np.all((pattern == segments) | (loose & (np.abs(pattern - ss.STUCK) == 1)))
-        assert solves in ((1,) if start is segments else (1, 1 + expected))
-    assert solves == 1 + expected or loose.any(), "only what nothing holds slides on two segments"
+        assert np.all((modes == solution_modes) | (loose & (np.abs(modes - ss.STUCK) == 1)))
+        assert solves in ((1,) if start is solution_modes else (1, 1 + expected))
+    assert solves == 1 + expected or loose.any(), "only what nothing holds slips in two modes"
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -116,18 +116,18 @@ def test_residual_is_that_of_its_definition(seed: int) -> None:
 
 
 @pytest.mark.parametrize("start", range(5))
-@pytest.mark.parametrize("grips", [(1, 3), (0, 0)])
-def test_line_without_room_is_held_by_its_limit(start: int, grips: tuple[float, float]) -> None:
+@pytest.mark.parametrize("bounds", [(1, 3), (0, 0)])
+def test_line_without_room_is_held_by_its_limit(start: int, bounds: tuple[float, float]) -> None:
     """Whatever the load, and without friction too; the other way it is free to go."""
     cases = [
         (-50.0, 0.0, np.inf, 0.0),
-        (50.0, 0.0, np.inf, 50.0 - 2.0 * grips[0]),
+        (50.0, 0.0, np.inf, 50.0 - 2.0 * bounds[0]),
         (50.0, -np.inf, 0.0, 0.0),
-        (-50.0, -np.inf, 0.0, -50.0 + 2.0 * grips[1]),
+        (-50.0, -np.inf, 0.0, -50.0 + 2.0 * bounds[1]),
         (7.0, 0.0, 0.0, 0.0),
     ]
     for free, lower, upper, velocity in cases:
-        v = _sum_of_two(free, lower, upper, grips).solved(np.array([start]))[0]
+        v = _sum_of_two(free, lower, upper, bounds).solved(np.array([start]))[0]
         assert v.sum() == pytest.approx(velocity, abs=1e-13)
 
 
@@ -156,7 +156,7 @@ def test_lines_that_contradict_each_other_are_no_solution(factors: list[float], 
     [(1.5, -np.inf, np.inf, 1), (1.5, -1.0, 0.5, 1), (1.5, 0.0, 0.5, 4), (-1.5, -1.0, 0.0, 0), (-1.5, -np.inf, 0.0, 1)],
 )
 def test_two_bearings_on_one_axle_hold_it_together(load: float, lower: float, upper: float, start: int) -> None:
-    """Each with friction of 1. One of them is about to slide: from rest, nothing is left to do."""
+    """Each with friction of 1. One of them is about to slip: from rest, nothing is left to do."""
     p = _one_coordinate(load, [1.0, 1.0], 1.0, lower, upper)
     v, impulse, error, solves = p.solved(np.array([start, start]))
     assert (v[0], impulse.sum(), error, solves) == (0.0, -load, 0.0, 2) and np.abs(impulse).max() <= 1.0
@@ -167,16 +167,16 @@ def test_two_bearings_on_one_axle_hold_it_together(load: float, lower: float, up
     [
         (6.0, 1.0, ss.STUCK, 5.0, 3, ss.FORWARD),
         (-5.0, 1.0, ss.STUCK, -4.0, 3, ss.BACKWARD),
-        (5.0, 0.0, ss.WALL_UPPER, 5.0, 1, ss.WALL_UPPER),
-        (-4.0, 0.0, ss.WALL_LOWER, -4.0, 1, ss.WALL_LOWER),
+        (5.0, 0.0, ss.AT_UPPER, 5.0, 1, ss.AT_UPPER),
+        (-4.0, 0.0, ss.AT_LOWER, -4.0, 1, ss.AT_LOWER),
     ],
 )
 def test_line_that_just_reaches_its_limit_goes_on_by_itself(
     free: float, grip: float, start: int, velocity: float, solves: int, end: int
 ) -> None:
-    pattern = np.array([start])
-    v, _, error, count = _one_coordinate(free, [1.0], grip, -4.0, 5.0).solved(pattern)
-    assert (v[0], error, count, pattern[0]) == (velocity, 0.0, solves, end)
+    modes = np.array([start])
+    v, _, error, count = _one_coordinate(free, [1.0], grip, -4.0, 5.0).solved(modes)
+    assert (v[0], error, count, modes[0]) == (velocity, 0.0, solves, end)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

@@ -77,7 +77,7 @@ def test_the_coordinate_without_mass_is_named(bad: int) -> None:
         equations = elimination.eliminate(e, np.ones(1, bool), np.zeros(1))
         found = elimination.accelerate_within(equations, matrix, np.ones(3), np.empty(3))
         assert found == (-1 if held == bad else bad), "one that is held needs no mass"
-        lines = np.full((1, ss.LINE_SIZE), float(held is not None))
+        lines = np.full((1, ss.ROW_SIZE), float(held is not None))
         motion = np.vstack([np.zeros(3), np.ones(3), matrix])
         assert elimination.hold_at_rest(matrix, e, lines, motion) == found
 
@@ -101,7 +101,7 @@ def test_lines_at_rest_stay_there_and_their_reaction_is_along_them(seed: int) ->
     assert elimination.accelerate_within(equations, matrix, load, x) == -1
     assert x == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
-    lines = np.full((count, ss.LINE_SIZE), np.nan)
+    lines = np.full((count, ss.ROW_SIZE), np.nan)
     lines[:, ss.RESTS] = rests
     motion = np.vstack([np.full(n, np.nan), load, matrix])
     assert elimination.hold_at_rest(matrix, e, lines, motion) == -1
@@ -112,7 +112,7 @@ def test_lines_at_rest_stay_there_and_their_reaction_is_along_them(seed: int) ->
 
 
 def test_the_last_of_many_lines_rests() -> None:
-    directions, lines = np.vstack([np.eye(2)] * 10), np.zeros((20, ss.LINE_SIZE))
+    directions, lines = np.vstack([np.eye(2)] * 10), np.zeros((20, ss.ROW_SIZE))
     lines[19, ss.RESTS] = 1.0
     motion = np.vstack([np.zeros(2), [3.0, 5.0], np.eye(2)])
     assert elimination.hold_at_rest(np.eye(2), directions, lines, motion) == -1

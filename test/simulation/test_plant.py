@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
-from robot_dynamics_ros.simulation import Plant, Plants
+from robot_dynamics_ros.simulation import Plant, PlantBatch
 from support import arms, plants
 from support.event_plant import EventPlant
 
@@ -250,7 +250,7 @@ def _torques(k: int) -> Array:
     return np.hstack([3.0 * np.sin(0.3 * k + phase), 1.5 * np.cos(0.5 * k + phase)])
 
 
-def _run(many: Plants, first: int = 0) -> Array:
+def _run(many: PlantBatch, first: int = 0) -> Array:
     """Positions, velocities and who sticks, at each of 60 times: (60, plants, 6)."""
     states = []
     for k in range(60):
@@ -272,9 +272,9 @@ def test_each_moves_as_it_does_alone(integrator: str, customised: bool) -> None:
     """To rounding: computed together, sines are another program's. No bit depends on the other plants."""
     models = _models(customised)
     starts = np.random.default_rng(5).uniform(-0.5, 0.5, (COUNT, 2))
-    many = Plants(models, integrator=integrator, initial_positions=starts)
+    many = PlantBatch(models, integrator=integrator, initial_positions=starts)
     together = _run(many)
-    part = Plants(models[5:25], integrator=integrator, initial_positions=starts[5:25])
+    part = PlantBatch(models[5:25], integrator=integrator, initial_positions=starts[5:25])
     assert np.array_equal(_run(part, 5), together[:, 5:25])
     assert many.time == pytest.approx(0.6)
     assert 0.1 < together[..., 4:].mean() < 0.9
@@ -299,7 +299,7 @@ def test_the_customised_step_gives_the_bits_of_the_general_one(integrator: str, 
 
 
 def test_one_model_many_times_and_reset() -> None:
-    many = Plants(plants.planar(FRICTION), 5, initial_velocities=[1.0, -1.0])
+    many = PlantBatch(plants.planar(FRICTION), 5, initial_velocities=[1.0, -1.0])
     start = many.position, many.velocity
     many.step([3.0, 1.0], 100)
     assert np.ptp(many.position, axis=0).max() == 0.0 and many.effort.tolist() == [[3.0, 1.0]] * 5
@@ -312,7 +312,7 @@ def test_one_model_many_times_and_reset() -> None:
 def test_one_that_cannot_go_on_is_named_and_the_others_go_on(integrator: str, customised: bool) -> None:
     speeds = np.ones((COUNT, 2))
     speeds[7] = 1e160  # its square is infinite
-    many = Plants(_models(customised), integrator=integrator, initial_velocities=speeds)
+    many = PlantBatch(_models(customised), integrator=integrator, initial_velocities=speeds)
     before = many.position
     with pytest.raises(RobotDynamicsError, match='plant 7: .*joint "joint.": .*infinite'):
         many.step([1.0, 0.0], 5)
@@ -323,16 +323,16 @@ def test_one_that_cannot_go_on_is_named_and_the_others_go_on(integrator: str, cu
 def test_bad_arguments_of_batches_are_refused(urdf_path: Callable[[str], Path]) -> None:
     model = plants.planar(FRICTION)
     other = RobotModel.from_urdf_file(urdf_path("planar_2r"), gravity=[0.0, 0.0, -1.62])
-    many = Plants(model, 2)
+    many = PlantBatch(model, 2)
     refused: list[tuple[Callable[..., Any], Any, str]] = [
-        (Plants, ([],), "0 models"),
-        (Plants, (model,), "count"),
-        (Plants, ([model], 2), "1 models, count 2"),
-        (Plants, ([model, other],), r"models\[1\]"),
-        (Plants, (model, 2, "euler"), "euler"),
-        (Plants, (model, 2, "rk4", -0.1), "step_size"),
-        (Plants, (model, 2, "rk4", 0.1, [[0.0, 0.0]] * 3), r"initial_positions.*\(3, 2\)"),
-        (Plants, (model, 2, "rk4", 0.1, [[0.0, 0.0], [0.0, np.nan]]), "initial_positions: plant 1.*joint2.*nan"),
+        (PlantBatch, ([],), "0 models"),
+        (PlantBatch, (model,), "count"),
+        (PlantBatch, ([model], 2), "1 models, count 2"),
+        (PlantBatch, ([model, other],), r"models\[1\]"),
+        (PlantBatch, (model, 2, "euler"), "euler"),
+        (PlantBatch, (model, 2, "rk4", -0.1), "step_size"),
+        (PlantBatch, (model, 2, "rk4", 0.1, [[0.0, 0.0]] * 3), r"initial_positions.*\(3, 2\)"),
+        (PlantBatch, (model, 2, "rk4", 0.1, [[0.0, 0.0], [0.0, np.nan]]), "initial_positions: plant 1.*joint2.*nan"),
         (many.step, ([0.0] * 3,), "tau"),
         (many.step, ([[0.0, np.inf]] * 2,), "plant 0.*joint2.*inf"),
         (many.step, ([0.0, 0.0], 0), "count is 0"),

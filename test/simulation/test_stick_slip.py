@@ -1,4 +1,4 @@
-"""Friction and limits of joints one by one, against the optimality conditions, every pattern, and the textbook."""
+"""Friction and limits joint by joint: optimality conditions, all combinations of modes, the textbook."""
 
 import numpy as np
 import pytest
@@ -10,27 +10,27 @@ from support.friction_problems import Problem, random_problem
 
 
 def _one(
-    free: float, grips: tuple[float, float] = (1.0, 1.0), low: float = -4.0, high: float = 5.0, line: bool = False
+    free: float, bounds: tuple[float, float] = (1.0, 1.0), low: float = -4.0, high: float = 5.0, line: bool = False
 ) -> Problem:
     """z = free + lambda: of one joint, where A = 1, or along the line z = v1 + v2, where A = 2."""
-    rest = [np.array([x]) for x in (*grips, low, high)]
+    rest = [np.array([x]) for x in (*bounds, low, high)]
     if line:
         return Problem(2.0 * np.eye(2), free * np.array([0.75, 0.25]), *rest, np.ones((1, 2)))
     return Problem(np.ones((1, 1)), np.array([free]), *rest)
 
 
-def _wide(a: np.ndarray, free: np.ndarray, grips: list[float]) -> Problem:
+def _wide(a: np.ndarray, free: np.ndarray, bounds: list[float]) -> Problem:
     """Without limits, the same friction both ways."""
-    grip, wide = np.array(grips), np.full(len(grips), np.inf)
+    grip, wide = np.array(bounds), np.full(len(bounds), np.inf)
     return Problem(a, free, grip, grip, -wide, wide)
 
 
-def _segment_of(p: Problem, j: int, velocity: float, impulse: float) -> int:
-    """What the segments' definitions make of a solution."""
+def _mode_of(p: Problem, j: int, velocity: float, impulse: float) -> int:
+    """What the modes' definitions make of a solution."""
     if velocity == p.lower[j] < 0.0 or (velocity == 0.0 == p.lower[j] and impulse >= p.backward[j]):
-        return ss.WALL_LOWER
+        return ss.AT_LOWER
     if velocity == p.upper[j] > 0.0 or (velocity == 0.0 == p.upper[j] and impulse <= -p.forward[j]):
-        return ss.WALL_UPPER
+        return ss.AT_UPPER
     if velocity == 0.0 and (p.forward[j] + p.backward[j] > 0.0 or 0.0 in (p.lower[j], p.upper[j])):
         return ss.STUCK
     return ss.BACKWARD if velocity < 0.0 else ss.FORWARD
@@ -50,28 +50,28 @@ def test_solution_satisfies_the_optimality_conditions(seed: int, n: int, descend
 
 @pytest.mark.parametrize("descend", [False, True])
 @pytest.mark.parametrize("seed", range(40))
-def test_solution_is_the_best_of_all_patterns_and_tells_its_segments(seed: int, descend: bool) -> None:
+def test_solution_is_the_best_of_all_combinations_of_modes(seed: int, descend: bool) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 5))
     p = random_problem(rng, n, 2.0)
-    held, pattern = p.a @ rng.standard_normal(n) * (seed % 2), rng.integers(0, 5, n)
-    v, impulse, error, solves = p.solved(pattern, held, descend)
+    held, modes = p.a @ rng.standard_normal(n) * (seed % 2), rng.integers(0, 5, n)
+    v, impulse, error, solves = p.solved(modes, held, descend)
     assert np.abs(v - p.brute_force()).max() < 1e-9 and error < 1e-9
     assert not descend or solves <= 3 * n + 2, "not many more than there are joints"
-    assert pattern.tolist() == [_segment_of(p, j, v[j], impulse[j]) for j in range(n)]
+    assert modes.tolist() == [_mode_of(p, j, v[j], impulse[j]) for j in range(n)]
     expected = p.a @ (v - p.free)
     assert impulse == pytest.approx(expected, abs=1e-12 * (1.0 + np.abs(expected).max()))
-    assert np.all(impulse[pattern == ss.FORWARD] == -p.forward[pattern == ss.FORWARD]), "to the bit"
-    assert np.all(impulse[pattern == ss.BACKWARD] == p.backward[pattern == ss.BACKWARD]), "to the bit"
-    joints, before = p.table(impulse), pattern.copy()
+    assert np.all(impulse[modes == ss.FORWARD] == -p.forward[modes == ss.FORWARD]), "to the bit"
+    assert np.all(impulse[modes == ss.BACKWARD] == p.backward[modes == ss.BACKWARD]), "to the bit"
+    joints, before = p.table(impulse), modes.copy()
     joints[:, ss.FREE] = v
-    assert ss.solve(p.a, joints, pattern, np.empty((n, n)), np.empty(n)) == (0, 0.0)
-    assert np.array_equal(pattern, before)
+    assert ss.solve(p.a, joints, modes, np.empty((n, n)), np.empty(n)) == (0, 0.0)
+    assert np.array_equal(modes, before)
     assert np.array_equal(joints[:, [ss.VELOCITY, ss.IMPULSE]], np.column_stack([v, impulse]))
 
 
 def test_fallback_finds_the_solution_where_simultaneous_moves_cycle() -> None:
-    """Problems, found by search, on which moving all joints at once comes back to the same patterns."""
+    """Problems, found by search, on which moving all joints at once comes back to the same combinations of modes."""
     for seed in (347, 392, 1546, 2072, 2502):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 10))
@@ -114,134 +114,134 @@ def test_residual_is_that_of_its_definition(seed: int) -> None:
     assert ss.residual(p.a, joints) == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("grips", [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5)])
+@pytest.mark.parametrize("bounds", [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5)])
 @pytest.mark.parametrize("lower", [0.0, -0.5, -np.inf])
 @pytest.mark.parametrize("upper", [0.0, 0.5, np.inf])
-def test_only_segments_that_exist_are_tried(grips: tuple[float, float], lower: float, upper: float) -> None:
-    """A wall at rest is no segment of its own; without friction and walls there is no rest."""
-    slippery = not any(grips) and lower < 0.0 < upper
-    exist = {ss.WALL_LOWER: -np.inf < lower < 0.0, ss.BACKWARD: lower < 0.0, ss.STUCK: not slippery}
-    exist |= {ss.FORWARD: upper > 0.0, ss.WALL_UPPER: 0.0 < upper < np.inf}
-    instead = {ss.WALL_LOWER: [1, 2], ss.BACKWARD: [2], ss.STUCK: [3], ss.FORWARD: [2], ss.WALL_UPPER: [3, 2]}
-    for segment in range(5):
-        joints, pattern = _one(np.nan, grips, lower, upper).table(), np.array([segment])
-        ss.admit(joints, pattern)
-        assert pattern[0] == next(s for s in [segment, *instead[segment]] if exist[s])
+def test_only_modes_that_exist_are_tried(bounds: tuple[float, float], lower: float, upper: float) -> None:
+    """A limit at rest is no mode of its own; without friction and limits there is no rest."""
+    slippery = not any(bounds) and lower < 0.0 < upper
+    exist = {ss.AT_LOWER: -np.inf < lower < 0.0, ss.BACKWARD: lower < 0.0, ss.STUCK: not slippery}
+    exist |= {ss.FORWARD: upper > 0.0, ss.AT_UPPER: 0.0 < upper < np.inf}
+    instead = {ss.AT_LOWER: [1, 2], ss.BACKWARD: [2], ss.STUCK: [3], ss.FORWARD: [2], ss.AT_UPPER: [3, 2]}
+    for mode in range(5):
+        joints, modes = _one(np.nan, bounds, lower, upper).table(), np.array([mode])
+        ss.admit(joints, modes)
+        assert modes[0] == next(s for s in [mode, *instead[mode]] if exist[s])
         assert joints[0, ss.SLIPPERY] == slippery
 
 
 @both_solvers
 @pytest.mark.parametrize(
-    ("free", "velocity", "segment"),
+    ("free", "velocity", "mode"),
     [
-        (-7.0, -4.0, ss.WALL_LOWER),
+        (-7.0, -4.0, ss.AT_LOWER),
         (-3.0, -2.0, ss.BACKWARD),
         (-0.5, 0.0, ss.STUCK),
         (0.5, 0.0, ss.STUCK),
         (3.0, 2.0, ss.FORWARD),
-        (7.0, 5.0, ss.WALL_UPPER),
+        (7.0, 5.0, ss.AT_UPPER),
     ],
 )
-def test_one_solve_a_segment_on_the_way(free: float, velocity: float, segment: int, line: bool) -> None:
-    """Through the segments between, a line from rest; none where a joint's free motion is the solution."""
+def test_one_solve_a_mode_on_the_way(free: float, velocity: float, mode: int, line: bool) -> None:
+    """Through the modes between, a line from rest; none where a joint's unconstrained motion is the solution."""
     p, right, room = _one(free, line=line), velocity - free, 1e-13 * line
     for start in range(5):
-        pattern = np.array([start])
-        v, impulse, error, solves = p.solved(pattern)
+        modes = np.array([start])
+        v, impulse, error, solves = p.solved(modes)
         assert [v.sum(), impulse[0], error] == pytest.approx([velocity, right, 0.0], rel=0, abs=room)
-        from_rest = 1 + abs(segment - ss.STUCK)
-        assert solves == ((1 + from_rest if start != segment else 1) if line else 1 + abs(segment - start))
-        assert pattern[0] == segment
+        from_rest = 1 + abs(mode - ss.STUCK)
+        assert solves == ((1 + from_rest if start != mode else 1) if line else 1 + abs(mode - start))
+        assert modes[0] == mode
         if not line:
             assert p.solved(np.array([start]), descend=True) == (velocity, right, 0.0, from_rest)
         for held in (right, right + 0.25, right - 0.25):
             v, _, _, solves = p.solved(np.array([start]), held)
             assert v.sum() == pytest.approx(velocity, rel=0, abs=room)
-            assert line or (solves == 0) == (start == segment and held == right)
+            assert line or (solves == 0) == (start == mode and held == right)
 
 
 @both_solvers
 @pytest.mark.parametrize(
     ("free", "velocity", "both"),
     [
-        (-5.0, -4.0, (ss.WALL_LOWER, ss.BACKWARD)),
+        (-5.0, -4.0, (ss.AT_LOWER, ss.BACKWARD)),
         (-1.0, 0.0, (ss.BACKWARD, ss.STUCK)),
         (1.0, 0.0, (ss.STUCK, ss.FORWARD)),
-        (6.0, 5.0, (ss.FORWARD, ss.WALL_UPPER)),
+        (6.0, 5.0, (ss.FORWARD, ss.AT_UPPER)),
     ],
 )
-def test_where_two_segments_meet_each_is_kept(free: float, velocity: float, both: tuple[int, int], line: bool) -> None:
+def test_where_two_modes_meet_each_is_kept(free: float, velocity: float, both: tuple[int, int], line: bool) -> None:
     for start in both:
-        pattern = np.array([start])
-        v, _, error, solves = _one(free, line=line).solved(pattern)
-        assert (solves, pattern[0]) == (1, start)
+        modes = np.array([start])
+        v, _, error, solves = _one(free, line=line).solved(modes)
+        assert (solves, modes[0]) == (1, start)
         assert [v.sum(), error] == pytest.approx([velocity, 0.0], rel=0, abs=1e-14 * line)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_joint_at_its_limit_is_held_by_the_wall_once_the_load_is_all_of_friction(sign: int) -> None:
-    wall = ss.WALL_UPPER if sign > 0 else ss.WALL_LOWER
+def test_limit_holds_a_joint_once_the_load_reaches_the_friction_bound(sign: int) -> None:
+    limit = ss.AT_UPPER if sign > 0 else ss.AT_LOWER
     room = (-5.0, 0.0) if sign > 0 else (0.0, 5.0)
-    loads = ((3.0, wall), (np.nextafter(3.0, 0.0), ss.STUCK), (-3.5, ss.BACKWARD if sign > 0 else ss.FORWARD))
-    for load, segment in loads:
+    loads = ((3.0, limit), (np.nextafter(3.0, 0.0), ss.STUCK), (-3.5, ss.BACKWARD if sign > 0 else ss.FORWARD))
+    for load, mode in loads:
         for start in range(5):
-            pattern = np.array([start])
-            v, impulse, error, _ = _one(sign * load, (3.0, 3.0), *room).solved(pattern)
+            modes = np.array([start])
+            v, impulse, error, _ = _one(sign * load, (3.0, 3.0), *room).solved(modes)
             expected = (0.0, -sign * load) if load > 0.0 else (-0.5 * sign, 3.0 * sign)
-            assert (v, impulse, error) == (*expected, 0.0) and pattern[0] == segment
-    for free, at in ((0.0, ss.STUCK), (0.0, wall), (5.0 * sign, wall)):
-        pattern = np.array([at])
+            assert (v, impulse, error) == (*expected, 0.0) and modes[0] == mode
+    for free, at in ((0.0, ss.STUCK), (0.0, limit), (5.0 * sign, limit)):
+        modes = np.array([at])
         p = _one(free, (0.0, 0.0), *(room if free == 0.0 else (-5.0, 5.0)))
-        v, _, _, solves = p.solved(pattern)
-        assert (v, solves, pattern[0]) == (free, 0, wall), "without friction or load it stays there"
+        v, _, _, solves = p.solved(modes)
+        assert (v, solves, modes[0]) == (free, 0, limit), "without friction or load it stays there"
 
 
 def test_all_joints_must_go_on_for_nothing_to_be_solved() -> None:
-    """Two joints that slide on; then one that would have to stop."""
+    """Two joints that slip on; then one that would have to stop."""
     for free, solves in (([3.0, 3.0], 0), ([3.0, 0.0], 2), ([0.0, 3.0], 2)):
-        p, pattern = _wide(np.eye(2), np.array(free), [1.0, 1.0]), np.array([ss.FORWARD, ss.FORWARD])
-        assert ss.goes_on(p.table(-1.0), pattern) == (solves == 0)
-        v, _, error, found = p.solved(pattern, -1.0)
+        p, modes = _wide(np.eye(2), np.array(free), [1.0, 1.0]), np.array([ss.FORWARD, ss.FORWARD])
+        assert ss.modes_unchanged(p.table(-1.0), modes) == (solves == 0)
+        v, _, error, found = p.solved(modes, -1.0)
         assert (found, error, v.tolist()) == (solves, 0.0, [max(f - 1.0, 0.0) for f in free])
 
 
 @both_solvers
 @pytest.mark.parametrize("start", [ss.BACKWARD, ss.FORWARD])
-def test_without_friction_both_directions_are_one_segment(start: int, line: bool) -> None:
+def test_without_friction_both_directions_are_one_mode(start: int, line: bool) -> None:
     for free, velocity, solves in ((-9.0, -4.0, 2), (-3.0, -3.0, 0), (0.0, 0.0, 0), (3.0, 3.0, 0), (9.0, 5.0, 2)):
-        pattern, p = np.array([start]), _one(free, (0.0, 0.0), line=line)
-        v, _, _, found = p.solved(pattern)
+        modes, p = np.array([start]), _one(free, (0.0, 0.0), line=line)
+        v, _, _, found = p.solved(modes)
         assert v.sum() == pytest.approx(velocity, rel=0, abs=1e-13 * line)
         assert found == solves + line
         if solves:
-            assert pattern[0] == (ss.WALL_LOWER if free < 0.0 else ss.WALL_UPPER)
+            assert modes[0] == (ss.AT_LOWER if free < 0.0 else ss.AT_UPPER)
         elif not line:
-            assert pattern[0] == (ss.BACKWARD if free < 0.0 else ss.FORWARD)
+            assert modes[0] == (ss.BACKWARD if free < 0.0 else ss.FORWARD)
             assert p.solved(np.array([start]), descend=True)[3] == 1
 
 
 @both_solvers
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_rounding_of_the_load_is_no_reason_to_slide(unit: float, sign: int, line: bool) -> None:
-    """A load that is above the grip by 1e-12 of it still sticks, in any unit and with one solve; by 1e-8 it slides."""
+def test_rounding_of_the_load_is_no_reason_to_slip(unit: float, sign: int, line: bool) -> None:
+    """A load that is above the grip by 1e-12 of it still sticks, in any unit and with one solve; by 1e-8 it slips."""
     for other in (0.0, 3.0):
-        grips = (3.0 * unit, other * unit) if sign > 0 else (other * unit, 3.0 * unit)
+        bounds = (3.0 * unit, other * unit) if sign > 0 else (other * unit, 3.0 * unit)
         load = 3.0 * unit * sign
         for above, solves in ((1e-12, 1), (1e-8, 3 if line else 2)):
-            p = _one(load * (1.0 + above), grips, -np.inf, np.inf, line)
+            p = _one(load * (1.0 + above), bounds, -np.inf, np.inf, line)
             v, _, error, found = p.solved(np.array([ss.STUCK]))
             assert found == solves
             assert v.sum() == pytest.approx(load * above * (solves > 1), rel=1e-6, abs=1e-15 * unit)
             assert error <= 1e-11 * unit
         if not line:
-            p = _one(load * (1.0 + 1e-12), grips, -np.inf, np.inf)
+            p = _one(load * (1.0 + 1e-12), bounds, -np.inf, np.inf)
             v, _, _, found = p.solved(np.array([ss.STUCK]), -load * (1.0 + 1e-12))
             assert (v, found) == (0.0, 0), "held by the free motion"
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_rounding_of_large_parts_of_a_small_load_is_no_reason_to_slide(sign: float) -> None:
+def test_rounding_of_large_parts_of_a_small_load_is_no_reason_to_slip(sign: float) -> None:
     """Two joints held with impulses of -1 - 1e-7 and -3e6: the first is the difference of parts of 2e6."""
     a, free = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1e6 + 0.5 * (1.0 + 1e-7), -2e6])
     v, _, _, solves = _wide(a, sign * free, [1.0, 1e7]).solved(np.array([ss.STUCK, ss.STUCK]))

@@ -46,9 +46,9 @@ class Problem:
         return float(d @ self.a @ d / 2 + self.forward @ np.maximum(z, 0) + self.backward @ np.maximum(-z, 0))
 
     def table(self, held: Array | float = 0.0) -> Array:
-        """The joints as the kernel takes them, where the free motion carries the impulses ``held``."""
-        joints = np.full((len(self.lines), ss.LINE_SIZE), np.nan)
-        joints[:, ss.GRIP_FORWARD], joints[:, ss.GRIP_BACKWARD] = self.forward, self.backward
+        """The joints as the kernel takes them, where the unconstrained motion carries the impulses ``held``."""
+        joints = np.full((len(self.lines), ss.ROW_SIZE), np.nan)
+        joints[:, ss.BOUND_FORWARD], joints[:, ss.BOUND_BACKWARD] = self.forward, self.backward
         joints[:, ss.LOWER], joints[:, ss.UPPER] = self.lower, self.upper
         if self.e is None:
             held = np.broadcast_to(held, self.free.shape)
@@ -56,22 +56,22 @@ class Problem:
             joints[:, ss.IMPULSE] = 0.0
         return joints
 
-    def solved(self, pattern: NDArray[np.int64], held: Array | float = 0.0, descend: bool = False) -> Any:
-        """Velocity, impulses, residual and the linear systems solved; ``pattern`` becomes that of the solution."""
+    def solved(self, modes: NDArray[np.int64], held: Array | float = 0.0, descend: bool = False) -> Any:
+        """Velocity, impulses, residual and the linear systems solved; ``modes`` becomes that of the solution."""
         n = len(self.free)
         joints = self.table(held)
         if self.e is not None:
             v, carried = np.empty(n), np.broadcast_to(held, n).copy()
             free = self.free + np.linalg.solve(self.a, carried)
-            solves, error = coupled.solve_coupled(self.a, self.e, joints, pattern, free, carried, v)
+            solves, error = coupled.solve_coupled(self.a, self.e, joints, modes, free, carried, v)
             assert joints[:, ss.VELOCITY] == pytest.approx(self.e @ v, abs=1e-14)
             return v, joints[:, ss.IMPULSE].copy(), error, solves
         if descend:
-            solves = ss.descend(self.a, joints, pattern, np.empty((n, n)), np.empty(n))
-            ss.label(joints, pattern)
+            solves = ss.descend(self.a, joints, modes, np.empty((n, n)), np.empty(n))
+            ss.label(joints, modes)
             error = ss.residual(self.a, joints)
         else:
-            solves, error = ss.solve(self.a, joints, pattern, np.empty((n, n)), np.empty(n))
+            solves, error = ss.solve(self.a, joints, modes, np.empty((n, n)), np.empty(n))
         return joints[:, ss.VELOCITY].copy(), joints[:, ss.IMPULSE].copy(), error, solves
 
     def violation(self, v: Array) -> float:
@@ -100,15 +100,15 @@ class Problem:
         return float(max(np.abs(balance / size).max(), np.abs(proximal - e @ v).max()))
 
     def brute_force(self) -> Array:
-        """The best feasible point over all patterns of fixed and sliding lines: the solution is among them."""
+        """The best feasible point over all combinations of modes, which the solution is among."""
         n, best, least = len(self.free), np.zeros(len(self.free)), self.objective(np.zeros(len(self.free)))
-        for pattern in itertools.product(range(5), repeat=len(self.lines)):
-            segment = np.array(pattern)
-            held = (segment != ss.BACKWARD) & (segment != ss.FORWARD)
-            ends = np.select([segment == ss.WALL_LOWER, segment == ss.WALL_UPPER], [self.lower, self.upper], 0.0)
+        for modes in itertools.product(range(5), repeat=len(self.lines)):
+            mode = np.array(modes)
+            held = (mode != ss.BACKWARD) & (mode != ss.FORWARD)
+            ends = np.select([mode == ss.AT_LOWER, mode == ss.AT_UPPER], [self.lower, self.upper], 0.0)
             if not np.isfinite(ends).all():
                 continue
-            pull = np.select([segment == ss.BACKWARD, segment == ss.FORWARD], [self.backward, -self.forward], 0.0)
+            pull = np.select([mode == ss.BACKWARD, mode == ss.FORWARD], [self.backward, -self.forward], 0.0)
             e = self.lines[held]
             system = np.block([[self.a, -e.T], [e, np.zeros((len(e), len(e)))]])
             load = np.concatenate([self.a @ self.free + self.lines.T @ pull, ends[held]])
@@ -119,7 +119,7 @@ class Problem:
         return best
 
     def textbook(self, weight: Array | float = 1.0) -> tuple[int, NDArray[np.int64], Array]:
-        """Nocedal and Wright, algorithm 16.3, from rest: linear systems solved, the segments, and the solution.
+        """Nocedal and Wright, algorithm 16.3, from rest: linear systems solved, the modes, and the solution.
 
         For lines that do not depend on each other. Of those at rest or at a limit, the one starts whose impulse is
         outside its bounds by most: its square over ``weight``.
@@ -137,7 +137,7 @@ class Problem:
             step, impulse = answer[:n], friction.copy()
             impulse[~slides] = answer[n:]
             count += 1
-            # As far as every line stays on its segment.
+            # As far as every line stays on its mode.
             z, dz = e @ v, e @ step
             low = np.where((segments == ss.BACKWARD) | loose, self.lower, 0.0)
             high = np.where((segments == ss.FORWARD) | loose, self.upper, 0.0)
@@ -148,13 +148,13 @@ class Problem:
             v = v + min(share[first], 1.0) * step
             assert self.objective(v) <= before + 1e-12 * abs(before), "or patterns could come back"
             if share[first] < 1.0:
-                wall = ss.WALL_LOWER if dz[first] < 0.0 else ss.WALL_UPPER
-                segments[first] = wall if end[first] != 0.0 else ss.STUCK
+                limit = ss.AT_LOWER if dz[first] < 0.0 else ss.AT_UPPER
+                segments[first] = limit if end[first] != 0.0 else ss.STUCK
                 continue
             above, below = impulse - self.backward, -self.forward - impulse
             stuck = segments == ss.STUCK
-            backward = np.where(stuck & (self.lower < 0.0), above, np.where(segments == ss.WALL_LOWER, -above, 0.0))
-            forward = np.where(stuck & (self.upper > 0.0), below, np.where(segments == ss.WALL_UPPER, -below, 0.0))
+            backward = np.where(stuck & (self.lower < 0.0), above, np.where(segments == ss.AT_LOWER, -above, 0.0))
+            forward = np.where(stuck & (self.upper > 0.0), below, np.where(segments == ss.AT_UPPER, -below, 0.0))
             gain = np.maximum(np.maximum(backward, forward), 0.0) ** 2 / weight
             first = int(np.argmax(gain))
             if gain[first] < 1e-20:

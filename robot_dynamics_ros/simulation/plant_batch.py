@@ -12,7 +12,16 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.arguments import over_rows
-from robot_dynamics_ros.simulation.arrays import OK, Crowd, alike, initial_pattern, is_separable, make_arm, stuck_joints
+from robot_dynamics_ros.simulation.arrays import (
+    OK,
+    BatchState,
+    alike,
+    initial_modes,
+    is_separable,
+    make_arm,
+    stuck_joints,
+)
+from robot_dynamics_ros.simulation.batch_step import LANES
 from robot_dynamics_ros.simulation.checks import (
     check_count,
     check_integrator,
@@ -23,11 +32,10 @@ from robot_dynamics_ros.simulation.checks import (
     require_closed,
 )
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
-from robot_dynamics_ros.simulation.lanes import LANES
 from robot_dynamics_ros.simulation.steps import steps_for
 
 
-class Plants:
+class PlantBatch:
     """N plants, see ``Plant``, that take their steps together; arrays have a leading axis N.
 
     With customised models and "semi_implicit" the free motions of several are computed at once. What a plant does
@@ -116,12 +124,12 @@ class Plants:
     @property
     def position(self) -> Array:
         """Joint positions (N, n), rad or m."""
-        return self._crowd.position.copy()
+        return self._batch.position.copy()
 
     @property
     def velocity(self) -> Array:
         """Joint velocities (N, n), rad/s or m/s; exactly 0 for joints that stick."""
-        return self._crowd.velocity.copy()
+        return self._batch.velocity.copy()
 
     @property
     def effort(self) -> Array:
@@ -131,24 +139,24 @@ class Plants:
     @property
     def loop_forces(self) -> Array:
         """Force (N, loops, 3) that link a of each loop exerts on link b, N, root axes, see ``Plant``."""
-        return self._crowd.impulse[:, self.model.n :].reshape(self.count, -1, 3) / self._step_size
+        return self._batch.impulse[:, self.model.n :].reshape(self.count, -1, 3) / self._step_size
 
     @property
     def stuck(self) -> NDArray[np.bool_]:
         """Which joints (N, n) friction holds at rest."""
-        return stuck_joints(self.model, self._arm.joints, self._crowd.velocity, self._crowd.pattern)
+        return stuck_joints(self.model, self._arm.joints, self._batch.velocity, self._batch.modes)
 
     def reset(self) -> None:
         """Go back to time 0 and the initial state."""
         position, velocity = (array.copy() for array in self._start)
-        pattern: IntArray = np.array(
+        modes: IntArray = np.array(
             [
-                initial_pattern(self._arm.joints._replace(friction=f), v)
+                initial_modes(self._arm.joints._replace(friction=f), v)
                 for f, v in zip(self._friction, velocity, strict=True)
             ]
         )
         impulse = np.zeros((self.count, self.model.n + 3 * len(self.model.loops)))
-        self._crowd = Crowd(self._numbers, self._friction, position, velocity, pattern, impulse)
+        self._batch = BatchState(self._numbers, self._friction, position, velocity, modes, impulse)
         self._effort = np.zeros(position.shape)
         self._steps = 0
 
@@ -162,14 +170,14 @@ class Plants:
             keeps the state after its last good step.
         """
         check_count(count)
-        limits, shape = self.model.packed.effort_limits, self._crowd.position.shape
+        limits, shape = self.model.packed.effort_limits, self._batch.position.shape
         given = finite(self.model, "tau", tau, shape[:1])
         effort = np.broadcast_to(np.clip(given, -limits, limits), shape).copy()
         outcomes = np.zeros((shape[0], 3), np.int64)
 
         def take(rows: slice) -> None:
-            crowd: Crowd = Crowd._make(array[rows] for array in self._crowd)
-            self._advance(count, effort[rows], self._no_wrenches, crowd, outcomes[rows])
+            batch: BatchState = BatchState._make(array[rows] for array in self._batch)
+            self._advance(count, effort[rows], self._no_wrenches, batch, outcomes[rows])
 
         over_rows(take, shape[0], LANES)
         self._effort = effort
@@ -178,5 +186,5 @@ class Plants:
         for i in np.flatnonzero(outcomes[:, 0] != OK)[:1].tolist():
             status, joint, steps = outcomes[i].tolist()
             time = start + steps * self._step_size
-            text = failure(self.model, status, joint, time, self._step_size, self._crowd.position[i])
+            text = failure(self.model, status, joint, time, self._step_size, self._batch.position[i])
             raise RobotDynamicsError(f"plant {i}: {text}")

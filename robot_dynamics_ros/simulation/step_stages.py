@@ -1,7 +1,8 @@
-"""The free motion of a step: what the arm does where every line goes on sticking or sliding as it did.
+"""The stages of a step that all robots share: pose the friction problem, unconstrained motion, new state.
 
-It has the Coulomb torque of lines that slide in it, smooth friction (viscous and sigmoid), and whatever holds the
-lines that rest: only lines that start or stop are left to the friction step.
+In the unconstrained motion every constraint row goes on sticking or slipping as it did. It contains the Coulomb torque
+of rows that slip, smooth friction (viscous and sigmoid), and the reaction of rows at rest, so that only rows that start
+or stop are left to the friction problem.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 
 from robot_dynamics_ros.kernels.cholesky import factorise
 from robot_dynamics_ros.kernels.compilation import kernel
-from robot_dynamics_ros.kernels.friction import grip, smooth_friction, smooth_slope
+from robot_dynamics_ros.kernels.friction import friction_bound, smooth_friction, smooth_slope
 from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
@@ -18,28 +19,34 @@ from robot_dynamics_ros.simulation.arrays import (
     DRIVE,
     FASTEST,
     FORCE,
-    FREE_POSITION,
-    FREE_VELOCITY,
     HIGHEST,
     LOWEST,
     MOVES,
     NOT_FINITE,
     NOT_POSITIVE_DEFINITE,
     OK,
+    POSITION,
     SCRATCH,
     STIFFNESS,
     TOO_STIFF,
+    UNCONSTRAINED_POSITION,
+    UNCONSTRAINED_VELOCITY,
+    VELOCITY,
     Buffers,
     Joints,
+    Outcome,
     State,
 )
 from robot_dynamics_ros.simulation.stick_slip import (
+    AT_LOWER,
+    AT_UPPER,
     BACKWARD,
+    BOUND_BACKWARD,
+    BOUND_FORWARD,
     FORWARD,
-    GRIP_BACKWARD,
-    GRIP_FORWARD,
     LOWER,
     RESTS,
+    STUCK,
     UPPER,
 )
 
@@ -60,58 +67,58 @@ def along(directions: Array, k: int, vector: Array) -> float:
 
 
 @kernel
-def _add_grip(joints: Joints, i: int, dt: float, y: float, z: float, lines: Array) -> None:
-    """Add what joint i grips its line with in ``dt`` seconds, the line being at ``y`` and moving at ``z``."""
-    k, factor = joints.lines[i], joints.factors[i]
+def _add_bounds(joints: Joints, i: int, dt: float, y: float, z: float, rows: Array) -> None:
+    """Add the friction bounds of joint i in ``dt`` seconds to its row, which is at ``y`` and moves at ``z``."""
+    k, factor = joints.rows[i], joints.factors[i]
     share, friction = dt * abs(factor), joints.friction[i]
-    forward = share * grip(friction, friction[COULOMB], factor * y, factor * z)
-    backward = share * grip(friction, friction[COULOMB_NEGATIVE], factor * y, factor * z)
-    lines[k, GRIP_FORWARD] += forward if factor > 0.0 else backward
-    lines[k, GRIP_BACKWARD] += backward if factor > 0.0 else forward
+    forward = share * friction_bound(friction, friction[COULOMB], factor * y, factor * z)
+    backward = share * friction_bound(friction, friction[COULOMB_NEGATIVE], factor * y, factor * z)
+    rows[k, BOUND_FORWARD] += forward if factor > 0.0 else backward
+    rows[k, BOUND_BACKWARD] += backward if factor > 0.0 else forward
 
 
 @kernel
-def grip_at_rest(joints: Joints, dt: float, state: State, buffers: Buffers) -> None:
-    """Give lines that would reverse within the step the static level: they come to rest first."""
-    lines, directions, free = buffers.lines, joints.directions, buffers.vectors[FREE_VELOCITY]
-    for k in range(lines.shape[0]):
+def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: Buffers) -> None:
+    """Give rows that would reverse within the step the static level: they come to rest first."""
+    rows, directions, free = buffers.rows, joints.directions, buffers.vectors[UNCONSTRAINED_VELOCITY]
+    for k in range(rows.shape[0]):
         before = along(directions, k, state.velocity)
         after = along(directions, k, free)
         if before * after < 0.0:
             y = along(directions, k, state.position)
-            lines[k, GRIP_FORWARD] = lines[k, GRIP_BACKWARD] = 0.0
-            for i in range(joints.lines.shape[0]):
-                if joints.lines[i] == k:
-                    _add_grip(joints, i, dt, y, 0.0, lines)
+            rows[k, BOUND_FORWARD] = rows[k, BOUND_BACKWARD] = 0.0
+            for i in range(joints.rows.shape[0]):
+                if joints.rows[i] == k:
+                    _add_bounds(joints, i, dt, y, 0.0, rows)
 
 
 @kernel
 def pose_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
-    """Fill in what is known before the free motion: grips, limits, what is held, and the torque on lines that slide."""
-    lines, vectors, ranges = buffers.lines, buffers.vectors, joints.ranges
+    """Write friction bounds, limits, rows at rest, and the torque on rows that slip."""
+    rows, vectors, ranges = buffers.rows, buffers.vectors, joints.ranges
     separable = joints.directions.shape[0] == 0
-    for k in range(lines.shape[0]):
-        lines[k, GRIP_FORWARD] = lines[k, GRIP_BACKWARD] = 0.0
-    for i in range(joints.lines.shape[0]):
-        k = joints.lines[i]
+    for k in range(rows.shape[0]):
+        rows[k, BOUND_FORWARD] = rows[k, BOUND_BACKWARD] = 0.0
+    for i in range(joints.rows.shape[0]):
+        k = joints.rows[i]
         y = along(joints.directions, k, state.position)
         z = along(joints.directions, k, state.velocity)
-        _add_grip(joints, i, dt, y, z, lines)
+        _add_bounds(joints, i, dt, y, z, rows)
     for j in range(tau.shape[0]):
         vectors[DRIVE, j], vectors[CARRIED, j] = tau[j], 0.0
-    for k in range(lines.shape[0]):
+    for k in range(rows.shape[0]):
         y = along(joints.directions, k, state.position)
         z = along(joints.directions, k, state.velocity)
-        lines[k, LOWER] = max(-ranges[k, FASTEST], min(0.0, (ranges[k, LOWEST] - y) / dt))
-        lines[k, UPPER] = min(ranges[k, FASTEST], max(0.0, (ranges[k, HIGHEST] - y) / dt))
-        pattern, impulse = state.pattern[k], 0.0
-        if pattern == FORWARD:
-            impulse = -lines[k, GRIP_FORWARD]
-        elif pattern == BACKWARD:
-            impulse = lines[k, GRIP_BACKWARD]
-        lines[k, RESTS] = 0.0 if pattern == FORWARD or pattern == BACKWARD or z != 0.0 else 1.0
+        rows[k, LOWER] = max(-ranges[k, FASTEST], min(0.0, (ranges[k, LOWEST] - y) / dt))
+        rows[k, UPPER] = min(ranges[k, FASTEST], max(0.0, (ranges[k, HIGHEST] - y) / dt))
+        modes, impulse = state.modes[k], 0.0
+        if modes == FORWARD:
+            impulse = -rows[k, BOUND_FORWARD]
+        elif modes == BACKWARD:
+            impulse = rows[k, BOUND_BACKWARD]
+        rows[k, RESTS] = 0.0 if modes == FORWARD or modes == BACKWARD or z != 0.0 else 1.0
         if separable:
-            vectors[MOVES, k] = 1.0 - lines[k, RESTS]
+            vectors[MOVES, k] = 1.0 - rows[k, RESTS]
             vectors[DRIVE, k] += impulse / dt
             vectors[CARRIED, k] = impulse
         elif impulse != 0.0:
@@ -126,8 +133,8 @@ def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffe
     vectors, separable = buffers.vectors, joints.directions.shape[0] == 0
     for j in range(v.shape[0]):
         vectors[FORCE, j], vectors[STIFFNESS, j] = vectors[DRIVE, j], 0.0
-    for i in range(joints.lines.shape[0]):
-        k, factor = joints.lines[i], joints.factors[i]
+    for i in range(joints.rows.shape[0]):
+        k, factor = joints.rows[i], joints.factors[i]
         if separable:
             vectors[FORCE, k] -= factor * smooth_friction(joints.friction[i], factor * v[k])
             if dt > 0.0:
@@ -154,19 +161,19 @@ def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
 
 @kernel
 def carry(buffers: Buffers, motion: Array, duration: float) -> None:
-    """Add the impulse over ``duration`` that holds lines at rest."""
+    """Add the impulse over ``duration`` that holds rows at rest."""
     for j in range(motion.shape[1]):
         buffers.vectors[CARRIED, j] += duration * motion[1, j]
 
 
 @kernel
-def go_freely(dt: float, state: State, motion: Array, buffers: Buffers) -> None:
-    """End a free motion of constant acceleration semi-implicitly."""
+def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) -> None:
+    """End an unconstrained motion of constant acceleration semi-implicitly."""
     carry(buffers, motion, dt)
     vectors = buffers.vectors
     for j in range(motion.shape[1]):
-        vectors[FREE_VELOCITY, j] = state.velocity[j] + dt * motion[0, j]
-        vectors[FREE_POSITION, j] = state.position[j] + dt * vectors[FREE_VELOCITY, j]
+        vectors[UNCONSTRAINED_VELOCITY, j] = state.velocity[j] + dt * motion[0, j]
+        vectors[UNCONSTRAINED_POSITION, j] = state.position[j] + dt * vectors[UNCONSTRAINED_VELOCITY, j]
 
 
 @kernel
@@ -178,8 +185,8 @@ def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tu
     """
     factor, column, ready = buffers.factor, buffers.vectors[SCRATCH], False
     if joints.directions.shape[0] == 0:
-        for i in range(joints.lines.shape[0]):
-            k, ratio = joints.lines[i], joints.factors[i]
+        for i in range(joints.rows.shape[0]):
+            k, ratio = joints.rows[i], joints.factors[i]
             stiffness = dt * ratio * ratio * smooth_slope(joints.friction[i], ratio * v[k])
             if stiffness > _SUSPECT * buffers.motion[2 + k, k] and buffers.vectors[MOVES, k] > 0.0:
                 if not ready:
@@ -200,3 +207,33 @@ def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tu
                 if stiffness * total > _RK4_STABLE:
                     return TOO_STIFF, k
     return OK, -1
+
+
+@kernel
+def pinned(joints: Joints, buffers: Buffers, k: int, rested: bool, y: float) -> float:
+    """Where row k ends exactly: at its limit, or where it was; NaN where neither holds."""
+    state, rows, ranges = buffers.modes[k], buffers.rows, joints.ranges
+    if state == STUCK and rested:
+        return y
+    # A limit may also be that of the largest speed.
+    if state == AT_LOWER and rows[k, LOWER] > -ranges[k, FASTEST]:
+        return float(min(y, ranges[k, LOWEST]))
+    if state == AT_UPPER and rows[k, UPPER] < ranges[k, FASTEST]:
+        return float(max(y, ranges[k, HIGHEST]))
+    return math.nan
+
+
+@kernel
+def renew(state: State, buffers: Buffers, solves: int, error: float) -> Outcome:
+    """Take over position, velocity, impulse and modes from the buffers, unless they are not finite."""
+    vectors = buffers.vectors
+    for j in range(vectors.shape[1]):
+        if not (math.isfinite(vectors[POSITION, j]) and math.isfinite(vectors[VELOCITY, j])):
+            bad = factorise(buffers.motion[2:])
+            return (NOT_POSITIVE_DEFINITE, bad, solves, error) if bad >= 0 else (NOT_FINITE, j, solves, error)
+    for j in range(vectors.shape[1]):
+        state.position[j], state.velocity[j] = vectors[POSITION, j], vectors[VELOCITY, j]
+        state.impulse[j] = vectors[CARRIED, j]
+    for k in range(buffers.modes.shape[0]):
+        state.modes[k] = buffers.modes[k]
+    return OK, -1, solves, error

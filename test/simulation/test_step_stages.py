@@ -1,4 +1,4 @@
-"""Where lines end exactly, and what a step takes over."""
+"""Where constraint rows end exactly, and what a step takes over."""
 
 import numpy as np
 import pytest
@@ -7,18 +7,18 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.kernels.layout import FRICTION_SIZE
 from robot_dynamics_ros.simulation import arrays
 from robot_dynamics_ros.simulation import stick_slip as ss
-from robot_dynamics_ros.simulation.friction_step import pinned, renew
+from robot_dynamics_ros.simulation.step_stages import pinned, renew
 
 Array = NDArray[np.float64]
 LOWEST, HIGHEST, FASTEST = -0.4, 0.5, 2.0
 
 
-def _buffers(n: int, lines: int) -> arrays.Buffers:
+def _buffers(n: int, rows: int) -> arrays.Buffers:
     nothing = np.zeros((1, 1))
     return arrays.Buffers(
         nothing,
-        np.full((lines, ss.LINE_SIZE), np.nan),
-        np.full(lines, ss.STUCK),
+        np.full((rows, ss.ROW_SIZE), np.nan),
+        np.full(rows, ss.STUCK),
         np.vstack([np.full((2, n), np.nan), np.eye(n)]),
         nothing,
         nothing,
@@ -27,47 +27,47 @@ def _buffers(n: int, lines: int) -> arrays.Buffers:
 
 
 @pytest.mark.parametrize(
-    ("segment", "y", "rested", "lower", "upper", "end"),
+    ("mode", "y", "rested", "lower", "upper", "end"),
     [
         # What was at rest and sticks is where it was, to the bit, beyond a limit as well.
         (ss.STUCK, -0.30000000000000004, True, -FASTEST, FASTEST, -0.30000000000000004),
         (ss.STUCK, 0.7, True, -FASTEST, FASTEST, 0.7),
-        # What comes to rest or slides is where its velocity brings it.
+        # What comes to rest or slips is where its velocity brings it.
         (ss.STUCK, 0.1, False, -FASTEST, FASTEST, np.nan),
         (ss.FORWARD, 0.1, True, -1.0, 1.0, np.nan),
         (ss.BACKWARD, 0.1, True, -1.0, 1.0, np.nan),
         (ss.FORWARD, 0.1, False, -1.0, 1.0, np.nan),
         (ss.BACKWARD, 0.1, False, -1.0, 1.0, np.nan),
         # What meets a limit ends there, and what is beyond it stays there.
-        (ss.WALL_LOWER, -0.399, True, -1.0, FASTEST, LOWEST),
-        (ss.WALL_LOWER, -0.399, False, -1.0, FASTEST, LOWEST),
-        (ss.WALL_UPPER, 0.499, True, -FASTEST, 1.0, HIGHEST),
-        (ss.WALL_UPPER, 0.499, False, -FASTEST, 1.0, HIGHEST),
-        (ss.WALL_LOWER, -0.6, False, 0.0, FASTEST, -0.6),
-        (ss.WALL_UPPER, 0.6, False, -FASTEST, 0.0, 0.6),
+        (ss.AT_LOWER, -0.399, True, -1.0, FASTEST, LOWEST),
+        (ss.AT_LOWER, -0.399, False, -1.0, FASTEST, LOWEST),
+        (ss.AT_UPPER, 0.499, True, -FASTEST, 1.0, HIGHEST),
+        (ss.AT_UPPER, 0.499, False, -FASTEST, 1.0, HIGHEST),
+        (ss.AT_LOWER, -0.6, False, 0.0, FASTEST, -0.6),
+        (ss.AT_UPPER, 0.6, False, -FASTEST, 0.0, 0.6),
         # The largest speed is no place; the other direction's limit does not matter.
-        (ss.WALL_LOWER, 0.0, False, -FASTEST, 1.0, np.nan),
-        (ss.WALL_UPPER, 0.0, False, -1.0, FASTEST, np.nan),
+        (ss.AT_LOWER, 0.0, False, -FASTEST, 1.0, np.nan),
+        (ss.AT_UPPER, 0.0, False, -1.0, FASTEST, np.nan),
     ],
 )
-def test_place_where_a_line_ends(segment: int, y: float, rested: bool, lower: float, upper: float, end: float) -> None:
-    """Of the second of two lines, between these velocities; the first one is unlike it in all."""
+def test_place_where_a_row_ends(mode: int, y: float, rested: bool, lower: float, upper: float, end: float) -> None:
+    """Of the second of two rows, between these velocities; the first one is unlike it in all."""
     ranges = np.array([[7.0, 8.0, 0.01], [LOWEST, HIGHEST, FASTEST]])
     joints = arrays.Joints(np.zeros((2, FRICTION_SIZE)), np.arange(2), np.ones(2), ranges, np.empty((0, 2)))
     buffers = _buffers(2, 2)
-    buffers.pattern[:] = ss.STUCK if segment != ss.STUCK else ss.FORWARD, segment
-    buffers.lines[:, ss.LOWER], buffers.lines[:, ss.UPPER] = (-9.0, lower), (9.0, upper)
+    buffers.modes[:] = ss.STUCK if mode != ss.STUCK else ss.FORWARD, mode
+    buffers.rows[:, ss.LOWER], buffers.rows[:, ss.UPPER] = (-9.0, lower), (9.0, upper)
     assert float(pinned(joints, buffers, 1, rested, y)) == pytest.approx(end, rel=0, abs=0, nan_ok=True)
 
 
 def _step() -> tuple[arrays.State, arrays.Buffers]:
-    """A state of 2 coordinates and 3 lines, and buffers with another one."""
+    """A state of 2 coordinates and 3 rows, and buffers with another one."""
     state = arrays.State(np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.full(3, ss.STUCK), np.array([5.0, 6.0, 7.0]))
     buffers = _buffers(2, 3)
     buffers.vectors[arrays.POSITION] = 0.1, 0.2
     buffers.vectors[arrays.VELOCITY] = 0.3, 0.4
     buffers.vectors[arrays.CARRIED] = 0.5, 0.6
-    buffers.pattern[:] = ss.FORWARD, ss.WALL_UPPER, ss.BACKWARD
+    buffers.modes[:] = ss.FORWARD, ss.AT_UPPER, ss.BACKWARD
     return state, buffers
 
 
@@ -76,7 +76,7 @@ def test_a_step_takes_over_all_of_the_state() -> None:
     assert renew(state, buffers, 3, 0.25) == (arrays.OK, -1, 3, 0.25)
     assert state.position.tolist() == [0.1, 0.2] and state.velocity.tolist() == [0.3, 0.4]
     assert state.impulse.tolist() == [0.5, 0.6, 7.0], "that of loops is not the step's to write"
-    assert state.pattern.tolist() == [ss.FORWARD, ss.WALL_UPPER, ss.BACKWARD]
+    assert state.modes.tolist() == [ss.FORWARD, ss.AT_UPPER, ss.BACKWARD]
 
 
 @pytest.mark.parametrize("row", [arrays.POSITION, arrays.VELOCITY])

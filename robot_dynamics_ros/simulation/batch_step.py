@@ -1,4 +1,4 @@
-"""Arms whose free motions are computed at once: what comes before and after, arm by arm."""
+"""Arms whose unconstrained motions are computed at once: what comes before and after, arm by arm."""
 
 from __future__ import annotations
 
@@ -10,11 +10,20 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.types import Array, IntArray
-from robot_dynamics_ros.simulation.arrays import FORCE, MOVES, OK, STIFFNESS, VECTORS, Buffers, Crowd, Joints, State
-from robot_dynamics_ros.simulation.free_motion import go_freely, pose_problem, subtract_smooth_friction
-from robot_dynamics_ros.simulation.friction_step import renew
-from robot_dynamics_ros.simulation.separable import goes_on_freely, settle
-from robot_dynamics_ros.simulation.stick_slip import LINE_SIZE
+from robot_dynamics_ros.simulation.arrays import (
+    FORCE,
+    MOVES,
+    OK,
+    STIFFNESS,
+    VECTORS,
+    BatchState,
+    Buffers,
+    Joints,
+    State,
+)
+from robot_dynamics_ros.simulation.separable import motion_unchanged, solve_friction
+from robot_dynamics_ros.simulation.step_stages import end_unconstrained, pose_problem, renew, subtract_smooth_friction
+from robot_dynamics_ros.simulation.stick_slip import ROW_SIZE
 
 LANES = 16
 """Arms in a block: with more, what they keep leaves the nearest cache."""
@@ -23,9 +32,9 @@ LANES = 16
 class Block(NamedTuple):
     """What a block of arms keeps between the two parts of a step; the first axis has LANES places."""
 
-    lines: Array  # (LANES, K, LINE_SIZE)
+    rows: Array  # (LANES, K, ROW_SIZE)
     vectors: Array  # (LANES, VECTORS, n)
-    pattern: IntArray  # (LANES, K)
+    modes: IntArray  # (LANES, K)
     force: Array  # (LANES, n)
     stiffness: Array  # (LANES, n)
     moves: Array  # (LANES, n)
@@ -34,12 +43,12 @@ class Block(NamedTuple):
 
 
 @allocating_kernel
-def make_block(n: int, lines: int) -> Block:
-    """Scratch arrays for arms of ``n`` coordinates and so many lines."""
+def make_block(n: int, rows: int) -> Block:
+    """Scratch arrays for arms of ``n`` coordinates and so many rows."""
     return Block(
-        np.empty((LANES, lines, LINE_SIZE)),
+        np.empty((LANES, rows, ROW_SIZE)),
         np.empty((LANES, VECTORS, n)),
-        np.empty((LANES, lines), np.int64),
+        np.empty((LANES, rows), np.int64),
         np.empty((LANES, n)),
         np.empty((LANES, n)),
         np.empty((LANES, n)),
@@ -50,16 +59,16 @@ def make_block(n: int, lines: int) -> Block:
 
 @kernel
 def begin_steps(
-    joints: Joints, dt: float, tau: Array, crowd: Crowd, first: int, buffers: Buffers, block: Block
+    joints: Joints, dt: float, tau: Array, batch: BatchState, first: int, buffers: Buffers, block: Block
 ) -> None:
-    """Pose the problems of arms ``first`` and on, ``tau`` (arms, n), and write what their free motions depend on."""
+    """Pose the problems of arms from ``first`` on under ``tau`` (arms, n); write inputs of ``fixed_mode_motions``."""
     for k in range(tau.shape[0]):
         i = first + k
-        own = Joints(crowd.friction[i], joints.lines, joints.factors, joints.ranges, joints.directions)
-        state = State(crowd.position[i], crowd.velocity[i], crowd.pattern[i], crowd.impulse[i])
+        own = Joints(batch.friction[i], joints.rows, joints.factors, joints.ranges, joints.directions)
+        state = State(batch.position[i], batch.velocity[i], batch.modes[i], batch.impulse[i])
         vectors = block.vectors[k]
         scratch = Buffers(
-            buffers.work, block.lines[k], block.pattern[k], buffers.motion, buffers.spare, buffers.factor, vectors
+            buffers.work, block.rows[k], block.modes[k], buffers.motion, buffers.spare, buffers.factor, vectors
         )
         pose_problem(own, dt, tau[k], state, scratch)
         subtract_smooth_friction(own, dt, state.velocity, scratch)
@@ -74,14 +83,14 @@ def end_steps(
     dt: float,
     together: bool,
     outcomes: IntArray,
-    crowd: Crowd,
+    batch: BatchState,
     first: int,
     buffers: Buffers,
     block: Block,
 ) -> None:
-    """Renew the states of arms where friction and limits leave the free motion as it is; count their steps.
+    """Renew the states of arms where friction and limits leave the unconstrained motion as it is; count their steps.
 
-    The others, and all where the free motions could not be computed ``together``, are left to be done alone.
+    The others, and all where the unconstrained motions could not be computed ``together``, are left to be done alone.
     """
     for k in range(outcomes.shape[0]):
         i, motion = first + k, block.motions[k]
@@ -89,19 +98,19 @@ def end_steps(
         for j in range(motion.shape[1]):
             block.done[k] = block.done[k] and math.isfinite(motion[0, j])
         if block.done[k]:
-            state = State(crowd.position[i], crowd.velocity[i], crowd.pattern[i], crowd.impulse[i])
+            state = State(batch.position[i], batch.velocity[i], batch.modes[i], batch.impulse[i])
             scratch = Buffers(
                 buffers.work,
-                block.lines[k],
-                block.pattern[k],
+                block.rows[k],
+                block.modes[k],
                 buffers.motion,
                 buffers.spare,
                 buffers.factor,
                 block.vectors[k],
             )
-            go_freely(dt, state, motion, scratch)
-            block.done[k] = goes_on_freely(state, scratch)
+            end_unconstrained(dt, state, motion, scratch)
+            block.done[k] = motion_unchanged(state, scratch)
             if block.done[k]:
-                settle(joints, dt, state, scratch)
+                solve_friction(joints, dt, state, scratch)
                 renew(state, scratch, 0, 0.0)
                 outcomes[k, 2] += 1
