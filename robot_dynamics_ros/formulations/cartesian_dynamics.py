@@ -1,4 +1,4 @@
-"""Joint rates for a velocity of the hand: Craig (5.72), resolved-rate motion (Whitney 1969)."""
+"""The end effector's motion and forces: Craig (5.72), resolved-rate motion (Whitney 1969), and (6.90)-(6.109)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.frame_transforms import rotated_jacobian
+from robot_dynamics_ros.formulations.propagation import rotated_jacobian
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
@@ -18,9 +18,9 @@ _SINGULAR = 1e-8
 
 
 def smallest_singular_value(jacobian: ArrayLike) -> float:
-    """How little the hand moves, m/s or rad/s, in its worst direction, at joint rates of unit length: 0 if singular.
+    """Velocity, m/s or rad/s, in the end effector's slowest direction at joint rates of unit length: 0 if singular.
 
-    ``jacobian`` (m, n), m <= n. The largest one is the other end of the scale.
+    ``jacobian`` (m, n), m <= n.
     """
     return float(np.linalg.svd(np.asarray(jacobian, dtype=np.float64), compute_uv=False)[-1])
 
@@ -30,7 +30,7 @@ def require_regular(jacobian: Array, q: ArrayLike) -> None:
     rows, columns = jacobian.shape
     if rows > columns:
         raise RobotDynamicsError(
-            f"{rows} components of the hand's velocity, but {columns} joints. "
+            f"{rows} components of the end effector's velocity, but {columns} joints. "
             f"Cure: choose at most {columns} rows of the Jacobian"
         )
     values = np.linalg.svd(jacobian, compute_uv=False)
@@ -42,24 +42,13 @@ def require_regular(jacobian: Array, q: ArrayLike) -> None:
 
 
 def joint_rates(jacobian: ArrayLike, velocity: ArrayLike, q: ArrayLike, *, damping: float = 0.0) -> Array:
-    """Joint rates (n,), rad/s or m/s, for a velocity (m,) of the hand: J^-1 v, Craig (5.72).
+    """Joint rates (n,), rad/s or m/s, for a velocity (m,) of the end effector: J^-1 v, Craig (5.72).
 
-    With more joints than components it is the smallest one of all that give the velocity.
-
-    Parameters
-    ----------
-    jacobian, velocity
-        (m, n) and (m,) in the same axes, m <= n, m/s and rad/s.
-    q
-        Where the arm is (n,), for the message.
-    damping
-        Above 0: J^T (J J^T + damping^2 I)^-1 v, which stays below |v| / (2 damping), at the price of some error
-        (Wampler 1986; Nakamura and Hanafusa 1986). In the units of the singular values of J.
-
-    Raises
-    ------
-    RobotDynamicsError
-        At a singularity, without damping; for more components than joints.
+    With more joints than components they are the smallest that give the velocity. ``jacobian`` (m, n) and ``velocity``
+    are in the same axes, m <= n, m/s and rad/s; q (n,) is named in the error. With ``damping`` above 0, in the units of
+    the singular values of J: J^T (J J^T + damping^2 I)^-1 v, which stays below |v| / (2 damping), at the price of some
+    error (Wampler 1986; Nakamura and Hanafusa 1986). Raises RobotDynamicsError at a singularity, without damping, and
+    for more components than joints.
     """
     j, v = np.asarray(jacobian, dtype=np.float64), np.asarray(velocity, dtype=np.float64)
     if damping > 0.0:
@@ -78,7 +67,7 @@ def resolved_rate_motion(
     steps: int,
     damping: float = 0.0,
 ) -> tuple[Array, Array]:
-    """Positions (steps + 1, n) and rates (steps + 1, n) of a hand that moves at constant velocity (m,), from q (n,).
+    """Positions (steps + 1, n) and rates (steps + 1, n) for a constant velocity (m,), from q (n,).
 
     Euler steps of ``step`` seconds, the Jacobian anew at each: Craig, exercise 5 for MATLAB. ``jacobian`` gives (m, n)
     at a position (n,). Errors as ``joint_rates``.
@@ -92,26 +81,23 @@ def resolved_rate_motion(
     return np.array(positions[:-1]), np.array(rates)
 
 
-ALL = (0, 1, 2, 3, 4, 5)
-
-
 @dataclass(frozen=True)
 class Task:
-    """What of a link's motion is x.
+    """Components of a link's motion that are x.
 
     Attributes
     ----------
     link
-        The hand: the link whose frame moves.
+        The end-effector link, whose frame moves.
     rows
-        Which of velocity x y z and angular velocity x y z count, as 0 to 5: m of them.
+        Components of velocity x y z and angular velocity x y z that count, as 0 to 5: m of them.
     own_axes
-        Whether in the link's own, turning axes, as Craig's example 6.6 does; else in those of the root. xdd is the
+        True if in the link's own, turning axes, as Craig's example 6.6 does; else in those of the root. xdd is the
         rate of the components of xd in these axes.
     """
 
     link: str
-    rows: tuple[int, ...] = ALL
+    rows: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
     own_axes: bool = False
 
 
@@ -187,8 +173,8 @@ def configuration_space_form(
     """
 
     def velocity_torque(qd: Array) -> Array:
-        found = cartesian_dynamics(model, q, qd, task, damping=damping)
-        return np.asarray(found.jacobian.T @ found.velocity_terms)
+        form = cartesian_dynamics(model, q, qd, task, damping=damping)
+        return np.asarray(form.jacobian.T @ form.velocity_terms)
 
     # J^T Vx is quadratic in qd: each coefficient from unit rates.
     unit = np.eye(model.n)
@@ -201,7 +187,7 @@ def configuration_space_form(
 def _jacobian(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Task) -> tuple[Array, Array]:
     """J (m, n) and dJ/dt qd (m,), Craig (6.95), (6.96)."""
     rows = list(task.rows)
-    if not rows or len(set(rows)) < len(rows) or not set(rows) <= set(ALL):
+    if not rows or len(set(rows)) < len(rows) or not set(rows) <= set(range(6)):
         raise RobotDynamicsError(f"rows {task.rows}. Cure: choose different ones of 0 to 5: linear, then angular")
     j, jdot_qd = model.jacobian(q, task.link), model.jacobian_dot_qd(q, qd, task.link)
     if task.own_axes:
@@ -209,7 +195,7 @@ def _jacobian(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Task) -> tup
         velocity = j @ np.asarray(qd, dtype=np.float64)
         spin = velocity[3:]
         # d/dt (R^T v) = R^T (dv/dt - w x v).
-        turning = np.concatenate([np.cross(spin, velocity[:3]), np.cross(spin, velocity[3:])])
+        turning = np.concatenate([np.cross(spin, velocity[:3]), np.cross(spin, spin)])
         jdot_qd = rotated_jacobian(to_link, (jdot_qd - turning)[:, None])[:, 0]
         j = rotated_jacobian(to_link, j)
     return j[rows], jdot_qd[rows]

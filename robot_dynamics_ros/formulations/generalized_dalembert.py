@@ -13,14 +13,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree, coordinates, joint_axes, link_tree, to_coordinates
-from robot_dynamics_ros.formulations.rotor_terms import rotor_inertia, rotor_velocity_torque
+from robot_dynamics_ros.formulations.link_tree import (
+    BASE,
+    LinkTree,
+    checked,
+    rotor_inertia,
+    rotor_velocity_torque,
+    to_coordinates,
+)
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
 
 class DalembertTerms(NamedTuple):
-    """What the links' rotation and translation each ask for; rotors count with rotation.
+    """Terms of the links' rotation and of their translation; rotors count with rotation.
 
     D_rot, D_tran (n, n); h_rot, h_tran (n,), velocity; c (n,), gravity.
     """
@@ -34,8 +40,7 @@ class DalembertTerms(NamedTuple):
 
 def dalembert_terms(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> DalembertTerms:
     """Return the terms of Milicevic (4.2)-(4.5) for q, qd (n,). RobotDynamicsError for a wrong shape."""
-    tree = link_tree(robot)
-    q, qd = coordinates(tree, q=q, qd=qd)
+    tree, (q, qd) = checked(robot, q=q, qd=qd)
     links = DalembertTerms(*(to_coordinates(tree, term) for term in joint_terms(tree, q, tree.couplings @ qd)))
     return links._replace(
         D_rot=links.D_rot + rotor_inertia(tree, q)[0], h_rot=links.h_rot + rotor_velocity_torque(tree, q, qd)
@@ -47,8 +52,7 @@ def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
 
     RobotDynamicsError for a wrong shape.
     """
-    tree = link_tree(robot)
-    q, qd, qdd = coordinates(tree, q=q, qd=qd, qdd=qdd)
+    tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     D_rot, D_tran, h_rot, h_tran, c = dalembert_terms(tree, q, qd)
     return (D_rot + D_tran) @ qdd + h_tran + h_rot + c
 
@@ -57,7 +61,7 @@ def joint_terms(tree: LinkTree, q: Array, rates: Array) -> DalembertTerms:
     """Return the terms of the joints themselves for their rates (links,): as in the book no couplings, no rotors."""
     count = len(tree.links)
     rotations, p = tree.base_placements(q)
-    z = joint_axes(tree, rotations)
+    z = rotations[:, :, 2]
     D_rot, D_tran, h_rot, h_tran, c = (
         np.zeros(shape, dtype=rates.dtype) for shape in [(count, count)] * 2 + [(count,)] * 3
     )

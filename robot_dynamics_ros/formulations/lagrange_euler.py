@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.formulations.link_tree import BASE, Link, LinkTree, coordinates, link_tree, to_coordinates
-from robot_dynamics_ros.formulations.rotor_terms import rotor_inertia
+from robot_dynamics_ros.formulations.link_tree import BASE, Link, LinkTree, checked, rotor_inertia, to_coordinates
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
@@ -41,8 +40,7 @@ def dynamic_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> DynamicC
 
     h_ikm are the Christoffel symbols of D: sum_m h_ikm qd_m is the Coriolis matrix with dD/dt - 2 C skew.
     """
-    tree = link_tree(robot)
-    (q,) = coordinates(tree, q=q)
+    tree, (q,) = checked(robot, q=q)
     rotor_D, rotor_dD = rotor_inertia(tree, q)
     D, h, c = joint_coefficients(tree, q)
     rotor_h = 0.5 * (rotor_dD + rotor_dD.swapaxes(1, 2) - np.moveaxis(rotor_dD, 2, 0))
@@ -56,8 +54,7 @@ def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
 
     RobotDynamicsError for a wrong shape.
     """
-    tree = link_tree(robot)
-    q, qd, qdd = coordinates(tree, q=q, qd=qd, qdd=qdd)
+    tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     D, h, c = dynamic_coefficients(tree, q)
     return D @ qdd + h @ qd @ qd + c  # (2.13)
 
@@ -68,7 +65,7 @@ def joint_coefficients(tree: LinkTree, q: Array) -> DynamicCoefficients:
     U, UU = _derivatives(tree, q)
     J = [pseudo_inertia(link) for link in tree.links]
     gravity = np.append(tree.gravity, 0.0)
-    D, h, c = _zeros(q, count, count), _zeros(q, count, count, count), _zeros(q, count)
+    D, h, c = (np.zeros((count,) * axes, dtype=q.dtype) for axes in (2, 3, 1))
     for j, link in enumerate(tree.links):
         path, r = tree.path(j), np.append(link.com, 1.0)
         for i in path:
@@ -87,7 +84,8 @@ def _derivatives(tree: LinkTree, q: Array) -> tuple[dict[tuple[int, int], Array]
     U: dict[tuple[int, int], Array] = {}
     UU: dict[tuple[int, int, int], Array] = {}
     for i, (link, position) in enumerate(zip(tree.links, tree.joint_positions(q), strict=True)):
-        own = _homogeneous(*link.placed(position))
+        rotation, origin = link.placed(position)
+        own = np.block([[rotation, origin[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])  # (2.1)
         A[i, i] = np.eye(4)
         A[BASE, i] = own if link.parent == BASE else A[BASE, link.parent] @ own
         path = tree.path(i)
@@ -99,12 +97,3 @@ def _derivatives(tree: LinkTree, q: Array) -> tuple[dict[tuple[int, int], Array]
             for j in path[: place + 1]:
                 UU[i, j, k] = UU[i, k, j] = U[k, j] @ Q[k] @ A[k, i]
     return U, UU
-
-
-def _homogeneous(rotation: Array, position: Array) -> Array:
-    """The 4x4 matrix of a frame, as (2.1)."""
-    return np.block([[rotation, position[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
-
-
-def _zeros(like: Array, *shape: int) -> Array:
-    return np.zeros(shape, dtype=like.dtype)

@@ -10,13 +10,11 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.formulations.link_tree import (
     LinkTree,
-    coordinates,
-    joint_axes,
-    link_tree,
+    checked,
+    rotor_inertia,
     to_coordinates,
-    velocity_torque,
+    velocity_coupling_of,
 )
-from robot_dynamics_ros.formulations.rotor_terms import rotor_inertia
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
@@ -27,10 +25,9 @@ def link_jacobians(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, A
     J_v[i] gives the velocity of link i's centre of mass, m/s, J_w[i] its angular velocity, rad/s, both in the base
     frame, by the rates of the joints that move the links. RobotDynamicsError for a wrong shape.
     """
-    tree = link_tree(robot)
-    (q,) = coordinates(tree, q=q)
+    tree, (q,) = checked(robot, q=q)
     rotations, p = tree.base_placements(q)
-    z, count = joint_axes(tree, rotations), len(tree.links)
+    z, count = rotations[:, :, 2], len(tree.links)
     J_v, J_w = np.zeros((count, 3, count)), np.zeros((count, 3, count))  # (9.83), (9.84)
     for i, link in enumerate(tree.links):
         p_c = p[i] + rotations[i] @ link.com
@@ -48,7 +45,7 @@ def inertia_matrix(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
 
     Rotors as Tsai (9.157) says. RobotDynamicsError for a wrong shape.
     """
-    tree = link_tree(robot)
+    tree, (q,) = checked(robot, q=q)
     J_v, J_w = link_jacobians(tree, q)
     M = np.zeros((len(tree.links), len(tree.links)))
     for i, (link, I_i) in enumerate(zip(tree.links, _base_inertias(tree, q), strict=True)):
@@ -62,10 +59,9 @@ def inertia_matrix_derivatives(robot: RobotModel | LinkTree, q: ArrayLike) -> Ar
     For q (n,). From the rules for the columns: what a turning joint k carries, it turns by z_k x; a column of a joint
     j before k changes by z_j x what joint k does to the centre of mass. RobotDynamicsError for a wrong shape.
     """
-    tree = link_tree(robot)
-    (q,) = coordinates(tree, q=q)
+    tree, (q,) = checked(robot, q=q)
     J_v, J_w = link_jacobians(tree, q)
-    z = joint_axes(tree, tree.base_placements(q)[0])
+    z = tree.base_placements(q)[0][:, :, 2]
     count = len(tree.links)
     dM = np.zeros((count, count, count))
     for i, (link, I_i) in enumerate(zip(tree.links, _base_inertias(tree, q), strict=True)):
@@ -92,9 +88,8 @@ def velocity_coupling(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike)
 
     RobotDynamicsError for a wrong shape.
     """
-    tree = link_tree(robot)
-    q, qd = coordinates(tree, q=q, qd=qd)
-    return velocity_torque(inertia_matrix_derivatives(tree, q), qd)
+    tree, (q, qd) = checked(robot, q=q, qd=qd)
+    return velocity_coupling_of(inertia_matrix_derivatives(tree, q), qd)
 
 
 def gravity_vector(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
@@ -102,7 +97,7 @@ def gravity_vector(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
 
     RobotDynamicsError for a wrong shape.
     """
-    tree = link_tree(robot)
+    tree, (q,) = checked(robot, q=q)
     J_v, _ = link_jacobians(tree, q)
     return to_coordinates(tree, -np.asarray([link.mass for link in tree.links]) @ (tree.gravity @ J_v))
 
@@ -112,8 +107,7 @@ def generalized_forces(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
 
     RobotDynamicsError for a wrong shape.
     """
-    tree = link_tree(robot)
-    q, qd, qdd = coordinates(tree, q=q, qd=qd, qdd=qdd)
+    tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     return inertia_matrix(tree, q) @ qdd + velocity_coupling(tree, q, qd) + gravity_vector(tree, q)
 
 
