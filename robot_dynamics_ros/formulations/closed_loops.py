@@ -175,11 +175,11 @@ def run_constrained(
         velocity = consistent_velocity(model, position, velocity, now)
         rows.append((position, velocity, acceleration(t + h, position, velocity), drift, _largest(now.error)))
     times = np.arange(count + 1) * h
-    positions, velocities, solutions, drift, error = zip(*rows, strict=True)
+    positions, velocities, solutions, drifts, errors = zip(*rows, strict=True)
     qdd = np.array([solution.qdd for solution in solutions])
     multipliers = np.array([solution.multipliers for solution in solutions])
     return ConstrainedRun(
-        times, np.array(positions), np.array(velocities), qdd, multipliers, np.array(drift), np.array(error)
+        times, np.array(positions), np.array(velocities), qdd, multipliers, np.array(drifts), np.array(errors)
     )
 
 

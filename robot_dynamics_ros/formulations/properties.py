@@ -214,9 +214,10 @@ def _descend(model: RobotModel, starts: Array, low: Array, high: Array, which: i
         return np.asarray(sign * np.einsum("a,abi,b->i", x, inertia_matrix_derivatives(model, q), x) / scale)
 
     bounds = list(zip(low.tolist(), high.tolist(), strict=True))
-    options = {"ftol": 1e-15, "gtol": 1e-9}
     ends = [
-        scipy.optimize.minimize(value, start, jac=slope, method="L-BFGS-B", bounds=bounds, options=options).x
+        scipy.optimize.minimize(
+            value, start, jac=slope, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-9}
+        ).x
         for start in starts
     ]
     return np.asarray(min((np.clip(end, low, high) for end in ends), key=value))
