@@ -37,22 +37,18 @@ def require_regular(jacobian: Array, q: ArrayLike) -> None:
     if not values[-1] > _SINGULAR * values[0]:
         raise RobotDynamicsError(
             f"the Jacobian is singular at q = {np.asarray(q).tolist()}: its smallest singular value is "
-            f"{values[-1]:.3g}, the largest {values[0]:.3g}. Cure: ask for damping, for fewer rows, or for another q"
+            f"{values[-1]:.3g}, the largest {values[0]:.3g}. Cure: ask for fewer rows, or for another q"
         )
 
 
-def joint_rates(jacobian: ArrayLike, velocity: ArrayLike, q: ArrayLike, *, damping: float = 0.0) -> Array:
+def joint_rates(jacobian: ArrayLike, velocity: ArrayLike, q: ArrayLike) -> Array:
     """Joint rates (n,), rad/s or m/s, for a velocity (m,) of the end effector: J^-1 v, Craig (5.72).
 
     With more joints than components they are the smallest that give the velocity. ``jacobian`` (m, n) and ``velocity``
-    are in the same axes, m <= n, m/s and rad/s; q (n,) is named in the error. With ``damping`` above 0, in the units of
-    the singular values of J: J^T (J J^T + damping^2 I)^-1 v, which stays below |v| / (2 damping), at the price of some
-    error (Wampler 1986; Nakamura and Hanafusa 1986). Raises RobotDynamicsError at a singularity, without damping, and
-    for more components than joints.
+    are in the same axes, m <= n, m/s and rad/s; q (n,) is named in the error. Raises RobotDynamicsError at a
+    singularity, and for more components than joints.
     """
     j, v = np.asarray(jacobian, dtype=np.float64), np.asarray(velocity, dtype=np.float64)
-    if damping > 0.0:
-        return np.asarray(j.T @ np.linalg.solve(j @ j.T + damping**2 * np.eye(len(j)), v))
     require_regular(j, q)
     rates = np.linalg.solve(j, v) if j.shape[0] == j.shape[1] else np.linalg.pinv(j) @ v
     return np.asarray(rates, dtype=np.float64)
@@ -65,7 +61,6 @@ def resolved_rate_motion(
     *,
     step: float,
     steps: int,
-    damping: float = 0.0,
 ) -> tuple[Array, Array]:
     """Positions (steps + 1, n) and rates (steps + 1, n) for a constant velocity (m,), from q (n,).
 
@@ -76,7 +71,7 @@ def resolved_rate_motion(
     rates: list[Array] = []
     for _ in range(steps + 1):
         here = positions[-1]
-        rates.append(joint_rates(jacobian(here), velocity, here, damping=damping))
+        rates.append(joint_rates(jacobian(here), velocity, here))
         positions.append(here + step * rates[-1])
     return np.array(positions[:-1]), np.array(rates)
 
@@ -113,8 +108,6 @@ class CartesianDynamics:
         J (m, n), xd = J qd.
     inverse
         Jbar (n, m), dynamically consistent: M^-1 J^T Mx; J^-1 where m = n.
-    singular_values
-        Of J, the largest first (m,).
     """
 
     mass: Array
@@ -122,50 +115,30 @@ class CartesianDynamics:
     gravity: Array
     jacobian: Array
     inverse: Array
-    singular_values: Array
 
 
-def cartesian_dynamics(
-    model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Task, *, damping: float = 0.0
-) -> CartesianDynamics:
-    """Mx, Vx, Gx of Craig (6.99), Tsai (9.175), (9.178), for any arm; rotors and couplings count.
+def cartesian_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Task) -> CartesianDynamics:
+    """Mx, Vx, Gx of Craig (6.99), Tsai (9.175), (9.178), for any arm at q, qd (n,); rotors and couplings count.
 
-    Parameters
-    ----------
-    q, qd
-        Positions and rates (n,).
-    damping
-        Above 0: a direction of x for which J has a smaller singular value gets the mass that it would have with this
-        one, so that everything stays finite at a singularity. Nothing changes where all are larger.
-
-    Raises
-    ------
-    RobotDynamicsError
-        At a singularity, without damping, naming q and the smallest singular value; for more components than joints;
-        for an unknown link or row.
+    Raises RobotDynamicsError at a singularity, naming q and the smallest singular value; for more components than
+    joints; for an unknown link or row.
     """
     j, jdot_qd = _jacobian(model, q, qd, task)
-    if damping <= 0.0 or j.shape[0] > j.shape[1]:
-        require_regular(j, q)
+    require_regular(j, q)
     m = model.mass_matrix(q)
     g = model.gravity_torque(q)
     v = model.bias_torque(q, qd) - g
-    u, sigma, v_t = np.linalg.svd(j, full_matrices=False)
-    if j.shape[0] == j.shape[1] and sigma[-1] >= damping:
+    if j.shape[0] == j.shape[1]:
         inverse = np.asarray(np.linalg.inv(j), dtype=np.float64)
         mass = inverse.T @ m @ inverse  # (6.99)
     else:
         m_inverse = np.linalg.inv(m)
-        missing = np.maximum(damping**2 - sigma**2, 0.0) * np.einsum("ki,ij,kj->k", v_t, m_inverse, v_t)
-        # Khatib 1987; a damped direction yields to forces as one with the singular value ``damping``.
-        mass = np.linalg.inv(j @ m_inverse @ j.T + (u * missing) @ u.T)
+        mass = np.linalg.inv(j @ m_inverse @ j.T)  # Khatib 1987
         inverse = m_inverse @ j.T @ mass
-    return CartesianDynamics(mass, inverse.T @ v - mass @ jdot_qd, inverse.T @ g, j, inverse, sigma)
+    return CartesianDynamics(mass, inverse.T @ v - mass @ jdot_qd, inverse.T @ g, j, inverse)
 
 
-def configuration_space_form(
-    model: RobotModel, q: ArrayLike, task: Task, *, damping: float = 0.0
-) -> tuple[Array, Array]:
+def configuration_space_form(model: RobotModel, q: ArrayLike, task: Task) -> tuple[Array, Array]:
     """Bx (n, n (n - 1) / 2) and Cx (n, n) of tau = J^T Mx xdd + Bx [qd qd] + Cx [qd^2] + G, Craig (6.105)-(6.109).
 
     [qd qd] is (qd1 qd2, qd1 qd3, ..., qd(n-1) qdn), (6.106), [qd^2] is (qd1^2, ..., qdn^2), (6.107). q (n,), and the
@@ -173,7 +146,7 @@ def configuration_space_form(
     """
 
     def velocity_torque(qd: Array) -> Array:
-        form = cartesian_dynamics(model, q, qd, task, damping=damping)
+        form = cartesian_dynamics(model, q, qd, task)
         return np.asarray(form.jacobian.T @ form.velocity_terms)
 
     # J^T Vx is quadratic in qd: each coefficient from unit rates.

@@ -3,7 +3,7 @@
 Link frames are Craig's: the axis and origin that the book calls z_{i-1} and p_{i-1} are z_i and p_i here. As derived,
 not as printed: the sums over links s begin at the joint's own link, and c_s is the centre of mass of link s as seen
 from p_s, the book's p_{s-1}; the second term of (4.4) is inside the sum over s. The text stops at turning joints;
-sliding ones follow from the same principle.
+sliding ones follow from the same principle. Vectors of a wrong shape raise RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DalembertTerms(NamedTuple):
 
 
 def dalembert_terms(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> DalembertTerms:
-    """Return the terms of Milicevic (4.2)-(4.5) for q, qd (n,). RobotDynamicsError for a wrong shape."""
+    """Return the terms of Milicevic (4.2)-(4.5) for q, qd (n,)."""
     tree, (q, qd) = checked(robot, q=q, qd=qd)
     links = DalembertTerms(*(to_coordinates(tree, term) for term in joint_terms(tree, q, tree.couplings @ qd)))
     return links._replace(
@@ -48,10 +48,7 @@ def dalembert_terms(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -
 
 
 def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return tau (n,), Milicevic (4.1), for q, qd, qdd (n,): without friction; Nm or N.
-
-    RobotDynamicsError for a wrong shape.
-    """
+    """Return tau (n,), Milicevic (4.1), for q, qd, qdd (n,): without friction; Nm or N."""
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     D_rot, D_tran, h_rot, h_tran, c = dalembert_terms(tree, q, qd)
     return (D_rot + D_tran) @ qdd + h_tran + h_rot + c

@@ -1,7 +1,8 @@
 """Lagrange-Euler by 4x4 matrices and pseudo-inertias: Milicevic (2.1)-(2.15), D qdd + h + c = tau.
 
 Link frames are Craig's. Two misprints are put right: (2.4) multiplies its first sum by the accelerations, and gravity
-enters (2.4) and (2.15) as -m_j g^T U_ji r_j.
+enters (2.4) and (2.15) as -m_j g^T U_ji r_j. Rotors follow Tsai (9.157). Vectors of a wrong shape raise
+RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def pseudo_inertia(link: Link) -> Array:
 
 
 def dynamic_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> DynamicCoefficients:
-    """Return D, h and c for q (n,). Rotors are added as Tsai (9.157) says. RobotDynamicsError for a wrong shape.
+    """Return D, h and c for q (n,).
 
     h_ikm are the Christoffel symbols of D: sum_m h_ikm qd_m is the Coriolis matrix with dD/dt - 2 C skew.
     """
@@ -50,10 +51,7 @@ def dynamic_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> DynamicC
 
 
 def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return tau (n,), Milicevic (2.5), for q, qd, qdd (n,): without friction; Nm or N.
-
-    RobotDynamicsError for a wrong shape.
-    """
+    """Return tau (n,), Milicevic (2.5), for q, qd, qdd (n,): without friction; Nm or N."""
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     D, h, c = dynamic_coefficients(tree, q)
     return D @ qdd + h @ qd @ qd + c  # (2.13)

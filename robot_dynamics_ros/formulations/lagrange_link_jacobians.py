@@ -1,6 +1,7 @@
 """Lagrange's equations by link Jacobians: Tsai (9.78)-(9.103), M(q) qdd + V(q, qd) + G(q) = Q.
 
-Link frames are Craig's: the axis and origin that the book calls z_{j-1} and O_{j-1} are z_j and p_j here.
+Link frames are Craig's: the axis and origin that the book calls z_{j-1} and O_{j-1} are z_j and p_j here. Rotors
+follow Tsai (9.157). Vectors of a wrong shape raise RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def link_jacobians(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, A
     """Return J_v and J_w (links, 3, joints) for q (n,): the link Jacobians of Tsai (9.80).
 
     J_v[i] gives the velocity of link i's centre of mass, m/s, J_w[i] its angular velocity, rad/s, both in the base
-    frame, by the rates of the joints that move the links. RobotDynamicsError for a wrong shape.
+    frame, by the rates of the joints that move the links.
     """
     tree, (q,) = checked(robot, q=q)
     rotations, p = tree.base_placements(q)
@@ -41,10 +42,7 @@ def link_jacobians(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, A
 
 
 def inertia_matrix(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
-    """Return the manipulator inertia matrix M (n, n), Tsai (9.86), for q (n,).
-
-    Rotors as Tsai (9.157) says. RobotDynamicsError for a wrong shape.
-    """
+    """Return the manipulator inertia matrix M (n, n), Tsai (9.86), for q (n,)."""
     tree, (q,) = checked(robot, q=q)
     J_v, J_w = link_jacobians(tree, q)
     M = np.zeros((len(tree.links), len(tree.links)))
@@ -57,7 +55,7 @@ def inertia_matrix_derivatives(robot: RobotModel | LinkTree, q: ArrayLike) -> Ar
     """Return the derivatives (n, n, n) of M that Tsai (9.101) needs: [i, j, k] is that of M_ij by q_k.
 
     For q (n,). From the rules for the columns: what a turning joint k carries, it turns by z_k x; a column of a joint
-    j before k changes by z_j x what joint k does to the centre of mass. RobotDynamicsError for a wrong shape.
+    j before k changes by z_j x what joint k does to the centre of mass.
     """
     tree, (q,) = checked(robot, q=q)
     J_v, J_w = link_jacobians(tree, q)
@@ -84,29 +82,20 @@ def inertia_matrix_derivatives(robot: RobotModel | LinkTree, q: ArrayLike) -> Ar
 
 
 def velocity_coupling(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Return the velocity coupling vector V (n,), Tsai (9.101), for q, qd (n,); Nm or N.
-
-    RobotDynamicsError for a wrong shape.
-    """
+    """Return the velocity coupling vector V (n,), Tsai (9.101), for q, qd (n,); Nm or N."""
     tree, (q, qd) = checked(robot, q=q, qd=qd)
     return velocity_coupling_of(inertia_matrix_derivatives(tree, q), qd)
 
 
 def gravity_vector(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
-    """Return the vector of gravitational forces G (n,), Tsai (9.102), for q (n,); Nm or N.
-
-    RobotDynamicsError for a wrong shape.
-    """
+    """Return the vector of gravitational forces G (n,), Tsai (9.102), for q (n,); Nm or N."""
     tree, (q,) = checked(robot, q=q)
     J_v, _ = link_jacobians(tree, q)
     return to_coordinates(tree, -np.asarray([link.mass for link in tree.links]) @ (tree.gravity @ J_v))
 
 
 def generalized_forces(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return Q (n,), Tsai (9.103), for q, qd, qdd (n,): what the joints give, friction left out; Nm or N.
-
-    RobotDynamicsError for a wrong shape.
-    """
+    """Return Q (n,), Tsai (9.103), for q, qd, qdd (n,): what the joints give, friction left out; Nm or N."""
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     return inertia_matrix(tree, q) @ qdd + velocity_coupling(tree, q, qd) + gravity_vector(tree, q)
 

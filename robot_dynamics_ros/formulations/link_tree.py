@@ -1,7 +1,8 @@
 """A robot's links and rotors as the books' forms need them, and its coordinates q: q_tree = G q + c.
 
 Link frames are Craig's, with z on the link's own joint. In Tsai's and Milicevic's that axis is z_{i-1} and the origin
-on it p_{i-1}; here they are z_i, the third column of the link's rotation, and p_i.
+on it p_{i-1}; here they are z_i, the third column of the link's rotation, and p_i. Vectors of a wrong shape raise
+RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -185,8 +186,6 @@ def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Ar
     -------
     M, dM
         (n, n), kg m^2 where both coordinates turn; dM[i, j, k] is the derivative of M[i, j] by q[k].
-
-    Raises RobotDynamicsError for a wrong shape.
     """
     tree, (q,) = checked(robot, q=q)
     n = len(q)
@@ -209,10 +208,7 @@ def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Ar
 
 
 def rotor_velocity_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Return the rotors' part of the velocity coupling vector (n,) of Tsai (9.101), for q, qd (n,); Nm or N.
-
-    RobotDynamicsError for a wrong shape.
-    """
+    """Return the rotors' part of the velocity coupling vector (n,) of Tsai (9.101), for q, qd (n,); Nm or N."""
     tree, (q, qd) = checked(robot, q=q, qd=qd)
     return velocity_coupling_of(rotor_inertia(tree, q)[1], qd)
 

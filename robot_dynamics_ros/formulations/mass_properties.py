@@ -9,6 +9,7 @@ whose products have no sign, a minus; Craig (6.26) is right.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from xml.etree import ElementTree
 
 import numpy as np
@@ -119,7 +120,16 @@ def _matrix(name: str, value: ArrayLike) -> Array:
 
 
 _SOURCE = "URDF"
-_SIZES = {"box": {"size": 3}, "cylinder": {"radius": 1, "length": 1}, "sphere": {"radius": 1}}
+_SOLIDS: dict[str, tuple[dict[str, int], Callable[..., float], Callable[..., Array]]] = {
+    "box": (
+        {"size": 3},
+        lambda density, *edges: density * math.prod(edges),
+        lambda mass, *edges: box_inertia(mass, edges),
+    ),
+    "cylinder": ({"radius": 1, "length": 1}, lambda density, r, h: density * math.pi * r * r * h, cylinder_inertia),
+    "sphere": ({"radius": 1}, lambda density, r: density * 4.0 / 3.0 * math.pi * r * r * r, sphere_inertia),
+}
+"""Of each kind of geometry: attributes with their counts of numbers, mass by density, inertia by mass."""
 
 
 def with_collision_inertials(urdf: str | bytes, density: float) -> str:
@@ -148,9 +158,9 @@ def with_collision_inertials(urdf: str | bytes, density: float) -> str:
         if link.find("inertial") is not None or not collisions or link.get("name") not in moved:
             continue
         shapes = [_shape(collision) for collision in collisions]
-        solids = [shape for shape in shapes if shape is not None and shape.tag in _SIZES]
+        solids = [shape for shape in shapes if shape is not None and shape.tag in _SOLIDS]
         if len(solids) < len(shapes):
-            kinds = sorted({"none" if shape is None else shape.tag for shape in shapes} - set(_SIZES))
+            kinds = sorted({"none" if shape is None else shape.tag for shape in shapes} - set(_SOLIDS))
             shapeless.append(f'"{link.get("name")}" ({", ".join(kinds)})')
             continue
         total = InertiaSum.zero()
@@ -185,39 +195,26 @@ def _shape(collision: ElementTree.Element) -> ElementTree.Element | None:
 def _solid(shape: ElementTree.Element, density: float, where: str) -> Inertial:
     """Return mass and inertia of a shape in its own frame; cylinders stand along z."""
     where = f"{where} <{shape.tag}>"
-    sizes = [x for name, count in _SIZES[shape.tag].items() for x in _numbers(shape, name, count, where)]
+    counts, mass_of, inertia_of = _SOLIDS[shape.tag]
+    sizes = [number for name, count in counts.items() for number in _numbers(shape.attrib, name, count, where)]
     if min(sizes) <= 0.0:
         raise RobotModelError(f"{_SOURCE}: {where}: a size is not above 0. Cure: give lengths in m")
-    if shape.tag == "box":
-        mass = density * math.prod(sizes)
-    elif shape.tag == "cylinder":
-        radius, length = sizes
-        mass = density * math.pi * radius * radius * length
-    else:
-        (radius,) = sizes
-        mass = density * 4.0 / 3.0 * math.pi * radius * radius * radius
+    mass = mass_of(density, *sizes)
     if not 0.0 < mass < math.inf:
         raise RobotModelError(f"{_SOURCE}: {where}: its mass is {mass} kg. Cure: give lengths in m, density in kg/m^3")
-    if shape.tag == "box":
-        return Inertial(mass, np.zeros(3), box_inertia(mass, sizes))
-    inertia = cylinder_inertia if shape.tag == "cylinder" else sphere_inertia
-    return Inertial(mass, np.zeros(3), inertia(mass, *sizes))
+    return Inertial(mass, np.zeros(3), inertia_of(mass, *sizes))
 
 
 def _placement(collision: ElementTree.Element, where: str) -> tuple[Array, Array]:
     """Return rotation (3, 3) and position (3,) of a <collision>'s shape in the link's frame."""
     origin = collision.find("origin")
-    rpy, xyz = (
-        [0.0, 0.0, 0.0]
-        if origin is None or name not in origin.attrib
-        else _numbers(origin, name, 3, f"{where} <origin>")
-        for name in ("rpy", "xyz")
-    )
+    attributes = {"xyz": "0 0 0", "rpy": "0 0 0"} | ({} if origin is None else origin.attrib)
+    rpy, xyz = (_numbers(attributes, name, 3, f"{where} <origin>") for name in ("rpy", "xyz"))
     return rotation_from_rpy(*rpy), np.array(xyz)
 
 
-def _numbers(element: ElementTree.Element, name: str, count: int, where: str) -> list[float]:
-    value = element.get(name)
+def _numbers(attributes: Mapping[str, str], name: str, count: int, where: str) -> list[float]:
+    value = attributes.get(name)
     if value is None:
         raise RobotModelError(f"{_SOURCE}: {where}: attribute {name!r} is missing. Cure: add it")
     if "${" in value or "$(" in value:

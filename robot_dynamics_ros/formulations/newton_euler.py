@@ -8,6 +8,7 @@ Milicevic's sliding ones are here, too. Milicevic's z_{i-1} and p_{i-1} of Table
 leads from the parent's origin and turns with the parent. Tsai carries gravity along as a force, (9.60) and (9.65); here
 the base accelerates against it, which comes to the same. Tsai (9.58) has a bracket closed too late: only the
 acceleration of the parent's origin is turned into the link's frame. Rotors follow Tsai (9.157).
+Vectors of a wrong shape raise RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def euler_moment(inertia: Array, w: Array, dw: Array) -> Array:
 def newton_euler_base(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Return tau (n,) for q, qd, qdd (n,) by Milicevic Table 1, every vector in the base frame; Nm or N.
 
-    Without the table's friction b_i qd_i. RobotDynamicsError for a wrong shape.
+    Without the table's friction b_i qd_i.
     """
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     rates, accelerations = tree.couplings @ qd, tree.couplings @ qdd
@@ -124,7 +125,6 @@ def newton_euler_links(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
     """Return tau (n,) for q, qd, qdd (n,), every vector of a link in its frame; Nm or N.
 
     Craig (6.45)-(6.53), Tsai (9.49)-(9.70), Milicevic Table 2; without the friction of Tsai (9.70).
-    RobotDynamicsError for a wrong shape.
     """
     return _recursion(robot, q, qd, qdd)[2]
 
@@ -133,8 +133,7 @@ def joint_reactions(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, q
     """Return f and n (links, 3): force, N, and moment, Nm, on each link by its parent, Tsai (9.65)-(9.66).
 
     For q, qd, qdd (n,). At the origin of the link's frame, which lies on the joint's axis, and in its axes: the z
-    component of the moment, or of a sliding joint's force, is what drives the joint. RobotDynamicsError for a wrong
-    shape.
+    component of the moment, or of a sliding joint's force, is what drives the joint.
     """
     f, n, _ = _recursion(robot, q, qd, qdd)
     return np.array(f), np.array(n)

@@ -9,7 +9,6 @@ Coriolis matrix otherwise (``RobotModel.coriolis_matrix``: half of dtau/dqd).
 
 The bounds of (9.120) are found numerically: many positions, then descent with exact derivatives from the best of them.
 That is an estimate from inside: each is attained at a position that is reported, and one further out may be missed.
-What is guaranteed is ``InertiaBounds.guaranteed_upper``: nothing in the ranges exceeds it, but it is crude.
 
 The ten parameters of every link and the rotors' inertias suffice, tau = Y Theta (``RobotModel.regressor``); fewer do,
 since joints couple the links. Which, is found numerically by ``model.base_parameters``, Gautier 1990. Spong's five
@@ -30,7 +29,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.lagrange_link_jacobians import inertia_matrix_derivatives
-from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree, checked
+from robot_dynamics_ros.formulations.link_tree import LinkTree, checked
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.base_parameters import BaseParameters
@@ -134,15 +133,12 @@ class InertiaBounds:
         The least and the greatest eigenvalue that was found. In norms: |M| <= upper, |M^-1| <= 1 / lower.
     lower_at, upper_at
         (n,): the positions where M has them.
-    guaranteed_upper
-        No position in the ranges has a greater eigenvalue; never below ``upper``.
     """
 
     lower: float
     upper: float
     lower_at: Array
     upper_at: Array
-    guaranteed_upper: float
 
 
 def eigenvalue_range(model: RobotModel, q: ArrayLike) -> tuple[float, float]:
@@ -165,20 +161,17 @@ def inertia_bounds(
     positions are looked at, always the same ones, and ``starts`` of them improved. Raises RobotDynamicsError, naming
     the joints, for a range that is needed and missing or is empty.
     """
-    tree = LinkTree.of(model)
-    low, high = _ranges(model, tree, lower, upper)
+    low, high = _ranges(model, lower, upper)
     q = np.random.default_rng(0).uniform(low, high, (max(samples, starts, 1), model.n))
     eigenvalues = np.linalg.eigvalsh(model.mass_matrix(q))
     least = _descend(model, q[np.argsort(eigenvalues[:, 0])[:starts]], low, high, 0)
     greatest = _descend(model, q[np.argsort(-eigenvalues[:, -1])[:starts]], low, high, -1)
-    trace = _trace_bound(tree, np.abs(tree.couplings) @ np.maximum(np.abs(low), np.abs(high)))
-    return InertiaBounds(
-        eigenvalue_range(model, least)[0], eigenvalue_range(model, greatest)[1], least, greatest, trace
-    )
+    return InertiaBounds(eigenvalue_range(model, least)[0], eigenvalue_range(model, greatest)[1], least, greatest)
 
 
-def _ranges(model: RobotModel, tree: LinkTree, lower: ArrayLike | None, upper: ArrayLike | None) -> tuple[Array, Array]:
+def _ranges(model: RobotModel, lower: ArrayLike | None, upper: ArrayLike | None) -> tuple[Array, Array]:
     """Return the ranges (n,) to search, a full turn in place of none."""
+    tree = LinkTree.of(model)
     low = model.vector("lower", model.position_lower if lower is None else lower)
     high = model.vector("upper", model.position_upper if upper is None else upper)
     unbounded = ~(np.isfinite(low) & np.isfinite(high))
@@ -221,31 +214,6 @@ def _descend(model: RobotModel, starts: Array, low: Array, high: Array, which: i
         for start in starts
     ]
     return np.asarray(min((np.clip(end, low, high) for end in ends), key=value))
-
-
-def _trace_bound(tree: LinkTree, extent: Array) -> float:
-    """Return an upper bound of every eigenvalue wherever joints (links,) stay within +- ``extent``.
-
-    No eigenvalue exceeds the trace of M = sum of m Jv^T Jv + Jw^T I Jw; no column of Jv is longer than the way from the
-    joint to the centre of mass, link by link, nor one of Jw than 1.
-    """
-    turns = np.array([[0.0 if link.prismatic else 1.0] for link in tree.links]) * np.abs(tree.couplings)
-    reach = [
-        float(np.linalg.norm(link.position)) + (float(way) if link.prismatic else 0.0)
-        for link, way in zip(tree.links, extent, strict=True)
-    ]
-    bound = 0.0
-    for i, link in enumerate(tree.links):
-        linear, way = np.zeros(tree.couplings.shape[1]), float(np.linalg.norm(link.com))
-        for j in reversed(tree.path(i)):
-            linear += np.abs(tree.couplings[j]) * (1.0 if tree.links[j].prismatic else way)
-            way += reach[j]
-        angular = turns[tree.path(i)].sum(axis=0)
-        bound += float(link.mass * linear @ linear + np.linalg.eigvalsh(link.inertia)[-1] * angular @ angular)
-    for rotor, row in zip(tree.rotors, np.abs(tree.rotor_couplings), strict=True):
-        carried = np.zeros_like(row) if rotor.carrier == BASE else turns[tree.path(rotor.carrier)].sum(axis=0)
-        bound += rotor.inertia * float(row @ row + 2.0 * row @ carried)
-    return bound
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ The torque is linear in all of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,18 +66,15 @@ class Unknowns:
     names
         (p,): ten for each body, as "link.mcx"; the rotors that the model has; then "joint.rotor_inertia", reflected to
         the joint, where the model has no rotor and no motion hides it in a link's inertia; then "joint.viscous" and so
-        on. Where no motion tells the two levels of Coulomb friction from a weight, there is but one, "joint.coulomb".
+        on. Where no motion distinguishes the two levels of Coulomb friction from a weight, one, "joint.coulomb".
     own
         (p,): the model's own values, without its payload, which counts as known.
-    base
-        The combinations of them that motions within the limits can tell apart.
     """
 
     model: RobotModel
     friction: str
     names: tuple[str, ...]
     own: Array
-    base: BaseParameters
     _bare: RobotModel
     _factors: Array  # (joints, n): G, from the rates of the coordinates to those of the moving joints
     _tail: Array  # (all columns beside the model's own, those that are used)
@@ -93,26 +91,22 @@ class Unknowns:
         kinds = ("rotor_inertia", *(COEFFICIENTS if friction == "viscous_coulomb" else ()))
         tail = [f"{joint}.{kind}" for kind in kinds for joint in model.moving_joints]
         names = (*model.parameter_names, *tail)
-        values = np.zeros(len(tail))
+        values = np.zeros((len(kinds), len(model.moving_joints)))
         if friction == "viscous_coulomb":
-            values[len(model.moving_joints) :] = model.packed.friction[
-                :, [VISCOUS, COULOMB, COULOMB_NEGATIVE]
-            ].T.ravel()
-        own = np.concatenate([bare.inertial_parameters, values])
-        nothing = BaseParameters.of(np.zeros((0, len(names))), names)
-        full = cls(model, friction, names, own, nothing, bare, tree.couplings, np.eye(len(tail)))
-        base = BaseParameters.of(full._random_columns(), names)
+            values[1:] = model.packed.friction[:, [VISCOUS, COULOMB, COULOMB_NEGATIVE]].T
+        own = np.concatenate([bare.inertial_parameters, values.ravel()])
+        full = cls(model, friction, names, own, bare, tree.couplings, np.eye(len(tail)))
         driven = np.any(tree.rotor_couplings != 0.0, axis=0)
-        return full._reduced(base, np.any(tree.couplings[:, driven], axis=1))
+        return full._reduced(np.any(tree.couplings[:, driven], axis=1))
 
-    def _reduced(self, base: BaseParameters, driven: NDArray[np.bool_]) -> Unknowns:
-        """Return the unknowns without what ``base`` shows to be hidden, and without rotors on ``driven`` joints."""
+    def _reduced(self, driven: NDArray[np.bool_]) -> Unknowns:
+        """Return the unknowns without those that no motion shows, and without rotors on ``driven`` joints."""
         first = len(self.model.parameter_names)
         tail, joints = self._tail.copy(), self.bodies
         kept = np.ones(len(tail), dtype=bool)
         for k in range(len(tail)):
             kind, joint = divmod(k, joints)
-            hidden = first + k not in base.independent
+            hidden = first + k not in self.base.independent
             if kind == 0 and (hidden or driven[joint]):
                 kept[k] = False
             elif hidden and kind == 3:  # coulomb_negative: taken to be coulomb
@@ -120,12 +114,23 @@ class Unknowns:
                 tail[k, k - joints] = 1.0
         keep = np.concatenate([np.ones(first, dtype=bool), kept])
         names = tuple(name for name, used in zip(self.names, keep, strict=True) if used)
-        reduced = replace(self, names=names, own=self.own[keep], _tail=tail[:, kept])
-        return replace(reduced, base=BaseParameters.of(reduced._random_columns(), names))
+        return replace(self, names=names, own=self.own[keep], _tail=tail[:, kept])
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """The combinations of them that motions within the limits can distinguish, by random states."""
+        rng = np.random.default_rng(0)
+        model = self.model
+        count = _STATES * max(PARAMETERS, len(self.names) // model.n)
+        speed = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED)
+        q = rng.uniform(*position_ranges(model), (count, model.n))
+        qd = rng.uniform(-1.0, 1.0, (count, model.n)) * speed
+        qdd = rng.uniform(-_ACCELERATION, _ACCELERATION, (count, model.n))
+        return BaseParameters.of(self.columns(q, qd, qdd).reshape(-1, len(self.names)), self.names)
 
     @property
     def bodies(self) -> int:
-        """Number of moving bodies, whose ten parameters each stand first."""
+        """Number of moving bodies, whose ten parameters each come first."""
         return len(self.model.moving_joints)
 
     @property
@@ -175,14 +180,3 @@ class Unknowns:
         dry = np.any(self.model.packed.friction[:, [COULOMB, COULOMB_NEGATIVE, STATIC]] > 0.0, axis=1)
         stuck = joints & (dry if self.friction == "keep" else self.friction == "viscous_coulomb")
         return stuck.astype(np.float64) @ np.abs(self._factors) > 0.0
-
-    def _random_columns(self) -> Array:
-        """Return columns (rows, p) at random states within the limits: the most that any recording could show."""
-        rng = np.random.default_rng(0)
-        model = self.model
-        count = _STATES * max(PARAMETERS, len(self.names) // model.n)
-        speed = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED)
-        q = rng.uniform(*position_ranges(model), (count, model.n))
-        qd = rng.uniform(-1.0, 1.0, (count, model.n)) * speed
-        qdd = rng.uniform(-_ACCELERATION, _ACCELERATION, (count, model.n))
-        return self.columns(q, qd, qdd).reshape(-1, len(self.names))
