@@ -133,7 +133,7 @@ def cartesian_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Tas
         mass = inverse.T @ m @ inverse  # (6.99)
     else:
         m_inverse = np.linalg.inv(m)
-        mass = np.linalg.inv(j @ m_inverse @ j.T)  # Khatib 1987
+        mass = np.asarray(np.linalg.inv(j @ m_inverse @ j.T), dtype=np.float64)  # Khatib 1987
         inverse = m_inverse @ j.T @ mass
     return CartesianDynamics(mass, inverse.T @ v - mass @ jdot_qd, inverse.T @ g, j, inverse)
 

@@ -41,7 +41,7 @@ class ClosedForm:
     joint_names
         The n independent joints, in the order of every vector.
     q, qd
-        Their positions q1, q2 (or d2 where it slides) and rates, as symbols.
+        Their positions q1, q2 (or d2 of a prismatic joint) and rates, as symbols.
     mass_matrix, velocity_terms, gravity
         M (n, n), V (n,) and G (n,), as matrices of SymPy.
     """
@@ -115,7 +115,7 @@ def _mass_matrix_and_gravity(sympy: ModuleType, tree: LinkTree, q: tuple[Any, ..
             origin += turn * z * position
         else:
             turn = turn * _turn(sympy, position)
-        # Craig (5.45), (5.47) and, where the joint slides, (5.48): a column for each coordinate's rate.
+        # Craig (5.45), (5.47) and, for prismatic joints, (5.48): a column for each coordinate's rate.
         j_v = _expanded(turn.T * (j_v + _crossed(sympy, j_w, origin)))
         j_w = _expanded(turn.T * j_w)
         if link.prismatic:
@@ -164,7 +164,7 @@ def _matrix(sympy: ModuleType, numbers: Array) -> Any:
 
 
 def _symbols(sympy: ModuleType, tree: LinkTree, pattern: str) -> tuple[Any, ...]:
-    """A symbol for each coordinate: d where all that it moves slides, else q."""
+    """Return a symbol for each coordinate: d where it moves prismatic joints only, else q."""
     turns = np.array([not link.prismatic for link in tree.links])
     symbols = []
     for k, rates in enumerate(tree.couplings.T, start=1):

@@ -75,7 +75,7 @@ def close_loops(
     """Positions (n,) near the guess ``q`` where every loop's points are together within ``tolerance`` (m).
 
     Gauss-Newton with the smallest steps, halved while the gap does not shrink; joints in ``held`` stay. Limits are
-    not looked at. RobotDynamicsError, naming the widest loop, where it finds none.
+    ignored. RobotDynamicsError, naming the widest loop, where it finds none.
     """
     chosen, position = _loops(model, loops), model.vector("q", q).copy()
     moved = np.setdiff1d(np.arange(model.n), joint_indices(model, held))

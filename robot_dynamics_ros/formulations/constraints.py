@@ -1,7 +1,7 @@
 """Constrained motion with Lagrange multipliers: LaValle (13.170)-(13.184), Lagrange's first type of Tsai 9.8.1.
 
 G(q) qd = 0 and M qdd + C qd + g = u + G^T lambda, the sign of LaValle (13.173): lambda are the forces that act
-in the directions in which G measures rates. (13.179) has -lambda, and a G that is (k, n), not (n, k) as said there.
+in the directions in which G measures rates. (13.179) has -lambda, and a G that is (k, n), not (n, k) as printed there.
 """
 
 from __future__ import annotations

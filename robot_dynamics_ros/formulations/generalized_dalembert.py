@@ -2,8 +2,8 @@
 
 Link frames are Craig's: the axis and origin that the book calls z_{i-1} and p_{i-1} are z_i and p_i here. As derived,
 not as printed: the sums over links s begin at the joint's own link, and c_s is the centre of mass of link s as seen
-from p_s, the book's p_{s-1}; the second term of (4.4) is inside the sum over s. The text stops at turning joints;
-sliding ones follow from the same principle. Vectors of a wrong shape raise RobotDynamicsError.
+from p_s, the book's p_{s-1}; the second term of (4.4) is inside the sum over s. The text stops at revolute joints;
+prismatic ones follow from the same principle. Vectors of a wrong shape raise RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -67,18 +67,18 @@ def joint_terms(tree: LinkTree, q: Array, rates: Array) -> DalembertTerms:
         c_s = rotations[s] @ link.com
         r_s = p[s] + c_s
         a_s = a[s] + np.cross(w[s], np.cross(w[s], c_s)) + np.cross(dw[s], c_s)  # the braces of (4.3)
-        turning = [i for i in tree.path(s) if not tree.links[i].prismatic]
-        z_s = {i: rotations[s].T @ z[i] for i in turning}  # ^sR_0 z_i
+        revolute = [i for i in tree.path(s) if not tree.links[i].prismatic]
+        z_s = {i: rotations[s].T @ z[i] for i in revolute}  # ^sR_0 z_i
         carried = {i: np.cross(z[i], r_s - p[i]) if i in z_s else z[i] for i in tree.path(s)}
-        w_s, dw_s = _turning(z_s, rates)
+        w_s, dw_s = _angular_motion(z_s, rates)
         for place, i in enumerate(tree.path(s)):
             h_tran[i] += link.mass * (a_s @ carried[i])  # (4.3)
             c[i] -= link.mass * (tree.gravity @ carried[i])  # (4.5)
             for j in tree.path(s)[place:]:
                 D_tran[i, j] += link.mass * (carried[j] @ carried[i])  # (4.2), i <= j
-        for place, i in enumerate(turning):
+        for place, i in enumerate(revolute):
             h_rot[i] += z_s[i] @ (link.inertia @ dw_s) + np.cross(z_s[i], w_s) @ (link.inertia @ w_s)  # (4.4)
-            for j in turning[place:]:
+            for j in revolute[place:]:
                 D_rot[i, j] += z_s[i] @ (link.inertia @ z_s[j])  # (4.2), i <= j
     for D in (D_rot, D_tran):
         D += np.triu(D, 1).T
@@ -110,7 +110,7 @@ def _velocity_accelerations(tree: LinkTree, z: Array, p: Array, rates: Array) ->
     return a, w, dw
 
 
-def _turning(z_s: dict[int, Array], rates: Array) -> tuple[Array, Array]:
+def _angular_motion(z_s: dict[int, Array], rates: Array) -> tuple[Array, Array]:
     """Angular velocity of link s, and its angular acceleration while no joint accelerates: the sums of (4.4)."""
     w_s, dw_s = np.zeros(3), np.zeros(3)
     for j, axis in z_s.items():

@@ -54,7 +54,7 @@ def inertia_matrix(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
 def inertia_matrix_derivatives(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
     """Return the derivatives (n, n, n) of M that Tsai (9.101) needs: [i, j, k] is that of M_ij by q_k.
 
-    For q (n,). From the rules for the columns: what a turning joint k carries, it turns by z_k x; a column of a joint
+    For q (n,). From the rules for the columns: a revolute joint k turns what it carries by z_k x; a column of a joint
     j before k changes by z_j x what joint k does to the centre of mass.
     """
     tree, (q,) = checked(robot, q=q)

@@ -46,7 +46,7 @@ class Link:
     parent
         Number of the link that carries it, or BASE; parents come first.
     prismatic
-        True if the joint slides along z; else it turns about z.
+        True if the joint moves along z; else it turns about z.
     rotation, position
         The frame's axes (3, 3), as columns, and origin (3,) in the parent's frame where the joint is at zero, m.
     mass, com, inertia
@@ -196,10 +196,10 @@ def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Ar
         w, dw = np.zeros(len(tree.links)), np.zeros((len(tree.links), len(tree.links)))
         if rotor.carrier != BASE:
             e = rotations[rotor.carrier] @ rotor.axis
-            turning = [i for i in tree.path(rotor.carrier) if not tree.links[i].prismatic]
-            for place, i in enumerate(turning):
+            revolute = [i for i in tree.path(rotor.carrier) if not tree.links[i].prismatic]
+            for place, i in enumerate(revolute):
                 w[i] = e @ z[i]  # w . e = sum_i w_i qd_i
-                for k in turning[place + 1 :]:
+                for k in revolute[place + 1 :]:
                     dw[i, k] = e @ np.cross(z[i], z[k])  # joint k turns e, but not z_i
         w, dw = w @ G, G.T @ dw @ G
         M += rotor.inertia * (np.outer(N, N) + np.outer(w, N) + np.outer(N, w))

@@ -3,8 +3,8 @@
 Craig 6.2-6.5, Tsai 9.3-9.7, Milicevic Tables 1 and 2. Vectors (3,) of the functions of one body are in any axes, as
 long as all of a call are in the same; inertias (3, 3) are about the centre of mass.
 
-Link frames are Craig's, with z on the link's own joint. Craig writes the recursion for turning joints; Tsai's and
-Milicevic's sliding ones are here, too. Milicevic's z_{i-1} and p_{i-1} of Table 1 are z_i and p_i here, so that p*_i
+Link frames are Craig's, with z on the link's own joint. Craig writes the recursion for revolute joints; Tsai's and
+Milicevic's prismatic ones are here, too. Milicevic's z_{i-1} and p_{i-1} of Table 1 are z_i and p_i here, so that p*_i
 leads from the parent's origin and turns with the parent. Tsai carries gravity along as a force, (9.60) and (9.65); here
 the base accelerates against it, which comes to the same. Tsai (9.58) has a bracket closed too late: only the
 acceleration of the parent's origin is turned into the link's frame. Rotors follow Tsai (9.157).
@@ -133,7 +133,7 @@ def joint_reactions(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, q
     """Return f and n (links, 3): force, N, and moment, Nm, on each link by its parent, Tsai (9.65)-(9.66).
 
     For q, qd, qdd (n,). At the origin of the link's frame, which lies on the joint's axis, and in its axes: the z
-    component of the moment, or of a sliding joint's force, is what drives the joint.
+    component of the moment, or of a prismatic joint's force, is what drives the joint.
     """
     f, n, _ = _recursion(robot, q, qd, qdd)
     return np.array(f), np.array(n)

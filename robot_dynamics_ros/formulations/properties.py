@@ -11,7 +11,7 @@ The bounds of (9.120) are found numerically: many positions, then descent with e
 That is an estimate from inside: each is attained at a position that is reported, and one further out may be missed.
 
 The ten parameters of every link and the rotors' inertias suffice, tau = Y Theta (``RobotModel.regressor``); fewer do,
-since joints couple the links. Which, is found numerically by ``model.base_parameters``, Gautier 1990. Spong's five
+since joints couple the links. ``model.base_parameters`` finds them numerically, Gautier 1990. Spong's five
 parameters of the elbow are minimal where l1 is not known: Theta_2 is l1 Theta_5, so where lengths are known, as here,
 four are left, without gravity three.
 
@@ -130,7 +130,7 @@ class InertiaBounds:
     Attributes
     ----------
     lower, upper
-        The least and the greatest eigenvalue that was found. In norms: |M| <= upper, |M^-1| <= 1 / lower.
+        The least and the greatest eigenvalue of the search. In norms: |M| <= upper, |M^-1| <= 1 / lower.
     lower_at, upper_at
         (n,): the positions where M has them.
     """
@@ -157,8 +157,8 @@ def inertia_bounds(
 ) -> InertiaBounds:
     """Bounds of Spong (9.120) over lower <= q <= upper (n,), rad or m; where None, over the position limits.
 
-    Coordinates that only turn joints, by whole numbers, need no limit: a full turn stands for all. ``samples``
-    positions are looked at, always the same ones, and ``starts`` of them improved. Raises RobotDynamicsError, naming
+    Coordinates that only move revolute joints, by whole numbers, need no limit: a full turn is enough. ``samples``
+    positions are evaluated, always the same ones, and ``starts`` of them improved. Raises RobotDynamicsError, naming
     the joints, for a range that is needed and missing or is empty.
     """
     low, high = _ranges(model, lower, upper)

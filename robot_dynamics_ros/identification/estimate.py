@@ -2,7 +2,7 @@
 
 A body's pseudo-inertia P = [[S, h], [h^T, m]], S = tr(I)/2 1 - I, is positive definite for every real distribution of
 mass, and only then: P. Wensing, S. Kim, J.-J. Slotine, "Linear matrix inequalities for physically consistent inertial
-parameter identification", RA-L 2018. What the data do not tell is taken from the prior by the entropic divergence
+parameter identification", RA-L 2018. What the data do not show is taken from the prior by the entropic divergence
 D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4, which does not depend on frames or units and keeps P positive definite by
 itself: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: a convex programming approach", T-RO 2020.
 """
@@ -247,8 +247,8 @@ def _fit(unknowns: Unknowns, triangle: Array, prior: Array, weight: float, start
 def _chosen_weight(unknowns: Unknowns, factors: Factors, noise: Array, prior: Array) -> float:
     """Return the weight of the prior, chosen by predicting each part from the others.
 
-    The largest weight whose mean square is within a standard error of the least, since a few parts cannot tell such
-    weights apart: Breiman et al. 1984, "Classification and regression trees", the one-standard-error rule.
+    The largest weight whose mean square is within a standard error of the least, since a few parts cannot distinguish
+    such weights: Breiman et al. 1984, "Classification and regression trees", the one-standard-error rule.
     """
     there = [k for k in range(PARTS) if factors.counts[k].any()]
     triangles = [factors.weighted(noise, np.arange(PARTS) != k) for k in there]

@@ -244,7 +244,7 @@ class _Search:
         return np.asarray(conditions + _PENALTY * penalties)
 
     def minimise(self, start: Array, step: Callable[[Array], object]) -> Excitation | None:
-        """Return the best motion that is found from ``start`` (size,), or None where it exceeds the effort limits.
+        """Return the best motion from ``start`` (size,), or None where it exceeds the effort limits.
 
         ``step`` is called after each iteration.
         """

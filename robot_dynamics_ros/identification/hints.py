@@ -55,7 +55,8 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     motion = analysis.motion.part(slice(None, None, -(-len(analysis.motion.time) // _SAMPLES)))
     if len(motion.time) < _FEWEST:
         return []
-    kinds = [_gravity, *(partial(_payload, body) for body in _last_bodies(model)), _friction, _scale, _offsets]
+    payloads = (partial(_payload, body) for body in _last_bodies(model))
+    kinds: list[Kind] = [_gravity, *payloads, _friction, _scale, _offsets]
     case = _Case.of(model, motion)
     causes: list[tuple[str, str | None, str]] = []
     while len(causes) < _MOST and (step := _next(case, kinds)) is not None:
@@ -283,8 +284,8 @@ def _last_bodies(model: RobotModel) -> list[int]:
     parents = model.packed.robot.tree[: len(model.packed.body_links), PARENT].tolist()
     carried = [parents.count(body) for body in range(len(parents))]
     last = [body for body, count in enumerate(carried) if count == 0]
-    hands = {parents[body] for body in last if parents[body] >= 0 and carried[parents[body]] > 1}
-    return [*last, *sorted(hands)]
+    branching = {parents[body] for body in last if parents[body] >= 0 and carried[parents[body]] > 1}
+    return [*last, *sorted(branching)]
 
 
 def _payload(body: int, model: RobotModel, motion: RecordedMotion) -> Hypothesis:

@@ -176,7 +176,7 @@ def _filtered(
         return None
     kept = slice(edge, len(times) - edge)
     if smoothing.cutoff:
-        from scipy import signal  # takes a second to load: not for whoever only asks for --help
+        from scipy import signal  # takes a second to load, which --help would wait for
 
         kept = slice(edge, len(times) - edge, max(1, int(1.0 / (_KEPT_PER_CUTOFF * smoothing.cutoff * even))))
         sections = signal.butter(smoothing.order, smoothing.cutoff, fs=1.0 / even, output="sos")
