@@ -15,8 +15,7 @@ from robot_dynamics_ros.formulations.generalized_dalembert import joint_terms
 from robot_dynamics_ros.formulations.lagrange_euler import joint_coefficients
 from robot_dynamics_ros.formulations.lagrange_link_jacobians import generalized_forces
 from robot_dynamics_ros.formulations.link_tree import Link, LinkTree
-from robot_dynamics_ros.formulations.newton_euler_base import newton_euler_base
-from robot_dynamics_ros.formulations.newton_euler_links import newton_euler_links
+from robot_dynamics_ros.formulations.newton_euler import newton_euler_base, newton_euler_links
 from robot_dynamics_ros.kernels.types import Array
 
 SIZES = tuple(range(1, 9))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations.cartesian_dynamics import resolved_rate_motion, smallest_singular_value
-from robot_dynamics_ros.formulations.force_propagation import joint_torques
+from robot_dynamics_ros.formulations.propagation import joint_torques
 
 Array = NDArray[np.float64]
 

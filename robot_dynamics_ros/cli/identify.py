@@ -25,8 +25,14 @@ from robot_dynamics_ros.cli.arguments import (
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.identification.estimate import Identification, identify
-from robot_dynamics_ros.identification.motion import RecordedMotion, Smoothing, recorded_motion
-from robot_dynamics_ros.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
+from robot_dynamics_ros.identification.motion import (
+    RecordedMotion,
+    Smoothing,
+    TorqueAnalysis,
+    analyse_torque,
+    recorded_motion,
+    root_mean_square,
+)
 from robot_dynamics_ros.identification.unknowns import KINDS
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.plain_yaml import load_yaml

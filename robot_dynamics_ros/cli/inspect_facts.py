@@ -12,7 +12,7 @@ from robot_dynamics_ros.cli.robot_source import RobotSource
 from robot_dynamics_ros.errors import RobotModelWarning
 from robot_dynamics_ros.formulations.closed_form import closed_form
 from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree
-from robot_dynamics_ros.formulations.minimal_parameters import minimal_parameters
+from robot_dynamics_ros.formulations.properties import minimal_parameters
 from robot_dynamics_ros.kernels import layout
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel

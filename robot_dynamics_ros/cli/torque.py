@@ -20,8 +20,13 @@ from robot_dynamics_ros.cli.arguments import (
 )
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.hints import hints
-from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
-from robot_dynamics_ros.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
+from robot_dynamics_ros.identification.motion import (
+    Smoothing,
+    TorqueAnalysis,
+    analyse_torque,
+    recorded_motion,
+    root_mean_square,
+)
 from robot_dynamics_ros.model import RobotModel
 
 _PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")

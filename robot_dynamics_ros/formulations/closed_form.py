@@ -1,4 +1,7 @@
-"""Sums of complex exponentials as short formulas of sines and cosines, and as text, in the form of the textbooks."""
+"""The equations of motion of a small robot as formulas, written as the textbooks write them.
+
+Sines and cosines are kept as complex exponentials until the end; their sums then become short real formulas.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,159 @@ from robot_dynamics_ros.model import RobotModel
 _ROUNDING = 1e-12  # of the largest term of an entry
 _NOISE = 1e-14  # of the largest term of all
 _EQUAL = 1e-9
+_NOTHING = 1e-15  # of numbers in m, kg and their products
 
-# What a term is: cosine or sine, the multiples of the angles q in it, and what multiplies it beside a number.
+# A term: cosine or sine, the multiples of the angles q in it, and the factors beside its number.
 _Key = tuple[str, tuple[Any, ...], Any]
 _Waves = dict[_Key, float]
 
 
-def readable(sympy: ModuleType, matrix: Any, q: Sequence[Any], qd: Sequence[Any]) -> Any:
+MOST_JOINTS = 4
+"""Robots with more joints have formulas of pages."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedForm:
+    """M(q) qdd + V(q, qd) + G(q) = tau as formulas of SymPy, in SI units.
+
+    Attributes
+    ----------
+    joint_names
+        The n independent joints, in the order of every vector.
+    q, qd
+        Their positions q1, q2 (or d2 of a prismatic joint) and rates, as symbols.
+    mass_matrix, velocity_terms, gravity
+        M (n, n), V (n,) and G (n,), as matrices of SymPy.
+    """
+
+    joint_names: tuple[str, ...]
+    q: tuple[Any, ...]
+    qd: tuple[Any, ...]
+    mass_matrix: Any
+    velocity_terms: Any
+    gravity: Any
+
+    def lines(self, digits: int = 4) -> Iterator[str]:
+        """Yield the equations as text, a line each, like ``M11 = 2.5 + 1.2 c2``.
+
+        Numbers have ``digits`` digits; terms are left out that are under a hundredth of the last one, measured by the
+        largest term of M, V or G.
+        """
+        n = len(self.q)
+        entries = [
+            (f"M{i + 1}{j + 1}" + (f" = M{j + 1}{i + 1}" if j > i else ""), self.mass_matrix, (i, j))
+            for i in range(n)
+            for j in range(i, n)
+        ]
+        entries += [(f"V{i + 1}", self.velocity_terms, (i, 0)) for i in range(n)]
+        entries += [(f"G{i + 1}", self.gravity, (i, 0)) for i in range(n)]
+        for name, matrix, place in entries:
+            largest = max((abs(number) for entry in matrix for number, _ in _terms(entry)), default=0.0)
+            yield f"{name} = {_formula(matrix[place], self.q, digits, largest * 10.0 ** -(digits + 2))}"
+
+
+def closed_form(model: RobotModel) -> ClosedForm:
+    """Return the closed-form equations of a robot with up to four joints; couplings and rotors are included.
+
+    Friction is no part of it, as in ``model.inverse_dynamics``. Numbers are those of the model, not rounded; what
+    cancels up to rounding is left out. Raises RobotDynamicsError for more joints, and where SymPy is missing.
+    """
+    try:
+        sympy = importlib.import_module("sympy")
+    except ImportError:
+        raise RobotDynamicsError("formulas need SymPy. Cure: pip install sympy") from None
+    n = model.n
+    if n > MOST_JOINTS:
+        raise RobotDynamicsError(
+            f'robot "{model.name}" has {n} joints: its formulas would fill pages. Cure: lock all but {MOST_JOINTS} or '
+            "fewer: RobotModel.from_urdf_file(..., joints=[...], locked={...})"
+        )
+    tree = LinkTree.of(model)
+    q, qd = _symbols(sympy, tree, "{}{}"), _symbols(sympy, tree, "{}{}'")
+    m, g = _mass_matrix_and_gravity(sympy, tree, q)
+    # Tsai (9.101)
+    v = [
+        sum((m[i, j].diff(q[k]) - m[j, k].diff(q[i]) / 2) * qd[j] * qd[k] for j in range(n) for k in range(n))
+        for i in range(n)
+    ]
+    return ClosedForm(model.joint_names, q, qd, *(_readable(sympy, term, q, qd) for term in (m, sympy.Matrix(v), g)))
+
+
+def _mass_matrix_and_gravity(sympy: ModuleType, tree: LinkTree, q: tuple[Any, ...]) -> tuple[Any, Any]:
+    """M by Tsai (9.86), in the links' own frames, where inertia tensors are constant; G by Tsai (9.102)."""
+    n = len(q)
+    m, weight = sympy.zeros(n, n), sympy.zeros(n, 1)
+    base = (sympy.zeros(3, n), sympy.zeros(3, n), _matrix(sympy, tree.gravity[:, np.newaxis]))
+    frames: list[tuple[Any, Any, Any]] = []
+    for i, link in enumerate(tree.links):
+        j_v, j_w, g = base if link.parent == BASE else frames[link.parent]
+        rate = _matrix(sympy, tree.couplings[i : i + 1])
+        position = (rate * sympy.Matrix(q))[0, 0]
+        turn, z = _matrix(sympy, link.rotation), sympy.Matrix([0, 0, 1])
+        origin = _matrix(sympy, link.position[:, np.newaxis])
+        if link.prismatic:
+            origin += turn * z * position
+        else:
+            turn = turn * _turn(sympy, position)
+        # Craig (5.45), (5.47) and, for prismatic joints, (5.48): a column for each coordinate's rate.
+        j_v = _expanded(turn.T * (j_v + _crossed(sympy, j_w, origin)))
+        j_w = _expanded(turn.T * j_w)
+        if link.prismatic:
+            j_v += z * rate
+        else:
+            j_w += z * rate
+        g = _expanded(turn.T * g)
+        frames.append((j_v, j_w, g))
+        if link.mass > 0.0 or np.any(np.abs(link.inertia) > _NOTHING):
+            j_c = _expanded(j_v + _crossed(sympy, j_w, _matrix(sympy, link.com[:, np.newaxis])))
+            m += link.mass * j_c.T * j_c + j_w.T * _matrix(sympy, link.inertia) * j_w
+            weight -= link.mass * j_c.T * g
+    for rotor, ratios in zip(tree.rotors, tree.rotor_couplings, strict=True):
+        spin = _matrix(sympy, ratios[:, np.newaxis])
+        carried = base[1] if rotor.carrier == BASE else frames[rotor.carrier][1]
+        turned = carried.T * _matrix(sympy, rotor.axis[:, np.newaxis])
+        # Tsai (9.157): what the spin adds to the carrier, which includes the rotor at rest.
+        m += rotor.inertia * (spin * turned.T + turned * spin.T + spin * spin.T)
+    return _expanded(m), _expanded(weight)
+
+
+def _turn(sympy: ModuleType, angle: Any) -> Any:
+    """Rotation about z, Craig (2.77), with c = (e^ia + e^-ia) / 2."""
+    ahead, back = sympy.exp(sympy.I * angle), sympy.exp(-sympy.I * angle)
+    c, s = (ahead + back) / 2, (back - ahead) * sympy.I / 2
+    return sympy.Matrix([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+
+
+def _crossed(sympy: ModuleType, columns: Any, vector: Any) -> Any:
+    """Each column times the vector, as a vector product."""
+    x, y, z = vector
+    return sympy.Matrix([[0, z, -y], [-z, 0, x], [y, -x, 0]]) * columns
+
+
+def _expanded(matrix: Any) -> Any:
+    return matrix.applyfunc(lambda entry: entry.expand(power_base=False, power_exp=False))
+
+
+def _matrix(sympy: ModuleType, numbers: Array) -> Any:
+    """Return the same numbers; whole ones as integers, so that angles keep whole multiples."""
+
+    def exact(x: float) -> Any:
+        return sympy.Integer(round(x)) if abs(x - round(x)) < _NOTHING else sympy.Float(x)
+
+    return sympy.Matrix([[exact(float(x)) for x in row] for row in numbers])
+
+
+def _symbols(sympy: ModuleType, tree: LinkTree, pattern: str) -> tuple[Any, ...]:
+    """Return a symbol for each coordinate: d where it moves prismatic joints only, else q."""
+    turns = np.array([not link.prismatic for link in tree.links])
+    symbols = []
+    for k, rates in enumerate(tree.couplings.T, start=1):
+        slides = bool(rates.any()) and not rates[turns].any()
+        symbols.append(sympy.Symbol(pattern.format("d" if slides else "q", k), real=True))
+    return tuple(symbols)
+
+
+def _readable(sympy: ModuleType, matrix: Any, q: Sequence[Any], qd: Sequence[Any]) -> Any:
     """Return sums of products of numbers, ``q``, ``qd`` and exp(I k . q) with real sines and cosines.
 
     Pairs become products where that is shorter: c(2 q2 + q3) + c3 is 2 c2 c23, and 1 - c(2 q2) is 2 s2^2. Terms that
@@ -35,11 +184,8 @@ def readable(sympy: ModuleType, matrix: Any, q: Sequence[Any], qd: Sequence[Any]
     return sympy.Matrix(*matrix.shape, [_entry(sympy, waves, noise, q) for waves in entries])
 
 
-def formula(expression: Any, q: Sequence[Any], digits: int, least: float = 0.0) -> str:
-    """Write an entry of what ``readable`` returns: c12 for cos(q1 + q2), products without a sign, 0 for no terms.
-
-    Numbers have some digits; terms whose number is below ``least`` are left out.
-    """
+def _formula(expression: Any, q: Sequence[Any], digits: int, least: float) -> str:
+    """Write a readable entry: c12 for cos(q1 + q2), products without a sign, 0 for no terms above ``least``."""
     terms = []
     for number, rest in _terms(expression):
         if abs(number) > least:
@@ -50,13 +196,8 @@ def formula(expression: Any, q: Sequence[Any], digits: int, least: float = 0.0) 
     return _sum(terms, digits) if terms else "0"
 
 
-def largest_number(matrix: Any) -> float:
-    """Return the largest absolute number in front of a term of ``readable``, 0 where there is none."""
-    return max((abs(number) for entry in matrix for number, _ in _terms(entry)), default=0.0)
-
-
 def _terms(expression: Any) -> list[tuple[float, Any]]:
-    """Return the numbers and what they multiply."""
+    """Return the numbers and their factors."""
     pairs = (term.as_coeff_Mul() for term in expression.as_ordered_terms())
     return [(float(number), rest) for number, rest in pairs if number != 0]
 
@@ -112,7 +253,7 @@ def _waves(sympy: ModuleType, expression: Any, q: Sequence[Any], qd: Sequence[An
 
 
 def _multiple(sympy: ModuleType, k: Any) -> Any:
-    """The same number without its rounding, that angles with the same multiples be the same."""
+    """Return the number without its rounding, so that angles with the same multiples are the same."""
     return sympy.Integer(round(k)) if abs(k - round(k)) < _EQUAL else sympy.Float(round(float(k), 13))
 
 
@@ -155,18 +296,14 @@ def _product(sympy: ModuleType, key: _Key, other: _Key, same_sign: bool, q: Sequ
     """Half of cos x + cos y, cos x - cos y, sin x + sin y or sin x - sin y, as a product."""
     plus = tuple((a + b) / 2 for a, b in zip(key[1], other[1], strict=True))
     minus = tuple((a - b) / 2 for a, b in zip(key[1], other[1], strict=True))
-    if key[0] == "cos":
-        if same_sign:
-            return _wave(sympy, "cos", plus, q) * _wave(sympy, "cos", minus, q)
-        return -_wave(sympy, "sin", plus, q) * _wave(sympy, "sin", minus, q)
-    if same_sign:
-        return _wave(sympy, "sin", plus, q) * _wave(sympy, "cos", minus, q)
-    return _wave(sympy, "cos", plus, q) * _wave(sympy, "sin", minus, q)
+    kind = key[0] if same_sign else "sin" if key[0] == "cos" else "cos"
+    product = _wave(sympy, kind, plus, q) * _wave(sympy, "cos" if same_sign else "sin", minus, q)
+    return -product if key[0] == "cos" and not same_sign else product
 
 
 def _wave(sympy: ModuleType, kind: str, multiples: Sequence[Any], q: Sequence[Any]) -> Any:
     angle = sum((k * symbol for k, symbol in zip(multiples, q, strict=True)), sympy.Integer(0))
-    return sympy.cos(angle) if kind == "cos" else sympy.sin(angle)
+    return getattr(sympy, kind)(angle)
 
 
 def _order(term: tuple[float, list[str]]) -> tuple[Any, ...]:
@@ -193,163 +330,3 @@ def _part(base: Any, exponent: Any, q: Sequence[Any]) -> str:
             angle = [(float(m), [str(symbol)]) for m, symbol in zip(multiples, q, strict=True) if m]
             text = f"{base.func.__name__}({_sum(angle, 4)})"
     return text if exponent == 1 else f"{text}^{exponent}"
-
-
-MOST_JOINTS = 4
-"""Robots with more joints have formulas of pages."""
-
-_NOTHING = 1e-15  # of numbers in m, kg and their products
-
-
-@dataclass(frozen=True, eq=False)
-class ClosedForm:
-    """M(q) qdd + V(q, qd) + G(q) = tau as formulas of SymPy, in SI units.
-
-    Attributes
-    ----------
-    joint_names
-        The n independent joints, in the order of every vector.
-    q, qd
-        Their positions q1, q2 (or d2 where it slides) and rates, as symbols.
-    mass_matrix, velocity_terms, gravity
-        M (n, n), V (n,) and G (n,), as matrices of SymPy.
-    """
-
-    joint_names: tuple[str, ...]
-    q: tuple[Any, ...]
-    qd: tuple[Any, ...]
-    mass_matrix: Any
-    velocity_terms: Any
-    gravity: Any
-
-    def lines(self, digits: int = 4) -> Iterator[str]:
-        """Yield the equations as text, a line each, like ``M11 = 2.5 + 1.2 c2``.
-
-        Numbers have ``digits`` digits; terms are left out that are under a hundredth of the last one, measured by the
-        largest term of M, V or G.
-        """
-        n = len(self.q)
-        entries = [
-            (f"M{i + 1}{j + 1}" + (f" = M{j + 1}{i + 1}" if j > i else ""), self.mass_matrix, (i, j))
-            for i in range(n)
-            for j in range(i, n)
-        ]
-        entries += [(f"V{i + 1}", self.velocity_terms, (i, 0)) for i in range(n)]
-        entries += [(f"G{i + 1}", self.gravity, (i, 0)) for i in range(n)]
-        for name, matrix, place in entries:
-            least = largest_number(matrix) * 10.0 ** -(digits + 2)
-            yield f"{name} = {formula(matrix[place], self.q, digits, least)}"
-
-
-def closed_form(model: RobotModel) -> ClosedForm:
-    """Return the closed-form equations of a robot with up to four joints; couplings and rotors are included.
-
-    Friction is no part of it, as in ``model.inverse_dynamics``. Numbers are those of the model, not rounded; what
-    cancels up to rounding is left out. Raises RobotDynamicsError for more joints, and where SymPy is missing.
-    """
-    sympy = _sympy()
-    n = model.n
-    if n > MOST_JOINTS:
-        raise RobotDynamicsError(
-            f'robot "{model.name}" has {n} joints: its formulas would fill pages. Cure: lock all but {MOST_JOINTS} or '
-            "fewer: RobotModel.from_urdf_file(..., joints=[...], locked={...})"
-        )
-    tree = LinkTree.of(model)
-    q, qd = _symbols(sympy, tree, "{}{}"), _symbols(sympy, tree, "{}{}'")
-    m, g = _mass_matrix_and_gravity(sympy, tree, q)
-    v = [_velocity_term(m, q, qd, i) for i in range(n)]
-    return ClosedForm(
-        model.joint_names,
-        q,
-        qd,
-        readable(sympy, m, q, qd),
-        readable(sympy, sympy.Matrix(v), q, qd),
-        readable(sympy, g, q, qd),
-    )
-
-
-def _mass_matrix_and_gravity(sympy: ModuleType, tree: LinkTree, q: tuple[Any, ...]) -> tuple[Any, Any]:
-    """M by Tsai (9.86), in the links' own frames, where inertia tensors are constant; G by Tsai (9.102)."""
-    n = len(q)
-    m, weight = sympy.zeros(n, n), sympy.zeros(n, 1)
-    base = (sympy.zeros(3, n), sympy.zeros(3, n), _matrix(sympy, tree.gravity[:, np.newaxis]))
-    frames: list[tuple[Any, Any, Any]] = []
-    for i, link in enumerate(tree.links):
-        j_v, j_w, g = base if link.parent == BASE else frames[link.parent]
-        rate = _matrix(sympy, tree.couplings[i : i + 1])
-        position = (rate * sympy.Matrix(q))[0, 0]
-        turn, z = _matrix(sympy, link.rotation), sympy.Matrix([0, 0, 1])
-        origin = _matrix(sympy, link.position[:, np.newaxis])
-        if link.prismatic:
-            origin += turn * z * position
-        else:
-            turn = turn * _turn(sympy, position)
-        # Craig (5.45), (5.47) and, where the joint slides, (5.48): a column for each coordinate's rate.
-        j_v = _expanded(turn.T * (j_v + _crossed(sympy, j_w, origin)))
-        j_w = _expanded(turn.T * j_w)
-        if link.prismatic:
-            j_v += z * rate
-        else:
-            j_w += z * rate
-        g = _expanded(turn.T * g)
-        frames.append((j_v, j_w, g))
-        if link.mass > 0.0 or np.any(np.abs(link.inertia) > _NOTHING):
-            j_c = _expanded(j_v + _crossed(sympy, j_w, _matrix(sympy, link.com[:, np.newaxis])))
-            m += link.mass * j_c.T * j_c + j_w.T * _matrix(sympy, link.inertia) * j_w
-            weight -= link.mass * j_c.T * g
-    for rotor, ratios in zip(tree.rotors, tree.rotor_couplings, strict=True):
-        spin = _matrix(sympy, ratios[:, np.newaxis])
-        carried = base[1] if rotor.carrier == BASE else frames[rotor.carrier][1]
-        turned = carried.T * _matrix(sympy, rotor.axis[:, np.newaxis])
-        # Tsai (9.157): what the spin adds to the carrier, which includes the rotor at rest.
-        m += rotor.inertia * (spin * turned.T + turned * spin.T + spin * spin.T)
-    return _expanded(m), _expanded(weight)
-
-
-def _velocity_term(m: Any, q: tuple[Any, ...], qd: tuple[Any, ...], i: int) -> Any:
-    """V_i by Tsai (9.101)."""
-    n = range(len(q))
-    return sum((m[i, j].diff(q[k]) - m[j, k].diff(q[i]) / 2) * qd[j] * qd[k] for j in n for k in n)
-
-
-def _turn(sympy: ModuleType, angle: Any) -> Any:
-    """Rotation about z, Craig (2.77), with c = (e^ia + e^-ia) / 2."""
-    ahead, back = sympy.exp(sympy.I * angle), sympy.exp(-sympy.I * angle)
-    c, s = (ahead + back) / 2, (back - ahead) * sympy.I / 2
-    return sympy.Matrix([[c, -s, 0], [s, c, 0], [0, 0, 1]])
-
-
-def _crossed(sympy: ModuleType, columns: Any, vector: Any) -> Any:
-    """Each column times the vector, as a vector product."""
-    x, y, z = vector
-    return sympy.Matrix([[0, z, -y], [-z, 0, x], [y, -x, 0]]) * columns
-
-
-def _expanded(matrix: Any) -> Any:
-    return matrix.applyfunc(lambda entry: entry.expand(power_base=False, power_exp=False))
-
-
-def _matrix(sympy: ModuleType, numbers: Array) -> Any:
-    """The same numbers; whole ones as such, so that angles keep whole multiples."""
-
-    def exact(x: float) -> Any:
-        return sympy.Integer(round(x)) if abs(x - round(x)) < _NOTHING else sympy.Float(x)
-
-    return sympy.Matrix([[exact(float(x)) for x in row] for row in numbers])
-
-
-def _symbols(sympy: ModuleType, tree: LinkTree, pattern: str) -> tuple[Any, ...]:
-    """A symbol for each coordinate: d where all that it moves slides, else q."""
-    turns = np.array([not link.prismatic for link in tree.links])
-    symbols = []
-    for k, rates in enumerate(tree.couplings.T, start=1):
-        slides = bool(rates.any()) and not rates[turns].any()
-        symbols.append(sympy.Symbol(pattern.format("d" if slides else "q", k), real=True))
-    return tuple(symbols)
-
-
-def _sympy() -> ModuleType:
-    try:
-        return importlib.import_module("sympy")
-    except ImportError:
-        raise RobotDynamicsError("formulas need SymPy. Cure: pip install sympy") from None

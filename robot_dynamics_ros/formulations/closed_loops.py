@@ -23,6 +23,7 @@ from robot_dynamics_ros.formulations.constraints import (
     joint_indices,
     least_change,
 )
+from robot_dynamics_ros.formulations.propagation import cross_matrix
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import Loop
@@ -74,7 +75,7 @@ def close_loops(
     """Positions (n,) near the guess ``q`` where every loop's points are together within ``tolerance`` (m).
 
     Gauss-Newton with the smallest steps, halved while the gap does not shrink; joints in ``held`` stay. Limits are
-    not looked at. RobotDynamicsError, naming the widest loop, where it finds none.
+    ignored. RobotDynamicsError, naming the widest loop, where it finds none.
     """
     chosen, position = _loops(model, loops), model.vector("q", q).copy()
     moved = np.setdiff1d(np.arange(model.n), joint_indices(model, held))
@@ -103,7 +104,7 @@ def close_loops(
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedRun:
-    """A motion over time: each has one row for each of the times (s).
+    """A motion over time: one row for each of the ``times`` (s).
 
     Attributes
     ----------
@@ -111,10 +112,8 @@ class ConstrainedRun:
         (times, n).
     multipliers
         (times, k): the constraint forces.
-    drift
-        (times,): how far the step alone left the constraints, the largest |phi|, before it was taken back.
-    error
-        (times,): the largest |phi| that is left.
+    drift, error
+        (times,): the largest |phi| after the step alone, and after its projection back to the constraints.
     """
 
     times: Array
@@ -165,33 +164,23 @@ def run_constrained(
         a4 = acceleration(t + h, x + h * v3, v4).qdd
         position = x + h / 6 * (v + 2 * v2 + 2 * v3 + v4)
         velocity = v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
-        position, now, drift = _projected(model, constraints, position, velocity)
+        now = constraints(position, velocity)
+        drift = _largest(now.error)
+        for _ in range(_CORRECTIONS):
+            change = least_change(model.mass_matrix(position), now.jacobian, -now.error)[0]
+            position = position + change
+            now = constraints(position, velocity)
+            if _largest(change) <= _SETTLED:
+                break
         velocity = consistent_velocity(model, position, velocity, now)
         rows.append((position, velocity, acceleration(t + h, position, velocity), drift, _largest(now.error)))
+    times = np.arange(count + 1) * h
+    positions, velocities, solutions, drifts, errors = zip(*rows, strict=True)
+    qdd = np.array([solution.qdd for solution in solutions])
+    multipliers = np.array([solution.multipliers for solution in solutions])
     return ConstrainedRun(
-        times=np.arange(count + 1) * h,
-        q=np.array([row[0] for row in rows]),
-        qd=np.array([row[1] for row in rows]),
-        qdd=np.array([row[2].qdd for row in rows]),
-        multipliers=np.array([row[2].multipliers for row in rows]),
-        drift=np.array([row[3] for row in rows]),
-        error=np.array([row[4] for row in rows]),
+        times, np.array(positions), np.array(velocities), qdd, multipliers, np.array(drifts), np.array(errors)
     )
-
-
-def _projected(
-    model: RobotModel, constraints: ConstraintFunction, q: Array, qd: Array
-) -> tuple[Array, Constraints, float]:
-    """Positions taken back to the constraints; the constraints there; their largest error before."""
-    now = constraints(q, qd)
-    before = _largest(now.error)
-    for _ in range(_CORRECTIONS):
-        change = least_change(model.mass_matrix(q), now.jacobian, -now.error)[0]
-        q = q + change
-        now = constraints(q, qd)
-        if _largest(change) <= _SETTLED:
-            break
-    return q, now, before
 
 
 def _largest(values: Array) -> float:
@@ -212,11 +201,5 @@ def _point(model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str, point: Arr
     pose, jacobian, bias = model.link_pose(q, link), model.jacobian(q, link), model.jacobian_dot_qd(q, qd, link)
     r = pose[:3, :3] @ np.asarray(point, dtype=np.float64)
     w = jacobian[3:] @ model.vector("qd", qd)
-    acceleration = bias[:3] + _cross(bias[3:]) @ r + _cross(w) @ _cross(w) @ r
-    return pose[:3, 3] + r, jacobian[:3] - _cross(r) @ jacobian[3:], acceleration
-
-
-def _cross(a: Array) -> Array:
-    """[a]x (3, 3): a x b = [a]x b."""
-    x, y, z = a
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    acceleration = bias[:3] + cross_matrix(bias[3:]) @ r + cross_matrix(w) @ cross_matrix(w) @ r
+    return pose[:3, 3] + r, jacobian[:3] - cross_matrix(r) @ jacobian[3:], acceleration

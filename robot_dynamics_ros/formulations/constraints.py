@@ -1,7 +1,7 @@
 """Constrained motion with Lagrange multipliers: LaValle (13.170)-(13.184), Lagrange's first type of Tsai 9.8.1.
 
 G(q) qd = 0 and M qdd + C qd + g = u + G^T lambda, the sign of LaValle (13.173): lambda are the forces that act
-in the directions in which G measures rates. (13.179) has -lambda, and a G that is (k, n), not (n, k) as said there.
+in the directions in which G measures rates. (13.179) has -lambda, and a G that is (k, n), not (n, k) as printed there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.robot_model import Wrenches
 
 NEGLIGIBLE = 1e-5
-"""What is smaller than this part of the largest of its kind counts as zero: 1.5708 for pi / 2 does not tilt a planar
+"""Share of the largest of its kind below which a number counts as zero: 1.5708 for pi / 2 does not tilt a planar
 mechanism's joints out of its plane."""
 
 _ROUNDING = 1e-9  # in the constraints' rates and accelerations
@@ -49,7 +49,7 @@ ConstraintFunction = Callable[[Array, Array], Constraints]
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedAcceleration:
-    """What constrained forward dynamics finds.
+    """Solution of constrained forward dynamics.
 
     Attributes
     ----------
@@ -58,10 +58,10 @@ class ConstrainedAcceleration:
     multipliers
         lambda (k,), the constraint forces; G^T lambda is their torque.
     rank
-        How many of the k constraints are independent. Where fewer than k, lambda is the smallest of those with the
-        same G^T lambda: motion and torque are unique, the share of each constraint is what rigid bodies do not tell.
+        Number of independent constraints. Where fewer than k, lambda is the smallest of those with the same
+        G^T lambda: motion and torque are unique, but the shares of the single constraints are not.
     unmet
-        (k,): what G qdd lacks. Not zero only where dependent constraints contradict each other.
+        (k,): the residual of G qdd. Not zero only where dependent constraints contradict each other.
     """
 
     qdd: Array
@@ -88,14 +88,14 @@ def constrained_forward_dynamics(
     """
     rate, a = model.vector("qd", qd), stabilisation
     free = model.forward_dynamics(q, rate, tau, external_wrenches)
-    wanted = -constraints.drift - 2.0 * a * constraints.jacobian @ rate - a * a * constraints.error
-    lacking = wanted - constraints.jacobian @ free
+    required = -constraints.drift - 2.0 * a * constraints.jacobian @ rate - a * a * constraints.error
+    lacking = required - constraints.jacobian @ free
     change, multipliers, rank = least_change(model.mass_matrix(q), constraints.jacobian, lacking)
     return ConstrainedAcceleration(free + change, multipliers, rank, lacking - constraints.jacobian @ change)
 
 
-def least_change(mass: Array, jacobian: Array, wanted: Array) -> tuple[Array, Array, int]:
-    """Return x = M^-1 G^T lambda (n,) with G x = ``wanted`` (k,), the smallest such lambda (k,), and the rank of G.
+def least_change(mass: Array, jacobian: Array, required: Array) -> tuple[Array, Array, int]:
+    """Return x = M^-1 G^T lambda (n,) with G x = ``required`` (k,), the smallest such lambda (k,), and the rank of G.
 
     x has the least x^T M x: Gauss's principle of least constraint for accelerations, an impact for velocities.
     With M = L L^T, G M^-1 G^T = A A^T for A = G L^-T, by whose singular values dependent constraints are seen.
@@ -103,7 +103,7 @@ def least_change(mass: Array, jacobian: Array, wanted: Array) -> tuple[Array, Ar
     lower = np.linalg.cholesky(mass)
     left, values, right = np.linalg.svd(np.linalg.solve(lower, jacobian.T).T, full_matrices=False)
     rank = int(np.sum(values > NEGLIGIBLE * np.max(values, initial=0.0)))
-    part = (left[:, :rank].T @ wanted) / values[:rank]
+    part = (left[:, :rank].T @ required) / values[:rank]
     return np.linalg.solve(lower.T, right[:rank].T @ part), left[:, :rank] @ (part / values[:rank]), rank
 
 
@@ -201,5 +201,5 @@ def joint_indices(model: RobotModel, names: Sequence[str]) -> NDArray[np.int64]:
         if name not in model.joint_names:
             raise RobotDynamicsError(f'no joint "{name}". Cure: use some of {", ".join(model.joint_names)}')
         if list(names).count(name) > 1:
-            raise RobotDynamicsError(f'joint "{name}" stands twice. Cure: name each driven joint once')
+            raise RobotDynamicsError(f'joint "{name}" is named twice. Cure: name each driven joint once')
     return np.array([model.joint_names.index(name) for name in names], dtype=np.int64)

@@ -2,8 +2,8 @@
 
 Link frames are Craig's: the axis and origin that the book calls z_{i-1} and p_{i-1} are z_i and p_i here. As derived,
 not as printed: the sums over links s begin at the joint's own link, and c_s is the centre of mass of link s as seen
-from p_s, the book's p_{s-1}; the second term of (4.4) is inside the sum over s. The text stops at turning joints;
-sliding ones follow from the same principle.
+from p_s, the book's p_{s-1}; the second term of (4.4) is inside the sum over s. The text stops at revolute joints;
+prismatic ones follow from the same principle. Vectors of a wrong shape raise RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -13,14 +13,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree, coordinates, joint_axes, link_tree, to_coordinates
-from robot_dynamics_ros.formulations.rotor_terms import rotor_inertia, rotor_velocity_torque
+from robot_dynamics_ros.formulations.link_tree import (
+    BASE,
+    LinkTree,
+    checked,
+    rotor_inertia,
+    rotor_velocity_torque,
+    to_coordinates,
+)
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
 
 class DalembertTerms(NamedTuple):
-    """What the links' rotation and translation each ask for; rotors count with rotation.
+    """Terms of the links' rotation and of their translation; rotors count with rotation.
 
     D_rot, D_tran (n, n); h_rot, h_tran (n,), velocity; c (n,), gravity.
     """
@@ -33,9 +39,8 @@ class DalembertTerms(NamedTuple):
 
 
 def dalembert_terms(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> DalembertTerms:
-    """Return the terms of Milicevic (4.2)-(4.5) for q, qd (n,). RobotDynamicsError for a wrong shape."""
-    tree = link_tree(robot)
-    q, qd = coordinates(tree, q=q, qd=qd)
+    """Return the terms of Milicevic (4.2)-(4.5) for q, qd (n,)."""
+    tree, (q, qd) = checked(robot, q=q, qd=qd)
     links = DalembertTerms(*(to_coordinates(tree, term) for term in joint_terms(tree, q, tree.couplings @ qd)))
     return links._replace(
         D_rot=links.D_rot + rotor_inertia(tree, q)[0], h_rot=links.h_rot + rotor_velocity_torque(tree, q, qd)
@@ -43,12 +48,8 @@ def dalembert_terms(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -
 
 
 def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return tau (n,), Milicevic (4.1), for q, qd, qdd (n,): without friction; Nm or N.
-
-    RobotDynamicsError for a wrong shape.
-    """
-    tree = link_tree(robot)
-    q, qd, qdd = coordinates(tree, q=q, qd=qd, qdd=qdd)
+    """Return tau (n,), Milicevic (4.1), for q, qd, qdd (n,): without friction; Nm or N."""
+    tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     D_rot, D_tran, h_rot, h_tran, c = dalembert_terms(tree, q, qd)
     return (D_rot + D_tran) @ qdd + h_tran + h_rot + c
 
@@ -57,7 +58,7 @@ def joint_terms(tree: LinkTree, q: Array, rates: Array) -> DalembertTerms:
     """Return the terms of the joints themselves for their rates (links,): as in the book no couplings, no rotors."""
     count = len(tree.links)
     rotations, p = tree.base_placements(q)
-    z = joint_axes(tree, rotations)
+    z = rotations[:, :, 2]
     D_rot, D_tran, h_rot, h_tran, c = (
         np.zeros(shape, dtype=rates.dtype) for shape in [(count, count)] * 2 + [(count,)] * 3
     )
@@ -66,18 +67,18 @@ def joint_terms(tree: LinkTree, q: Array, rates: Array) -> DalembertTerms:
         c_s = rotations[s] @ link.com
         r_s = p[s] + c_s
         a_s = a[s] + np.cross(w[s], np.cross(w[s], c_s)) + np.cross(dw[s], c_s)  # the braces of (4.3)
-        turning = [i for i in tree.path(s) if not tree.links[i].prismatic]
-        z_s = {i: rotations[s].T @ z[i] for i in turning}  # ^sR_0 z_i
+        revolute = [i for i in tree.path(s) if not tree.links[i].prismatic]
+        z_s = {i: rotations[s].T @ z[i] for i in revolute}  # ^sR_0 z_i
         carried = {i: np.cross(z[i], r_s - p[i]) if i in z_s else z[i] for i in tree.path(s)}
-        w_s, dw_s = _turning(z_s, rates)
+        w_s, dw_s = _angular_motion(z_s, rates)
         for place, i in enumerate(tree.path(s)):
             h_tran[i] += link.mass * (a_s @ carried[i])  # (4.3)
             c[i] -= link.mass * (tree.gravity @ carried[i])  # (4.5)
             for j in tree.path(s)[place:]:
                 D_tran[i, j] += link.mass * (carried[j] @ carried[i])  # (4.2), i <= j
-        for place, i in enumerate(turning):
+        for place, i in enumerate(revolute):
             h_rot[i] += z_s[i] @ (link.inertia @ dw_s) + np.cross(z_s[i], w_s) @ (link.inertia @ w_s)  # (4.4)
-            for j in turning[place:]:
+            for j in revolute[place:]:
                 D_rot[i, j] += z_s[i] @ (link.inertia @ z_s[j])  # (4.2), i <= j
     for D in (D_rot, D_tran):
         D += np.triu(D, 1).T
@@ -109,7 +110,7 @@ def _velocity_accelerations(tree: LinkTree, z: Array, p: Array, rates: Array) ->
     return a, w, dw
 
 
-def _turning(z_s: dict[int, Array], rates: Array) -> tuple[Array, Array]:
+def _angular_motion(z_s: dict[int, Array], rates: Array) -> tuple[Array, Array]:
     """Angular velocity of link s, and its angular acceleration while no joint accelerates: the sums of (4.4)."""
     w_s, dw_s = np.zeros(3), np.zeros(3)
     for j, axis in z_s.items():

@@ -3,8 +3,6 @@
 H couples positions and momenta through M(q)^-1, so it is not separable and explicit symplectic schemes do not apply.
 The implicit midpoint rule does: it is symplectic and symmetric (Hairer, Lubich, Wanner, Geometric Numerical
 Integration, VI.4 and V.1), so its energy error stays bounded where that of an explicit Runge-Kutta method drifts.
-A figure, of the shipped planar arm let go from horizontal, 600 s in steps of 0.01 s, up to 30 J of motion: the energy
-error stays within 0.42 J in every minute, its mean within 0.008 J; the classic Runge-Kutta method loses 2.3 J, ever on.
 """
 
 from __future__ import annotations
@@ -73,28 +71,23 @@ def implicit_midpoint(
     states[0] = model.vector("q", q), model.vector("p", p)
     rate = np.array(hamilton_equations(model, states[0, 0], states[0, 1]))
     for k in range(steps):
-        # The last step's rate is a guess.
-        middle, rate = _midpoint(model, states[k], rate, step, (k + 0.5) * step, force)
-        states[k + 1] = 2.0 * middle - states[k]
+        start, time = states[k], (k + 0.5) * step
+        middle, change = start + 0.5 * step * rate, np.inf  # the last step's rate is a guess
+        with np.errstate(over="ignore", invalid="ignore"):  # divergence is reported below
+            for _ in range(_ITERATIONS):
+                q, p = middle
+                tau = None if force is None else force(time, q, velocities(model, q, p))
+                rate = np.array(hamilton_equations(model, q, p, tau))
+                new = start + 0.5 * step * rate
+                size = np.maximum(_SMALL, np.abs(new).max(axis=1))
+                last, change = change, float((np.abs(new - middle).max(axis=1) / size).max())
+                middle = new
+                if change <= _ROUNDING or (change <= _STALLED and change >= 0.5 * last):
+                    break
+            else:
+                raise RobotDynamicsError(
+                    f"implicit midpoint: at {time:g} s a step of {step:g} s does not converge. "
+                    "Cure: take a shorter step"
+                )
+        states[k + 1] = 2.0 * middle - start
     return states[:, 0].copy(), states[:, 1].copy()
-
-
-def _midpoint(
-    model: RobotModel, start: Array, rate: Array, step: float, time: float, force: Force | None
-) -> tuple[Array, Array]:
-    """The midpoint (2, n) of a step from ``start`` and the rate there, from a guess of this rate."""
-    middle, change = start + 0.5 * step * rate, np.inf
-    with np.errstate(over="ignore", invalid="ignore"):  # what diverges is reported below
-        for _ in range(_ITERATIONS):
-            q, p = middle
-            tau = None if force is None else force(time, q, velocities(model, q, p))
-            rate = np.array(hamilton_equations(model, q, p, tau))
-            new = start + 0.5 * step * rate
-            size = np.maximum(_SMALL, np.abs(new).max(axis=1))
-            last, change = change, float((np.abs(new - middle).max(axis=1) / size).max())
-            middle = new
-            if change <= _ROUNDING or (change <= _STALLED and change >= 0.5 * last):
-                return middle, rate
-    raise RobotDynamicsError(
-        f"implicit midpoint: at {time:g} s a step of {step:g} s does not converge. Cure: take a shorter step"
-    )

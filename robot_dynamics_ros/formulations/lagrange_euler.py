@@ -1,7 +1,8 @@
 """Lagrange-Euler by 4x4 matrices and pseudo-inertias: Milicevic (2.1)-(2.15), D qdd + h + c = tau.
 
 Link frames are Craig's. Two misprints are put right: (2.4) multiplies its first sum by the accelerations, and gravity
-enters (2.4) and (2.15) as -m_j g^T U_ji r_j.
+enters (2.4) and (2.15) as -m_j g^T U_ji r_j. Rotors follow Tsai (9.157). Vectors of a wrong shape raise
+RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.formulations.link_tree import BASE, Link, LinkTree, coordinates, link_tree, to_coordinates
-from robot_dynamics_ros.formulations.rotor_terms import rotor_inertia
+from robot_dynamics_ros.formulations.link_tree import BASE, Link, LinkTree, checked, rotor_inertia, to_coordinates
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
@@ -37,12 +37,11 @@ def pseudo_inertia(link: Link) -> Array:
 
 
 def dynamic_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> DynamicCoefficients:
-    """Return D, h and c for q (n,). Rotors are added as Tsai (9.157) says. RobotDynamicsError for a wrong shape.
+    """Return D, h and c for q (n,).
 
     h_ikm are the Christoffel symbols of D: sum_m h_ikm qd_m is the Coriolis matrix with dD/dt - 2 C skew.
     """
-    tree = link_tree(robot)
-    (q,) = coordinates(tree, q=q)
+    tree, (q,) = checked(robot, q=q)
     rotor_D, rotor_dD = rotor_inertia(tree, q)
     D, h, c = joint_coefficients(tree, q)
     rotor_h = 0.5 * (rotor_dD + rotor_dD.swapaxes(1, 2) - np.moveaxis(rotor_dD, 2, 0))
@@ -52,12 +51,8 @@ def dynamic_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> DynamicC
 
 
 def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return tau (n,), Milicevic (2.5), for q, qd, qdd (n,): without friction; Nm or N.
-
-    RobotDynamicsError for a wrong shape.
-    """
-    tree = link_tree(robot)
-    q, qd, qdd = coordinates(tree, q=q, qd=qd, qdd=qdd)
+    """Return tau (n,), Milicevic (2.5), for q, qd, qdd (n,): without friction; Nm or N."""
+    tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     D, h, c = dynamic_coefficients(tree, q)
     return D @ qdd + h @ qd @ qd + c  # (2.13)
 
@@ -68,7 +63,7 @@ def joint_coefficients(tree: LinkTree, q: Array) -> DynamicCoefficients:
     U, UU = _derivatives(tree, q)
     J = [pseudo_inertia(link) for link in tree.links]
     gravity = np.append(tree.gravity, 0.0)
-    D, h, c = _zeros(q, count, count), _zeros(q, count, count, count), _zeros(q, count)
+    D, h, c = (np.zeros((count,) * axes, dtype=q.dtype) for axes in (2, 3, 1))
     for j, link in enumerate(tree.links):
         path, r = tree.path(j), np.append(link.com, 1.0)
         for i in path:
@@ -87,7 +82,8 @@ def _derivatives(tree: LinkTree, q: Array) -> tuple[dict[tuple[int, int], Array]
     U: dict[tuple[int, int], Array] = {}
     UU: dict[tuple[int, int, int], Array] = {}
     for i, (link, position) in enumerate(zip(tree.links, tree.joint_positions(q), strict=True)):
-        own = _homogeneous(*link.placed(position))
+        rotation, origin = link.placed(position)
+        own = np.block([[rotation, origin[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])  # (2.1)
         A[i, i] = np.eye(4)
         A[BASE, i] = own if link.parent == BASE else A[BASE, link.parent] @ own
         path = tree.path(i)
@@ -99,12 +95,3 @@ def _derivatives(tree: LinkTree, q: Array) -> tuple[dict[tuple[int, int], Array]
             for j in path[: place + 1]:
                 UU[i, j, k] = UU[i, k, j] = U[k, j] @ Q[k] @ A[k, i]
     return U, UU
-
-
-def _homogeneous(rotation: Array, position: Array) -> Array:
-    """The 4x4 matrix of a frame, as (2.1)."""
-    return np.block([[rotation, position[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
-
-
-def _zeros(like: Array, *shape: int) -> Array:
-    return np.zeros(shape, dtype=like.dtype)

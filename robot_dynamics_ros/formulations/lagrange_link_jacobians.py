@@ -1,6 +1,7 @@
 """Lagrange's equations by link Jacobians: Tsai (9.78)-(9.103), M(q) qdd + V(q, qd) + G(q) = Q.
 
-Link frames are Craig's: the axis and origin that the book calls z_{j-1} and O_{j-1} are z_j and p_j here.
+Link frames are Craig's: the axis and origin that the book calls z_{j-1} and O_{j-1} are z_j and p_j here. Rotors
+follow Tsai (9.157). Vectors of a wrong shape raise RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -10,13 +11,11 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.formulations.link_tree import (
     LinkTree,
-    coordinates,
-    joint_axes,
-    link_tree,
+    checked,
+    rotor_inertia,
     to_coordinates,
-    velocity_torque,
+    velocity_coupling_of,
 )
-from robot_dynamics_ros.formulations.rotor_terms import rotor_inertia
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
@@ -25,12 +24,11 @@ def link_jacobians(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, A
     """Return J_v and J_w (links, 3, joints) for q (n,): the link Jacobians of Tsai (9.80).
 
     J_v[i] gives the velocity of link i's centre of mass, m/s, J_w[i] its angular velocity, rad/s, both in the base
-    frame, by the rates of the joints that move the links. RobotDynamicsError for a wrong shape.
+    frame, by the rates of the joints that move the links.
     """
-    tree = link_tree(robot)
-    (q,) = coordinates(tree, q=q)
+    tree, (q,) = checked(robot, q=q)
     rotations, p = tree.base_placements(q)
-    z, count = joint_axes(tree, rotations), len(tree.links)
+    z, count = rotations[:, :, 2], len(tree.links)
     J_v, J_w = np.zeros((count, 3, count)), np.zeros((count, 3, count))  # (9.83), (9.84)
     for i, link in enumerate(tree.links):
         p_c = p[i] + rotations[i] @ link.com
@@ -44,11 +42,8 @@ def link_jacobians(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, A
 
 
 def inertia_matrix(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
-    """Return the manipulator inertia matrix M (n, n), Tsai (9.86), for q (n,).
-
-    Rotors as Tsai (9.157) says. RobotDynamicsError for a wrong shape.
-    """
-    tree = link_tree(robot)
+    """Return the manipulator inertia matrix M (n, n), Tsai (9.86), for q (n,)."""
+    tree, (q,) = checked(robot, q=q)
     J_v, J_w = link_jacobians(tree, q)
     M = np.zeros((len(tree.links), len(tree.links)))
     for i, (link, I_i) in enumerate(zip(tree.links, _base_inertias(tree, q), strict=True)):
@@ -59,13 +54,12 @@ def inertia_matrix(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
 def inertia_matrix_derivatives(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
     """Return the derivatives (n, n, n) of M that Tsai (9.101) needs: [i, j, k] is that of M_ij by q_k.
 
-    For q (n,). From the rules for the columns: what a turning joint k carries, it turns by z_k x; a column of a joint
-    j before k changes by z_j x what joint k does to the centre of mass. RobotDynamicsError for a wrong shape.
+    For q (n,). From the rules for the columns: a revolute joint k turns what it carries by z_k x; a column of a joint
+    j before k changes by z_j x what joint k does to the centre of mass.
     """
-    tree = link_tree(robot)
-    (q,) = coordinates(tree, q=q)
+    tree, (q,) = checked(robot, q=q)
     J_v, J_w = link_jacobians(tree, q)
-    z = joint_axes(tree, tree.base_placements(q)[0])
+    z = tree.base_placements(q)[0][:, :, 2]
     count = len(tree.links)
     dM = np.zeros((count, count, count))
     for i, (link, I_i) in enumerate(zip(tree.links, _base_inertias(tree, q), strict=True)):
@@ -88,32 +82,21 @@ def inertia_matrix_derivatives(robot: RobotModel | LinkTree, q: ArrayLike) -> Ar
 
 
 def velocity_coupling(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Return the velocity coupling vector V (n,), Tsai (9.101), for q, qd (n,); Nm or N.
-
-    RobotDynamicsError for a wrong shape.
-    """
-    tree = link_tree(robot)
-    q, qd = coordinates(tree, q=q, qd=qd)
-    return velocity_torque(inertia_matrix_derivatives(tree, q), qd)
+    """Return the velocity coupling vector V (n,), Tsai (9.101), for q, qd (n,); Nm or N."""
+    tree, (q, qd) = checked(robot, q=q, qd=qd)
+    return velocity_coupling_of(inertia_matrix_derivatives(tree, q), qd)
 
 
 def gravity_vector(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
-    """Return the vector of gravitational forces G (n,), Tsai (9.102), for q (n,); Nm or N.
-
-    RobotDynamicsError for a wrong shape.
-    """
-    tree = link_tree(robot)
+    """Return the vector of gravitational forces G (n,), Tsai (9.102), for q (n,); Nm or N."""
+    tree, (q,) = checked(robot, q=q)
     J_v, _ = link_jacobians(tree, q)
     return to_coordinates(tree, -np.asarray([link.mass for link in tree.links]) @ (tree.gravity @ J_v))
 
 
 def generalized_forces(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return Q (n,), Tsai (9.103), for q, qd, qdd (n,): what the joints give, friction left out; Nm or N.
-
-    RobotDynamicsError for a wrong shape.
-    """
-    tree = link_tree(robot)
-    q, qd, qdd = coordinates(tree, q=q, qd=qd, qdd=qdd)
+    """Return Q (n,), Tsai (9.103), for q, qd, qdd (n,): what the joints give, friction left out; Nm or N."""
+    tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     return inertia_matrix(tree, q) @ qdd + velocity_coupling(tree, q, qd) + gravity_vector(tree, q)
 
 

@@ -1,4 +1,9 @@
-"""What the forms share: the way between a robot's coordinates q and the joints of its links, q_tree = G q + c."""
+"""A robot's links and rotors as the books' forms need them, and its coordinates q: q_tree = G q + c.
+
+Link frames are Craig's, with z on the link's own joint. In Tsai's and Milicevic's that axis is z_{i-1} and the origin
+on it p_{i-1}; here they are z_i, the third column of the link's rotation, and p_i. Vectors of a wrong shape raise
+RobotDynamicsError.
+"""
 
 from __future__ import annotations
 
@@ -24,47 +29,7 @@ from robot_dynamics_ros.kernels.layout import (
 )
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-
-def link_tree(robot: RobotModel | LinkTree) -> LinkTree:
-    """Return the links of a model; links stay what they are."""
-    return robot if isinstance(robot, LinkTree) else LinkTree.of(robot)
-
-
-def coordinates(tree: LinkTree, **vectors: ArrayLike) -> list[Array]:
-    """Return the vectors as arrays (n,); numbers that are Python objects, such as symbols, stay what they are.
-
-    Raises RobotDynamicsError, with the vector's name, for any other shape.
-    """
-    n, arrays = tree.couplings.shape[1], []
-    for name, values in vectors.items():
-        array = np.asarray(values)
-        if array.shape != (n,):
-            raise RobotDynamicsError(f"{name} has shape {array.shape}. Cure: one number for each of {n} coordinates")
-        arrays.append(array if array.dtype == object else array.astype(np.float64))
-    return arrays
-
-
-def to_coordinates(tree: LinkTree, term: Array) -> Array:
-    """Take a joint-space term to the coordinates by virtual work: G^T tau, G^T M G, every axis of a tensor by G."""
-    for _ in range(term.ndim):
-        term = np.moveaxis(term, 0, -1) @ tree.couplings
-    return term
-
-
-def joint_axes(tree: LinkTree, rotations: Array) -> Array:
-    """Unit vectors along the joints' axes (links, 3) in the base frame, by the links' rotations.
-
-    Link frames are Craig's, with z on the link's own joint; in Tsai's and Milicevic's that vector is z_{i-1}, and the
-    origin on it, here p_i, is p_{i-1}.
-    """
-    return rotations[:, :, 2]
-
-
-def velocity_torque(dM: Array, qd: Array) -> Array:
-    """Return V (n,), Tsai (9.101), for qd (n,) and the derivatives of M (n, n, n), dM[i, j, k] that of M_ij by q_k."""
-    return np.asarray(np.einsum("ijk,j,k->i", dM, qd, qd) - 0.5 * np.einsum("jki,j,k->i", dM, qd, qd))
-
+from robot_dynamics_ros.model.inertia import steiner, symmetric
 
 BASE = -1
 """The parent of links on the fixed base."""
@@ -81,7 +46,7 @@ class Link:
     parent
         Number of the link that carries it, or BASE; parents come first.
     prismatic
-        Whether the joint slides along z; else it turns about z.
+        True if the joint moves along z; else it turns about z.
     rotation, position
         The frame's axes (3, 3), as columns, and origin (3,) in the parent's frame where the joint is at zero, m.
     mass, com, inertia
@@ -144,28 +109,24 @@ class LinkTree:
     def of(cls, model: RobotModel) -> LinkTree:
         """Return the links of a model, payload included."""
         robot, count = model.packed.robot, len(model.moving_joints)
-        rows = np.zeros((len(robot.tree), model.n))
-        for row, line in enumerate(robot.tree):
-            for entry in range(line[FIRST], line[AFTER]):
-                rows[row, robot.coordinates[entry]] += robot.factors[entry]
+        rates = np.zeros((len(robot.tree), model.n))
+        for row, entry in zip(rates, robot.tree, strict=True):
+            own = slice(entry[FIRST], entry[AFTER])
+            row[robot.coordinates[own]] = robot.factors[own]
         links = []
-        for name, line, numbers in zip(model.moving_joints, robot.tree, robot.bodies, strict=False):
+        for name, entry, numbers in zip(model.moving_joints, robot.tree, robot.bodies, strict=False):
             mass, moment = float(numbers[MASS]), numbers[MOMENT : MOMENT + 3]
             com = moment / mass if mass > 0.0 else np.zeros(3)
-            xx, xy, xz, yy, yz, zz = numbers[INERTIA : INERTIA + 6]
-            about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-            # Parallel axes, Craig (6.26).
-            about_com = about_origin - mass * (com @ com * np.eye(3) - np.outer(com, com))
+            inertia = symmetric(*numbers[INERTIA : INERTIA + 6]) - steiner(mass, com)  # Craig (6.26)
             rotation = numbers[ROTATION : ROTATION + 9].reshape(3, 3).copy()
             position = numbers[POSITION : POSITION + 3].copy()
-            links.append(
-                Link(name, int(line[PARENT]), bool(line[KIND] == PRISMATIC), rotation, position, mass, com, about_com)
-            )
+            prismatic = bool(entry[KIND] == PRISMATIC)
+            links.append(Link(name, int(entry[PARENT]), prismatic, rotation, position, mass, com, inertia))
         rotors = tuple(
-            LinkRotor(int(line[PARENT]), numbers[SPIN_AXIS : SPIN_AXIS + 3].copy(), float(numbers[ROTOR_INERTIA]))
-            for line, numbers in zip(robot.tree[count:], robot.rotors, strict=True)
+            LinkRotor(int(entry[PARENT]), numbers[SPIN_AXIS : SPIN_AXIS + 3].copy(), float(numbers[ROTOR_INERTIA]))
+            for entry, numbers in zip(robot.tree[count:], robot.rotors, strict=True)
         )
-        return cls(tuple(links), rotors, rows[:count], rows[count:], model.gravity)
+        return cls(tuple(links), rotors, rates[:count], rates[count:], model.gravity)
 
     def joint_positions(self, q: ArrayLike) -> Array:
         """Positions of the joints (links,), rad or m, by the coordinates q (n,)."""
@@ -185,8 +146,73 @@ class LinkTree:
 
     def path(self, i: int) -> list[int]:
         """Numbers of the links from the base to link i, i included: those whose joints move it."""
-        found: list[int] = []
+        links: list[int] = []
         while i != BASE:
-            found.append(i)
+            links.append(i)
             i = self.links[i].parent
-        return found[::-1]
+        return links[::-1]
+
+
+def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTree, list[Array]]:
+    """Return the links of a robot, and vectors of its coordinates as arrays (n,).
+
+    Numbers that are Python objects, such as symbols, stay what they are. RobotDynamicsError, with the vector's name,
+    for another shape.
+    """
+    tree = robot if isinstance(robot, LinkTree) else LinkTree.of(robot)
+    n, arrays = tree.couplings.shape[1], []
+    for name, values in vectors.items():
+        array = np.asarray(values)
+        if array.shape != (n,):
+            raise RobotDynamicsError(f"{name} has shape {array.shape}. Cure: one number for each of {n} coordinates")
+        arrays.append(array if array.dtype == object else array.astype(np.float64))
+    return tree, arrays
+
+
+def to_coordinates(tree: LinkTree, term: Array) -> Array:
+    """Take a joint-space term to the coordinates by virtual work: G^T tau, G^T M G, every axis of a tensor by G."""
+    for _ in range(term.ndim):
+        term = np.moveaxis(term, 0, -1) @ tree.couplings
+    return term
+
+
+def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Array]:
+    """Return the rotors' part of the mass matrix and its derivatives, for q (n,).
+
+    Tsai (9.157): rotor j with the axial inertia I, that spins at N qd about the axis e of a carrier with angular
+    velocity w, adds I (N qd)^2 / 2 + I (w . e) N qd to the kinetic energy.
+
+    Returns
+    -------
+    M, dM
+        (n, n), kg m^2 where both coordinates turn; dM[i, j, k] is the derivative of M[i, j] by q[k].
+    """
+    tree, (q,) = checked(robot, q=q)
+    n = len(q)
+    M, dM = np.zeros((n, n)), np.zeros((n, n, n))
+    rotations, _ = tree.base_placements(q)
+    z, G = rotations[:, :, 2], tree.couplings
+    for rotor, N in zip(tree.rotors, tree.rotor_couplings, strict=True):
+        w, dw = np.zeros(len(tree.links)), np.zeros((len(tree.links), len(tree.links)))
+        if rotor.carrier != BASE:
+            e = rotations[rotor.carrier] @ rotor.axis
+            revolute = [i for i in tree.path(rotor.carrier) if not tree.links[i].prismatic]
+            for place, i in enumerate(revolute):
+                w[i] = e @ z[i]  # w . e = sum_i w_i qd_i
+                for k in revolute[place + 1 :]:
+                    dw[i, k] = e @ np.cross(z[i], z[k])  # joint k turns e, but not z_i
+        w, dw = w @ G, G.T @ dw @ G
+        M += rotor.inertia * (np.outer(N, N) + np.outer(w, N) + np.outer(N, w))
+        dM += rotor.inertia * (np.einsum("ik,j->ijk", dw, N) + np.einsum("i,jk->ijk", N, dw))
+    return M, dM
+
+
+def rotor_velocity_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> Array:
+    """Return the rotors' part of the velocity coupling vector (n,) of Tsai (9.101), for q, qd (n,); Nm or N."""
+    tree, (q, qd) = checked(robot, q=q, qd=qd)
+    return velocity_coupling_of(rotor_inertia(tree, q)[1], qd)
+
+
+def velocity_coupling_of(dM: Array, qd: Array) -> Array:
+    """Return V (n,), Tsai (9.101), for qd (n,) and the derivatives of M (n, n, n), dM[i, j, k] that of M_ij by q_k."""
+    return np.asarray(np.einsum("ijk,j,k->i", dM, qd, qd) - 0.5 * np.einsum("jki,j,k->i", dM, qd, qd))

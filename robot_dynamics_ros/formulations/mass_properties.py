@@ -9,6 +9,7 @@ whose products have no sign, a minus; Craig (6.26) is right.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from xml.etree import ElementTree
 
 import numpy as np
@@ -32,30 +33,26 @@ def center_of_mass(masses: ArrayLike, centers: ArrayLike) -> Array:
 
 def box_inertia(mass: float, size: ArrayLike) -> Array:
     """Inertia at its centre of a box with edges (3,) along x, y, z: Tsai (9.12), Craig (6.28)."""
-    sides = np.asarray(size, dtype=np.float64)
-    if sides.shape != (3,):
-        raise RobotDynamicsError(
-            f"size has shape {sides.shape}, expected (3,). Cure: give the edges along x, y, z in m"
-        )
-    a, b, c = (_length("size", side) for side in sides.tolist())
+    sides = _shaped("size", size, (3,), "give the edges along x, y, z in m")
+    a, b, c = (_not_negative("size", side) for side in sides.tolist())
     return np.asarray(_mass(mass) / 12.0 * np.diag([b * b + c * c, c * c + a * a, a * a + b * b]))
 
 
 def rod_inertia(mass: float, length: float) -> Array:
     """Inertia at its centre of a slender rod along z, Tsai (9.13)."""
-    return np.asarray(_mass(mass) * _length("length", length) ** 2 / 12.0 * np.diag([1.0, 1.0, 0.0]))
+    return np.asarray(_mass(mass) * _not_negative("length", length) ** 2 / 12.0 * np.diag([1.0, 1.0, 0.0]))
 
 
 def cylinder_inertia(mass: float, radius: float, length: float) -> Array:
     """Inertia at its centre of a cylinder along z, by Tsai (9.8); the rod (9.13) where the radius vanishes."""
-    r, h = _length("radius", radius), _length("length", length)
+    r, h = _not_negative("radius", radius), _not_negative("length", length)
     across = (3.0 * r * r + h * h) / 12.0
     return np.asarray(_mass(mass) * np.diag([across, across, r * r / 2.0]))
 
 
 def sphere_inertia(mass: float, radius: float) -> Array:
     """Inertia at its centre of a sphere, by Tsai (9.8)."""
-    return np.asarray(0.4 * _mass(mass) * _length("radius", radius) ** 2 * np.eye(3))
+    return np.asarray(0.4 * _mass(mass) * _not_negative("radius", radius) ** 2 * np.eye(3))
 
 
 def parallel_axes(mass: float, inertia: ArrayLike, com: ArrayLike) -> Array:
@@ -64,7 +61,7 @@ def parallel_axes(mass: float, inertia: ArrayLike, com: ArrayLike) -> Array:
     ``com`` (3,) is the centre of mass seen from O, or O seen from it: Craig (6.26), Tsai (9.9) with its products
     corrected.
     """
-    return np.asarray(_matrix("inertia", inertia) + steiner(_mass(mass), _vector("com", com)))
+    return np.asarray(_matrix("inertia", inertia) + steiner(_mass(mass), _shaped("com", com, (3,), "give x y z")))
 
 
 def rotated(inertia: ArrayLike, rotation: ArrayLike) -> Array:
@@ -83,7 +80,7 @@ def moment_of_inertia(inertia: ArrayLike, direction: ArrayLike) -> float:
 
     With m r^2 for it, r is the radius of gyration; (9.5) calls the squared distance of one particle so.
     """
-    u = _vector("direction", direction)
+    u = _shaped("direction", direction, (3,), "give x y z")
     length = float(np.linalg.norm(u))
     if not length > 0.0:
         raise RobotDynamicsError("direction is zero. Cure: give the direction of the line")
@@ -101,34 +98,38 @@ def principal_axes(inertia: ArrayLike) -> tuple[Array, Array]:
     return moments, axes
 
 
+def _not_negative(name: str, value: float, unit: str = "m") -> float:
+    if not (math.isfinite(value) and value >= 0.0):
+        raise RobotDynamicsError(f"{name} is {value!r}. Cure: give a finite number of at least 0, in {unit}")
+    return float(value)
+
+
+def _shaped(name: str, value: ArrayLike, shape: tuple[int, ...], cure: str) -> Array:
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape != shape:
+        raise RobotDynamicsError(f"{name} has shape {array.shape}, expected {shape}. Cure: {cure}")
+    return array
+
+
 def _mass(mass: float) -> float:
-    if not (math.isfinite(mass) and mass >= 0.0):
-        raise RobotDynamicsError(f"mass is {mass!r}. Cure: give a finite number of at least 0, in kg")
-    return float(mass)
-
-
-def _length(name: str, length: float) -> float:
-    if not (math.isfinite(length) and length >= 0.0):
-        raise RobotDynamicsError(f"{name} is {length!r}. Cure: give a finite number of at least 0, in m")
-    return float(length)
-
-
-def _vector(name: str, value: ArrayLike) -> Array:
-    vector = np.asarray(value, dtype=np.float64)
-    if vector.shape != (3,):
-        raise RobotDynamicsError(f"{name} has shape {vector.shape}, expected (3,). Cure: give x y z")
-    return vector
+    return _not_negative("mass", mass, "kg")
 
 
 def _matrix(name: str, value: ArrayLike) -> Array:
-    matrix = np.asarray(value, dtype=np.float64)
-    if matrix.shape != (3, 3):
-        raise RobotDynamicsError(f"{name} has shape {matrix.shape}, expected (3, 3). Cure: give the whole matrix")
-    return matrix
+    return _shaped(name, value, (3, 3), "give the whole matrix")
 
 
 _SOURCE = "URDF"
-_SIZES = {"box": {"size": 3}, "cylinder": {"radius": 1, "length": 1}, "sphere": {"radius": 1}}
+_SOLIDS: dict[str, tuple[dict[str, int], Callable[..., float], Callable[..., Array]]] = {
+    "box": (
+        {"size": 3},
+        lambda density, *edges: density * math.prod(edges),
+        lambda mass, *edges: box_inertia(mass, edges),
+    ),
+    "cylinder": ({"radius": 1, "length": 1}, lambda density, r, h: density * math.pi * r * r * h, cylinder_inertia),
+    "sphere": ({"radius": 1}, lambda density, r: density * 4.0 / 3.0 * math.pi * r * r * r, sphere_inertia),
+}
+"""Of each kind of geometry: attributes with their counts of numbers, mass by density, inertia by mass."""
 
 
 def with_collision_inertials(urdf: str | bytes, density: float) -> str:
@@ -148,18 +149,18 @@ def with_collision_inertials(urdf: str | bytes, density: float) -> str:
     """
     if isinstance(density, bool) or not isinstance(density, (int, float, np.number)) or not 0.0 < density < math.inf:
         raise RobotModelError(f"density is {density!r}. Cure: give kg/m^3, a finite number above 0")
-    # Refuses what is malformed or harmful; what it returns has no shapes.
-    still = _still_links(reduce_urdf(urdf, _SOURCE))
+    # Refuses what is malformed or harmful; the element that it returns has no shapes.
+    moved = _moved_links(reduce_urdf(urdf, _SOURCE))
     robot = parse_xml(urdf, _SOURCE)
     shapeless = []
     for link in robot.findall("link"):
         collisions = link.findall("collision")
-        if link.find("inertial") is not None or not collisions or link.get("name") in still:
+        if link.find("inertial") is not None or not collisions or link.get("name") not in moved:
             continue
         shapes = [_shape(collision) for collision in collisions]
-        solids = [shape for shape in shapes if shape is not None and shape.tag in _SIZES]
+        solids = [shape for shape in shapes if shape is not None and shape.tag in _SOLIDS]
         if len(solids) < len(shapes):
-            kinds = sorted({"none" if shape is None else shape.tag for shape in shapes} - set(_SIZES))
+            kinds = sorted({"none" if shape is None else shape.tag for shape in shapes} - set(_SOLIDS))
             shapeless.append(f'"{link.get("name")}" ({", ".join(kinds)})')
             continue
         total = InertiaSum.zero()
@@ -175,66 +176,45 @@ def with_collision_inertials(urdf: str | bytes, density: float) -> str:
     return ElementTree.tostring(robot, encoding="unicode")
 
 
-def _still_links(robot: ElementTree.Element) -> set[str | None]:
-    """Names of the links that no joint moves: the root, and what fixed joints tie to it."""
-    moved = {}
-    for joint in robot.iter("joint"):
-        parent, child = joint.find("parent"), joint.find("child")
-        if parent is not None and child is not None:
-            moved[child.get("link")] = (parent.get("link"), joint.get("type"))
-    still: set[str | None] = set()
-    for link in robot.iter("link"):
-        chain, name = set(), link.get("name")
-        while name in moved and name not in chain and moved[name][1] == "fixed":
-            chain.add(name)
-            name = moved[name][0]
-        if name not in moved:
-            still.add(link.get("name"))
-    return still
+def _moved_links(robot: ElementTree.Element) -> set[str | None]:
+    """Return the links that some joint moves: all but the root, and those that fixed joints tie to it."""
+    joints = [(joint.find("parent"), joint.find("child"), joint.get("type")) for joint in robot.iter("joint")]
+    ties = {b.get("link"): (a.get("link"), kind) for a, b, kind in joints if a is not None and b is not None}
+    moved = set(ties)
+    while tied := {link for link in moved if ties[link][1] == "fixed" and ties[link][0] not in moved}:
+        moved -= tied
+    return moved
 
 
 def _shape(collision: ElementTree.Element) -> ElementTree.Element | None:
-    """The shape of a <collision>: the only element in its <geometry>."""
+    """Return the shape of a <collision>: the only element in its <geometry>."""
     shapes = [shape for shape in collision.findall("geometry/*") if isinstance(shape.tag, str)]
     return shapes[0] if len(shapes) == 1 else None
 
 
 def _solid(shape: ElementTree.Element, density: float, where: str) -> Inertial:
-    """Mass and inertia of a shape in its own frame; cylinders stand along z."""
+    """Return mass and inertia of a shape in its own frame; cylinders stand along z."""
     where = f"{where} <{shape.tag}>"
-    sizes = [_numbers(shape, name, count, where) for name, count in _SIZES[shape.tag].items()]
-    if min(value for values in sizes for value in values) <= 0.0:
+    counts, mass_of, inertia_of = _SOLIDS[shape.tag]
+    sizes = [number for name, count in counts.items() for number in _numbers(shape.attrib, name, count, where)]
+    if min(sizes) <= 0.0:
         raise RobotModelError(f"{_SOURCE}: {where}: a size is not above 0. Cure: give lengths in m")
-    if shape.tag == "box":
-        mass = density * math.prod(sizes[0])
-    elif shape.tag == "cylinder":
-        (radius,), (length,) = sizes
-        mass = density * math.pi * radius * radius * length
-    else:
-        ((radius,),) = sizes
-        mass = density * 4.0 / 3.0 * math.pi * radius * radius * radius
+    mass = mass_of(density, *sizes)
     if not 0.0 < mass < math.inf:
         raise RobotModelError(f"{_SOURCE}: {where}: its mass is {mass} kg. Cure: give lengths in m, density in kg/m^3")
-    if shape.tag == "box":
-        return Inertial(mass, np.zeros(3), box_inertia(mass, sizes[0]))
-    if shape.tag == "cylinder":
-        return Inertial(mass, np.zeros(3), cylinder_inertia(mass, radius, length))
-    return Inertial(mass, np.zeros(3), sphere_inertia(mass, radius))
+    return Inertial(mass, np.zeros(3), inertia_of(mass, *sizes))
 
 
 def _placement(collision: ElementTree.Element, where: str) -> tuple[Array, Array]:
-    """Rotation (3, 3) and position (3,) of a <collision>'s shape in the link's frame."""
+    """Return rotation (3, 3) and position (3,) of a <collision>'s shape in the link's frame."""
     origin = collision.find("origin")
-    if origin is None:
-        return np.eye(3), np.zeros(3)
-    where = f"{where} <origin>"
-    rpy = _numbers(origin, "rpy", 3, where) if "rpy" in origin.attrib else [0.0, 0.0, 0.0]
-    xyz = _numbers(origin, "xyz", 3, where) if "xyz" in origin.attrib else [0.0, 0.0, 0.0]
+    attributes = {"xyz": "0 0 0", "rpy": "0 0 0"} | ({} if origin is None else origin.attrib)
+    rpy, xyz = (_numbers(attributes, name, 3, f"{where} <origin>") for name in ("rpy", "xyz"))
     return rotation_from_rpy(*rpy), np.array(xyz)
 
 
-def _numbers(element: ElementTree.Element, name: str, count: int, where: str) -> list[float]:
-    value = element.get(name)
+def _numbers(attributes: Mapping[str, str], name: str, count: int, where: str) -> list[float]:
+    value = attributes.get(name)
     if value is None:
         raise RobotModelError(f"{_SOURCE}: {where}: attribute {name!r} is missing. Cure: add it")
     if "${" in value or "$(" in value:
@@ -246,7 +226,7 @@ def _numbers(element: ElementTree.Element, name: str, count: int, where: str) ->
 
 
 def _inertial_element(total: InertiaSum) -> ElementTree.Element:
-    """The <inertial> of a sum about the link's origin, with its inertia at the centre of mass in the link's axes."""
+    """Return the <inertial> of a sum about the link's origin, with the inertia at its centre of mass."""
     com = total.moment / total.mass
     inertia = total.inertia - steiner(total.mass, com)
     element = ElementTree.Element("inertial")

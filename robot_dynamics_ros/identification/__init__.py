@@ -1,4 +1,4 @@
-"""Parameters from recordings: what the motors gave, what the model says of it, and which model says it best."""
+"""Parameters from recordings: measured torques, the model's torques, and the model that fits best."""
 
 from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.identification.estimate import Identification, identify

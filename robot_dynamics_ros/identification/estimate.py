@@ -2,7 +2,7 @@
 
 A body's pseudo-inertia P = [[S, h], [h^T, m]], S = tr(I)/2 1 - I, is positive definite for every real distribution of
 mass, and only then: P. Wensing, S. Kim, J.-J. Slotine, "Linear matrix inequalities for physically consistent inertial
-parameter identification", RA-L 2018. What the data do not tell is taken from the prior by the entropic divergence
+parameter identification", RA-L 2018. What the data do not show is taken from the prior by the entropic divergence
 D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4, which does not depend on frames or units and keeps P positive definite by
 itself: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: a convex programming approach", T-RO 2020.
 """
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from robot_dynamics_ros.identification.least_squares import BaseEstimate, Factors, estimate_base
+from robot_dynamics_ros.identification.least_squares import PARTS, BaseEstimate, Factors, Samples, estimate_base
 from robot_dynamics_ros.identification.motion import RecordedMotion
-from robot_dynamics_ros.identification.samples import PARTS, Samples
 from robot_dynamics_ros.identification.unknowns import Unknowns
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.inertia import symmetric
 from robot_dynamics_ros.progress import progress
 
 _ROUNDS = 200
@@ -35,8 +35,7 @@ _MASSLESS_SHARE, _MASSLESS_RADIUS = 0.05, 0.05  # of the mean body's mass; m
 
 def pseudo_inertia(parameters: Array) -> Array:
     """Pseudo-inertia (..., 4, 4) of ten parameters (..., 10): m, m c, ixx ixy ixz iyy iyz izz at the origin."""
-    pseudo: Array = np.einsum("...k,kij->...ij", parameters, _UNITS)
-    return pseudo
+    return np.asarray(np.einsum("...k,kij->...ij", parameters, _UNITS))
 
 
 def body_parameters(pseudo: Array) -> Array:
@@ -52,10 +51,9 @@ def _units() -> Array:
     units[0, 3, 3] = 1.0
     for axis in range(3):
         units[1 + axis, axis, 3] = units[1 + axis, 3, axis] = 1.0
-    for k, (row, column) in enumerate(zip(*np.triu_indices(3), strict=True)):
-        inertia = np.zeros((3, 3))
-        inertia[row, column] = inertia[column, row] = 1.0
-        units[4 + k, :3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    for unit, numbers in zip(units[4:], np.eye(6), strict=True):
+        inertia = symmetric(*numbers)
+        unit[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
     return units
 
 
@@ -135,7 +133,7 @@ def feasible_fit(
                 break
             share *= 0.5
         else:
-            break  # rounding: nothing better can be told
+            break  # rounding: no step lowers the cost
         x, now = x + share * step, after
     return x
 
@@ -148,7 +146,7 @@ def _newton(x: Array, inverse: Array, first: int, weight: float, weights: Array,
     """Rows A and right side b that make a Newton step of the divergences min |A s - b|^2: the Hessian is A^T A.
 
     With P = L L^T and F_k = L^-1 E_k L^-T the Hessian is tr(F_k F_l), and the gradient tr(F_k (L^T P0^-1 L - 1)): a
-    least-squares problem, which is not squared, as sharp data need.
+    least-squares problem, which is not squared, as precise data need.
     """
     factors = np.linalg.cholesky(_pseudo(x, first))
     bodies, scalars = len(factors), len(x) - first
@@ -165,10 +163,10 @@ def _newton(x: Array, inverse: Array, first: int, weight: float, weights: Array,
 
 
 _WEIGHTS = 10.0 ** np.arange(0.0, 5.0)
-"""What the prior model may weigh; 100 holds a parameter to about a tenth of itself, as if measured so well."""
+"""Weights of the prior to choose from; 100 holds a parameter to about a tenth of itself, as a good measurement does."""
 
 _BARRIER = 1e-3
-"""What the prior of friction and of new rotors weighs: it keeps them positive, and is nothing beside any data."""
+"""Weight of the prior of friction and of new rotors: it keeps them positive, and is nothing beside any data."""
 
 _NEW_ROTOR = 0.01  # of the inertia at the joint: prior of a rotor that the model does not have
 _LEAST_FRICTION = 1e-3  # of the joints' noise, for a unit of rate
@@ -176,22 +174,22 @@ _LEAST_FRICTION = 1e-3  # of the joints' noise, for a unit of rate
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """What recordings say of a robot.
+    """Parameters of a robot by its recordings.
 
     Attributes
     ----------
     unknowns
-        What was identified, and the prior model.
+        The identified parameters, and the prior model.
     estimate
         The base parameters by unconstrained least squares, with standard deviations.
     values
-        (p,): all unknowns, physically consistent: what the dynamics file gets.
+        (p,): all unknowns, physically consistent, as the dynamics file gets them.
     weight
-        What the prior model weighs in them, chosen by cross-validation over PARTS of the samples.
+        Weight of the prior model in them, chosen by cross-validation over PARTS of the samples.
     loss
-        By what share the weighted RMS residual of ``values`` exceeds that of the base parameters.
+        Share by which the weighted RMS residual of ``values`` exceeds that of the base parameters.
     samples
-        Torques that were used, of all joints.
+        Number of torques that were used, of all joints.
     """
 
     unknowns: Unknowns
@@ -210,7 +208,7 @@ class Identification:
 def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str = "viscous_coulomb") -> Identification:
     """Identify a robot from recorded motions of its joints, in its order.
 
-    ``friction``: one of friction_fit.KINDS. Raises RobotDynamicsError for another, and BagError, with its cure,
+    ``friction``: one of ``unknowns.KINDS``. Raises RobotDynamicsError for another, and BagError, with its cure,
     where a joint never moves or the samples are too few.
     """
     unknowns = Unknowns.of(model, friction)
@@ -228,15 +226,15 @@ def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str
 
 
 def _prior(unknowns: Unknowns, estimate: BaseEstimate, samples: Samples) -> Array:
-    """Physical values (p,) near the model's own; of friction, where the data tell it, near what they tell."""
+    """Return physical values (p,) near the model's own; of friction near the estimate, where there is one."""
     prior = unknowns.own.copy()
     first = unknowns.scalars.start
     prior[:first] = physical_prior(prior[:first].reshape(-1, PARAMETERS)).ravel()
     prior[unknowns.new_rotors] = _NEW_ROTOR * unknowns.joint_inertias(samples.q[:: max(1, len(samples) // 50)])
-    found = dict(zip(estimate.base.independent.tolist(), estimate.values.tolist(), strict=True))
+    estimates = dict(zip(estimate.base.independent.tolist(), estimate.values.tolist(), strict=True))
     floor = _LEAST_FRICTION * float(estimate.noise.mean())
     for k in range(unknowns.new_rotors.stop, len(prior)):
-        prior[k] = max(found.get(k, prior[k]), floor)
+        prior[k] = max(estimates.get(k, prior[k]), floor)
     return prior
 
 
@@ -247,10 +245,10 @@ def _fit(unknowns: Unknowns, triangle: Array, prior: Array, weight: float, start
 
 
 def _chosen_weight(unknowns: Unknowns, factors: Factors, noise: Array, prior: Array) -> float:
-    """Return what the prior may weigh: it is chosen by predicting each part from the others.
+    """Return the weight of the prior, chosen by predicting each part from the others.
 
-    The largest weight whose mean square is within a standard error of the least, since a few parts cannot tell such
-    weights apart: Breiman et al. 1984, "Classification and regression trees", the one-standard-error rule.
+    The largest weight whose mean square is within a standard error of the least, since a few parts cannot distinguish
+    such weights: Breiman et al. 1984, "Classification and regression trees", the one-standard-error rule.
     """
     there = [k for k in range(PARTS) if factors.counts[k].any()]
     triangles = [factors.weighted(noise, np.arange(PARTS) != k) for k in there]

@@ -1,4 +1,4 @@
-"""How far, how fast and how hard a motion may be."""
+"""Exciting trajectories: periodic motions within limits from which parameters can be identified."""
 
 from __future__ import annotations
 
@@ -22,6 +22,13 @@ from robot_dynamics_ros.progress import progress
 
 _TURN = np.pi  # to each side, rad or m, where a joint has no position limits
 _SPEED = 1.0  # rad/s or m/s, where it has no velocity limit
+_CONDITION_POINTS = 10  # samples in each period of the highest harmonic, where the regressor is evaluated
+_LIMIT_POINTS = 80  # where limits are checked
+_STEP = 1e-6  # of the numerical gradient
+_PENALTY = 10.0  # decades of the condition number for one effort twice its bound
+_LEAST_SHARE = 0.5  # of the effort limits: a bound that has to be lower finds no motion
+_ITERATIONS = 40
+_NUMBERS = 4_000_000  # of regressors at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +61,12 @@ class ExcitationLimits:
             name = model.joint_names[int(np.argmin(upper - lower))]
             raise RobotDynamicsError(f"{name} has no room between its position limits. Cure: lock it, or widen them")
         velocity = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED) * (1.0 - margin)
-        largest = _each("acceleration", acceleration, n)
+        largest = np.asarray(acceleration, dtype=np.float64)
+        if largest.shape not in ((), (1,), (n,)) or np.isnan(largest).any():
+            raise RobotDynamicsError(
+                f"acceleration: {acceleration!r}. Cure: give one number, or {n}, one for each joint"
+            )
+        largest = np.broadcast_to(largest, (n,)).copy()
         if not (largest > 0.0).all():
             raise RobotDynamicsError(f"an acceleration limit of {largest.min()}. Cure: give positive numbers")
         return cls(lower, upper, velocity, largest, model.effort_limits * (1.0 - margin))
@@ -66,29 +78,13 @@ class ExcitationLimits:
         """
         far = np.maximum(q - self.lower, self.upper - q)
         return float(
-            max((1.875 * far / self.velocity).max(), np.sqrt(10.0 / np.sqrt(3.0) * far / self.acceleration).max())
+            np.maximum(1.875 * far / self.velocity, np.sqrt(10.0 / np.sqrt(3.0) * far / self.acceleration)).max()
         )
 
     def effort_ratio(self, model: RobotModel, q: Array, qd: Array, qdd: Array) -> float:
         """Return the largest effort, of inverse dynamics and friction, over its limit along a motion (m, n)."""
         tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
         return float((np.abs(tau) / self.effort).max())
-
-
-def _each(name: str, value: ArrayLike, n: int) -> Array:
-    array = np.asarray(value, dtype=np.float64)
-    if array.shape not in ((), (1,), (n,)) or np.isnan(array).any():
-        raise RobotDynamicsError(f"{name}: {value!r}. Cure: give one number, or {n}, one for each joint")
-    return np.broadcast_to(array, (n,)).copy()
-
-
-_CONDITION_POINTS = 10  # samples in each period of the highest harmonic, where the regressor is looked at
-_LIMIT_POINTS = 80  # where limits are
-_STEP = 1e-6  # of the numerical gradient
-_PENALTY = 10.0  # decades of the condition number for one effort twice its bound
-_LEAST_SHARE = 0.5  # of the effort limits: a bound that has to be lower finds no motion
-_ITERATIONS = 40
-_NUMBERS = 4_000_000  # of regressors at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +125,7 @@ def find_excitation(
     restarts: int = 5,
     seed: int = 0,
 ) -> tuple[Excitation, float]:
-    """Return the best motion found, and the condition number of the first random one, which fills the limits too.
+    """Return the best motion, and the condition number of the first random one, which fills the limits too.
 
     Every motion that is tried keeps position, velocity and acceleration within ``limits`` by its construction: each
     joint's series is scaled and placed between them. Efforts, of inverse dynamics and friction, are held by a quadratic
@@ -150,8 +146,7 @@ def find_excitation(
     starts = [rng.normal(size=search.size) for _ in range(restarts)]
     first = search.excitation(starts[0])
     steps = progress(range(restarts * _ITERATIONS), "looking for an exciting trajectory")
-    found = [search.minimise(start, lambda x: next(steps, None)) for start in starts]
-    kept = [excitation for excitation in found if excitation is not None]
+    kept = [motion for start in starts if (motion := search.minimise(start, lambda x: next(steps, None))) is not None]
     if not kept:
         raise RobotDynamicsError(
             "no motion was found that keeps the effort limits. Cure: a smaller margin, a longer duration, "
@@ -161,7 +156,7 @@ def find_excitation(
 
 
 class _Search:
-    """From unbounded numbers x (size,) to motions within the limits, and what they are worth."""
+    """Map from unbounded numbers x (size,) to motions within the limits, and their costs."""
 
     def __init__(self, model: RobotModel, limits: ExcitationLimits, base_frequency: float, harmonics: int) -> None:
         self._model, self._limits, self._frequency = model, limits, base_frequency
@@ -246,11 +241,10 @@ class _Search:
         numbers = self._count * self._model.n * len(self._model.inertial_parameters)  # of a regressor
         parts = np.array_split(x, math.ceil(len(x) * numbers / _NUMBERS))
         conditions, penalties = np.hstack([self._conditions(part, share) for part in parts])
-        costs: Array = conditions + _PENALTY * penalties
-        return costs
+        return np.asarray(conditions + _PENALTY * penalties)
 
     def minimise(self, start: Array, step: Callable[[Array], object]) -> Excitation | None:
-        """Return the best motion that is found from ``start`` (size,), or None where it exceeds the effort limits.
+        """Return the best motion from ``start`` (size,), or None where it exceeds the effort limits.
 
         ``step`` is called after each iteration.
         """

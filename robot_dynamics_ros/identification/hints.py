@@ -1,18 +1,21 @@
-"""Least squares that are judged by what they predict of samples that they were not fitted to."""
+"""Hints: probable causes of a torque residual, judged by samples that they predict without being fitted to them."""
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.identification.motion import RecordedMotion
-from robot_dynamics_ros.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
+from robot_dynamics_ros.identification.motion import (
+    RecordedMotion,
+    TorqueAnalysis,
+    analyse_torque,
+    root_mean_square,
+)
 from robot_dynamics_ros.kernels.layout import PARENT
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
@@ -20,12 +23,372 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.packed import without_gravity
 from robot_dynamics_ros.progress import progress
 
+_SAMPLES = 1000
+_FEWEST = 60
+_SHARE = 0.3  # of what is left over that a hint must explain
+_EFFECT = 0.03  # of some joint's measured torque that a hint must make
+_CLOSE = 1.3  # times the squared error of the best: another cause that is as good is named too
+_MOST = 3
+_FLOOR = 1e-3  # of a joint's measured torque: an error that small is none
+_TINY = 1e-9  # Nm or N
 _BLOCKS = 24
 _FOLDS = 4
 _SINGULAR = 1e-7  # of the greatest eigenvalue, of columns of unit length
+_STILL = 0.02  # of a joint's greatest speed: slower than that, its Coulomb friction grows in proportion
+_SAME = 0.05  # relative difference that is none
+_NO_WEIGHT = 0.15  # of the model's gravity
+_SMALL_ANGLE = 3.0  # degrees
+_FELT = 1e-7  # of the square of the strongest direction's torque
+_LIGHT = 0.02  # kg, or kg m
+_FAR = 2.0  # m
 
 
-class FoldedFits:
+def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
+    """Return what is probably wrong, the likeliest first; empty where nothing explains the residual.
+
+    Each cause is fitted to the residual by least squares, joints weighted by the error that the best cause leaves in
+    them, and judged by the share of the residual's variance that it predicts in blocks of the recording that it was
+    not fitted to; so noise, and numbers to spare, explain nothing. The best is named if that share is 30 % or more and
+    it makes 3 % of some joint's torque. What is left is then examined again, with the named causes fitted along: up
+    to three hints.
+    """
+    motion = analysis.motion.part(slice(None, None, -(-len(analysis.motion.time) // _SAMPLES)))
+    if len(motion.time) < _FEWEST:
+        return []
+    payloads = (partial(_payload, body) for body in _last_bodies(model))
+    kinds: list[Kind] = [_gravity, *payloads, _friction, _scale, _offsets]
+    case = _Case.of(model, motion)
+    causes: list[tuple[str, str | None, str]] = []
+    while len(causes) < _MOST and (step := _next(case, kinds)) is not None:
+        case, name, how_sure = step
+        causes.append((name, case.words(name), how_sure))
+    # With all causes fitted together the numbers are better.
+    return [f"{case.words(name) or words} ({how_sure})" for name, words, how_sure in causes]
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """A cause whose torque is linear in p numbers.
+
+    Attributes
+    ----------
+    columns
+        (m, n, p): the torque that each number adds to the model's.
+    words
+        From the fitted numbers and their standard errors, (p,) each, to the cause, its size and the cure; None where
+        the numbers make no sense.
+    """
+
+    name: str
+    columns: Array
+    words: Callable[[Array, Array], str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Mistake:
+    """A mistake in how the recording is read, and the motion without it."""
+
+    name: str
+    motion: RecordedMotion
+    words: str
+
+
+Kind = Callable[[RobotModel, RecordedMotion], Hypothesis]
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """A reading of the recording: its residual (m, n), the causes that are fitted to it, the mistake it is without."""
+
+    model: RobotModel
+    motion: RecordedMotion
+    residual: Array
+    kinds: tuple[Kind, ...] = ()
+    hypotheses: tuple[Hypothesis, ...] = ()
+    mistake: Mistake | None = None
+
+    @classmethod
+    def of(cls, model: RobotModel, motion: RecordedMotion) -> _Case:
+        return cls(model, motion, analyse_torque(model, motion).residual)
+
+    def with_cause(self, kind: Kind) -> _Case:
+        hypothesis = kind(self.model, self.motion)
+        return replace(self, kinds=(*self.kinds, kind), hypotheses=(*self.hypotheses, hypothesis))
+
+    def without_mistake(self, mistake: Mistake) -> _Case:
+        case = _Case.of(self.model, mistake.motion)
+        for kind in self.kinds:
+            case = case.with_cause(kind)
+        return replace(case, mistake=mistake)
+
+    @cached_property
+    def floor(self) -> Array:
+        """Error (n,) of each joint that counts as none."""
+        return _FLOOR * root_mean_square(self.motion.tau) + _TINY
+
+    def predicted_error(self, weights: Array) -> Array:
+        """Return the error (m, n) that the causes leave in the blocks that they are not fitted to."""
+        return self._fit.predicted_error(weights) if self.hypotheses else self.residual
+
+    def words(self, name: str) -> str | None:
+        """Describe a cause or the mistake, as all causes are fitted together; None where that makes no sense."""
+        if self.mistake is not None and self.mistake.name == name:
+            return self.mistake.words
+        error = root_mean_square(self.predicted_error(np.ones(self.model.n)))
+        values, errors = self._fit.values(1.0 / np.maximum(error, self.floor))
+        ends = np.cumsum([cause.columns.shape[2] for cause in self.hypotheses])[:-1]
+        for cause, own, deviations in zip(self.hypotheses, np.split(values, ends), np.split(errors, ends), strict=True):
+            if cause.name == name:
+                return cause.words(own, deviations)
+        raise AssertionError(name)
+
+    @cached_property
+    def _fit(self) -> CrossValidation:
+        return CrossValidation(np.concatenate([cause.columns for cause in self.hypotheses], axis=2), self.residual)
+
+
+def _next(case: _Case, kinds: Sequence[Kind]) -> tuple[_Case, str, str] | None:
+    """Return the case with the cause that predicts most of what is left, its name and how sure it is, or None."""
+    left = root_mean_square(case.predicted_error(np.ones(case.model.n)))
+    if (left <= case.floor).all():
+        return None
+    trials = [
+        (trial.hypotheses[-1].name, trial) for trial in map(case.with_cause, [k for k in kinds if k not in case.kinds])
+    ]
+    if case.mistake is None:  # one is all that a reading may have
+        readings = list(_mistakes(case.motion))
+        trials += [(m.name, case.without_mistake(m)) for m in progress(readings, "looking for what is wrong")]
+    rough = 1.0 / np.maximum(left, case.floor)
+    errors = [root_mean_square(trial.predicted_error(rough)) for _, trial in trials]
+    weights = 1.0 / np.maximum(np.min(errors, axis=0), case.floor)
+    now = case.predicted_error(weights)
+
+    def cost(error: Array) -> float:
+        return float(((error * weights) ** 2).sum())
+
+    def makes_sense(name: str, trial: _Case) -> bool:
+        if trial.mistake is not case.mistake:
+            return True
+        effect = root_mean_square(now - trial.predicted_error(weights))
+        return bool((effect > _EFFECT * root_mean_square(trial.motion.tau)).any()) and trial.words(name) is not None
+
+    shares = [1.0 - cost(trial.predicted_error(weights)) / cost(now) for _, trial in trials]
+    good = [k for k, share in enumerate(shares) if share > _SHARE and makes_sense(*trials[k])]
+    if not good:
+        return None
+    most = max(shares[k] for k in good)
+    best, *rivals = (k for k in good if 1.0 - shares[k] <= _CLOSE * (1.0 - most))
+    rest = "what is left after that" if case.hypotheses or case.mistake is not None else "what the model leaves"
+    how_sure = f"it predicts {100 * shares[best]:.0f} % of {rest}"
+    if rivals:
+        how_sure += f"; so does, nearly, {' or '.join(trials[k][0] for k in rivals)}"
+    name, best_case = trials[best]
+    return best_case, name, how_sure
+
+
+def _mistakes(motion: RecordedMotion) -> Iterator[Mistake]:
+    """Yield every single mistake of sign or order that the recording may have."""
+    names = motion.joint_names
+    in_place, same = list(range(len(names))), np.ones(len(names))
+
+    def effort(order: list[int], signs: Array) -> RecordedMotion:
+        return replace(motion, tau=motion.tau[:, order] * signs)
+
+    def all_of(order: list[int], signs: Array) -> RecordedMotion:
+        q, qd, qdd, tau = (values[:, order] * signs for values in (motion.q, motion.qd, motion.qdd, motion.tau))
+        return replace(motion, q=q, qd=qd, qdd=qdd, tau=tau)
+
+    for j, name in enumerate(names):
+        signs = same.copy()
+        signs[j] = -1.0
+        yield Mistake(
+            f"the sign of {name}'s effort",
+            effort(in_place, signs),
+            f"the measured effort of {name} has the wrong sign. Cure: turn its sign in the driver",
+        )
+        yield Mistake(
+            f"the sign of {name}",
+            all_of(in_place, signs),
+            f"{name} turns the other way: position, velocity and effort have the wrong sign. Cure: turn the joint's "
+            "<axis> in the URDF, or the signs in the driver",
+        )
+    for i, j in itertools.combinations(in_place, 2):
+        first, second = names[i], names[j]
+        order = in_place.copy()
+        order[i], order[j] = j, i
+        yield Mistake(
+            f"the efforts of {first} and {second} swapped",
+            effort(order, same),
+            f"the efforts of {first} and {second} are swapped. Cure: see the order of the effort in the driver",
+        )
+        yield Mistake(
+            f"{first} and {second} swapped",
+            all_of(order, same),
+            f"{first} and {second} are swapped. Cure: see the names in the driver, or swap them back with "
+            f"--rename {first}={second} {second}={first}",
+        )
+
+
+def _under(model: RobotModel, gravity: Array) -> RobotModel:
+    """Return the model with another gravity (3,)."""
+    packed = without_gravity(model.packed)
+    packed.robot.gravity[:] = gravity  # a view into its own numbers
+    return replace(model, packed=packed, kernels=model.kernels.with_numbers(packed.numbers))
+
+
+def _gravity(model: RobotModel, motion: RecordedMotion) -> Hypothesis:
+    columns = np.stack([_under(model, unit).gravity_torque(motion.q) for unit in np.eye(3)], axis=-1)
+
+    def words(values: Array, errors: Array) -> str | None:
+        given = model.gravity
+        flat = columns.reshape(-1, 3)
+        usual = float(np.linalg.norm(given)) or 9.81
+        # The projection on the directions of gravity that some joint feels along the motion.
+        strength, directions = np.linalg.eigh(flat.T @ flat)
+        directions = directions[:, strength > _FELT * strength[-1]]
+        felt = directions @ directions.T
+        seen, expected = felt @ (given + values), felt @ given
+        size = float(np.linalg.norm(seen))
+        if size < _NO_WEIGHT * np.linalg.norm(expected):
+            return (
+                "the measured effort has no gravity in it: the driver takes it out, or the arm is balanced. "
+                "Cure: --gravity 0 0 0"
+            )
+        # What no joint feels is as large as gravity's usual size leaves it.
+        hidden = given - expected
+        rest = np.sqrt(max(0.0, usual**2 - size**2))
+        direction = seen + hidden * (rest / np.linalg.norm(hidden) if hidden.any() else 0.0)
+        size = float(np.linalg.norm(direction))
+        if abs(size - usual) > 2 * _SAME * usual:
+            return None
+        vector = " ".join(f"{x:g}" for x in np.round(direction * usual / size, 2) + 0.0)
+        if not given.any():
+            return (
+                f"the measured effort has gravity in it, the model has none: it is ({vector}) m/s^2. "
+                f"Cure: --gravity {vector}"
+            )
+        angle = float(np.degrees(np.arccos(np.clip(direction @ given / (size * usual), -1.0, 1.0))))
+        if angle < _SMALL_ANGLE:
+            return None
+        mounted = "on a wall" if abs(angle - 90.0) < 10.0 else "on a ceiling" if angle > 170.0 else "tilted"
+        return (
+            f"gravity points {angle:.0f} degrees away from the model's, as for a robot that is mounted {mounted}: "
+            f"it is ({vector}) m/s^2. Cure: --gravity {vector}, or gravity in the dynamics file"
+        )
+
+    return Hypothesis("another direction of gravity", columns, words)
+
+
+def _last_bodies(model: RobotModel) -> list[int]:
+    """Return the bodies that may carry a payload: those that carry nothing, and those that carry several."""
+    parents = model.packed.robot.tree[: len(model.packed.body_links), PARENT].tolist()
+    carried = [parents.count(body) for body in range(len(parents))]
+    last = [body for body, count in enumerate(carried) if count == 0]
+    branching = {parents[body] for body in last if parents[body] >= 0 and carried[parents[body]] > 1}
+    return [*last, *sorted(branching)]
+
+
+def _payload(body: int, model: RobotModel, motion: RecordedMotion) -> Hypothesis:
+    link = model.packed.body_links[body]
+    own = slice(PARAMETERS * body, PARAMETERS * (body + 1))
+
+    def words(values: Array, errors: Array) -> str | None:
+        mass, moment = values[0], values[1:4]
+        if abs(mass) > 3.0 * errors[0] and abs(mass) > _LIGHT:
+            com = moment / mass
+            if np.linalg.norm(com) > _FAR:
+                return None
+            where = f"with its centre of mass at [{', '.join(f'{x:.3f}' for x in com)}] m in the axes of {link}"
+            size = f"{abs(mass):.2f} kg on {link}, {where}"
+            heavier = mass > 0.0
+        else:
+            # Nothing in this motion weighs the link by itself, as where its origin does not move.
+            if np.linalg.norm(moment) < _LIGHT:
+                return None
+            size = f"a first moment of [{', '.join(f'{x:.3f}' for x in moment)}] kg m on {link}"
+            heavier = True
+        if heavier:
+            return (
+                f"the robot carries what the model does not know: {size}. Cure: give it as payload in the dynamics file"
+            )
+        return (
+            f"the model carries what the robot does not: {size}, such as a hand that is not mounted. Cure: give the "
+            "links that are not there mass 0 under links in the dynamics file, or take out its payload"
+        )
+
+    columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
+    return Hypothesis(f"a payload on {link}", columns, words)
+
+
+def _friction(model: RobotModel, motion: RecordedMotion) -> Hypothesis:
+    """Viscous, Coulomb forwards, Coulomb backwards: n columns each."""
+    n = model.n
+    columns = np.zeros((len(motion.time), n, 3 * n))
+    joints = np.arange(n)
+    slow = np.maximum(_STILL * np.abs(motion.qd).max(axis=0), np.finfo(np.float64).tiny)
+    columns[:, joints, joints] = motion.qd
+    columns[:, joints, n + joints] = np.clip(motion.qd / slow, 0.0, 1.0)
+    columns[:, joints, 2 * n + joints] = np.clip(motion.qd / slow, -1.0, 0.0)
+
+    def words(values: Array, errors: Array) -> str | None:
+        viscous, forwards, backwards = values.reshape(3, model.n)
+        known = model.friction_torque(motion.q, motion.qd)
+        torque = columns @ values
+        matters = root_mean_square(torque) > _SAME * root_mean_square(motion.tau)
+        # In all, friction takes power in either direction; what does not is an offset, or another cause's shadow.
+        takes = np.ones(model.n, dtype=bool)
+        for direction in (1.0, -1.0):
+            moving = direction * motion.qd > 0.0
+            takes &= (moving * motion.qd * (known + torque)).sum(axis=0) >= 0.0
+        listed = matters & takes
+        if not listed.any():
+            return None
+        missing = not known[:, listed].any()
+        what = "the model has no friction where the robot has" if missing else "friction differs from the model's, by"
+        each = "; ".join(
+            f"{name} viscous {viscous[j]:.2g}, Coulomb {forwards[j]:.2g} forwards and {backwards[j]:.2g} backwards"
+            for j, name in enumerate(model.joint_names)
+            if listed[j]
+        )
+        return (
+            f"{what}: {each}. Cure: give viscous, coulomb and coulomb_negative in the dynamics file, "
+            "or let identify do it"
+        )
+
+    return Hypothesis("missing friction", columns, words)
+
+
+def _scale(model: RobotModel, motion: RecordedMotion) -> Hypothesis:
+    torque = model.inverse_dynamics(motion.q, motion.qd, motion.qdd) + model.friction_torque(motion.q, motion.qd)
+
+    def words(values: Array, errors: Array) -> str | None:
+        scale = 1.0 + float(values[0])
+        if abs(scale + 1.0) < 2 * _SAME:
+            return "every effort has the wrong sign. Cure: turn the signs in the driver: effort moves the joint forward"
+        if abs(scale - 1.0) < _SAME or abs(scale) < 5.0 * errors[0]:
+            return None
+        return (
+            f"every effort is {scale:.4g} times the model's, as in other units or on the other side of the gears. "
+            "Cure: record torque at the joints in Nm"
+        )
+
+    return Hypothesis("a scale of all efforts", torque[:, :, np.newaxis], words)
+
+
+def _offsets(model: RobotModel, motion: RecordedMotion) -> Hypothesis:
+    columns = np.broadcast_to(np.eye(model.n), (len(motion.time), model.n, model.n)).copy()
+
+    def words(values: Array, errors: Array) -> str | None:
+        matters = root_mean_square(columns @ values) > _SAME * root_mean_square(motion.tau)
+        offsets = [f"{name} {x:.3g}" for name, x, big in zip(model.joint_names, values, matters, strict=True) if big]
+        if not offsets:
+            return None
+        return f"the measured effort has constant offsets: {', '.join(offsets)}. Cure: zero the torque sensors"
+
+    return Hypothesis("constant offsets", columns, words)
+
+
+class CrossValidation:
     """Fits of a residual (m, n) by columns (m, n, p), each joint with a weight.
 
     The samples are 24 blocks in a row; each fourth of the blocks is predicted by the fit to the others. The normal
@@ -73,7 +436,7 @@ class FoldedFits:
 
 
 def _solve(gram: Array, moment: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Solve normal equations, shortest where they are singular; also say which numbers are then left open (p,)."""
+    """Solve normal equations, shortest where they are singular; also return the numbers that are left open (p,)."""
     scale = np.sqrt(np.diag(gram))
     scale[scale == 0.0] = 1.0
     eigenvalues, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
@@ -81,394 +444,3 @@ def _solve(gram: Array, moment: Array) -> tuple[Array, NDArray[np.bool_]]:
     inverse = vectors[:, kept] / eigenvalues[kept]
     loose: NDArray[np.bool_] = (vectors[:, ~kept] ** 2).sum(axis=1) > 1e-4
     return inverse @ (vectors[:, kept].T @ (moment / scale)) / scale, loose
-
-
-_STILL = 0.02  # of a joint's greatest speed: slower than that, its Coulomb friction grows in proportion
-_SAME = 0.05  # relative difference that is none
-_NO_WEIGHT = 0.15  # of the model's gravity
-_SMALL_ANGLE = 3.0  # degrees
-_FELT = 1e-7  # of the square of the strongest direction's torque
-_LIGHT = 0.02  # kg, or kg m
-_FAR = 2.0  # m
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """Coefficients of an explanation (p,), their standard errors (p,), and the torque (m, n) that they make."""
-
-    values: Array
-    errors: Array
-    torque: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Explanation:
-    """A cause whose torque is linear in p numbers.
-
-    Attributes
-    ----------
-    name
-        What it is, in a few words.
-    columns
-        From model and motion to (m, n, p): the torque that each number adds to the model's.
-    words
-        From model, motion and fit to what it is, how much, and the cure; None where it cannot be meant.
-    """
-
-    name: str
-    columns: Callable[[RobotModel, RecordedMotion], Array]
-    words: Callable[[RobotModel, RecordedMotion, Fitted], str | None]
-
-
-@dataclass(frozen=True, eq=False)
-class Mistake:
-    """A mistake in how the recording is read: ``correct`` returns the motion without it."""
-
-    name: str
-    correct: Callable[[RecordedMotion], RecordedMotion]
-    words: str
-
-
-def explanations(model: RobotModel) -> list[Explanation]:
-    """Return everything linear that may be wrong with this model, the simplest first."""
-    return [
-        Explanation("another direction of gravity", _gravity_columns, _gravity_words),
-        *(_payload(model, body) for body in _last_bodies(model)),
-        Explanation("missing friction", _friction_columns, _friction_words),
-        Explanation("a scale of all efforts", _scale_columns, _scale_words),
-        Explanation("constant offsets", _offset_columns, _offset_words),
-    ]
-
-
-def mistakes(names: tuple[str, ...]) -> Iterator[Mistake]:
-    """Yield every single mistake of sign or order that a recording of these joints may have."""
-    in_place = list(range(len(names)))
-    for j, name in enumerate(names):
-        signs = np.ones(len(names))
-        signs[j] = -1.0
-        yield Mistake(
-            f"the sign of {name}'s effort",
-            partial(_reread_effort, in_place, signs),
-            f"the measured effort of {name} has the wrong sign. Cure: turn its sign in the driver",
-        )
-        yield Mistake(
-            f"the sign of {name}",
-            partial(_reread, in_place, signs),
-            f"{name} turns the other way: position, velocity and effort have the wrong sign. Cure: turn the joint's "
-            "<axis> in the URDF, or the signs in the driver",
-        )
-    for i, j in itertools.combinations(in_place, 2):
-        first, second = names[i], names[j]
-        order = in_place.copy()
-        order[i], order[j] = j, i
-        yield Mistake(
-            f"the efforts of {first} and {second} swapped",
-            partial(_reread_effort, order, np.ones(len(names))),
-            f"the efforts of {first} and {second} are swapped. Cure: see the order of the effort in the driver",
-        )
-        yield Mistake(
-            f"{first} and {second} swapped",
-            partial(_reread, order, np.ones(len(names))),
-            f"{first} and {second} are swapped. Cure: see the names in the driver, or swap them back with "
-            f"--rename {first}={second} {second}={first}",
-        )
-
-
-def _reread(order: list[int], signs: Array, motion: RecordedMotion) -> RecordedMotion:
-    q, qd, qdd, tau = (values[:, order] * signs for values in (motion.q, motion.qd, motion.qdd, motion.tau))
-    return dataclasses.replace(motion, q=q, qd=qd, qdd=qdd, tau=tau)
-
-
-def _reread_effort(order: list[int], signs: Array, motion: RecordedMotion) -> RecordedMotion:
-    return dataclasses.replace(motion, tau=motion.tau[:, order] * signs)
-
-
-def _last_bodies(model: RobotModel) -> list[int]:
-    """Return the bodies that may carry a payload: those that carry nothing, and those that carry several."""
-    parents = model.packed.robot.tree[: len(model.packed.body_links), PARENT].tolist()
-    carried = [parents.count(body) for body in range(len(parents))]
-    last = [body for body, count in enumerate(carried) if count == 0]
-    hands = {parents[body] for body in last if parents[body] >= 0 and carried[parents[body]] > 1}
-    return [*last, *sorted(hands)]
-
-
-def _payload(model: RobotModel, body: int) -> Explanation:
-    link = model.packed.body_links[body]
-    own = slice(PARAMETERS * body, PARAMETERS * (body + 1))
-
-    def columns(model: RobotModel, motion: RecordedMotion) -> Array:
-        return model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
-
-    def words(model: RobotModel, motion: RecordedMotion, fit: Fitted) -> str | None:
-        mass, moment = fit.values[0], fit.values[1:4]
-        if abs(mass) > 3.0 * fit.errors[0] and abs(mass) > _LIGHT:
-            com = moment / mass
-            if np.linalg.norm(com) > _FAR:
-                return None
-            where = f"with its centre of mass at [{', '.join(f'{x:.3f}' for x in com)}] m in the axes of {link}"
-            size = f"{abs(mass):.2f} kg on {link}, {where}"
-            heavier = mass > 0.0
-        else:
-            # Nothing in this motion weighs the link by itself, as where its origin does not move.
-            if np.linalg.norm(moment) < _LIGHT:
-                return None
-            size = f"a first moment of [{', '.join(f'{x:.3f}' for x in moment)}] kg m on {link}"
-            heavier = True
-        if heavier:
-            return (
-                f"the robot carries what the model does not know: {size}. Cure: give it as payload in the dynamics file"
-            )
-        return (
-            f"the model carries what the robot does not: {size}, such as a hand that is not mounted. Cure: give the "
-            "links that are not there mass 0 under links in the dynamics file, or take out its payload"
-        )
-
-    return Explanation(f"a payload on {link}", columns, words)
-
-
-def _friction_columns(model: RobotModel, motion: RecordedMotion) -> Array:
-    """Viscous, Coulomb forwards, Coulomb backwards: n columns each, (m, n, 3 n)."""
-    n = model.n
-    columns = np.zeros((len(motion.time), n, 3 * n))
-    joints = np.arange(n)
-    slow = np.maximum(_STILL * np.abs(motion.qd).max(axis=0), np.finfo(np.float64).tiny)
-    columns[:, joints, joints] = motion.qd
-    columns[:, joints, n + joints] = np.clip(motion.qd / slow, 0.0, 1.0)
-    columns[:, joints, 2 * n + joints] = np.clip(motion.qd / slow, -1.0, 0.0)
-    return columns
-
-
-def _friction_words(model: RobotModel, motion: RecordedMotion, fit: Fitted) -> str | None:
-    viscous, forwards, backwards = fit.values.reshape(3, model.n)
-    known = model.friction_torque(motion.q, motion.qd)
-    matters = root_mean_square(fit.torque) > _SAME * root_mean_square(motion.tau)
-    # In all, friction takes power in either direction; what does not is an offset, or another cause's shadow.
-    takes = np.ones(model.n, dtype=bool)
-    for direction in (1.0, -1.0):
-        moving = direction * motion.qd > 0.0
-        takes &= (moving * motion.qd * (known + fit.torque)).sum(axis=0) >= 0.0
-    listed = matters & takes
-    if not listed.any():
-        return None
-    missing = not known[:, listed].any()
-    what = "the model has no friction where the robot has" if missing else "friction differs from the model's, by"
-    each = "; ".join(
-        f"{name} viscous {viscous[j]:.2g}, Coulomb {forwards[j]:.2g} forwards and {backwards[j]:.2g} backwards"
-        for j, name in enumerate(model.joint_names)
-        if listed[j]
-    )
-    return (
-        f"{what}: {each}. Cure: give viscous, coulomb and coulomb_negative in the dynamics file, or let identify do it"
-    )
-
-
-def _gravity_columns(model: RobotModel, motion: RecordedMotion) -> Array:
-    columns = [_under(model, direction).gravity_torque(motion.q) for direction in np.eye(3)]
-    return np.stack(columns, axis=-1)
-
-
-def _under(model: RobotModel, gravity: Array) -> RobotModel:
-    """Return the model with another gravity (3,)."""
-    packed = without_gravity(model.packed)
-    packed.robot.gravity[:] = gravity  # a view into numbers of its own
-    return dataclasses.replace(model, packed=packed, kernels=model.kernels.with_numbers(packed.numbers))
-
-
-def _gravity_words(model: RobotModel, motion: RecordedMotion, fit: Fitted) -> str | None:
-    given = model.gravity
-    usual = float(np.linalg.norm(given)) or 9.81
-    felt = _felt_directions(model, motion)
-    seen, expected = felt @ (given + fit.values), felt @ given
-    size = float(np.linalg.norm(seen))
-    if size < _NO_WEIGHT * np.linalg.norm(expected):
-        return (
-            "the measured effort has no gravity in it: the driver takes it out, or the arm is balanced. "
-            "Cure: --gravity 0 0 0"
-        )
-    # What no joint feels is as large as gravity's usual size leaves it.
-    hidden = given - expected
-    rest = np.sqrt(max(0.0, usual**2 - size**2))
-    found = seen + hidden * (rest / np.linalg.norm(hidden) if hidden.any() else 0.0)
-    size = float(np.linalg.norm(found))
-    if abs(size - usual) > 2 * _SAME * usual:
-        return None
-    vector = " ".join(f"{x:g}" for x in np.round(found * usual / size, 2) + 0.0)
-    if not given.any():
-        return (
-            f"the measured effort has gravity in it, the model has none: it is ({vector}) m/s^2. "
-            f"Cure: --gravity {vector}"
-        )
-    angle = float(np.degrees(np.arccos(np.clip(found @ given / (size * usual), -1.0, 1.0))))
-    if angle < _SMALL_ANGLE:
-        return None
-    mounted = "on a wall" if abs(angle - 90.0) < 10.0 else "on a ceiling" if angle > 170.0 else "tilted"
-    return (
-        f"gravity points {angle:.0f} degrees away from the model's, as for a robot that is mounted {mounted}: it is "
-        f"({vector}) m/s^2. Cure: --gravity {vector}, or gravity in the dynamics file"
-    )
-
-
-def _felt_directions(model: RobotModel, motion: RecordedMotion) -> Array:
-    """Return the projection (3, 3) on the directions of gravity that some joint feels along the motion."""
-    columns = _gravity_columns(model, motion).reshape(-1, 3)
-    strength, directions = np.linalg.eigh(columns.T @ columns)
-    felt = directions[:, strength > _FELT * strength[-1]]
-    projection: Array = felt @ felt.T
-    return projection
-
-
-def _scale_columns(model: RobotModel, motion: RecordedMotion) -> Array:
-    torque = model.inverse_dynamics(motion.q, motion.qd, motion.qdd) + model.friction_torque(motion.q, motion.qd)
-    return torque[:, :, np.newaxis]
-
-
-def _scale_words(model: RobotModel, motion: RecordedMotion, fit: Fitted) -> str | None:
-    scale = 1.0 + float(fit.values[0])
-    if abs(scale + 1.0) < 2 * _SAME:
-        return "every effort has the wrong sign. Cure: turn the signs in the driver: effort moves the joint forward"
-    if abs(scale - 1.0) < _SAME or abs(scale) < 5.0 * fit.errors[0]:
-        return None
-    return (
-        f"every effort is {scale:.4g} times the model's, as in other units or on the other side of the gears. Cure: "
-        "record torque at the joints in Nm"
-    )
-
-
-def _offset_columns(model: RobotModel, motion: RecordedMotion) -> Array:
-    return np.broadcast_to(np.eye(model.n), (len(motion.time), model.n, model.n)).copy()
-
-
-def _offset_words(model: RobotModel, motion: RecordedMotion, fit: Fitted) -> str | None:
-    matters = root_mean_square(fit.torque) > _SAME * root_mean_square(motion.tau)
-    found = [f"{name} {x:.3g}" for name, x, big in zip(model.joint_names, fit.values, matters, strict=True) if big]
-    if not found:
-        return None
-    return f"the measured effort has constant offsets: {', '.join(found)}. Cure: zero the torque sensors"
-
-
-_SAMPLES = 1000
-_FEWEST = 60
-_SHARE = 0.3  # of what is left over that a hint must explain
-_EFFECT = 0.03  # of some joint's measured torque that a hint must make
-_CLOSE = 1.3  # times the squared error of the best: another explanation that is as good is named too
-_MOST = 3
-_FLOOR = 1e-3  # of a joint's measured torque: an error that small is none
-_TINY = 1e-9  # Nm or N
-
-
-def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
-    """Return what is probably wrong, the likeliest first; empty where nothing explains the residual.
-
-    Each explanation is fitted to the residual by least squares, joints weighted by the error that the best
-    explanation leaves in them, and judged by the share of the residual's variance that it predicts in blocks of the
-    recording that it was not fitted to; so noise, and numbers to spare, explain nothing. The best is named if that
-    share is 30 % or more and it makes 3 % of some joint's torque. What is left is then examined again, with what
-    was found fitted along: up to three hints.
-    """
-    motion = analysis.motion.part(slice(None, None, -(-len(analysis.motion.time) // _SAMPLES)))
-    if len(motion.time) < _FEWEST:
-        return []
-    case = _Case.of(model, motion)
-    found: list[tuple[Explanation | Mistake, str | None, str]] = []
-    while len(found) < _MOST and (step := _next(case)) is not None:
-        case, added, how_sure = step
-        found.append((added, case.words(added), how_sure))
-    # With all causes fitted together the numbers are better.
-    return [f"{case.words(added) or words} ({how_sure})" for added, words, how_sure in found]
-
-
-@dataclass(frozen=True, eq=False)
-class _Case:
-    """A reading of the recording: its residual (m, n) with mistakes corrected, and causes with their columns."""
-
-    model: RobotModel
-    motion: RecordedMotion
-    residual: Array
-    causes: tuple[tuple[Explanation, Array], ...] = ()
-    corrected: tuple[Mistake, ...] = ()
-
-    @classmethod
-    def of(cls, model: RobotModel, motion: RecordedMotion) -> _Case:
-        return cls(model, motion, analyse_torque(model, motion).residual)
-
-    def with_cause(self, cause: Explanation) -> _Case:
-        columns = cause.columns(self.model, self.motion)
-        return replace(self, causes=(*self.causes, (cause, columns)))
-
-    def without_mistake(self, mistake: Mistake) -> _Case:
-        case = _Case.of(self.model, mistake.correct(self.motion))
-        for cause, _ in self.causes:
-            case = case.with_cause(cause)
-        return replace(case, corrected=(*self.corrected, mistake))
-
-    def predicted_error(self, weights: Array) -> Array:
-        """Return the error (m, n) that the causes leave in the blocks that they are not fitted to."""
-        return self._fits.predicted_error(weights) if self.causes else self.residual
-
-    def words(self, added: Explanation | Mistake) -> str | None:
-        """Say what was added, as all causes are fitted together; None where that cannot be meant."""
-        if isinstance(added, Mistake):
-            return added.words
-        values, errors = self._fits.values(1.0 / _error_scale(self.motion, self.predicted_error(np.ones(self.model.n))))
-        first = 0
-        for cause, columns in self.causes:
-            own = slice(first, first + columns.shape[2])
-            if cause is added:
-                fitted = Fitted(values[own], errors[own], columns @ values[own])
-                return cause.words(self.model, self.motion, fitted)
-            first = own.stop
-        raise AssertionError(added.name)
-
-    @cached_property
-    def _fits(self) -> FoldedFits:
-        return FoldedFits(np.concatenate([columns for _, columns in self.causes], axis=2), self.residual)
-
-
-def _next(case: _Case) -> tuple[_Case, Explanation | Mistake, str] | None:
-    """Return the case with the explanation that predicts most of what is left, and how sure it is; None for none."""
-    none = _FLOOR * root_mean_square(case.motion.tau) + _TINY
-    left = root_mean_square(case.predicted_error(np.ones(case.model.n)))
-    if (left <= none).all():
-        return None
-    trials = _trials(case)
-    rough = 1.0 / np.maximum(left, none)
-    errors = [root_mean_square(trial.predicted_error(rough)) for _, trial in trials]
-    weights = 1.0 / np.maximum(np.min(errors, axis=0), none)
-    now = case.predicted_error(weights)
-    shares = [1.0 - _cost(trial.predicted_error(weights), weights) / _cost(now, weights) for _, trial in trials]
-    good = [k for k, share in enumerate(shares) if share > _SHARE and _makes_sense(*trials[k], now, weights)]
-    if not good:
-        return None
-    most = max(shares[k] for k in good)
-    best, *rivals = (k for k in good if 1.0 - shares[k] <= _CLOSE * (1.0 - most))
-    rest = "what is left after that" if case.causes or case.corrected else "what the model leaves"
-    how_sure = f"it predicts {100 * shares[best]:.0f} % of {rest}"
-    if rivals:
-        how_sure += f"; so does, nearly, {' or '.join(trials[k][0].name for k in rivals)}"
-    return trials[best][1], trials[best][0], how_sure
-
-
-def _trials(case: _Case) -> list[tuple[Explanation | Mistake, _Case]]:
-    """Return the case with each explanation that it does not have yet; one mistake is all that it may have."""
-    known = {cause.name for cause, _ in case.causes}
-    causes = [cause for cause in explanations(case.model) if cause.name not in known]
-    readings = [] if case.corrected else list(mistakes(case.model.joint_names))
-    return [
-        *((cause, case.with_cause(cause)) for cause in causes),
-        *((mistake, case.without_mistake(mistake)) for mistake in progress(readings, "looking for what is wrong")),
-    ]
-
-
-def _makes_sense(added: Explanation | Mistake, trial: _Case, now: Array, weights: Array) -> bool:
-    if isinstance(added, Mistake):
-        return True
-    effect = root_mean_square(now - trial.predicted_error(weights))
-    return bool((effect > _EFFECT * root_mean_square(trial.motion.tau)).any()) and trial.words(added) is not None
-
-
-def _cost(error: Array, weights: Array) -> float:
-    return float(((error * weights) ** 2).sum())
-
-
-def _error_scale(motion: RecordedMotion, error: Array) -> Array:
-    return np.maximum(root_mean_square(error), _FLOOR * root_mean_square(motion.tau) + _TINY)

@@ -1,20 +1,30 @@
-"""Weighted least squares on the base regressor, Spong (9.121), with standard deviations that allow for correlation."""
+"""Weighted least squares on the base regressor, Spong (9.121), with standard deviations that allow for correlation.
+
+Of a recording only samples count that are nearly independent of each other, and none of a joint at rest.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.identification.samples import PARTS, Samples
-from robot_dynamics_ros.identification.unknowns import Unknowns
+from robot_dynamics_ros.identification.motion import RecordedMotion
+from robot_dynamics_ros.identification.unknowns import Unknowns, at_rest
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.base_parameters import BaseParameters
 from robot_dynamics_ros.progress import progress
 
-_RECORDED_RANK = 1e-7  # of a column: what less is left of it tells nothing
+PARTS = 5
+"""Parts of each recording's samples, one after the other, that cross-validation leaves out in turn."""
+
+_CHUNK = 1024  # samples whose regressor is in memory at a time
+_REACH = 1.5  # periods of the cutoff that the filter smears a step over, to each side
+_RECORDED_RANK = 1e-7  # of a column: where less is left of it, it shows nothing
 _LEAST_NOISE = 1e-6  # of a joint's torque: recordings without noise exist in simulation only
 _TINY = 1e-12  # Nm or N, of a joint without any torque
 _ROUNDS = 30
@@ -22,10 +32,72 @@ _SETTLED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
+class Samples:
+    """Motion and torque at m times.
+
+    Attributes
+    ----------
+    q, qd, qdd, tau
+        (m, n) in SI units.
+    used
+        (m, n): True if this joint's torque counts, see ``unknowns.at_rest``.
+    part
+        (m,): number of the part, of PARTS.
+    """
+
+    q: Array
+    qd: Array
+    qdd: Array
+    tau: Array
+    used: NDArray[np.bool_]
+    part: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, unknowns: Unknowns, motions: Sequence[RecordedMotion]) -> Samples:
+        """Choose samples of recordings.
+
+        They are half a period of the filter's cutoff apart: what the filter leaves of white noise is then nearly white
+        again, and nothing else is lost. Gautier 1997, "parallel decimate".
+        """
+        recordings = []
+        for motion in motions:
+            step, reach, cutoff = 1, 0, motion.smoothing.cutoff
+            if cutoff and len(motion.time) > 1:
+                period = float(np.median(np.diff(motion.time)))
+                step = max(1, int(0.5 / (cutoff * period) + 1e-6))
+                reach = math.ceil(_REACH / (cutoff * period))
+            used = ~unknowns.touched(at_rest(unknowns.joint_rates(motion.qd), reach)[::step])
+            part = np.arange(len(used)) * PARTS // max(len(used), 1)
+            chosen = (values[::step] for values in (motion.q, motion.qd, motion.qdd, motion.tau))
+            recordings.append((*chosen, used, part))
+        return cls(*(np.concatenate(parts) for parts in zip(*recordings, strict=True)))
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    @property
+    def chunks(self) -> int:
+        """Number of chunks that ``columns`` yields."""
+        return -(-len(self) // _CHUNK)
+
+    def columns(self, unknowns: Unknowns, overlap: int = 0) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield places, columns (k, n, p) and torque (k, n) of the samples, chunk by chunk.
+
+        Rows that do not count are zero. Each chunk begins with the last ``overlap`` samples of the one before it.
+        """
+        for start in range(0, len(self), _CHUNK):
+            places = slice(max(0, start - overlap), min(start + _CHUNK, len(self)))
+            motion = self.q[places], self.qd[places], self.qdd[places]
+            used = self.used[places]
+            torque = (self.tau[places] - unknowns.known(*motion)) * used
+            yield places, unknowns.columns(*motion) * used[:, :, np.newaxis], torque
+
+
+@dataclass(frozen=True, eq=False)
 class Factors:
     """Triangular factors [R z] of columns and torque, for each part and each joint: (PARTS, n, p + 1, p + 1).
 
-    They hold all that least squares asks of the samples, whose number is in ``counts`` (PARTS, n).
+    They hold all that least squares needs of the samples, whose number is in ``counts`` (PARTS, n).
     """
 
     triangles: Array
@@ -55,8 +127,7 @@ class Factors:
     def squares(self, x: Array) -> Array:
         """Sum of the squares of the residuals (PARTS, n) for the unknowns ``x`` (p,)."""
         residual = self.triangles @ np.append(-x, 1.0)
-        squares: Array = np.einsum("kji,kji->kj", residual, residual)
-        return squares
+        return np.asarray(np.einsum("kji,kji->kj", residual, residual))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +137,7 @@ class BaseEstimate:
     Attributes
     ----------
     base
-        Which they are: what the model has, or less, where the recording does not move enough.
+        The base parameters: those of the model, or less, where the recording does not move enough.
     values, deviations
         (r,): estimates and their standard deviations, in SI units.
     noise
@@ -74,7 +145,7 @@ class BaseEstimate:
     condition
         Condition number of the weighted base regressor, with columns of unit length.
     unseen
-        Names of base parameters of the model that the recording tells nothing of.
+        Names of base parameters of the model that the recording does not show.
     """
 
     base: BaseParameters
@@ -104,10 +175,9 @@ def estimate_base(unknowns: Unknowns, samples: Samples, factors: Factors) -> Bas
         )
     noise = np.ones(len(counts))
     recorded = BaseParameters.of(factors.weighted(noise)[:, :-1], unknowns.names, _RECORDED_RANK)
-    unseen: tuple[str, ...] = ()
+    lost: list[int] = []
     if len(recorded.names) < len(base.names):
-        lost = np.setdiff1d(base.independent, recorded.independent)
-        unseen = tuple(unknowns.names[k] for k in lost)
+        lost = np.setdiff1d(base.independent, recorded.independent).tolist()
         base = recorded
     freedom = 1.0 - len(base.names) / counts.sum()
     floor = _LEAST_NOISE * np.sqrt(factors.squares(np.zeros(len(unknowns.names))).sum(axis=0) / counts) + _TINY
@@ -126,6 +196,7 @@ def estimate_base(unknowns: Unknowns, samples: Samples, factors: Factors) -> Bas
     inverse = inverse @ inverse.T
     covariance = inverse @ _scatter(unknowns, samples, base, x, noise, freedom) @ inverse
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    unseen = tuple(unknowns.names[k] for k in lost)
     return BaseEstimate(base, x[base.independent], deviations, noise, condition, unseen)
 
 
@@ -138,13 +209,8 @@ def _scatter(
     weights, so many of them as Andrews 1991 (6.4) finds of a first-order process: White's and Newey and West's
     estimator with X taken as given, which serves for fewer samples.
     """
-    error = np.concatenate(
-        [
-            torque - columns @ x
-            for _, columns, torque in progress(samples.columns(unknowns), "residuals", samples.chunks)
-        ]
-    )
-    error /= noise
+    chunks = progress(samples.columns(unknowns), "residuals", samples.chunks)
+    error = np.concatenate([torque - columns @ x for _, columns, torque in chunks]) / noise
     lags = _lags(error)
     counted = samples.used.astype(np.float64)
     covariances = []
@@ -165,7 +231,7 @@ def _scatter(
 
 
 def _lags(error: Array) -> int:
-    """How many lags Bartlett's weights should reach over: Andrews 1991, (5.3) and (6.4), for correlation rho."""
+    """Return the number of lags of Bartlett's weights: Andrews 1991, (5.3) and (6.4), for correlation rho."""
     rho = float((error[1:] * error[:-1]).sum() / max((error * error).sum(), 1e-300))
     rho = min(abs(rho), 0.97)
     reach = 1.1447 * (4.0 * rho**2 / (1.0 - rho**2) ** 2 * len(error)) ** (1.0 / 3.0)

@@ -1,10 +1,9 @@
-"""The zero-phase filter and the derivative that a recording's motion passes."""
+"""Recorded motions: filtered and differentiated, and their measured torque against the model's."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,17 +13,19 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.bags import JointSeries
 from robot_dynamics_ros.errors import BagError, BagWarning
 from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
 
-SHORTEST = 10
-"""Samples that a stretch must leave."""
-
+_SHORTEST = 10  # samples that a stretch must leave
 _HIGHEST_CUTOFF = 10.0
 _SAMPLES_PER_CUTOFF = 6.0  # sampling rate over cutoff, at least, unless asked for otherwise
 _KEPT_PER_CUTOFF = 20.0  # samples that are kept for each period of the cutoff
 _EDGE = 1.5  # periods of the cutoff that each end of a stretch loses
 _JITTER = 0.05  # sampling periods that a message may be off an even grid
+_HOLE = 5.0  # sampling periods without a message that are bridged
 _STENCIL = (1.0 / 12.0, -8.0 / 12.0, 0.0, 8.0 / 12.0, -1.0 / 12.0)  # first derivative, error (w dt)^4 / 30
 _REACH = len(_STENCIL) // 2
+_RESTART = 1_000_000_000  # ns backwards that are a clock set anew, not messages that overtook each other
+_PAUSE = 60_000_000_000  # ns put in place of such a step
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,11 @@ class Smoothing:
 
     @property
     def edge(self) -> float:
-        """Seconds at each end of a stretch where the filter has not enough samples to one side; they are left out."""
+        """Seconds that each end of a stretch loses, where the filter has too few samples to one side."""
         return _EDGE / self.cutoff if self.cutoff else 0.0
 
     def __str__(self) -> str:
-        """Say what is done to a recording."""
+        """Describe the processing of a recording."""
         slope = "acceleration: five-point central differences of the velocity"
         if self.cutoff == 0.0:
             return f"not filtered; {slope}"
@@ -75,156 +76,6 @@ class Smoothing:
             f"position, velocity and effort alike through a zero-phase Butterworth filter of order {self.order} "
             f"at {where}, run forward and back; {slope}"
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Stretch:
-    """Messages without a gap between them, and what becomes of a joint's values in them."""
-
-    rows: NDArray[np.intp]
-    time: Array  # s, of the rows
-    grid: Array | None  # s, evenly; None where the rows are even
-    period: float
-    sections: Array | None  # the filter's
-    padding: int
-    kept: slice
-
-    @classmethod
-    def of(
-        cls, stamps: NDArray[np.int64], rows: NDArray[np.intp], period: float, smoothing: Smoothing
-    ) -> Stretch | None:
-        """Return the stretch, or None where too little of it would remain."""
-        time: Array = stamps.astype(np.float64) * 1e-9
-        grid = None
-        even = (time[-1] - time[0]) / max(1, len(time) - 1)
-        if np.abs(time - time[0] - even * np.arange(len(time))).max() > _JITTER * even:
-            even, grid = period, np.arange(time[0], time[-1] + 1e-6 * period, period)
-        count = len(time) if grid is None else len(grid)
-        edge = max(_REACH, math.ceil(smoothing.edge / even - 1e-6))
-        if count - 2 * edge < SHORTEST:
-            return None
-        step, sections = 1, None
-        if smoothing.cutoff:
-            from scipy import signal  # takes a second to load: not for whoever only asks for --help
-
-            step = max(1, int(1.0 / (_KEPT_PER_CUTOFF * smoothing.cutoff * even)))
-            sections = signal.butter(smoothing.order, smoothing.cutoff, fs=1.0 / even, output="sos")
-        return cls(rows, time, grid, even, sections, edge, slice(edge, count - edge, step))
-
-    def kept_time(self) -> Array:
-        """Return the times (s) of the samples that are kept."""
-        times = self.time if self.grid is None else self.grid
-        return times[self.kept]
-
-    def column(self, position: Array, velocity: Array | None, effort: Array) -> tuple[Array, Array, Array, Array]:
-        """Return q, qd, qdd and tau of one joint."""
-        # A joint that turns on and on may be reported modulo a turn; nothing makes half a turn in a period.
-        q = self._smooth(np.unwrap(position[self.rows]))
-        qd = self._slope(q) if velocity is None else self._smooth(velocity[self.rows])
-        tau = self._smooth(effort[self.rows])
-        q, qd, qdd, tau = (values[self.kept].copy() for values in (q, qd, self._slope(qd), tau))
-        return q, qd, qdd, tau
-
-    def _smooth(self, values: Array) -> Array:
-        if self.grid is not None:
-            values = np.interp(self.grid, self.time, values)
-        if self.sections is None:
-            return values
-        from scipy import signal
-
-        smooth: Array = signal.sosfiltfilt(self.sections, values, padlen=min(self.padding, len(values) - 1))
-        return smooth
-
-    def _slope(self, values: Array) -> Array:
-        slope = np.gradient(values, self.period)  # for the ends, of which nothing is kept
-        slope[_REACH:-_REACH] = np.convolve(values, _STENCIL[::-1], "valid") / self.period
-        return slope
-
-
-Rows = NDArray[np.intp]
-
-_RESTART = 1_000_000_000  # ns backwards that are a clock set anew, not messages that overtook each other
-_PAUSE = 60_000_000_000  # ns put in place of such a step
-
-
-def require_motion_and_effort(series: JointSeries) -> None:
-    """Raise BagError where position or effort was not recorded at all."""
-    for field, values in (("position", series.position), ("effort", series.effort)):
-        for name, column in zip(series.joint_names, values.T, strict=True):
-            if np.isnan(column).all():
-                raise BagError(
-                    f"the recording: no {field} of {name} was recorded. Cure: record a topic whose driver fills "
-                    f"{field}, or name it with --topic"
-                )
-    if not series.effort.any():
-        raise BagError(
-            "the recording: every effort is zero: the driver measures none. Cure: record a topic with measured effort"
-        )
-
-
-def recorded_velocities(series: JointSeries) -> list[Array | None]:
-    """Return each joint's velocity, None where none was recorded: NaN or zero, though the joint moves."""
-    found: list[Array | None] = []
-    absent = []
-    for name, velocity, position in zip(series.joint_names, series.velocity.T, series.position.T, strict=True):
-        moves = np.nanmax(position) > np.nanmin(position)
-        recorded = not np.isnan(velocity).all() and (velocity.any() or not moves)
-        found.append(velocity if recorded else None)
-        if not recorded:
-            absent.append(name)
-    if absent:
-        warn(f"no velocity of {', '.join(absent)} was recorded; it is differentiated from the position")
-    return found
-
-
-def usable_messages(series: JointSeries, velocity: list[Array | None]) -> tuple[NDArray[np.int64], Rows]:
-    """Return increasing stamps in ns from 0, and the rows of the messages that have them."""
-    keep = np.ones(len(series.stamps), dtype=bool)
-    for j, name in enumerate(series.joint_names):
-        finite = np.isfinite(series.position[:, j]) & np.isfinite(series.effort[:, j])
-        recorded = velocity[j]
-        if recorded is not None:
-            finite &= np.isfinite(recorded)
-        if not finite.all():
-            warn(f"{np.count_nonzero(~finite)} messages have no finite number for {name}; they are left out")
-        keep &= finite
-    stamps = series.stamps
-    if len(stamps) > 1 and (stamps == stamps[0]).all():
-        warn("no message has a stamp of its own; the times of arrival are used")
-        stamps = series.received
-    elif not (stamps[1:] > 0).all():  # a simulated clock may start at 0
-        warn(f"{np.count_nonzero(stamps[1:] <= 0)} messages have no stamp; they are left out")
-        keep[1:] &= stamps[1:] > 0
-    rows = np.flatnonzero(keep)
-    if not len(rows):
-        return np.empty(0, dtype=np.int64), rows
-    stamps = _without_restarts(stamps[rows] - stamps[rows[0]])
-    later = np.concatenate([[True], stamps[1:] > np.maximum.accumulate(stamps)[:-1]])
-    if not later.all():
-        warn(f"{np.count_nonzero(~later)} messages are not stamped after the one before; they are left out")
-    return stamps[later] - stamps[0], rows[later]
-
-
-def _without_restarts(stamps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the stamps as if the clock had gone on, a minute later, where it was set back."""
-    steps = np.diff(stamps, prepend=stamps[0])
-    back = steps < -_RESTART
-    if not back.any():
-        return stamps
-    warn(f"its clock is set back {np.count_nonzero(back)} times; each stretch is taken by itself")
-    paused: NDArray[np.int64] = stamps + np.cumsum(np.where(back, _PAUSE - steps, 0))
-    return paused
-
-
-def warn(what: str) -> None:
-    """Issue a BagWarning."""
-    warnings.warn(BagWarning(f"the recording: {what}"), stacklevel=2)
-
-
-__all__ = ["RecordedMotion", "Smoothing", "recorded_motion"]
-
-
-_HOLE = 5.0  # sampling periods without a message that are bridged
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,15 +121,22 @@ def recorded_motion(series: JointSeries, smoothing: Smoothing) -> RecordedMotion
     Raises BagError, with its cure, where too little remains or effort was not recorded, and issues a BagWarning
     for what is left out, with its count.
     """
-    require_motion_and_effort(series)
-    velocity = recorded_velocities(series)
-    stamps, rows = usable_messages(series, velocity)
-    period = _sampling_period(stamps)
+    _require_motion_and_effort(series)
+    velocity = _recorded_velocities(series)
+    stamps, rows = _usable_messages(series, velocity)
+    if len(stamps) < 2:
+        raise BagError(
+            f"the recording: {len(stamps)} usable messages are too few to differentiate. Cure: record longer"
+        )
+    steps = np.diff(stamps)
+    period = float(np.median(steps)) * 1e-9
     smoothing = smoothing.at(1.0 / period)
+    ends = [0, *(np.flatnonzero(steps > _HOLE * period * 1e9) + 1).tolist(), len(stamps)]
     stretches = []
     short = 0
-    for first, last in _stretches(stamps, period):
-        stretch = Stretch.of(stamps[first:last], rows[first:last], period, smoothing)
+    for first, last in zip(ends[:-1], ends[1:], strict=True):
+        time = stamps[first:last].astype(np.float64) * 1e-9
+        stretch = _filtered(series, velocity, time, rows[first:last], period, smoothing)
         if stretch is None:
             short += last - first
         else:
@@ -286,35 +144,206 @@ def recorded_motion(series: JointSeries, smoothing: Smoothing) -> RecordedMotion
     if not stretches:
         raise BagError(
             f"the recording: none of its {len(series.stamps)} messages are part of a stretch without gaps that is "
-            f"longer than the {2 * smoothing.edge + SHORTEST * period:.3g} s that the filter needs. Cure: record "
+            f"longer than the {2 * smoothing.edge + _SHORTEST * period:.3g} s that the filter needs. Cure: record "
             "longer, or give a higher cutoff"
         )
     if short:
-        warn(f"{short} messages are in stretches between gaps that are too short for the filter; they are left out")
+        _warn(f"{short} messages are in stretches between gaps that are too short for the filter; they are left out")
     if len(stretches) > 1:
-        warn(f"it has {len(stretches) - 1} gaps longer than {_HOLE:g} periods; each stretch is filtered by itself")
-    columns = [
-        [stretch.column(series.position[:, j], velocity[j], series.effort[:, j]) for stretch in stretches]
-        for j in range(len(series.joint_names))
-    ]
-    q, qd, qdd, tau = (
-        np.column_stack([np.concatenate([part[k] for part in column]) for column in columns]) for k in range(4)
-    )
-    time = np.concatenate([stretch.kept_time() for stretch in stretches])
+        _warn(f"it has {len(stretches) - 1} gaps longer than {_HOLE:g} periods; each stretch is filtered by itself")
+    time, q, qd, qdd, tau = (np.concatenate(parts) for parts in zip(*stretches, strict=True))
     return RecordedMotion(series.joint_names, time, q, qd, qdd, tau, smoothing)
 
 
-def _sampling_period(stamps: NDArray[np.int64]) -> float:
-    """Return the median of the seconds between increasing stamps (m,) in ns."""
-    if len(stamps) < 2:
+def _filtered(
+    series: JointSeries,
+    velocity: list[Array | None],
+    time: Array,
+    rows: NDArray[np.intp],
+    period: float,
+    smoothing: Smoothing,
+) -> tuple[Array, Array, Array, Array, Array] | None:
+    """Return time (k,), q, qd, qdd and tau (k, n) of messages without a gap; None where too little would remain."""
+    if len(time) < 2:
+        return None
+    grid = None
+    even = (time[-1] - time[0]) / (len(time) - 1)
+    if np.abs(time - time[0] - even * np.arange(len(time))).max() > _JITTER * even:
+        even, grid = period, np.arange(time[0], time[-1] + 1e-6 * period, period)
+    times: Array = time if grid is None else grid
+    edge = max(_REACH, math.ceil(smoothing.edge / even - 1e-6))
+    if len(times) - 2 * edge < _SHORTEST:
+        return None
+    kept = slice(edge, len(times) - edge)
+    if smoothing.cutoff:
+        from scipy import signal  # takes a second to load, which --help would wait for
+
+        kept = slice(edge, len(times) - edge, max(1, int(1.0 / (_KEPT_PER_CUTOFF * smoothing.cutoff * even))))
+        sections = signal.butter(smoothing.order, smoothing.cutoff, fs=1.0 / even, output="sos")
+
+    def smooth(values: Array) -> Array:
+        values = values if grid is None else np.interp(grid, time, values)
+        if not smoothing.cutoff:
+            return values
+        return np.asarray(signal.sosfiltfilt(sections, values, padlen=min(edge, len(values) - 1)))
+
+    def slope(values: Array) -> Array:
+        result = np.gradient(values, even)  # for the ends, of which nothing is kept
+        result[_REACH:-_REACH] = np.convolve(values, _STENCIL[::-1], "valid") / even
+        return result
+
+    result = np.empty((4, len(times[kept]), len(velocity)))
+    for j, recorded in enumerate(velocity):
+        # A joint that turns on and on may be reported modulo a turn; nothing makes half a turn in a period.
+        q = smooth(np.unwrap(series.position[rows, j]))
+        qd = slope(q) if recorded is None else smooth(recorded[rows])
+        tau = smooth(series.effort[rows, j])
+        result[:, :, j] = [values[kept] for values in (q, qd, slope(qd), tau)]
+    q, qd, qdd, tau = result
+    return times[kept], q, qd, qdd, tau
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueAnalysis:
+    """The model's torque along a motion beside the measured one: (m, n) each, in Nm or N.
+
+    Attributes
+    ----------
+    motion
+        The motion, with the measured torque ``motion.tau``.
+    inertia, velocity, gravity, friction
+        The model's parts: M(q) qdd, V(q, qd) = C(q, qd) qd, G(q) of Craig (6.59), rotors included, and F(q, qd).
+    """
+
+    motion: RecordedMotion
+    inertia: Array
+    velocity: Array
+    gravity: Array
+    friction: Array
+
+    @property
+    def model(self) -> Array:
+        """The model's torque (m, n): the sum of its parts."""
+        return self.inertia + self.velocity + self.gravity + self.friction
+
+    @property
+    def residual(self) -> Array:
+        """Measured less the model's torque (m, n)."""
+        return self.motion.tau - self.model
+
+    @property
+    def rms(self) -> Array:
+        """Root mean square of the residual (n,)."""
+        return root_mean_square(self.residual)
+
+    @property
+    def bias(self) -> Array:
+        """Mean of the residual (n,)."""
+        return np.asarray(self.residual.mean(axis=0))
+
+    @property
+    def explained(self) -> Array:
+        """Share of the measured variance that the model explains (n,): 1 - var(residual) / var(tau).
+
+        1 at best, below 0 where the model is worse than the mean; NaN where the measured torque is constant.
+        """
+        measured, left = self.motion.tau.var(axis=0), self.residual.var(axis=0)
+        return np.asarray(1.0 - np.divide(left, measured, out=np.full_like(measured, np.nan), where=measured > 0.0))
+
+
+def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
+    """Return the model's torque along a recorded motion, part by part.
+
+    Inverse dynamics by recursive Newton-Euler, all samples at once. Raises BagError where the motion's joints
+    are not the model's, in its order.
+    """
+    if motion.joint_names != model.joint_names:
         raise BagError(
-            f"the recording: {len(stamps)} usable messages are too few to differentiate. Cure: record longer"
+            f"the recording has the joints {', '.join(motion.joint_names)}, the model {', '.join(model.joint_names)}. "
+            "Cure: rename or reorder the recording's, or lock the others in the model"
         )
-    return float(np.median(np.diff(stamps))) * 1e-9
+    q, qd, qdd = motion.q, motion.qd, motion.qdd
+    gravity = model.gravity_torque(q)
+    bias = model.bias_torque(q, qd)
+    inertia = model.inverse_dynamics(q, qd, qdd)
+    inertia -= bias
+    bias -= gravity
+    return TorqueAnalysis(motion, inertia, bias, gravity, model.friction_torque(q, qd))
 
 
-def _stretches(stamps: NDArray[np.int64], period: float) -> Iterator[tuple[int, int]]:
-    """Yield first and last + 1 of the messages between gaps."""
-    gaps = np.flatnonzero(np.diff(stamps) > _HOLE * period * 1e9) + 1
-    ends = [0, *gaps.tolist(), len(stamps)]
-    yield from zip(ends[:-1], ends[1:], strict=True)
+def root_mean_square(values: Array) -> Array:
+    """Return the root of the mean square of each column: (m, n) to (n,)."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->j", values, values) / len(values)))
+
+
+def _require_motion_and_effort(series: JointSeries) -> None:
+    """Raise BagError where position or effort was not recorded at all."""
+    for field, values in (("position", series.position), ("effort", series.effort)):
+        for name, column in zip(series.joint_names, values.T, strict=True):
+            if np.isnan(column).all():
+                raise BagError(
+                    f"the recording: no {field} of {name} was recorded. Cure: record a topic whose driver fills "
+                    f"{field}, or name it with --topic"
+                )
+    if not series.effort.any():
+        raise BagError(
+            "the recording: every effort is zero: the driver measures none. Cure: record a topic with measured effort"
+        )
+
+
+def _recorded_velocities(series: JointSeries) -> list[Array | None]:
+    """Return each joint's velocity, None where none was recorded: NaN or zero, though the joint moves."""
+    velocities: list[Array | None] = []
+    absent = []
+    for name, velocity, position in zip(series.joint_names, series.velocity.T, series.position.T, strict=True):
+        moves = np.nanmax(position) > np.nanmin(position)
+        recorded = not np.isnan(velocity).all() and (velocity.any() or not moves)
+        velocities.append(velocity if recorded else None)
+        if not recorded:
+            absent.append(name)
+    if absent:
+        _warn(f"no velocity of {', '.join(absent)} was recorded; it is differentiated from the position")
+    return velocities
+
+
+def _usable_messages(series: JointSeries, velocity: list[Array | None]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Return increasing stamps in ns from 0, and the rows of the messages that have them."""
+    keep = np.ones(len(series.stamps), dtype=bool)
+    for j, name in enumerate(series.joint_names):
+        finite = np.isfinite(series.position[:, j]) & np.isfinite(series.effort[:, j])
+        recorded = velocity[j]
+        if recorded is not None:
+            finite &= np.isfinite(recorded)
+        if not finite.all():
+            _warn(f"{np.count_nonzero(~finite)} messages have no finite number for {name}; they are left out")
+        keep &= finite
+    stamps = series.stamps
+    if len(stamps) > 1 and (stamps == stamps[0]).all():
+        _warn("no message has a stamp of its own; the times of arrival are used")
+        stamps = series.received
+    elif not (stamps[1:] > 0).all():  # a simulated clock may start at 0
+        _warn(f"{np.count_nonzero(stamps[1:] <= 0)} messages have no stamp; they are left out")
+        keep[1:] &= stamps[1:] > 0
+    rows = np.flatnonzero(keep)
+    if not len(rows):
+        return np.empty(0, dtype=np.int64), rows
+    stamps = _without_restarts(stamps[rows] - stamps[rows[0]])
+    later = np.concatenate([[True], stamps[1:] > np.maximum.accumulate(stamps)[:-1]])
+    if not later.all():
+        _warn(f"{np.count_nonzero(~later)} messages are not stamped after the one before; they are left out")
+    return stamps[later] - stamps[0], rows[later]
+
+
+def _without_restarts(stamps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the stamps as if the clock had gone on, a minute later, where it was set back."""
+    steps = np.diff(stamps, prepend=stamps[0])
+    back = steps < -_RESTART
+    if not back.any():
+        return stamps
+    _warn(f"its clock is set back {np.count_nonzero(back)} times; each stretch is taken by itself")
+    return np.asarray(stamps + np.cumsum(np.where(back, _PAUSE - steps, 0)), dtype=np.int64)
+
+
+def _warn(what: str) -> None:
+    """Issue a BagWarning."""
+    warnings.warn(BagWarning(f"the recording: {what}"), stacklevel=2)

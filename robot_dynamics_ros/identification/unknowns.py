@@ -1,27 +1,35 @@
-"""Friction as columns of the regressor: it is linear in its coefficients, Craig (6.110)-(6.112)."""
+"""The parameters that identification looks for: inertias, rotors, and friction, Craig (6.110)-(6.112).
+
+The torque is linear in all of them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.layout import AFTER, COULOMB, COULOMB_NEGATIVE, FIRST, STATIC, VISCOUS
+from robot_dynamics_ros.formulations.link_tree import LinkTree
+from robot_dynamics_ros.formulations.properties import position_ranges
+from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE, STATIC, VISCOUS
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.base_parameters import BaseParameters
 
 KINDS = ("viscous_coulomb", "none", "keep")
-"""What friction is identified: viscous and Coulomb by direction; none; none, but the model's own is known."""
+"""Friction to identify: viscous and Coulomb by direction; none; none, but the model's own is known."""
 
 COEFFICIENTS = ("viscous", "coulomb", "coulomb_negative")
-"""The dynamics file's names of what is identified for each joint, in the order of the columns."""
+"""The dynamics file's names of the coefficients of each joint, in the order of the columns."""
 
 _STILL = 0.02  # of a joint's highest speed: slower is as good as standing still
+_STATES = 6  # random states for each unknown of a joint
+_SPEED, _ACCELERATION = 3.0, 10.0  # of random states, where there is no limit
 
 
 def friction_columns(rates: Array) -> Array:
@@ -32,24 +40,8 @@ def friction_columns(rates: Array) -> Array:
     return np.stack([rates, (rates > 0.0).astype(np.float64), -(rates < 0.0).astype(np.float64)], axis=-1)
 
 
-def own_coefficients(model: RobotModel) -> Array:
-    """The model's own COEFFICIENTS of its moving joints (joints, 3), in SI units."""
-    table: Array = model.packed.friction[:, [VISCOUS, COULOMB, COULOMB_NEGATIVE]].copy()
-    return table
-
-
-def sticks(model: RobotModel, kind: str) -> NDArray[np.bool_]:
-    """Which moving joints (joints,) have dry friction under ``kind``, so that their torque is not known at rest."""
-    if kind == "viscous_coulomb":
-        return np.ones(len(model.moving_joints), dtype=bool)
-    if kind == "none":
-        return np.zeros(len(model.moving_joints), dtype=bool)
-    dry: NDArray[np.bool_] = np.any(model.packed.friction[:, [COULOMB, COULOMB_NEGATIVE, STATIC]] > 0.0, axis=1)
-    return dry
-
-
 def at_rest(rates: Array, reach: int) -> NDArray[np.bool_]:
-    """Where (m, joints) a joint stands still or turns round within ``reach`` samples.
+    """True (m, joints) if a joint stands still or turns round within ``reach`` samples.
 
     There dry friction is whatever holds the joint, and the filter smears the step of its reversal over its own
     length. Still is slower than 2 % of the joint's highest speed in ``rates`` (m, joints).
@@ -61,10 +53,6 @@ def at_rest(rates: Array, reach: int) -> NDArray[np.bool_]:
     return still
 
 
-_STATES = 6  # random states for each unknown of a joint
-_SPEED, _ACCELERATION = 3.0, 10.0  # of random states, where there is no limit
-
-
 @dataclass(frozen=True, eq=False)
 class Unknowns:
     """The unknowns of a model, and how the torque depends on them: tau = columns x + known.
@@ -74,22 +62,19 @@ class Unknowns:
     model
         The prior model.
     friction
-        One of friction_fit.KINDS.
+        One of KINDS.
     names
         (p,): ten for each body, as "link.mcx"; the rotors that the model has; then "joint.rotor_inertia", reflected to
         the joint, where the model has no rotor and no motion hides it in a link's inertia; then "joint.viscous" and so
-        on. Where no motion tells the two levels of Coulomb friction from a weight, there is but one, "joint.coulomb".
+        on. Where no motion distinguishes the two levels of Coulomb friction from a weight, one, "joint.coulomb".
     own
         (p,): the model's own values, without its payload, which counts as known.
-    base
-        The combinations of them that motions within the limits can tell apart.
     """
 
     model: RobotModel
     friction: str
     names: tuple[str, ...]
     own: Array
-    base: BaseParameters
     _bare: RobotModel
     _factors: Array  # (joints, n): G, from the rates of the coordinates to those of the moving joints
     _tail: Array  # (all columns beside the model's own, those that are used)
@@ -102,27 +87,26 @@ class Unknowns:
         bare = model
         if model.packed.payload is not None:
             bare = model.with_payload(model.packed.payload[0], 0.0, np.zeros(3), np.zeros(6))
-        factors, driven = _followed(model)
+        tree = LinkTree.of(model)
         kinds = ("rotor_inertia", *(COEFFICIENTS if friction == "viscous_coulomb" else ()))
         tail = [f"{joint}.{kind}" for kind in kinds for joint in model.moving_joints]
         names = (*model.parameter_names, *tail)
-        values = np.zeros(len(tail))
+        values = np.zeros((len(kinds), len(model.moving_joints)))
         if friction == "viscous_coulomb":
-            values[len(model.moving_joints) :] = own_coefficients(model).T.ravel()
-        own = np.concatenate([bare.inertial_parameters, values])
-        nothing = BaseParameters.of(np.zeros((0, len(names))), names)
-        full = cls(model, friction, names, own, nothing, bare, factors, np.eye(len(tail)))
-        base = BaseParameters.of(full._random_columns(), names)
-        return full._reduced(base, np.any(factors[:, driven], axis=1))
+            values[1:] = model.packed.friction[:, [VISCOUS, COULOMB, COULOMB_NEGATIVE]].T
+        own = np.concatenate([bare.inertial_parameters, values.ravel()])
+        full = cls(model, friction, names, own, bare, tree.couplings, np.eye(len(tail)))
+        driven = np.any(tree.rotor_couplings != 0.0, axis=0)
+        return full._reduced(np.any(tree.couplings[:, driven], axis=1))
 
-    def _reduced(self, base: BaseParameters, driven: NDArray[np.bool_]) -> Unknowns:
-        """Return the unknowns without what ``base`` shows to be hidden, and without rotors on ``driven`` joints."""
+    def _reduced(self, driven: NDArray[np.bool_]) -> Unknowns:
+        """Return the unknowns without those that no motion shows, and without rotors on ``driven`` joints."""
         first = len(self.model.parameter_names)
         tail, joints = self._tail.copy(), self.bodies
         kept = np.ones(len(tail), dtype=bool)
         for k in range(len(tail)):
             kind, joint = divmod(k, joints)
-            hidden = first + k not in base.independent
+            hidden = first + k not in self.base.independent
             if kind == 0 and (hidden or driven[joint]):
                 kept[k] = False
             elif hidden and kind == 3:  # coulomb_negative: taken to be coulomb
@@ -130,23 +114,34 @@ class Unknowns:
                 tail[k, k - joints] = 1.0
         keep = np.concatenate([np.ones(first, dtype=bool), kept])
         names = tuple(name for name, used in zip(self.names, keep, strict=True) if used)
-        reduced = replace(self, names=names, own=self.own[keep], _tail=tail[:, kept])
-        return replace(reduced, base=BaseParameters.of(reduced._random_columns(), names))
+        return replace(self, names=names, own=self.own[keep], _tail=tail[:, kept])
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """The combinations of them that motions within the limits can distinguish, by random states."""
+        rng = np.random.default_rng(0)
+        model = self.model
+        count = _STATES * max(PARAMETERS, len(self.names) // model.n)
+        speed = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED)
+        q = rng.uniform(*position_ranges(model), (count, model.n))
+        qd = rng.uniform(-1.0, 1.0, (count, model.n)) * speed
+        qdd = rng.uniform(-_ACCELERATION, _ACCELERATION, (count, model.n))
+        return BaseParameters.of(self.columns(q, qd, qdd).reshape(-1, len(self.names)), self.names)
 
     @property
     def bodies(self) -> int:
-        """Number of moving bodies, whose ten parameters each stand first."""
+        """Number of moving bodies, whose ten parameters each come first."""
         return len(self.model.moving_joints)
 
     @property
     def new_rotors(self) -> slice:
-        """Where the inertias of rotors stand that the model does not have."""
+        """Places of the inertias of rotors that the model does not have."""
         first = len(self.model.parameter_names)
         return slice(first, first + sum(name.endswith(".rotor_inertia") for name in self.names[first:]))
 
     @property
     def scalars(self) -> slice:
-        """Where what is no body's parameter stands: inertias of rotors, coefficients of friction."""
+        """Places of the other parameters than the bodies': inertias of rotors, coefficients of friction."""
         return slice(PARAMETERS * self.bodies, len(self.names))
 
     def columns(self, q: Array, qd: Array, qdd: Array) -> Array:
@@ -178,35 +173,10 @@ class Unknowns:
         diagonal = np.diagonal(self.model.mass_matrix(q), axis1=-2, axis2=-1).mean(axis=0)
         at_joints = np.abs(self._factors) @ diagonal
         count = self.new_rotors.stop - self.new_rotors.start
-        inertias: Array = self._tail[: self.bodies, :count].T @ at_joints
-        return inertias
+        return np.asarray(self._tail[: self.bodies, :count].T @ at_joints)
 
     def touched(self, joints: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which coordinates (m, n) move one of the ``joints`` (m, joints) that stick."""
-        stuck = joints & sticks(self.model, self.friction)
+        """True (m, n) if a coordinate moves one of ``joints`` (m, joints) that has dry friction, unknown at rest."""
+        dry = np.any(self.model.packed.friction[:, [COULOMB, COULOMB_NEGATIVE, STATIC]] > 0.0, axis=1)
+        stuck = joints & (dry if self.friction == "keep" else self.friction == "viscous_coulomb")
         return stuck.astype(np.float64) @ np.abs(self._factors) > 0.0
-
-    def _random_columns(self) -> Array:
-        """Columns (rows, p) at random states within the limits: what any recording could tell at the most."""
-        rng = np.random.default_rng(0)
-        model = self.model
-        count = _STATES * max(PARAMETERS, len(self.names) // model.n)
-        limited = np.isfinite(model.position_lower) & np.isfinite(model.position_upper)
-        lower = np.where(limited, model.position_lower, -np.pi)
-        upper = np.where(limited, model.position_upper, np.pi)
-        speed = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED)
-        q = rng.uniform(lower, upper, (count, model.n))
-        qd = rng.uniform(-1.0, 1.0, (count, model.n)) * speed
-        qdd = rng.uniform(-_ACCELERATION, _ACCELERATION, (count, model.n))
-        return self.columns(q, qd, qdd).reshape(-1, len(self.names))
-
-
-def _followed(model: RobotModel) -> tuple[Array, NDArray[np.intp]]:
-    """Return G of the moving joints (joints, n), and the coordinates that drive some rotor."""
-    robot = model.packed.robot
-    count = len(model.moving_joints)
-    factors = np.zeros((len(robot.tree), model.n))
-    for row, entry in zip(factors, robot.tree, strict=True):
-        places = slice(entry[FIRST], entry[AFTER])
-        row[robot.coordinates[places]] = robot.factors[places]
-    return factors[:count], np.flatnonzero((factors[count:] != 0.0).any(axis=0))

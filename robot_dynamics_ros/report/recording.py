@@ -14,8 +14,7 @@ from robot_dynamics_ros.bags import JointSeries, read_joint_states
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, Message, message_types
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
-from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
-from robot_dynamics_ros.identification.torque_analysis import TorqueAnalysis, analyse_torque
+from robot_dynamics_ros.identification.motion import Smoothing, TorqueAnalysis, analyse_torque, recorded_motion
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress

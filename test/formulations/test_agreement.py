@@ -19,8 +19,7 @@ from robot_dynamics_ros.formulations import (
     generalized_dalembert,
     lagrange_euler,
     lagrange_link_jacobians,
-    newton_euler_base,
-    newton_euler_links,
+    newton_euler,
 )
 from robot_dynamics_ros.formulations.generalized_dalembert import dalembert_terms
 from robot_dynamics_ros.formulations.lagrange_euler import dynamic_coefficients, pseudo_inertia
@@ -35,7 +34,7 @@ from robot_dynamics_ros.resources import robot_urdf
 from support import arms
 from support import robots_with_drives as drives
 
-RECURSIVE = (newton_euler_base.newton_euler_base, newton_euler_links.newton_euler_links)
+RECURSIVE = (newton_euler.newton_euler_base, newton_euler.newton_euler_links)
 CLOSED = (
     lagrange_link_jacobians.generalized_forces,
     lagrange_euler.generalized_torque,
@@ -54,7 +53,7 @@ def test_any_robot(robot: drives.Robot) -> None:
     small = len(tree.links) <= LARGEST
     for form in RECURSIVE + CLOSED if small else RECURSIVE:
         np.testing.assert_allclose(form(tree, q, qd, qdd), tau, rtol=0, atol=1e-10 * scale, err_msg=str(form))
-    f, n = newton_euler_links.joint_reactions(tree, q, qd, qdd)
+    f, n = newton_euler.joint_reactions(tree, q, qd, qdd)
     axes = model.packed.link_rotations.reshape(-1, 3, 3)  # from the URDF's link frames to those with z on the joint
     reactions = np.concatenate([np.einsum("iba,ib->ia", axes, part) for part in (f, n)], axis=1)
     kernels = model.joint_reactions(q, qd, qdd)

@@ -1,4 +1,4 @@
-"""The Cartesian form against the joint-space form, energies, and itself in other axes."""
+"""The Cartesian form against the joint-space form and energies; joint rates for the end effector's velocity."""
 
 from typing import Any
 
@@ -7,7 +7,14 @@ import pytest
 from hypothesis import assume, given
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.formulations.cartesian_dynamics import Task, cartesian_dynamics, configuration_space_form
+from robot_dynamics_ros.formulations.cartesian_dynamics import (
+    Task,
+    cartesian_dynamics,
+    configuration_space_form,
+    joint_rates,
+    resolved_rate_motion,
+    smallest_singular_value,
+)
 from robot_dynamics_ros.resources import robot_urdf
 from support import arms
 from support.comparing import assert_close
@@ -29,7 +36,7 @@ def _check(model: RobotModel, task: Task, q: Any, seed: int) -> None:
     before, after = (cartesian_dynamics(model, q + k * h * qd, qd, task).jacobian for k in (-1, 1))
     jdot_qd = (after - before) @ qd / (2 * h)
     tau = model.inverse_dynamics(q, qd, qdd)
-    scale = 1.0 / form.singular_values[-1] ** 2 * max(1.0, float(np.abs(tau).max()))
+    scale = 1.0 / smallest_singular_value(j) ** 2 * max(1.0, float(np.abs(tau).max()))
     # The form without the accelerations, and J's rate by a difference: (6.96), (6.98).
     force = form.mass @ (j @ qdd) + form.velocity_terms + form.gravity
     exact = form.inverse.T @ (tau - model.mass_matrix(q) @ qdd) + form.mass @ (j @ qdd)
@@ -95,21 +102,44 @@ def test_a_singularity_names_the_configuration_and_the_measure() -> None:
             cartesian_dynamics(model, q, np.zeros(6), Task("tool0", rows))
 
 
-def test_damping_bounds_the_mass_in_the_lost_direction_alone() -> None:
-    model, damping = RobotModel.from_urdf_file(robot_urdf("ur5e")), 0.05
-    q = np.array([0.4, -1.2, 1.4, -1.7, 0.0, 0.3])
-    task, qd = Task("tool0"), np.ones(6)
-    form = cartesian_dynamics(model, q, qd, task, damping=damping)
-    assert form.singular_values[-1] < 1e-12
-    u, _, v_t = np.linalg.svd(form.jacobian)
-    yields = np.linalg.inv(form.mass) - form.jacobian @ np.linalg.solve(model.mass_matrix(q), form.jacobian.T)
-    lost = damping**2 * v_t[-1] @ np.linalg.solve(model.mass_matrix(q), v_t[-1])
-    assert_close(yields, lost * np.outer(u[:, -1], u[:, -1]), 1e-8, 100.0)
-    # Where the arm is far from all singularities it changes nothing.
-    q[4] = -1.4
-    for damped, exact in zip(
-        vars(cartesian_dynamics(model, q, qd, task, damping=damping)).values(),
-        vars(cartesian_dynamics(model, q, qd, task)).values(),
-        strict=True,
-    ):
-        assert np.array_equal(damped, exact)
+UR5E = np.array([0.4, -1.2, 1.4, -1.7, -1.4, 0.3])
+PANDA = np.array([0.3, -0.5, 0.2, -2.0, 0.3, 1.8, 0.6])
+
+
+@pytest.mark.parametrize(("robot", "link", "q"), [("ur5e", "tool0", UR5E), ("panda", "panda_link8", PANDA)])
+def test_the_hand_moves_as_asked(robot: str, link: str, q: np.ndarray) -> None:
+    model = RobotModel.from_urdf_file(robot_urdf(robot))
+    j, v = model.jacobian(q, link), np.array([0.1, -0.2, 0.05, 0.3, 0.1, -0.2])
+    rates = joint_rates(j, v, q)
+    assert_close(j @ rates, v, 1e-12)
+    # No faster than needed: nothing of it leaves the hand where it is.
+    null = np.linalg.svd(j)[2][6:]
+    assert_close(null @ rates, np.zeros(len(null)), 1e-12)
+
+
+def test_a_singularity_is_refused_with_its_measure() -> None:
+    """The wrist of Craig, example 5.6: axes 4 and 6 in one line."""
+    model = RobotModel.from_urdf_file(robot_urdf("ur5e"))
+    q = UR5E * [1, 1, 1, 1, 0, 1]
+    j, v = model.jacobian(q, "tool0"), np.ones(6)
+    assert smallest_singular_value(j) < 1e-12
+    with pytest.raises(RobotDynamicsError, match=r"\[0\.4, "):
+        joint_rates(j, v, q)
+    with pytest.raises(RobotDynamicsError, match="6.*2"):
+        joint_rates(np.ones((6, 2)), v, np.zeros(2))
+
+
+def test_a_motion_goes_where_its_velocity_leads() -> None:
+    """Euler's error falls with the step."""
+    model = RobotModel.from_urdf_file(robot_urdf("ur5e"))
+    v = np.array([0.05, -0.04, 0.03, 0.0, 0.0, 0.0])
+    start, error = model.link_pose(UR5E, "tool0")[:3, 3], []
+    for steps in (50, 100):
+        positions, rates = resolved_rate_motion(
+            lambda q: model.jacobian(q, "tool0"), v, UR5E, step=1.0 / steps, steps=steps
+        )
+        assert positions.shape == rates.shape == (steps + 1, 6)
+        assert np.array_equal(positions[0], UR5E)
+        assert_close(np.diff(positions, axis=0), rates[:-1] / steps, 1e-15)
+        error.append(np.linalg.norm(model.link_pose(positions[-1], "tool0")[:3, 3] - start - v[:3]))
+    assert error[0] < 1e-3 and error[1] == pytest.approx(error[0] / 2, rel=0.1)

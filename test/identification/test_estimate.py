@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros import BagError, RobotModel
 from robot_dynamics_ros.identification.estimate import identify, pseudo_inertia
-from robot_dynamics_ros.identification.least_squares import Factors, estimate_base
+from robot_dynamics_ros.identification.least_squares import PARTS, Factors, Samples, estimate_base
 from robot_dynamics_ros.identification.motion import RecordedMotion, Smoothing
-from robot_dynamics_ros.identification.samples import PARTS, Samples
 from robot_dynamics_ros.identification.unknowns import Unknowns, at_rest, friction_columns
 
 Array = NDArray[np.float64]

@@ -13,8 +13,7 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.identification.hints import hints
-from robot_dynamics_ros.identification.motion import RecordedMotion
-from robot_dynamics_ros.identification.torque_analysis import analyse_torque
+from robot_dynamics_ros.identification.motion import RecordedMotion, analyse_torque
 from support.noisy_recordings import exciting_motion
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")

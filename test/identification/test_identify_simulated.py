@@ -8,9 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.identification.estimate import identify
-from robot_dynamics_ros.identification.least_squares import Factors, estimate_base
+from robot_dynamics_ros.identification.least_squares import Factors, Samples, estimate_base
 from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
-from robot_dynamics_ros.identification.samples import Samples
 from robot_dynamics_ros.identification.unknowns import Unknowns
 from robot_dynamics_ros.simulation import simulate
 from support.noisy_recordings import Truth, fourier, with_friction

@@ -17,8 +17,7 @@ from robot_dynamics_ros.bags import JointSeries
 from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.identification.estimate import identify
 from robot_dynamics_ros.identification.hints import hints
-from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
-from robot_dynamics_ros.identification.torque_analysis import analyse_torque, root_mean_square
+from robot_dynamics_ros.identification.motion import Smoothing, analyse_torque, recorded_motion, root_mean_square
 from robot_dynamics_ros.resources import find_resource
 from support.panda_recording import NEEDED, WITHOUT_HAND, public_panda, recorded
 

@@ -19,7 +19,7 @@ from oracles import (
     tsai_planar_2r,
 )
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.formulations import force_propagation, velocity_propagation
+from robot_dynamics_ros.formulations import propagation
 from robot_dynamics_ros.formulations.cartesian_dynamics import (
     Task,
     cartesian_dynamics,
@@ -27,8 +27,8 @@ from robot_dynamics_ros.formulations.cartesian_dynamics import (
     joint_rates,
     smallest_singular_value,
 )
-from robot_dynamics_ros.formulations.frame_transforms import force_transform, inverse_pose
 from robot_dynamics_ros.formulations.link_tree import LinkTree
+from robot_dynamics_ros.formulations.propagation import force_transform, inverse_pose
 from support import arms
 from support.comparing import assert_close
 from support.worked_arms import chain
@@ -70,15 +70,15 @@ def test_exercise_5_16_is_example_5_2() -> None:
 def test_example_5_3(q: Array, qd: Array) -> None:
     """(5.50)-(5.57), (5.66), (5.67)."""
     model = _two_links()
-    w, v = velocity_propagation.link_velocities(LinkTree.of(model), q, qd)
+    w, v = propagation.link_velocities(LinkTree.of(model), q, qd)
     expected_w, expected_v = craig_jacobians.link_velocities(L1, L2, q, qd)
     assert_close(w, expected_w[:2], 1e-14)
     assert_close(v, expected_v[:2], 1e-14)
-    tip = velocity_propagation.frame_velocity(model, q, qd, "tool")
+    tip = propagation.frame_velocity(model, q, qd, "tool")
     assert_close(tip, [*expected_v[2], *expected_w[2]], 1e-14)
     assert_close((model.jacobian(q, "tool") @ qd)[:3], craig_jacobians.tip_velocity(L1, L2, q, qd), 1e-14)
     in_tip, in_base = craig_jacobians.jacobian_in_tip_axes(L1, L2, q), craig_jacobians.jacobian_in_base_axes(L1, L2, q)
-    assert_close(velocity_propagation.jacobian(model, q, "tool")[:2], in_tip, 1e-14)
+    assert_close(propagation.velocity_jacobian(model, q, "tool")[:2], in_tip, 1e-14)
     assert_close(model.jacobian(q, "tool")[:2], in_base, 1e-14)
     # Example 5.4 (5.73): the same determinant in all axes.
     for j in (in_tip, in_base):
@@ -133,12 +133,12 @@ def test_example_5_7(q: Array) -> None:
     """Below (5.90), (5.96); exercises 5.10 and 5.13 turn it round and into the base's axes."""
     model, force = _two_links(), np.array([3.0, -2.0])
     expected = craig_jacobians.static_torques(L1, L2, q, force)
-    assert_close(force_propagation.joint_torques(model, q, [*force, 0, 0, 0, 0], "tool"), expected, 1e-13)
+    assert_close(propagation.joint_torques(model, q, [*force, 0, 0, 0, 0], "tool"), expected, 1e-13)
     assert_close(craig_jacobians.jacobian_in_tip_axes(L1, L2, q).T @ force, expected, 1e-13)
     c, s = np.cos(q.sum()), np.sin(q.sum())
     s1 = np.sin(q[0])
     assert_close(
-        force_propagation.joint_torques(model, q, [10 * c, -10 * s, 0, 0, 0, 0], "tool"),
+        propagation.joint_torques(model, q, [10 * c, -10 * s, 0, 0, 0, 0], "tool"),
         [-10 * (L1 * s1 + L2 * s), -10 * L2 * s],
         1e-13,
     )
@@ -163,7 +163,7 @@ def _check_form(book: Any, p: Any, model: RobotModel, task: Task, q: Array, qd: 
     form = cartesian_dynamics(model, q, qd, task)
     b, c = configuration_space_form(model, q, task)
     expected_b, expected_c = book.coriolis_and_centrifugal(p, q)
-    scale = 1.0 / form.singular_values[-1] ** 2
+    scale = 1.0 / smallest_singular_value(form.jacobian) ** 2
     assert_close(form.mass, book.mass_matrix(p, q), 1e-11, scale)
     assert_close(form.velocity_terms, book.velocity_terms(p, q, qd), 1e-11, 100.0 * scale)
     assert_close(form.gravity, book.gravity(p, q), 1e-11, 100.0 * scale)
@@ -199,7 +199,7 @@ def test_me5118_rp(q: Array, qd: Array) -> None:
     p = craig_rp.Parameters(*np.random.default_rng(5).uniform(0.3, 3.0, 5))
     model = RobotModel.from_urdf(arms.craig_rp(p).urdf, gravity=[0, -p.g, 0])
     _check_form(me5118_cartesian, p, model, Task("link2", (0, 1), own_axes=True), q, qd)
-    assert_close(velocity_propagation.jacobian(model, q, "link2")[:2], me5118_cartesian.jacobian(p, q), 1e-14)
+    assert_close(propagation.velocity_jacobian(model, q, "link2")[:2], me5118_cartesian.jacobian(p, q), 1e-14)
 
 
 def test_metr4202_q1_and_q2() -> None:

@@ -13,11 +13,11 @@ from scipy.spatial.transform import Rotation
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations.lagrange_link_jacobians import link_jacobians
 from robot_dynamics_ros.formulations.link_tree import LinkTree
-from robot_dynamics_ros.formulations.newton_euler_links import joint_reactions
-from robot_dynamics_ros.formulations.rigid_body import (
+from robot_dynamics_ros.formulations.newton_euler import (
     angular_acceleration,
     angular_momentum,
     euler_moment,
+    joint_reactions,
     kinetic_energy,
     linear_momentum,
     newton_force,

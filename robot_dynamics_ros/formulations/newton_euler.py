@@ -1,0 +1,203 @@
+"""Newton and Euler: equations of one rigid body, and the recursion over the links of a robot.
+
+Craig 6.2-6.5, Tsai 9.3-9.7, Milicevic Tables 1 and 2. Vectors (3,) of the functions of one body are in any axes, as
+long as all of a call are in the same; inertias (3, 3) are about the centre of mass.
+
+Link frames are Craig's, with z on the link's own joint. Craig writes the recursion for revolute joints; Tsai's and
+Milicevic's prismatic ones are here, too. Milicevic's z_{i-1} and p_{i-1} of Table 1 are z_i and p_i here, so that p*_i
+leads from the parent's origin and turns with the parent. Tsai carries gravity along as a force, (9.60) and (9.65); here
+the base accelerates against it, which comes to the same. Tsai (9.58) has a bracket closed too late: only the
+acceleration of the parent's origin is turned into the link's frame. Rotors follow Tsai (9.157).
+Vectors of a wrong shape raise RobotDynamicsError.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree, checked, to_coordinates
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
+
+Z = np.array([0.0, 0.0, 1.0])
+
+
+def point_velocity(origin: Array, w: Array, r: Array, relative: Array) -> Array:
+    """Velocity (m/s) of a point at r (m) from the origin of a frame that turns at w: Craig (6.5), (5.13), Tsai (9.32).
+
+    The frame's origin moves at ``origin``, the point at ``relative`` as seen from the frame.
+    """
+    return origin + relative + np.cross(w, r)
+
+
+def point_acceleration(origin: Array, w: Array, dw: Array, r: Array, relative: Array, gaining: Array) -> Array:
+    """Acceleration (m/s^2) of a point at r (m) from the origin of a frame with angular velocity w, rad/s: Craig (6.10).
+
+    The origin's acceleration is ``origin``, the frame's angular one dw (rad/s^2); as seen from the frame, the point
+    has the velocity ``relative`` and the acceleration ``gaining``. Craig (6.12) is that of a point of the body.
+    """
+    return origin + gaining + 2.0 * np.cross(w, relative) + np.cross(dw, r) + np.cross(w, np.cross(w, r))
+
+
+def angular_acceleration(w: Array, dw: Array, relative: Array, gaining: Array) -> Array:
+    """Angular acceleration (rad/s^2) of a body that turns at ``relative`` in a frame that turns at w: Craig (6.15).
+
+    dw and ``gaining`` are the rates of w and, as seen from the frame, of ``relative``.
+    """
+    return dw + gaining + np.cross(w, relative)
+
+
+def linear_momentum(mass: float, v_c: Array) -> Array:
+    """Momentum m v_c (kg m/s), by the velocity of the centre of mass: Tsai (9.18)."""
+    return mass * v_c
+
+
+def angular_momentum(mass: float, inertia: Array, p_c: Array, v_c: Array, w: Array) -> Array:
+    """Angular momentum (kg m^2/s) about the point from which p_c leads to the centre of mass: Tsai (9.22), (9.24)."""
+    return np.asarray(np.cross(p_c, linear_momentum(mass, v_c)) + inertia @ w)
+
+
+def kinetic_energy(mass: float, inertia: Array, v_c: Array, w: Array) -> float:
+    """K (J): Tsai (9.34), Craig (6.69), Spong (9.41)."""
+    return float(0.5 * mass * v_c @ v_c + 0.5 * w @ inertia @ w)
+
+
+def newton_force(mass: float, dv_c: Array) -> Array:
+    """Force (N) that accelerates the centre of mass at dv_c: Craig (6.29), Tsai (9.38)."""
+    return mass * dv_c
+
+
+def euler_moment(inertia: Array, w: Array, dw: Array) -> Array:
+    """Moment (Nm) about the centre of mass for the angular acceleration dw: Craig (6.30), Tsai (9.45), (9.47)."""
+    return np.asarray(inertia @ dw + np.cross(w, inertia @ w))
+
+
+def newton_euler_base(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    """Return tau (n,) for q, qd, qdd (n,) by Milicevic Table 1, every vector in the base frame; Nm or N.
+
+    Without the table's friction b_i qd_i.
+    """
+    tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
+    rates, accelerations = tree.couplings @ qd, tree.couplings @ qdd
+    rotations, p = tree.base_placements(q)
+    z = rotations[:, :, 2]
+    w: list[Array] = []
+    dw: list[Array] = []
+    dv: list[Array] = []
+    F: list[Array] = []
+    M: list[Array] = []
+    p_star: list[Array] = []
+    for i, link in enumerate(tree.links):  # forward equations
+        if link.parent == BASE:
+            p_star.append(p[i])
+            w_i, dw_i, dv_i = np.zeros(3), np.zeros(3), -tree.gravity  # as if the base accelerated against gravity
+        else:
+            p_star.append(p[i] - p[link.parent])
+            w_i, dw_i = w[link.parent], dw[link.parent]
+            dv_i = dv[link.parent] + np.cross(dw_i, p_star[i]) + np.cross(w_i, np.cross(w_i, p_star[i]))
+        motion, push = rates[i] * z[i], accelerations[i] * z[i]
+        if link.prismatic:
+            dv_i = dv_i + push + 2.0 * np.cross(w_i, motion)
+        else:
+            w_i, dw_i = w_i + motion, dw_i + push + np.cross(w_i, motion)
+        w.append(w_i)
+        dw.append(dw_i)
+        dv.append(dv_i)
+        s = rotations[i] @ link.com
+        a_bar = np.cross(dw_i, s) + np.cross(w_i, np.cross(w_i, s)) + dv_i
+        F.append(newton_force(link.mass, a_bar))  # at the centre of mass
+        M.append(euler_moment(rotations[i] @ link.inertia @ rotations[i].T, w_i, dw_i))
+    axes = [r.axis if r.carrier == BASE else rotations[r.carrier] @ r.axis for r in tree.rotors]
+    rotor_torques = _rotor_torques(tree, axes, qd, qdd, w, dw, M)
+    f, n = list(F), [m + np.cross(R @ k.com, x) for m, R, k, x in zip(M, rotations, tree.links, F, strict=True)]
+    tau = [np.float64(0.0)] * len(tree.links)
+    for i in reversed(range(len(tree.links))):  # backward equations; f_i and n_i act at p_i
+        link = tree.links[i]
+        tau[i] = (f[i] if link.prismatic else n[i]) @ z[i]
+        if link.parent != BASE:
+            f[link.parent] = f[link.parent] + f[i]
+            n[link.parent] = n[link.parent] + n[i] + np.cross(p_star[i], f[i])
+    return sum(rotor_torques, to_coordinates(tree, np.array(tau)))
+
+
+def newton_euler_links(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    """Return tau (n,) for q, qd, qdd (n,), every vector of a link in its frame; Nm or N.
+
+    Craig (6.45)-(6.53), Tsai (9.49)-(9.70), Milicevic Table 2; without the friction of Tsai (9.70).
+    """
+    return _recursion(robot, q, qd, qdd)[2]
+
+
+def joint_reactions(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
+    """Return f and n (links, 3): force, N, and moment, Nm, on each link by its parent, Tsai (9.65)-(9.66).
+
+    For q, qd, qdd (n,). At the origin of the link's frame, which lies on the joint's axis, and in its axes: the z
+    component of the moment, or of a prismatic joint's force, is what drives the joint.
+    """
+    f, n, _ = _recursion(robot, q, qd, qdd)
+    return np.array(f), np.array(n)
+
+
+def _recursion(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> tuple[list[Array], list[Array], Array]:
+    """Return f, n and tau."""
+    tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
+    rates, accelerations = tree.couplings @ qd, tree.couplings @ qdd
+    placements = [link.placed(x) for link, x in zip(tree.links, tree.joint_positions(q), strict=True)]
+    w: list[Array] = []
+    dw: list[Array] = []
+    dv: list[Array] = []
+    F: list[Array] = []
+    N: list[Array] = []
+    for i, link in enumerate(tree.links):
+        R, P = placements[i]
+        if link.parent == BASE:
+            w_i, dw_i, dv_i = np.zeros(3), np.zeros(3), R.T @ -tree.gravity
+        else:
+            w_p, dw_p = w[link.parent], dw[link.parent]
+            w_i, dw_i = R.T @ w_p, R.T @ dw_p
+            # Craig (6.47), Tsai (9.58)
+            dv_i = R.T @ (dv[link.parent] + np.cross(dw_p, P) + np.cross(w_p, np.cross(w_p, P)))
+        motion, push = rates[i] * Z, accelerations[i] * Z
+        if link.prismatic:
+            dv_i = dv_i + push + 2.0 * np.cross(w_i, motion)  # Tsai (9.58)
+        else:
+            dw_i = dw_i + push + np.cross(w_i, motion)  # Craig (6.46), Tsai (9.53)
+            w_i = w_i + motion  # Craig (6.45), Tsai (9.50)
+        w.append(w_i)
+        dw.append(dw_i)
+        dv.append(dv_i)
+        # Craig (6.48), Tsai (9.59)
+        dv_c = dv_i + np.cross(dw_i, link.com) + np.cross(w_i, np.cross(w_i, link.com))
+        F.append(newton_force(link.mass, dv_c))  # Craig (6.49), Tsai (9.61)
+        N.append(euler_moment(link.inertia, w_i, dw_i))  # Craig (6.50), Tsai (9.62)
+    rotor_torques = _rotor_torques(tree, [rotor.axis for rotor in tree.rotors], qd, qdd, w, dw, N)
+    f, n = list(F), [N_i + np.cross(link.com, F_i) for N_i, link, F_i in zip(N, tree.links, F, strict=True)]
+    tau = [np.float64(0.0)] * len(tree.links)
+    for i in reversed(range(len(tree.links))):
+        link, (R, P) = tree.links[i], placements[i]
+        tau[i] = (f[i] if link.prismatic else n[i]) @ Z  # Craig (6.53), Tsai (9.69)
+        if link.parent != BASE:
+            f_i = R @ f[i]  # Tsai (9.67)
+            f[link.parent] = f[link.parent] + f_i  # Craig (6.51), Tsai (9.65)
+            n[link.parent] = n[link.parent] + R @ n[i] + np.cross(P, f_i)  # Craig (6.52), Tsai (9.66), (9.68)
+    return f, n, sum(rotor_torques, to_coordinates(tree, np.array(tau)))
+
+
+def _rotor_torques(
+    tree: LinkTree, axes: list[Array], qd: Array, qdd: Array, w: list[Array], dw: list[Array], moments: list[Array]
+) -> list[Array]:
+    """Return the torques (n,) that accelerate the rotors' spins; add the reactions on the carriers to ``moments``.
+
+    By the energy of Tsai (9.157): the spin's momentum I s e turns with the carrier.
+    """
+    torques = []
+    for rotor, e, ratio in zip(tree.rotors, axes, tree.rotor_couplings, strict=True):
+        c, spin, spin_up = rotor.carrier, ratio @ qd, ratio @ qdd
+        if c != BASE:
+            moments[c] = moments[c] + rotor.inertia * (spin_up * e + spin * np.cross(w[c], e))
+            spin_up = spin_up + e @ dw[c]
+        torques.append(ratio * rotor.inertia * spin_up)
+    return torques
