@@ -36,7 +36,7 @@ class _Loader(_LOADER):  # type: ignore[misc]
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable):
                 if key in seen:
-                    raise NotPlainYaml(f"key {key!r} stands twice, {_place(key_node.start_mark)}")
+                    raise NotPlainYaml(f"key {key!r} is defined twice, {_place(key_node.start_mark)}")
                 seen.add(key)
         table: dict[Any, Any] = super().construct_mapping(node, deep)
         return table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress
 
-LEVELS = ("OK", "WARN", "ERROR", "STALE")
+_LEVELS = ("OK", "WARN", "ERROR", "STALE")
 _COMMANDS = "command_states"
 _CLOCK = 1e15  # ns since 1970, which no simulation lasts
 
@@ -61,42 +61,6 @@ class Diagnostics:
     events: tuple[Event, ...]
     modes: dict[str, tuple[tuple[int, str], ...]]
     count: int
-
-
-def read_diagnostics(messages: Iterable[Message]) -> Diagnostics:
-    """Return what diagnostic_msgs/DiagnosticArray messages report; broken ones are only counted."""
-    events: list[Event] = []
-    modes: dict[str, list[tuple[int, str]]] = {}
-    last: dict[str, tuple[str, str]] = {}
-    count = 0
-    for message in messages:
-        count += 1
-        try:
-            array: Any = message_types().deserialize_cdr(message.data, DIAGNOSTIC_ARRAY)
-        except Exception:  # whatever broken bytes lead to
-            continue
-        for status in array.status:
-            event = _event(status, message.received)
-            if event.mode:
-                modes.setdefault(event.sender, []).append((event.received, event.mode))
-            state = event.level, event.mode or event.message
-            known = last.get(event.sender, ("OK", state[1]))
-            last[event.sender] = state
-            if event.before or (state != known and event.level != "OK"):
-                events.append(event)
-    return Diagnostics(tuple(events), {name: tuple(entries) for name, entries in modes.items()}, count)
-
-
-def _event(status: Any, received: int) -> Event:
-    values = {pair.key: pair.value for pair in status.values}
-    level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
-    return Event(
-        received,
-        status.name,
-        LEVELS[level] if 0 <= level < len(LEVELS) else str(level),
-        status.message,
-        *(values.get(key, "") for key in ("mode", "previous mode", "cause", "joint", "value")),
-    )
 
 
 @dataclass(frozen=True)
@@ -254,18 +218,43 @@ def read_recording(
 
 def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
     counts: dict[str, tuple[int, int, int]] = {}
-
-    def counted(reader: BagReader) -> Iterator[Message]:
+    events: list[Event] = []
+    modes: dict[str, list[tuple[int, str]]] = {}
+    last: dict[str, tuple[str, str]] = {}
+    with BagReader(path) as reader:
         for message in progress(reader.messages(), f"reading {path.name}", reader.count()):
             count, first, _ = counts.get(message.topic, (0, message.received, 0))
             counts[message.topic] = count + 1, first, message.received
-            if message.kind == DIAGNOSTIC_ARRAY:
-                yield message
+            for event in _statuses(message) if message.kind == DIAGNOSTIC_ARRAY else ():
+                if event.mode:
+                    modes.setdefault(event.sender, []).append((event.received, event.mode))
+                status = event.level, event.mode or event.message
+                known = last.get(event.sender, ("OK", status[1]))
+                last[event.sender] = status
+                if event.before or (status != known and event.level != "OK"):
+                    events.append(event)
+        kinds = sorted(reader.topics.items())
+    topics = tuple(TopicFacts(name, kind, *counts.get(name, (0, 0, 0))) for name, kind in kinds)
+    count = sum(fact.count for fact in topics if fact.kind == DIAGNOSTIC_ARRAY)
+    return topics, Diagnostics(tuple(events), {name: tuple(entries) for name, entries in modes.items()}, count)
 
-    with BagReader(path) as reader:
-        diagnostics = read_diagnostics(counted(reader))
-        topics = sorted(reader.topics.items())
-    return tuple(TopicFacts(name, kind, *counts.get(name, (0, 0, 0))) for name, kind in topics), diagnostics
+
+def _statuses(message: Message) -> Iterator[Event]:
+    """Yield each status of a diagnostic_msgs/DiagnosticArray as an event; none where the message is broken."""
+    try:
+        array: Any = message_types().deserialize_cdr(message.data, DIAGNOSTIC_ARRAY)
+    except Exception:  # whatever broken bytes lead to
+        return
+    for status in array.status:
+        values = {pair.key: pair.value for pair in status.values}
+        level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
+        yield Event(
+            message.received,
+            status.name,
+            _LEVELS[level] if 0 <= level < len(_LEVELS) else str(level),
+            status.message,
+            *(values.get(key, "") for key in ("mode", "previous mode", "cause", "joint", "value")),
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,9 +63,9 @@ def position_range(model: RobotModel) -> tuple[Array, Array]:
     prismatic = np.array([name in model.prismatic_joints for name in model.joint_names])
     half = np.where(prismatic, _HALF_STROKE, _HALF_TURN)
     lower, upper = model.position_lower, model.position_upper
-    below, above = np.isfinite(lower), np.isfinite(upper)
-    from_limit = np.where(above, upper - 2.0 * half, -half), np.where(below, lower + 2.0 * half, half)
-    return np.where(below, lower, from_limit[0]), np.where(above, upper, from_limit[1])
+    least = np.where(np.isfinite(upper), upper - 2.0 * half, -half)
+    most = np.where(np.isfinite(lower), lower + 2.0 * half, half)
+    return np.where(np.isfinite(lower), lower, least), np.where(np.isfinite(upper), upper, most)
 
 
 def poses_in_range(model: RobotModel) -> Array:

@@ -221,9 +221,11 @@ def pose_view(
     model: RobotModel, description: str | bytes, folder: Path, address: tuple[str, int]
 ) -> tuple[Viewer, Update]:
     """Serve an arm with a slider for each joint, its gravity torque and centre of mass; arguments as of ``Viewer``."""
-    viewer = Viewer(model, description, folder, address=address, poses=[_middle(model)])
-    lower, upper = (np.round(limit, _DIGITS) for limit in position_range(model))
-    start = np.clip(np.round(_middle(model), _DIGITS), lower, upper)
+    lower, upper = position_range(model)
+    middle = 0.5 * (lower + upper)
+    viewer = Viewer(model, description, folder, address=address, poses=[middle])
+    lower, upper, middle = (np.round(q, _DIGITS) for q in (lower, upper, middle))
+    start = np.clip(middle, lower, upper)
     changed = threading.Event()
     gui = viewer.server.gui
     with gui.add_folder("Joints"):
@@ -253,12 +255,6 @@ def pose_view(
     changed.set()
     update(0.0)
     return viewer, update
-
-
-def _middle(model: RobotModel) -> Array:
-    lower, upper = position_range(model)
-    middle: Array = 0.5 * (lower + upper)
-    return middle
 
 
 def recording_view(
@@ -324,7 +320,7 @@ def live_view(
     model: RobotModel, description: str | bytes, folder: Path, arm: LiveArm, address: tuple[str, int]
 ) -> tuple[Viewer, Update]:
     """Serve the last state of ``arm``; without joint states for a second it is grey, and the page says for how long."""
-    middle = _middle(model)
+    middle: Array = 0.5 * np.add(*position_range(model))
     viewer = Viewer(model, description, folder, address=address, poses=[middle])
     viewer.status("waiting for joint states")
     viewer.finish_panel()
