@@ -86,7 +86,7 @@ class Viewer:
         position, look_at = viewpoint(points)
         camera = self.server.initial_camera
         camera.position, camera.look_at, camera.fov = tuple(position), tuple(look_at), float(FIELD_OF_VIEW)
-        self._scene = Scene(self.server, model, shapes, reach, ground=float(points[:, 2].min()))
+        self.scene = Scene(self.server, model, shapes, reach, ground=float(points[:, 2].min()))
         self._table = self.server.gui.add_html("")
         self._table_at = 0.0
         self._status = self.server.gui.add_html("", visible=False)
@@ -101,7 +101,7 @@ class Viewer:
         gui = self.server.gui
         with gui.add_folder("Show", expand_by_default=False):
             for name, (label, shown) in LAYERS.items():
-                layer = self._scene.layers[name]
+                layer = self.scene.layers[name]
                 gui.add_checkbox(label, shown).on_update(
                     lambda event, layer=layer: setattr(layer, "visible", event.target.value)
                 )
@@ -111,7 +111,7 @@ class Viewer:
     def show(self, state: SceneState, torque_kind: str, at_once: bool = True) -> None:
         """Show a state. The table follows ten times a second at most, unless ``at_once``, to be readable."""
         shares = torque_shares(state.torque, self._scale)
-        self._scene.show(state, shares)
+        self.scene.show(state, shares)
         now = time.monotonic()
         if at_once or now - self._table_at > _TABLE_PERIOD:
             self._table.content = table(self.model, state, shares, self._limited, torque_kind)
@@ -120,10 +120,6 @@ class Viewer:
     def status(self, text: str) -> None:
         """Show a line below the table."""
         self._status.content, self._status.visible = _lines([text]), True
-
-    def stale(self, stale: bool) -> None:
-        """Show the arm grey if its state is out of date."""
-        self._scene.stale(stale)
 
     def run(self, update: Update) -> None:
         """Call ``update`` with the seconds that have passed, 25 times a second, until something is raised."""
@@ -326,7 +322,7 @@ def live_view(
     viewer.finish_panel()
     rest = np.zeros(model.n)
     viewer.show(SceneState(middle, rest, rest, np.full(model.n, np.nan)), "torque")
-    viewer.stale(True)
+    viewer.scene.stale(True)
 
     def update(seconds: float) -> None:
         now = time.monotonic()
@@ -334,7 +330,7 @@ def live_view(
         if state is None:
             return
         age = arm.age(now)
-        viewer.stale(age > SILENCE)
+        viewer.scene.stale(age > SILENCE)
         viewer.status(f"no joint states for {age:.0f} s" if age > SILENCE else "live")
         if age <= SILENCE:
             viewer.show(*state, at_once=False)

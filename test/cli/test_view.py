@@ -53,7 +53,7 @@ def test_pose_in_the_middle_of_the_range(urdf: str, served: list[Any], capsys: p
         run("view", urdf, "--port", "18080")
     (page,) = served
     assert page.state.q.tolist() == [0.0, 0.0] and page.state.torque == pytest.approx([-3.924, 0.0])
-    assert page.viewer.server.get_host() == "127.0.0.1" and not page.viewer._scene._ghost.visible
+    assert page.viewer.server.get_host() == "127.0.0.1" and not page.viewer.scene._ghost.visible
     assert f"{page.viewer.url}  (Ctrl-C ends it)" in capsys.readouterr().out
 
 
@@ -63,7 +63,7 @@ def test_recording_is_played(urdf: str, served: list[Any], tmp_path: Path) -> No
     first, second = served
     assert first.kind == "measured effort" and first.state.q == pytest.approx([-0.003, 0.0])
     assert second.state.desired == pytest.approx([np.sin(0.2)] * 2), "0.04 s later"
-    scene, x = second.viewer._scene, np.sin(0.2)
+    scene, x = second.viewer.scene, np.sin(0.2)
     assert scene._ghost.visible
     assert scene._ghost_links[-1].position == pytest.approx([x * np.cos(x), 0.0, -x * np.sin(x)])
 

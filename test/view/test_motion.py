@@ -116,7 +116,7 @@ def test_live_page_tells_silence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
     monkeypatch.setattr(module.Viewer, "status", lambda viewer, text: shown.append(text))
-    monkeypatch.setattr(module.Viewer, "stale", lambda viewer, stale: shown.append(stale))
+    monkeypatch.setattr(module.Scene, "stale", lambda scene, stale: shown.append(stale))
     arm = LiveArm()
     viewer, update = module.live_view(MODEL, ARM, tmp_path, arm, ("127.0.0.1", 18380))
     try:
