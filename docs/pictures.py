@@ -22,9 +22,8 @@ from playwright.sync_api import Page, sync_playwright
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_urdf
-from robot_dynamics_ros.view.modes import pose_view, recording_view
-from robot_dynamics_ros.view.recording import read_motion
-from robot_dynamics_ros.view.viewer import Viewer
+from robot_dynamics_ros.view.motion import read_motion
+from robot_dynamics_ros.view.viewer import Viewer, pose_view, recording_view
 
 IMAGES = Path(__file__).resolve().parent / "images"
 ADDRESS = ("127.0.0.1", 18280)

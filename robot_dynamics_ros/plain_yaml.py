@@ -1,4 +1,4 @@
-"""YAML as nothing but data: no object tags, no key twice, no nesting or repetition that would fill the memory."""
+"""YAML as plain data: no object tags, no repeated keys, no nesting or aliases that would exhaust the memory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _LONGEST_INTEGER = 1000  # characters; YAML's base 60, as in 1:30:00, takes the 
 
 
 class NotPlainYaml(ValueError):
-    """Text that is no YAML, or more than data; the message is one line."""
+    """Text that is no YAML, or more than plain data; the message is one line."""
 
 
 class _Loader(_LOADER):  # type: ignore[misc]
-    """1e-3 is a number, as it is for ROS, and a key that stands twice in a table is an error."""
+    """Loader that reads 1e-3 as a number, as ROS does, and refuses a repeated key."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Refuse a repeated key, then construct as usual."""
@@ -36,7 +36,7 @@ class _Loader(_LOADER):  # type: ignore[misc]
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable):
                 if key in seen:
-                    raise NotPlainYaml(f"key {key!r} stands twice, {_place(key_node.start_mark)}")
+                    raise NotPlainYaml(f"key {key!r} is defined twice, {_place(key_node.start_mark)}")
                 seen.add(key)
         table: dict[Any, Any] = super().construct_mapping(node, deep)
         return table
@@ -48,7 +48,7 @@ _Loader.add_implicit_resolver(
 
 
 def load_yaml(data: bytes | str, source: str | None = None) -> Any:
-    """Return what the only document of ``data`` holds; None for an empty one. NotPlainYaml for anything else.
+    """Return the value of the only document of ``data``; None without one. Raises NotPlainYaml for anything else.
 
     Where ``source`` is given, numbers that YAML 1.1 does not read in base 10 cause a RobotModelWarning, naming it.
     """
@@ -59,7 +59,7 @@ def load_yaml(data: bytes | str, source: str | None = None) -> Any:
 
 
 def load_documents(data: bytes | str, source: str | None = None) -> list[Any]:
-    """Return what the documents of ``data`` hold, divided by lines of ---; NotPlainYaml where it is no plain YAML."""
+    """Return the values of the documents of ``data``, divided by lines of ---; raises NotPlainYaml as ``load_yaml``."""
     try:
         _check_events(yaml.parse(data, Loader=_LOADER), source)
         loader = _Loader(data)
@@ -76,9 +76,9 @@ def load_documents(data: bytes | str, source: str | None = None) -> list[Any]:
             loader.dispose()
     except NotPlainYaml:
         raise
-    except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as problem:
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
         # ValueError: e.g. an impossible date. TypeError: a list as a key.
-        raise NotPlainYaml(" ".join(str(problem).split())) from None
+        raise NotPlainYaml(" ".join(str(error).split())) from None
     except (AttributeError, LookupError):  # so PyYAML fails at !!bool maybe
         raise NotPlainYaml(
             "a value that is not of the type which its tag names. Leave out the tag, as in !!bool"
@@ -86,7 +86,7 @@ def load_documents(data: bytes | str, source: str | None = None) -> list[Any]:
 
 
 def _check_events(events: Iterable[yaml.Event], source: str | None) -> None:
-    """Refuse nesting that no configuration has: composing it would end in the C library's stack."""
+    """Refuse deep nesting, whose composition would overflow the stack, and warn of numbers in other bases."""
     depth = 0
     for event in events:
         if source is not None and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
@@ -106,7 +106,7 @@ def _check_events(events: Iterable[yaml.Event], source: str | None) -> None:
 
 
 def _size(node: yaml.Node, known: dict[int, int]) -> int:
-    """How many values a node has if every alias is written out."""
+    """Return the number of values of a node with every alias written out."""
     size = known.get(id(node))
     if size is None:
         known[id(node)] = 0

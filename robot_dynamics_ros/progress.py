@@ -1,4 +1,4 @@
-"""A bar for whatever a person waits for."""
+"""Progress bars."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tqdm import tqdm
 T = TypeVar("T")
 
 BAR: dict[str, Any] = {"delay": 1.0, "leave": False, "disable": None}
-"""How every bar looks: on stderr, only on a terminal, only after a second, and it goes when it is full."""
+"""Options of every bar: on stderr, only on a terminal, only after a second, removed at the end."""
 
 
 def progress(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
-    """Pass ``items`` on, with a bar; ``total`` is how many they are, where they do not say."""
+    """Yield ``items`` behind a bar; ``total`` is their number where they have no length."""
     yield from tqdm(items, description, total, unit_scale=True, mininterval=0.2, unit="", **BAR)

@@ -1,10 +1,9 @@
-"""Finds the robots, settings and launch files that come with this package.
+"""Robots, settings and launch files that come with this package.
 
 Works from a source tree, after `pip install` (into an environment, with --user or --target) and after
 `colcon build` (also merged or with --symlink-install), without asking ROS.
 """
 
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -18,45 +17,27 @@ _SUFFIXES = {"urdf": (".urdf",), "config": (".yaml", ".xml"), "launch": (".launc
 def share_directory() -> Path:
     """Return the directory that holds this package's urdf, config and launch directories.
 
-    Raises
-    ------
-    RobotDynamicsError
-        If neither a source tree nor an installed share directory surrounds this module.
+    Raises RobotDynamicsError if neither a source tree nor an installed share directory surrounds this module.
     """
-    for directory in _candidates():
-        manifest = directory / "package.xml"
-        if manifest.is_file() and f"<name>{_PACKAGE}</name>" in manifest.read_text(encoding="utf-8"):
-            return directory
+    # Resolved first: --symlink-install links to the source tree, which has every file. The path as imported
+    # comes second, for installers that link each module into a cache without the share directory.
+    for module in dict.fromkeys((Path(__file__).resolve(), Path(__file__).absolute())):
+        installed = (prefix / "share" / _PACKAGE for prefix in module.parents)
+        for directory in (module.parents[1], *installed):
+            manifest = directory / "package.xml"
+            if manifest.is_file() and f"<name>{_PACKAGE}</name>" in manifest.read_text(encoding="utf-8"):
+                return directory
     raise RobotDynamicsError(
         f"the files of {_PACKAGE} are missing: no share/{_PACKAGE}/package.xml above "
         f"{Path(__file__).parent}; install the package again by pip or colcon"
     )
 
 
-def _candidates() -> Iterator[Path]:
-    # Resolved first: --symlink-install links to the source tree, which has every file. The path as imported
-    # comes second, for installers that link each module into a cache without the share directory.
-    for module in dict.fromkeys((Path(__file__).resolve(), Path(__file__).absolute())):
-        _, source_tree, *_ = module.parents
-        yield source_tree
-        for prefix in module.parents:
-            yield prefix / "share" / _PACKAGE
-
-
 def find_resource(kind: str, name: str) -> Path:
     """Return the path of one file that comes with this package.
 
-    Parameters
-    ----------
-    kind
-        "urdf", "config", "launch" or "rviz".
-    name
-        The file's name with its suffix, for example "panda.urdf".
-
-    Raises
-    ------
-    RobotDynamicsError
-        If there is no such kind or file; the message lists those that exist.
+    ``kind`` is "urdf", "config", "launch" or "rviz", ``name`` the file's name with its suffix, such as "panda.urdf".
+    Raises RobotDynamicsError, which lists those that exist, if there is no such kind or file.
     """
     existing = _names(kind)
     if name not in existing:
@@ -81,24 +62,18 @@ def robot_names() -> list[str]:
 def robot_urdf(name: str) -> Path:
     """Return the path of the URDF of a robot that comes with this package.
 
-    Raises
-    ------
-    RobotDynamicsError
-        If there is no such robot; the message lists those that exist.
+    Raises RobotDynamicsError, which lists those that exist, if there is no such robot.
     """
     robots = robot_names()
     if name not in robots:
         raise RobotDynamicsError(f"no robot {name!r} comes with {_PACKAGE}; there are: {', '.join(robots) or 'none'}")
-    return find_resource("urdf", f"{name}.urdf")
+    return share_directory() / "urdf" / f"{name}.urdf"
 
 
 def robot_dynamics_file(name: str) -> Path | None:
     """Return the path of a robot's dynamics file, config/<name>.dynamics.yaml, or None where it has none.
 
-    Raises
-    ------
-    RobotDynamicsError
-        If there is no such robot; the message lists those that exist.
+    Raises RobotDynamicsError, which lists those that exist, if there is no such robot.
     """
     robot_urdf(name)
     path = share_directory() / "config" / f"{name}.dynamics.yaml"

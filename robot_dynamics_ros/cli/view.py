@@ -52,7 +52,7 @@ def _port(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> None:
     """Serve the page until Ctrl-C; RobotDynamicsError for a robot or a bag that cannot be read."""
-    from robot_dynamics_ros.view.shapes import require_viewer
+    from robot_dynamics_ros.view.geometry import require_viewer
 
     require_viewer()
     if arguments.live:
@@ -73,7 +73,7 @@ def _serve(arguments: argparse.Namespace) -> None:
 
 
 def _pose_view(arguments: argparse.Namespace) -> tuple[Viewer, Update]:
-    from robot_dynamics_ros.view.modes import pose_view
+    from robot_dynamics_ros.view.viewer import pose_view
 
     source = named_robot(arguments)
     model = source.model(gravity=arguments.gravity)
@@ -81,8 +81,8 @@ def _pose_view(arguments: argparse.Namespace) -> tuple[Viewer, Update]:
 
 
 def _recording_view(arguments: argparse.Namespace) -> tuple[Viewer, Update]:
-    from robot_dynamics_ros.view.modes import recording_view
-    from robot_dynamics_ros.view.recording import read_motion
+    from robot_dynamics_ros.view.motion import read_motion
+    from robot_dynamics_ros.view.viewer import recording_view
 
     topic = joint_state_topic(arguments.bag, arguments.topic)
     model = load_robot(arguments, read_joint_names(arguments.bag, topic, renaming(arguments)), arguments.bag)

@@ -18,9 +18,8 @@ from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.spinning import NodeProgram, run
 from robot_dynamics_ros.parameters.kinds import Parameter, Text, WholeNumber
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE
-from robot_dynamics_ros.view.modes import live_view
-from robot_dynamics_ros.view.recording import LiveArm
-from robot_dynamics_ros.view.viewer import PERIOD
+from robot_dynamics_ros.view.motion import LiveArm
+from robot_dynamics_ros.view.viewer import PERIOD, live_view
 
 URDF = Text("urdf", "", "Path of the URDF", when="start")
 JOINT_STATES = Text("joint_states", "joint_states", "Topic of the joint states", when="start")

@@ -1,4 +1,4 @@
-"""A recording as one page: what it holds, how well the arm tracked, with which torque, how punctually, and faults."""
+"""Report on a recording as one page: contents, tracking, torque, timing and faults."""
 
 from robot_dynamics_ros.report.page import write_report
 from robot_dynamics_ros.report.recording import Recording, read_recording

@@ -1,4 +1,4 @@
-"""Fewer points that look like all of them."""
+"""Figures of the report, as plotly.js takes them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.report.recording import Event, Recording
-from robot_dynamics_ros.report.tables import TrackingErrors, column
+from robot_dynamics_ros.report.recording import Event, Recording, TrackingErrors, column
+
+Figure = dict[str, Any]
+_Row = tuple[str, float, list[Figure], list[float] | None]  # title, relative height, traces, range of the axis
+
+DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = "#1f2933", "#1b7f9c", "#c8553d", "#6a5d9e", "#9aa5b1"
+_FAULT, _GRID = "#d64545", "#e4e7eb"
+_LEVEL_COLOURS = {"OK": "#3f9142", "WARN": "#f0b429"}
+_POINTS = 2000
+_ALL_POINTS = 200_000
+_BINS = 80
+_LINES = 100
+_FAR = 4.0  # largest torques
 
 
 def extremes(values: Array, points: int) -> NDArray[np.intp]:
@@ -37,156 +48,124 @@ def extremes(values: Array, points: int) -> NDArray[np.intp]:
     return kept[kept < m]
 
 
-Figure = dict[str, Any]
-
-DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = "#1f2933", "#1b7f9c", "#c8553d", "#6a5d9e", "#9aa5b1"
-_FAULT, _GRID = "#d64545", "#e4e7eb"
-_COLOURS = {"OK": "#3f9142", "WARN": "#f0b429"}
-_POINTS = 2000
-_ALL_POINTS = 200_000
-_BINS = 80
-_LINES = 100
-_FAR = 4.0  # largest torques
-
-
-def array(values: NDArray[Any], kind: str = "f4") -> dict[str, str]:
+def _array(values: NDArray[Any], kind: str = "f4") -> dict[str, str]:
     """Return numbers as plotly.js reads them fastest, little-endian; ``kind`` is f4 or f8."""
     data = np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()
     return {"dtype": kind, "bdata": base64.b64encode(data).decode()}
 
 
-def line(name: str, time: Array, values: Array, points: int, **style: Any) -> Figure:
+def _line(
+    name: str,
+    time: Array,
+    values: Array,
+    points: int,
+    color: str,
+    width: float = 1.3,
+    dash: str = "solid",
+    **style: Any,
+) -> Figure:
     """Return a trace of a signal (m,) over seconds (m,), at most about ``points`` of its points."""
     kept = extremes(values, points)
-    look = {"color": style.pop("color"), "width": style.pop("width", 1.3), "dash": style.pop("dash", "solid")}
     return {
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "x": array(time[kept], "f8"),
-        "y": array(values[kept]),
-        "line": look,
+        "x": _array(time[kept], "f8"),
+        "y": _array(values[kept]),
+        "line": {"color": color, "width": width, "dash": dash},
         **style,
     }
 
 
-class _FigureRows:
-    """A figure of plots under each other that share the axis of time."""
-
-    def __init__(self) -> None:
-        self.traces: list[Figure] = []
-        self.rows: list[tuple[str, float, list[float] | None]] = []
-
-    def add(self, title: str, height: float, traces: list[Figure], limits: list[float] | None = None) -> None:
-        """Add a plot where there is something to plot; ``limits`` are those of its axis, else what fits."""
-        if not traces:
-            return
-        self.rows.append((title, height, limits))
-        number = "" if len(self.rows) == 1 else str(len(self.rows))
-        self.traces += [{**trace, "xaxis": "x", "yaxis": f"y{number}"} for trace in traces]
-
-    def figure(self, time_axis: Figure, shapes: list[Figure], pixels: float = 150.0) -> Figure:
-        """Return all plots, the first above."""
-        total = sum(height for _, height, _ in self.rows)
-        gap = 0.045
-        layout: Figure = _layout(70 + pixels * total)
-        top = 1.0
-        for k, (title, height, limits) in enumerate(self.rows):
-            bottom = max(0.0, top - (1.0 - gap * (len(self.rows) - 1)) * height / total)
-            axis: Figure = {"domain": [bottom, top], "title": {"text": title}, "gridcolor": _GRID, "zeroline": False}
-            if limits is not None:
-                axis["range"] = limits
-            layout["yaxis" if k == 0 else f"yaxis{k + 1}"] = axis
-            top = bottom - gap
-        last = "y" if len(self.rows) == 1 else f"y{len(self.rows)}"
-        layout["xaxis"] = {**time_axis, "anchor": last}
-        layout["shapes"] = shapes
-        return {"data": self.traces, "layout": layout}
-
-
-def joint_figure(recording: Recording, joint: str, found: TrackingErrors | None, fault_times: Array) -> Figure | None:
+def joint_figure(
+    recording: Recording, joint: str, tracking: TrackingErrors | None, fault_times: Array
+) -> Figure | None:
     """Return position, tracking error, torque and residual of a joint over time; None where there is nothing."""
-    points = min(_POINTS, max(200, _ALL_POINTS // (6 * len(recording.state.joint_names))))
-    sliding = recording.sliding(joint)
     state, command = recording.state, recording.command
-    rows = _FigureRows()
-    time = recording.seconds(state)
-    commanded_at = None if command is None else recording.seconds(command)
+    points = min(_POINTS, max(200, _ALL_POINTS // (6 * len(state.joint_names))))
+    metres = recording.sliding(joint)
+    rows: list[_Row] = []
     motion = []
     if (values := column(state, joint, "position")) is not None:
-        motion.append(line("actual", time, values, points, color=ACTUAL, width=1.8))
-    desired = column(command, joint, "position")
-    if desired is not None and commanded_at is not None:
-        motion.append(line("desired", commanded_at, desired, points, color=DESIRED, width=1.2, dash="4px,3px"))
-    rows.add(f"position, {'m' if sliding else 'rad'}", 1.2, motion)
-    if found is not None and joint in found.joint_names:
-        error = 1e3 * found.error[:, found.joint_names.index(joint)]
+        motion.append(_line("actual", recording.seconds(state), values, points, ACTUAL, 1.8))
+    if command is not None and (values := column(command, joint, "position")) is not None:
+        motion.append(_line("desired", recording.seconds(command), values, points, DESIRED, 1.2, "4px,3px"))
+    if motion:
+        rows.append((f"position, {'m' if metres else 'rad'}", 1.2, motion, None))
+    if tracking is not None and joint in tracking.joint_names:
+        error = 1e3 * tracking.error[:, tracking.joint_names.index(joint)]
         if np.isfinite(error).any():
-            trace = line("tracking error", found.time, error, points, color=ERROR)
-            rows.add(f"error, {'mm' if sliding else 'mrad'}", 0.9, [trace])
-    _add_torque(rows, recording, joint, points)
-    if not rows.rows:
-        return None
-    return rows.figure(_time_axis(recording), _fault_lines(fault_times))
+            trace = _line("tracking error", tracking.time, error, points, ERROR)
+            rows.append((f"error, {'mm' if metres else 'mrad'}", 0.9, [trace], None))
+    rows += _torque_rows(recording, joint, points)
+    return _stacked(rows, _time_axis(recording), _fault_lines(fault_times)) if rows else None
 
 
-def _add_torque(rows: _FigureRows, recording: Recording, joint: str, points: int) -> None:
-    state, command = recording.state, recording.command
+def _torque_rows(recording: Recording, joint: str, points: int) -> list[_Row]:
     unit = "N" if recording.sliding(joint) else "Nm"
     torque, peaks = [], [0.0]
-    for name, series, style in (
-        ("measured", state, {"color": ACTUAL, "width": 1.5}),
-        ("commanded", command, {"color": DESIRED, "width": 1.0, "dash": "4px,3px"}),
+    for name, series, color, width, dash in (
+        ("measured", recording.state, ACTUAL, 1.5, "solid"),
+        ("commanded", recording.command, DESIRED, 1.0, "4px,3px"),
     ):
         values = column(series, joint, "effort")
         if values is not None and series is not None:
-            torque.append(line(f"{name} torque", recording.seconds(series), values, points, **style))
+            torque.append(_line(f"{name} torque", recording.seconds(series), values, points, color, width, dash))
             peaks.append(float(np.abs(values[np.isfinite(values)]).max()))
-    limit = recording.effort_limit(joint)
-    limits = None
+    limit, limits = recording.effort_limit(joint), None
     # A limit far away would leave nothing of the signal to see; it is in the table.
     if torque and limit < _FAR * max(peaks):
         reach = 1.08 * max(limit, *peaks)
         limits = [-reach, reach]
         span = np.array(time_span(recording))
-        for k, value in enumerate((limit, -limit)):
-            torque.append(line("effort limit", span, np.full(2, value), 2, color=LIMIT, dash="dot", showlegend=k == 0))
-    rows.add(f"torque, {unit}", 1.2, torque, limits)
+        for sign in (1.0, -1.0):
+            level = np.full(2, sign * limit)
+            torque.append(_line("effort limit", span, level, 2, LIMIT, dash="dot", showlegend=sign > 0.0))
+    rows: list[_Row] = [(f"torque, {unit}", 1.2, torque, limits)] if torque else []
     analysis = recording.analysis
     if analysis is not None and joint in analysis.motion.joint_names:
-        time = _analysed_time(recording)
+        # Times of a motion begin with its first usable sample.
+        series = recording.state.in_order(analysis.motion.joint_names)
+        seconds = recording.seconds(series)
+        usable = np.isfinite(np.column_stack([seconds, series.position, series.effort])).all(axis=1)
+        time = analysis.motion.time + float(seconds[int(np.argmax(usable))])
         residual = analysis.residual[:, analysis.motion.joint_names.index(joint)]
-        trace = line("measured less model torque", time, residual, points, color=RESIDUAL)
-        rows.add(f"residual, {unit}", 0.9, [trace])
+        trace = _line("measured less model torque", time, residual, points, RESIDUAL)
+        rows.append((f"residual, {unit}", 0.9, [trace], None))
+    return rows
 
 
-def _analysed_time(recording: Recording) -> Array:
-    """Seconds of the analysed samples, from the start of the report: those of a motion begin with its first."""
-    assert recording.analysis is not None
-    motion, state = recording.analysis.motion, recording.state.in_order(recording.analysis.motion.joint_names)
-    seconds = recording.seconds(state)
-    usable = np.isfinite(np.column_stack([seconds, state.position, state.effort])).all(axis=1)
-    return motion.time + float(seconds[int(np.argmax(usable))])
+def _stacked(rows: Sequence[_Row], time_axis: Figure, shapes: list[Figure]) -> Figure:
+    """Return plots below one another that share the axis of time."""
+    total = sum(height for _, height, _, _ in rows)
+    gap = 0.045
+    layout = _layout(70 + 150.0 * total)
+    data: list[Figure] = []
+    top, number = 1.0, ""
+    for k, (title, height, traces, limits) in enumerate(rows):
+        number = str(k + 1) if k else ""
+        bottom = max(0.0, top - (1.0 - gap * (len(rows) - 1)) * height / total)
+        axis: Figure = {"domain": [bottom, top], "title": {"text": title}, "gridcolor": _GRID, "zeroline": False}
+        if limits is not None:
+            axis["range"] = limits
+        layout[f"yaxis{number}"] = axis
+        data += [{**trace, "xaxis": "x", "yaxis": f"y{number}"} for trace in traces]
+        top = bottom - gap
+    layout["xaxis"] = {**time_axis, "anchor": f"y{number}"}
+    layout["shapes"] = shapes
+    return {"data": data, "layout": layout}
 
 
 def _fault_lines(times: Array) -> list[Figure]:
+    style = {"color": _FAULT, "width": 1, "dash": "dot"}
     return [
-        {
-            "type": "line",
-            "xref": "x",
-            "yref": "paper",
-            "x0": float(time),
-            "x1": float(time),
-            "y0": 0,
-            "y1": 1,
-            "line": {"color": _FAULT, "width": 1, "dash": "dot"},
-        }
-        for time in times[:_LINES]
+        {"type": "line", "xref": "x", "yref": "paper", "x0": time, "x1": time, "y0": 0, "y1": 1, "line": style}
+        for time in times[:_LINES].tolist()
     ]
 
 
 def histogram_figure(name: str, values: Array, colour: str) -> Figure | None:
-    """Return how often each duration (s) occurs, in ms on a logarithmic count; None where there are none."""
+    """Return the histogram of durations (s), in ms with a logarithmic count; None where there are none."""
     values = 1e3 * values[np.isfinite(values)]
     if not len(values):
         return None
@@ -211,8 +190,8 @@ def histogram_figure(name: str, values: Array, colour: str) -> Figure | None:
     trace = {
         "type": "bar",
         "name": name,
-        "x": array((edges[1:] + edges[:-1]) / 2.0, "f8"),
-        "y": array(counts.astype(float)),
+        "x": _array((edges[1:] + edges[:-1]) / 2.0, "f8"),
+        "y": _array(counts.astype(float)),
         "width": float(edges[1] - edges[0]),
         "marker": {"color": colour},
         "hovertemplate": "%{x:.4g} ms: %{y}<extra></extra>",
@@ -225,49 +204,41 @@ def fault_figure(recording: Recording, events: Sequence[Event], times: Array) ->
     modes = recording.diagnostics.modes
     if not modes and not events:
         return None
-    traces: list[Figure] = []
-    for sender, said in modes.items():
-        when = recording.at_arrival(np.array([received for received, _ in said], dtype=np.int64))
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": escape(sender),
-                "x": array(when, "f8"),
-                "y": [escape(mode) for _, mode in said],
-                "line": {"shape": "hv", "width": 2, "color": ACTUAL},
-                "hoverinfo": "x+y+name",
-            }
-        )
+    data: list[Figure] = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": escape(sender),
+            "x": _array(recording.at_arrival(np.array([received for received, _ in entries], dtype=np.int64)), "f8"),
+            "y": [escape(mode) for _, mode in entries],
+            "line": {"shape": "hv", "width": 2, "color": ACTUAL},
+            "hoverinfo": "x+y+name",
+        }
+        for sender, entries in modes.items()
+    ]
     if events:
-        traces.append(
+        colours = [_LEVEL_COLOURS.get(event.level, _FAULT) for event in events]
+        data.append(
             {
                 "type": "scatter",
                 "mode": "markers",
                 "name": "event",
-                "x": array(times, "f8"),
+                "x": _array(times, "f8"),
                 "y": [escape(event.mode or event.level) for event in events],
-                "text": [_hover(event) for event in events],
+                "text": [_hover_text(event) for event in events],
                 "hovertemplate": "%{x:.3f} s<br>%{text}<extra></extra>",
-                "marker": {
-                    "color": [_COLOURS.get(event.level, _FAULT) for event in events],
-                    "size": 9,
-                    "symbol": "diamond",
-                },
+                "marker": {"color": colours, "size": 9, "symbol": "diamond"},
             }
         )
     layout = _layout(250)
     layout["xaxis"] = _time_axis(recording)
     layout["yaxis"] = {"type": "category", "gridcolor": _GRID}
-    return {"data": traces, "layout": layout}
+    return {"data": data, "layout": layout}
 
 
-def _hover(event: Event) -> str:
-    parts = [
-        event.message,
-        *(f"{name} {text}" for name, text in (("joint", event.joint), ("value", event.value)) if text),
-    ]
-    return "<br>".join(escape(part) for part in parts)
+def _hover_text(event: Event) -> str:
+    named = [f"{name} {text}" for name, text in (("joint", event.joint), ("value", event.value)) if text]
+    return "<br>".join(escape(part) for part in (event.message, *named))
 
 
 def time_span(recording: Recording) -> tuple[float, float]:
@@ -280,12 +251,8 @@ def time_span(recording: Recording) -> tuple[float, float]:
 def _time_axis(recording: Recording) -> Figure:
     first, last = time_span(recording)
     margin = 0.01 * (last - first)
-    return {
-        "title": {"text": "time, s"},
-        "gridcolor": _GRID,
-        "zeroline": False,
-        "range": [first - margin, last + margin],
-    }
+    limits = [first - margin, last + margin]
+    return {"title": {"text": "time, s"}, "gridcolor": _GRID, "zeroline": False, "range": limits}
 
 
 def _layout(height: float) -> Figure:

@@ -1,9 +1,10 @@
-"""How the report looks, and what it does: choose joints, zoom all plots of time together."""
+"""The report's page: its tables and texts, its look, and its script, which zooms all plots of time together."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from html import escape
 from pathlib import Path
@@ -12,12 +13,23 @@ import numpy as np
 
 from robot_dynamics_ros import __version__
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
-from robot_dynamics_ros.report import figures, tables
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.report import figures
 from robot_dynamics_ros.report.figures import Figure
-from robot_dynamics_ros.report.recording import Recording
-from robot_dynamics_ros.report.tables import Answers, TrackingErrors, answers, intervals, tracking
+from robot_dynamics_ros.report.recording import (
+    Answers,
+    Event,
+    Recording,
+    TrackingErrors,
+    answers,
+    column,
+    tracking,
+)
 
-STYLE = """
+_MOST_EVENTS = 500
+_QUANTILES = (0.0, 0.5, 0.95, 0.99, 0.999, 1.0)
+
+_STYLE = """
 :root { --ink: #1f2933; --soft: #616e7c; --line: #e4e7eb; --accent: #1b7f9c; }
 * { box-sizing: border-box; }
 body { margin: 0; color: var(--ink); background: white;
@@ -54,7 +66,7 @@ footer { color: var(--soft); font-size: 13px; padding: 12px 28px; border-top: 1p
 }
 """
 
-SCRIPT = """
+_SCRIPT = """
 "use strict";
 const figures = JSON.parse(document.getElementById("figures").textContent);
 const drawn = [];
@@ -102,138 +114,175 @@ addEventListener("afterprint", () => {
 """
 
 
-_MOST_EVENTS = 500
+def write_report(recording: Recording, output: str | Path, *, overwrite: bool = False) -> None:
+    """Write a recording's report as one HTML page, which opens without network.
+
+    Raises BagError where the file cannot be written, or exists and ``overwrite`` is False; RobotDynamicsError without
+    plotly.
+    """
+    text = _html(recording)
+    try:
+        with Path(output).open("w" if overwrite else "x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise BagError(f"{output}: {error.strerror}. Cure: name another file") from None
 
 
-def page(recording: Recording) -> str:
-    """Return the report of a recording as HTML, with plotly.js inside; RobotDynamicsError where that is missing."""
+def _html(recording: Recording) -> str:
     try:
         from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # takes a moment to load
     except ImportError:
         raise RobotDynamicsError("a report needs plotly. Cure: pip install plotly") from None
-    body = _Body()
-    found = answers(recording)
-    motion = tracking(recording, found)
+    page = _Page()
+    answered = answers(recording)
+    errors = tracking(recording, answered)
     events = recording.diagnostics.events
     times = recording.at_arrival(np.array([event.received for event in events], dtype=np.int64))
     left = np.array([e.before == "active" or (not e.before and e.level == "ERROR") for e in events], dtype=bool)
-    _summary(body, recording)
-    _faults(body, recording, times)
-    _tracking(body, recording, found, motion)
-    _torque(body, recording)
-    _timing(body, recording, found)
-    _joints(body, recording, motion, times[left])
+    _add_summary(page, recording)
+    _add_faults(page, recording, times)
+    _add_tracking(page, recording, answered, errors)
+    _add_torque(page, recording)
+    _add_timing(page, recording, answered)
+    _add_joints(page, recording, errors, times[left])
     title = escape("/".join(recording.path.resolve().parts[-2:]))
     # "</script>" in a name must not end the script.
-    data = json.dumps(body.figures, allow_nan=False).replace("<", "\\u003c")
-    nav = "".join(f'<a href="#{name}">{escape(text)}</a>' for name, text in body.sections)
+    data = json.dumps(page.figures, allow_nan=False).replace("<", "\\u003c")
+    nav = "".join(f'<a href="#{name}">{escape(text)}</a>' for name, text in page.sections.items())
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}: report</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
-        f"<style>{STYLE}</style>\n<script>{get_plotlyjs()}</script>\n</head>\n<body>\n"
-        f"<header><h1>{title}</h1><nav>{nav}</nav></header>\n<main>\n{body.html()}</main>\n"
+        f"<style>{_STYLE}</style>\n<script>{get_plotlyjs()}</script>\n</head>\n<body>\n"
+        f"<header><h1>{title}</h1><nav>{nav}</nav></header>\n<main>\n{''.join(page.html)}</section>\n</main>\n"
         f"<footer>robot_dynamics {__version__}</footer>\n"
-        f'<script type="application/json" id="figures">{data}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n'
+        f'<script type="application/json" id="figures">{data}</script>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n'
     )
 
 
-class _Body:
-    """What stands in the page so far; all texts are escaped here."""
+class _Page:
+    """HTML of the page's sections, and the figures in it; the methods escape all texts."""
 
     def __init__(self) -> None:
+        self.html: list[str] = []
         self.figures: dict[str, Figure] = {}
-        self.sections: list[tuple[str, str]] = []
-        self._parts: list[str] = []
+        self.sections: dict[str, str] = {}
 
     def section(self, name: str, title: str) -> None:
-        """Begin a section."""
-        self._parts.append(
-            ("</section>\n" if self.sections else "") + f'<section id="{name}"><h2>{escape(title)}</h2>\n'
-        )
-        self.sections.append((name, title))
+        """End the last section and begin another."""
+        end = "</section>\n" if self.sections else ""
+        self.html.append(f'{end}<section id="{name}"><h2>{escape(title)}</h2>\n')
+        self.sections[name] = title
 
     def text(self, text: str) -> None:
-        """Say something."""
-        self._parts.append(f"<p>{escape(text)}</p>\n")
+        """Add a paragraph."""
+        self.html.append(f"<p>{escape(text)}</p>\n")
 
-    def missing(self, what: str, why: str) -> None:
-        """Say what is not there, and why."""
-        self._parts.append(f'<p class="missing"><b>{escape(what)}</b> {escape(why)}</p>\n')
+    def missing(self, part: str, why: str) -> None:
+        """Add a paragraph about a missing part, with the reason."""
+        self.html.append(f'<p class="missing"><b>{escape(part)}</b> {escape(why)}</p>\n')
 
     def figure(self, figure: Figure, kind: str = "") -> None:
-        """Put a figure."""
+        """Add a figure; ``kind`` is another CSS class of it."""
         name = f"figure-{len(self.figures)}"
         self.figures[name] = figure
         height = figure["layout"]["height"]
-        self._parts.append(f'<div class="figure {kind}" id="{name}" style="height:{height}px"></div>\n')
+        self.html.append(f'<div class="figure {kind}" id="{name}" style="height:{height}px"></div>\n')
 
-    def table(self, table: tables.Table) -> None:
-        """Put a table."""
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], words: int) -> None:
+        """Add a table; the first ``words`` columns are not numbers."""
 
         def row(cells: Sequence[str], tag: str) -> str:
-            parts = []
-            for k, cell in enumerate(cells):
-                kind = ' class="word"' if k < table.words else ""
-                parts.append(f"<{tag}{kind}>{escape(cell)}</{tag}>")
-            return f"<tr>{''.join(parts)}</tr>"
+            kinds = [' class="word"'] * words + [""] * (len(cells) - words)
+            html = "".join(f"<{tag}{kind}>{escape(cell)}</{tag}>" for kind, cell in zip(kinds, cells, strict=True))
+            return f"<tr>{html}</tr>"
 
-        rows = "\n".join(row(cells, "td") for cells in table.rows)
-        head = row(table.heads, "th")
-        self._parts.append(f'<div class="wide"><table><thead>{head}</thead>\n<tbody>{rows}</tbody></table></div>\n')
-
-    def raw(self, html: str) -> None:
-        """Put HTML that is escaped already."""
-        self._parts.append(html)
-
-    def html(self) -> str:
-        """All of it."""
-        return "".join(self._parts) + "</section>\n"
+        body = "\n".join(row(cells, "td") for cells in rows)
+        head = row(heads, "th")
+        self.html.append(f'<div class="wide"><table><thead>{head}</thead>\n<tbody>{body}</tbody></table></div>\n')
 
 
-def _summary(body: _Body, recording: Recording) -> None:
-    body.section("recording", "Recording")
+def rms(values: Array) -> float:
+    """Root mean square of the finite numbers; NaN where there are none."""
+    finite = values[np.isfinite(values)]
+    return float(np.sqrt(np.mean(finite**2))) if len(finite) else math.nan
+
+
+def largest(values: Array) -> float:
+    """Largest magnitude of the finite numbers; NaN where there are none."""
+    finite = values[np.isfinite(values)]
+    return float(np.abs(finite).max()) if len(finite) else math.nan
+
+
+def _number(value: float, digits: int = 4) -> str:
+    return f"{value:.{digits}g}" if math.isfinite(value) else "–"
+
+
+def _add_summary(page: _Page, recording: Recording) -> None:
+    page.section("recording", "Recording")
     filled = [fact for fact in recording.topics if fact.count]
     first, last = min(fact.first for fact in filled), max(fact.last for fact in filled)
     began = datetime.fromtimestamp(first * 1e-9, tz=timezone.utc)
     joints = len(recording.state.joint_names)
     clock = "their stamps" if recording.stamped else "their arrival, as they have no stamps"
-    body.text(
+    page.text(
         f"{recording.path}: {(last - first) * 1e-9:.3f} s from {began:%Y-%m-%d %H:%M:%S} UTC, "
         f"{sum(fact.count for fact in filled)} messages. Time counts from the first joint states on {recording.topic} "
         f"({joints} joints), by {clock}."
     )
     if "model" in recording.why:
-        body.missing("No robot model:", f"{recording.why['model']}. Units are taken as rad and Nm, limits as unknown.")
-    body.table(tables.topics_table(recording))
+        page.missing("No robot model:", f"{recording.why['model']}. Units are taken as rad and Nm, limits as unknown.")
+    rows = [(fact.topic, fact.kind, str(fact.count), _number(fact.rate)) for fact in recording.topics]
+    page.table(("topic", "type", "messages", "rate, Hz"), rows, words=2)
 
 
-def _faults(body: _Body, recording: Recording, times: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
-    body.section("faults", "Faults")
-    said, events = recording.diagnostics, recording.diagnostics.events
-    if not said.count:
-        body.missing("No diagnostics:", "the bag has no diagnostic_msgs/DiagnosticArray; record /diagnostics.")
+def _add_faults(page: _Page, recording: Recording, times: Array) -> None:
+    page.section("faults", "Faults")
+    count, events = recording.diagnostics.count, recording.diagnostics.events
+    if not count:
+        page.missing("No diagnostics:", "the bag has no diagnostic_msgs/DiagnosticArray; record /diagnostics.")
         return
-    figure = figures.fault_figure(recording, events, times)
     if not events:
-        body.text(f"{said.count} messages of diagnostics tell of no fault.")
+        page.text(f"{count} messages of diagnostics tell of no fault.")
+    figure = figures.fault_figure(recording, events, times)
     if figure is not None:
-        body.figure(figure, "timed")
+        page.figure(figure, "timed")
     if events:
-        body.table(tables.events_table(events[:_MOST_EVENTS], times[:_MOST_EVENTS]))
+        heads = ("time, s", "sender", "level", "mode", "cause", "joint", "value", "message")
+        page.table(heads, event_rows(events[:_MOST_EVENTS], times[:_MOST_EVENTS]), words=8)
     if len(events) > _MOST_EVENTS:
-        body.text(f"and {len(events) - _MOST_EVENTS} more.")
+        page.text(f"and {len(events) - _MOST_EVENTS} more.")
 
 
-def _tracking(body: _Body, recording: Recording, found: Answers | None, motion: TrackingErrors | None) -> None:
-    body.section("tracking", "Tracking error")
-    if found is None or motion is None:
-        body.missing("No desired positions:", _no_commands(recording))
+def event_rows(events: Sequence[Event], times: Array) -> list[Sequence[str]]:
+    """Return the table's row for each event of the diagnostics."""
+    rows: list[Sequence[str]] = []
+    for time, e in zip(times, events, strict=True):
+        mode = f"{e.before} → {e.mode}" if e.before else e.mode
+        rows.append((f"{time:.3f}", e.sender, e.level, mode, e.cause, e.joint, e.value, e.message))
+    return rows
+
+
+def _add_tracking(page: _Page, recording: Recording, answered: Answers | None, errors: TrackingErrors | None) -> None:
+    page.section("tracking", "Tracking error")
+    if answered is None or errors is None:
+        page.missing("No desired positions:", _no_commands(recording))
         return
-    body.text(
-        f"Desired less actual position in {len(found.states)} cycles: each message on {recording.command_topic} beside "
-        "the joint states whose stamp it bears."
+    page.text(
+        f"Desired less actual position in {len(answered.states)} cycles: each message on {recording.command_topic} "
+        "beside the joint states whose stamp it bears."
     )
-    body.table(tables.tracking_table(recording, motion))
+    page.table(("joint", "unit", "RMS", "largest", "at, s"), tracking_rows(recording, errors), words=2)
+
+
+def tracking_rows(recording: Recording, errors: TrackingErrors) -> list[Sequence[str]]:
+    """Return each joint's RMS and largest tracking error, and the time of that."""
+    rows: list[Sequence[str]] = []
+    for joint, error in zip(errors.joint_names, errors.error.T, strict=True):
+        worst = np.abs(np.where(np.isfinite(error), error, 0.0))
+        at = _number(float(errors.time[int(np.argmax(worst))]), 5) if worst.any() else "–"
+        unit = "mm" if recording.sliding(joint) else "mrad"
+        rows.append((joint, unit, _number(1e3 * rms(error)), _number(1e3 * largest(error)), at))
+    return rows
 
 
 def _no_commands(recording: Recording) -> str:
@@ -244,85 +293,108 @@ def _no_commands(recording: Recording) -> str:
     return f"{recording.command_topic} and {recording.topic} have no stamp, or no joint, in common."
 
 
-def _torque(body: _Body, recording: Recording) -> None:
-    body.section("torque", "Torque")
+def _add_torque(page: _Page, recording: Recording) -> None:
+    page.section("torque", "Torque")
     analysis = recording.analysis
     if recording.command is None:
-        body.missing("No commanded torque:", f"{recording.why['command']}.")
+        page.missing("No commanded torque:", f"{recording.why['command']}.")
     if not np.isfinite(recording.state.effort).any():
-        body.missing("No measured torque:", f"the messages on {recording.topic} leave effort empty.")
+        page.missing("No measured torque:", f"the messages on {recording.topic} leave effort empty.")
     if analysis is None:
-        body.missing("No model torque:", f"{recording.why['analysis'].rstrip('.')}.")
+        page.missing("No model torque:", f"{recording.why['analysis'].rstrip('.')}.")
     else:
-        body.text(
+        page.text(
             f"Residual: measured less model torque, from {len(analysis.motion.time)} samples; explained: share of the "
             f"measured variance that the model explains. Done to the recording: {recording.smoothing}."
         )
-    body.table(tables.torque_table(recording))
+    heads = ("joint", "unit", "commanded RMS", "largest", "measured RMS", "largest", "limit", "used")
+    page.table((*heads, "residual RMS", "bias", "explained"), torque_rows(recording), words=2)
 
 
-def _timing(body: _Body, recording: Recording, found: Answers | None) -> None:
-    body.section("timing", "Timing")
-    if found is None:
-        body.missing("No latency of commands:", _no_commands(recording))
+def torque_rows(recording: Recording) -> list[Sequence[str]]:
+    """Return each joint's commanded and measured torque, its limit, and the residual of the model."""
+    analysis = recording.analysis
+    rows: list[Sequence[str]] = []
+    for joint in recording.state.joint_names:
+        cells = [joint, "N" if recording.sliding(joint) else "Nm"]
+        peaks = [0.0]
+        for series in (recording.command, recording.state):
+            values = column(series, joint, "effort")
+            pair = (math.nan, math.nan) if values is None else (rms(values), largest(values))
+            cells += [_number(value) for value in pair]
+            peaks.append(pair[1])
+        limit = recording.effort_limit(joint)
+        share = np.nanmax(peaks) / limit if limit > 0.0 else math.nan
+        cells += [_number(limit), f"{100 * share:.0f} %" if math.isfinite(limit) else "–"]
+        if analysis is not None and joint in analysis.motion.joint_names:
+            j = analysis.motion.joint_names.index(joint)
+            explained = float(analysis.explained[j])
+            cells += [_number(float(analysis.rms[j])), _number(float(analysis.bias[j]), 3)]
+            cells.append(f"{100 * explained:.2f} %" if math.isfinite(explained) else "–")
+        else:
+            cells += ["–"] * 3
+        rows.append(cells)
+    return rows
+
+
+def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> None:
+    page.section("timing", "Timing")
+    if answered is None:
+        page.missing("No latency of commands:", _no_commands(recording))
     else:
-        body.text(
+        page.text(
             f"Latency: arrival of a command less arrival of the joint states that it answers. Of "
-            f"{len(found.states) + found.lost} states {found.lost} have no answer; {found.late} answers came after the "
-            "next state."
+            f"{len(answered.states) + answered.lost} states {answered.lost} have no answer; {answered.late} answers "
+            "came after the next state."
         )
-    body.table(tables.timing_table(recording, found))
-    shown = [
-        ("interval of stamps", intervals(recording.state, True) if recording.stamped else np.empty(0), figures.ACTUAL),
-        ("interval of arrival", intervals(recording.state, False), figures.ACTUAL),
-        ("latency of commands", np.empty(0) if found is None else found.latency, figures.RESIDUAL),
-    ]
-    body.raw('<div class="beside">')
-    for name, values, colour in shown:
+    measured = durations(recording, answered)
+    heads = ("ms", "count", "smallest", "median", "95 %", "99 %", "99.9 %", "largest")
+    page.table(heads, timing_rows(measured), words=1)
+    page.html.append('<div class="beside">')
+    for (name, values), colour in zip(
+        measured.items(), (figures.ACTUAL, figures.ACTUAL, figures.RESIDUAL), strict=True
+    ):
         figure = figures.histogram_figure(name, values, colour)
         if figure is not None:
-            body.figure(figure)
-    body.raw("</div>\n")
+            page.figure(figure)
+    page.html.append("</div>\n")
 
 
-def _joints(
-    body: _Body,
-    recording: Recording,
-    motion: TrackingErrors | None,
-    fault_times: np.ndarray[tuple[int], np.dtype[np.float64]],
-) -> None:
-    body.section("joints", "Joints")
+def durations(recording: Recording, answered: Answers | None) -> dict[str, Array]:
+    """Return the intervals between joint states and the latency of commands (s), each (m,), by name."""
+    state = recording.state
+    return {
+        "interval of stamps": np.diff(state.stamps) * 1e-9 if recording.stamped else np.empty(0),
+        "interval of arrival": np.diff(np.sort(state.received)) * 1e-9,
+        "latency of commands": np.empty(0) if answered is None else answered.latency,
+    }
+
+
+def timing_rows(measured: Mapping[str, Array]) -> list[Sequence[str]]:
+    """Return the count and the quantiles, in ms, of each of the ``durations``."""
+    rows: list[Sequence[str]] = []
+    for name, values in measured.items():
+        quantiles = np.quantile(values, _QUANTILES) if len(values) else [math.nan] * len(_QUANTILES)
+        rows.append((name, str(len(values)), *(_number(1e3 * float(value)) for value in quantiles)))
+    return rows
+
+
+def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None, fault_times: Array) -> None:
+    page.section("joints", "Joints")
     names = recording.state.joint_names
     boxes = "".join(
         f'<label><input type="checkbox" data-joint="joint-{j}" checked> {escape(name)}</label>'
         for j, name in enumerate(names)
     )
-    body.raw(f'<div class="choice"><button data-all="1">all</button><button data-all="">none</button>{boxes}</div>\n')
+    buttons = '<button data-all="1">all</button><button data-all="">none</button>'
+    page.html.append(f'<div class="choice">{buttons}{boxes}</div>\n')
     for j, name in enumerate(names):
-        body.raw(f'<div class="joint" id="joint-{j}"><h3>{escape(name)}</h3>\n')
-        body.raw(f'<p class="small">{_limits(recording, name)}</p>\n')
-        figure = figures.joint_figure(recording, name, motion, fault_times)
+        limit, unit = recording.effort_limit(name), "N" if recording.sliding(name) else "Nm"
+        limits = "no effort limit is known" if math.isinf(limit) else f"effort limit ±{limit:g} {unit}"
+        page.html.append(f'<div class="joint" id="joint-{j}"><h3>{escape(name)}</h3>\n<p class="small">{limits}</p>\n')
+        figure = figures.joint_figure(recording, name, errors, fault_times)
         if figure is None:
-            body.missing("Nothing to plot:", "its position and effort are empty.")
+            page.missing("Nothing to plot:", "its position and effort are empty.")
         else:
-            body.figure(figure, "timed")
-        body.raw("</div>\n")
-
-
-def _limits(recording: Recording, joint: str) -> str:
-    """Say what the model allows the joint."""
-    limit, unit = recording.effort_limit(joint), "N" if recording.sliding(joint) else "Nm"
-    return "no effort limit is known" if np.isinf(limit) else f"effort limit ±{limit:g} {unit}"
-
-
-def write_report(recording: Recording, output: str | Path, *, overwrite: bool = False) -> None:
-    """Write a recording's report as one HTML page, which opens without network.
-
-    Raises BagError where the file cannot be written, or exists and ``overwrite`` is False.
-    """
-    text = page(recording)
-    try:
-        with Path(output).open("w" if overwrite else "x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as problem:
-        raise BagError(f"{output}: {problem.strerror}. Cure: name another file") from None
+            page.figure(figure, "timed")
+        page.html.append("</div>\n")

@@ -1,8 +1,8 @@
-"""What nodes said of themselves on /diagnostics: changes of mode, and troubles."""
+"""Recordings for the report: their joint states, commands and diagnostics, and the tracking errors in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,17 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress
 
-LEVELS = ("OK", "WARN", "ERROR", "STALE")
+_LEVELS = ("OK", "WARN", "ERROR", "STALE")
+_COMMANDS = "command_states"
+_CLOCK = 1e15  # ns since 1970, which no simulation lasts
 
 
 @dataclass(frozen=True)
 class Event:
     """A status that is new: another mode, or a level above OK that was not there before.
 
-    ``received`` is when it arrived (ns). Texts are those of the message; mode, before, cause, joint and value are
-    empty where the sender does not tell.
+    ``received`` is the time of arrival (ns). Texts are those of the message; mode, before, cause, joint and value are
+    empty where the sender does not report them.
     """
 
     received: int
@@ -43,16 +45,16 @@ class Event:
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """All that a recording's diagnostics say.
+    """Diagnostics of a recording.
 
     Attributes
     ----------
     events
-        What changed.
+        The changes.
     modes
-        Of each sender that has modes: when (ns of arrival), and in which it was, whenever it said so.
+        Of each sender that has modes: time of arrival (ns) and mode of each message.
     count
-        How many messages there are.
+        Number of messages.
     """
 
     events: tuple[Event, ...]
@@ -60,53 +62,9 @@ class Diagnostics:
     count: int
 
 
-def read_diagnostics(messages: Iterable[Message]) -> Diagnostics:
-    """Return what diagnostic_msgs/DiagnosticArray messages say; broken ones are passed over."""
-    events: list[Event] = []
-    modes: dict[str, list[tuple[int, str]]] = {}
-    last: dict[str, tuple[str, str]] = {}
-    count = 0
-    for message in messages:
-        count += 1
-        try:
-            array: Any = message_types().deserialize_cdr(message.data, DIAGNOSTIC_ARRAY)
-        except Exception:  # whatever broken bytes lead to
-            continue
-        for status in array.status:
-            event = _event(status, message.received)
-            if event.mode:
-                modes.setdefault(event.sender, []).append((event.received, event.mode))
-            said = event.level, event.mode or event.message
-            known = last.get(event.sender, ("OK", event.mode or event.message))
-            last[event.sender] = said
-            if event.before or (said != known and "OK" != event.level):
-                events.append(event)
-    return Diagnostics(tuple(events), {name: tuple(found) for name, found in modes.items()}, count)
-
-
-def _event(status: Any, received: int) -> Event:
-    values = {pair.key: pair.value for pair in status.values}
-    level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
-    return Event(
-        received,
-        status.name,
-        LEVELS[level] if 0 <= level < len(LEVELS) else str(level),
-        status.message,
-        values.get("mode", ""),
-        values.get("previous mode", ""),
-        values.get("cause", ""),
-        values.get("joint", ""),
-        values.get("value", ""),
-    )
-
-
-_COMMANDS = "command_states"
-_CLOCK = 1e15  # ns since 1970, which no simulation lasts
-
-
 @dataclass(frozen=True)
 class TopicFacts:
-    """A topic: its type, how many messages it has, and when the first and the last arrived (ns)."""
+    """A topic: its type, number of messages, and the times of arrival of the first and the last (ns)."""
 
     topic: str
     kind: str
@@ -130,23 +88,23 @@ class Recording:
     path
         The bag.
     topics
-        What it holds, by name.
+        Its topics, by name.
     topic
         The topic of the joint states.
     state
         Those joint states: m messages of n joints.
     command_topic, command
-        What the controller answered: desired position and velocity, commanded effort; None where it is not there.
+        The controller's commands: desired position and velocity, commanded effort; None where there are none.
     model
         The robot; None where it is not known.
     analysis
-        Measured torque against the model's; None where that cannot be told.
+        Measured torque against the model's; None where one of them is missing.
     why
-        What is missing, and why: by "command", "model", "analysis".
+        Reasons for missing parts: by "command", "model", "analysis".
     smoothing
-        What was done to the motion before the analysis, in words.
+        Description of the filter that the motion passed before the analysis.
     diagnostics
-        What the nodes said of themselves.
+        Status messages of the nodes.
     """
 
     path: Path
@@ -163,26 +121,26 @@ class Recording:
 
     @property
     def stamped(self) -> bool:
-        """Whether the joint states have stamps of their own; else times are those of arrival."""
+        """True if the joint states have stamps of their own; else times are those of arrival."""
         return bool(len(self.state.stamps) < 2 or (self.state.stamps != self.state.stamps[0]).any())
 
     @property
     def start(self) -> int:
-        """When time begins in the report: the first joint states (ns)."""
+        """Time of the first joint states (ns), at which time in the report begins."""
         times = self.state.stamps if self.stamped else self.state.received
         return int(times[~_unset(times)].min())
 
     def seconds(self, series: JointSeries) -> Array:
-        """When the messages of a series were (m,), in seconds from the start; NaN where one has no stamp."""
+        """Return the times of the messages of a series (m,), in seconds from the start; NaN where one has no stamp."""
         times = series.stamps if self.stamped else series.received
         seconds = np.asarray((times - self.start) * 1e-9, dtype=np.float64)
         seconds[_unset(times)] = np.nan
         return seconds
 
     def at_arrival(self, received: IntArray) -> Array:
-        """When messages that arrived at these times (ns) fall, on the clock of the joint states: (m,) seconds.
+        """Return times of arrival (m,), ns, on the clock of the joint states, in seconds from the start.
 
-        Whatever clock a node stamps with, messages arrive when they arrive.
+        Interpolated between the joint states' own arrivals, as nodes may stamp by different clocks.
         """
         seconds = self.seconds(self.state)
         order = np.argsort(self.state.received, kind="stable")
@@ -195,18 +153,18 @@ class Recording:
         return inside
 
     def sliding(self, joint: str) -> bool:
-        """Whether a joint is known to be prismatic."""
+        """Return True if a joint is known to be prismatic."""
         return self.model is not None and joint in self.model.prismatic_joints
 
     def effort_limit(self, joint: str) -> float:
-        """The joint's effort limit (Nm or N), inf where none is known."""
+        """Return the joint's effort limit (Nm or N), inf where none is known."""
         if self.model is None or joint not in self.model.joint_names:
             return float("inf")
         return float(self.model.effort_limits[self.model.joint_names.index(joint)])
 
 
 def _unset(stamps: IntArray) -> NDArray[np.bool_]:
-    """Which stamps (m,) were left at zero, where the clock does not start there, as a simulated one does."""
+    """Return True (m,) for stamps left at zero, where the clock does not start there, as a simulated one does."""
     unset: NDArray[np.bool_] = (stamps == 0) & (np.median(stamps) > _CLOCK)
     return unset
 
@@ -218,81 +176,147 @@ def read_recording(
     model: RobotModel | None = None,
     rename: Mapping[str, str] | None = None,
     no_model: str = "no robot was given",
-    smoothing: Smoothing | None = None,
 ) -> Recording:
     """Read a bag for a report; ``topic`` is that of its joint states.
 
-    Parameters
-    ----------
-    path
-        The bag.
-    topic
-        Which sensor_msgs/JointState messages are the robot's state.
-    model
-        The robot, for units, limits and its torque. Its joints may be some of those recorded.
-    rename
-        Old to new names or prefixes of joints.
-    no_model
-        Why there is no model, for the page.
-    smoothing
-        The filter before the model's torque is computed.
+    ``model`` is the robot, for units, limits and its torque; its joints may be some of those recorded. ``no_model``
+    is the reason on the page where there is none. ``rename`` maps old to new names or prefixes of joints.
 
-    Raises
-    ------
-    BagError
-        Where the bag, or its joint states, cannot be read.
+    Raises BagError where the bag, or its joint states, cannot be read.
     """
     path = Path(path)
-    smoothing = smoothing or Smoothing()
-    facts, diagnostics = _facts(path)
-    why: dict[str, str] = {} if model is not None else {"model": no_model}
-    command_topic = _command_topic(facts, topic, why)
+    topics, diagnostics = _read_topics(path)
+    why: dict[str, str] = {}
     state = read_joint_states(path, [topic], rename)[topic]
-    command = None
-    if command_topic is not None:
+    command, command_topic = None, None
+    others = [other.topic for other in topics if other.kind == JOINT_STATE and other.topic != topic]
+    fitting = [other for other in others if other.rpartition("/")[2] == _COMMANDS]
+    if len(fitting) == 1:
+        command_topic = fitting[0]
         try:
-            command = read_joint_states(path, [command_topic], rename)[command_topic]
-        except BagError as problem:
-            why["command"] = str(problem)
-    analysis, words = None, ""
+            command = read_joint_states(path, fitting, rename)[command_topic]
+        except BagError as error:
+            why["command"] = str(error)
+    elif fitting:
+        why["command"] = f"several topics are called {_COMMANDS}: {', '.join(fitting)}"
+    else:
+        why["command"] = (
+            f"the bag has no topic {_COMMANDS} of type {JOINT_STATE}; record the controller's ~/{_COMMANDS}"
+        )
+    analysis, smoothing = None, Smoothing()
     if model is None:
-        why["analysis"] = no_model
+        why["model"] = why["analysis"] = no_model
     else:
         try:
             analysis = analyse_torque(model, recorded_motion(state.in_order(model.joint_names), smoothing))
-            words = str(smoothing)
-        except RobotDynamicsError as problem:
-            why["analysis"] = str(problem)
-    return Recording(path, facts, topic, state, command_topic, command, model, analysis, why, words, diagnostics)
+        except RobotDynamicsError as error:
+            why["analysis"] = str(error)
+    filtered = "" if analysis is None else str(smoothing)
+    return Recording(path, topics, topic, state, command_topic, command, model, analysis, why, filtered, diagnostics)
 
 
-def _facts(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
-    found: dict[str, list[int]] = {}
-
-    def counted(reader: BagReader) -> Iterator[Message]:
-        for message in progress(reader.messages(), f"reading {path.name}", reader.count()):
-            entry = found.setdefault(message.topic, [0, message.received, message.received])
-            entry[0] += 1
-            entry[2] = message.received
-            if message.kind == DIAGNOSTIC_ARRAY:
-                yield message
-
+def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
+    counts: dict[str, tuple[int, int, int]] = {}
+    events: list[Event] = []
+    modes: dict[str, list[tuple[int, str]]] = {}
+    last: dict[str, tuple[str, str]] = {}
     with BagReader(path) as reader:
-        diagnostics = read_diagnostics(counted(reader))
-        topics = dict(sorted(reader.topics.items()))
-    facts = tuple(TopicFacts(name, kind, *found.get(name, [0, 0, 0])) for name, kind in topics.items())
-    return facts, diagnostics
+        for message in progress(reader.messages(), f"reading {path.name}", reader.count()):
+            count, first, _ = counts.get(message.topic, (0, message.received, 0))
+            counts[message.topic] = count + 1, first, message.received
+            for event in _statuses(message) if message.kind == DIAGNOSTIC_ARRAY else ():
+                if event.mode:
+                    modes.setdefault(event.sender, []).append((event.received, event.mode))
+                status = event.level, event.mode or event.message
+                known = last.get(event.sender, ("OK", status[1]))
+                last[event.sender] = status
+                if event.before or (status != known and event.level != "OK"):
+                    events.append(event)
+        kinds = sorted(reader.topics.items())
+    topics = tuple(TopicFacts(name, kind, *counts.get(name, (0, 0, 0))) for name, kind in kinds)
+    count = sum(fact.count for fact in topics if fact.kind == DIAGNOSTIC_ARRAY)
+    return topics, Diagnostics(tuple(events), {name: tuple(entries) for name, entries in modes.items()}, count)
 
 
-def _command_topic(facts: tuple[TopicFacts, ...], state: str, why: dict[str, str]) -> str | None:
-    """Return the topic of command_states; where there is not exactly one, say why."""
-    there = [fact.topic for fact in facts if fact.kind == JOINT_STATE and fact.topic != state]
-    fitting = [topic for topic in there if topic.rpartition("/")[2] == _COMMANDS]
-    if len(fitting) == 1:
-        return fitting[0]
-    why["command"] = (
-        f"several topics are called {_COMMANDS}: {', '.join(fitting)}"
-        if fitting
-        else f"the bag has no topic {_COMMANDS} of type {JOINT_STATE}; record the controller's ~/{_COMMANDS}"
-    )
-    return None
+def _statuses(message: Message) -> Iterator[Event]:
+    """Yield each status of a diagnostic_msgs/DiagnosticArray as an event; none where the message is broken."""
+    try:
+        array: Any = message_types().deserialize_cdr(message.data, DIAGNOSTIC_ARRAY)
+    except Exception:  # whatever broken bytes lead to
+        return
+    for status in array.status:
+        values = {pair.key: pair.value for pair in status.values}
+        level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
+        yield Event(
+            message.received,
+            status.name,
+            _LEVELS[level] if 0 <= level < len(_LEVELS) else str(level),
+            status.message,
+            *(values.get(key, "") for key in ("mode", "previous mode", "cause", "joint", "value")),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """States and the first command that answers each: rows of both series, by equal stamps.
+
+    ``late`` commands arrived after the next state, ``lost`` states have no command. Only states between the first and
+    the last that were answered count, as the controller may have started after the recorder.
+    """
+
+    states: NDArray[np.intp]
+    commands: NDArray[np.intp]
+    latency: Array
+    late: int
+    lost: int
+
+
+def answers(recording: Recording) -> Answers | None:
+    """Return which command answers which state, with the seconds between their arrivals; None without commands."""
+    state, command = recording.state, recording.command
+    if command is None or not recording.stamped:
+        return None
+    stamps, first = np.unique(command.stamps, return_index=True)
+    # Of states that were sent again the first counts.
+    sent = np.sort(np.unique(state.stamps, return_index=True)[1])
+    place = np.minimum(np.searchsorted(stamps, state.stamps[sent]), len(stamps) - 1)
+    answered = stamps[place] == state.stamps[sent]
+    rows, commands = sent[answered], first[place[answered]]
+    if not len(rows):
+        return None
+    latency = (command.received[commands] - state.received[rows]) * 1e-9
+    window = np.flatnonzero(answered)
+    lost = int(window[-1] - window[0] + 1 - len(window))
+    following = rows + 1 < len(state.stamps)
+    late = int((command.received[commands[following]] > state.received[rows[following] + 1]).sum())
+    return Answers(rows, commands, latency, late, lost)
+
+
+@dataclass(frozen=True, eq=False)
+class TrackingErrors:
+    """Desired less actual position (m, k) of k joints that the commands name, at ``time`` (m,) s."""
+
+    joint_names: tuple[str, ...]
+    time: Array
+    error: Array
+
+
+def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors | None:
+    """Return the tracking errors in the answered states; None without commands."""
+    state, command = recording.state, recording.command
+    if answered is None or command is None:
+        return None
+    names = tuple(name for name in state.joint_names if name in command.joint_names)
+    if not names:
+        return None
+    desired, actual = command.in_order(names).position, state.in_order(names).position
+    time = recording.seconds(state)[answered.states]
+    return TrackingErrors(names, time, desired[answered.commands] - actual[answered.states])
+
+
+def column(series: JointSeries | None, joint: str, field: str) -> Array | None:
+    """Return a joint's column (m,) of a field; None where the series does not have it, or only NaN."""
+    if series is None or joint not in series.joint_names:
+        return None
+    values: Array = getattr(series, field)[:, series.joint_names.index(joint)]
+    return values if np.isfinite(values).any() else None

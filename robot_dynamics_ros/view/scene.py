@@ -1,71 +1,44 @@
-"""Scene in the browser: viser's scene, and the camera that frames the robot."""
+"""Scene in the browser: viser's scene of the arm, the camera, and the quantities of the model that they need."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
 
 from robot_dynamics_ros.formulations.link_tree import BASE
+from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.view.moment import (
+from robot_dynamics_ros.view.geometry import (
     FACES,
     Colour,
-    Drawing,
-    Moment,
+    Shape,
+    body_frames,
     colour_of_share,
-    link_poses,
-    quaternions,
-    reaction_arrows,
+    inertia_boxes,
     ring,
+    shrunk,
     straight_arrow,
     turning_arrow,
 )
-from robot_dynamics_ros.view.panel import short_names, torque_texts
-from robot_dynamics_ros.view.shapes import Shape, inertia_boxes, shrunk
+from robot_dynamics_ros.view.motion import SceneState
 
 if TYPE_CHECKING:
     from viser import FrameHandle, MeshHandle, SceneNodeHandle, ViserServer
-
 
 FIELD_OF_VIEW = np.radians(35.0)  # from top to bottom
 _FROM = np.array([0.78, -1.0, 0.42])
 _MARGIN = 1.1
 
-
-def corners(model: RobotModel, shapes: Sequence[Shape], poses: Iterable[Array], reach: float) -> Array:
-    """Corners (m, 3), root frame, of the boxes around each shape, and arrows' ends, at each of some positions (n,)."""
-    index = {link: i for i, link in enumerate(model.link_names)}
-    boxes = []
-    for shape in shapes:
-        low, high = shape.vertices.min(axis=0), shape.vertices.max(axis=0)
-        box = np.stack(np.meshgrid(*zip(low, high, strict=True), indexing="ij"), axis=-1).reshape(-1, 3)
-        boxes.append((index[shape.link], box))
-    found = [np.zeros((1, 3))]
-    for q in poses:
-        links = link_poses(model, q)
-        rest = Moment(q, *np.zeros((3, model.n)))
-        found.append(reaction_arrows(model, rest, reach)[:, 1])
-        found += [box @ links[i, :3, :3].T + links[i, :3, 3] for i, box in boxes]
-    return np.concatenate(found)
-
-
-def viewpoint(points: Array) -> tuple[Array, Array]:
-    """Return where to stand (3,) and what to look at (3,), so that the points (m, 3) fill the height of the picture."""
-    backward = _FROM / np.linalg.norm(_FROM)
-    right = np.cross((0.0, 0.0, 1.0), backward)
-    right /= np.linalg.norm(right)
-    up = np.cross(backward, right)
-    across, high, near = (points @ axis for axis in (right, up, backward))
-    centre = 0.5 * (across.min() + across.max()) * right + 0.5 * (high.min() + high.max()) * up
-    half = np.tan(0.5 * FIELD_OF_VIEW)
-    needed = [np.abs(values - centre @ axis) / half + near for values, axis in ((across, right), (high, up))]
-    depth = float(near.mean())
-    distance = depth + _MARGIN * (float(np.max(needed)) - depth)
-    return centre + distance * backward, centre + depth * backward
-
+_POSES = 200
+_HALF_TURN, _HALF_STROKE = np.pi, 0.25  # assumed range to either side of joints without limits: rad, m
+_STANDARD_GRAVITY = 9.80665
+_WEIGHT_IN_REACHES = 0.22  # length of the arrow of a force as large as the weight of all that moves
 
 _GHOST: Colour = (30, 136, 229)
 _FORCE: Colour = (120, 94, 190)
@@ -82,30 +55,152 @@ LAYERS = {
     "centre": ("centre of mass", True),
     "inertias": ("inertia boxes", False),
 }
-"""What can be shown and hidden: what it is called, and whether it is there at first."""
+"""Layers that can be shown and hidden: label, and True if it is visible at first."""
 
 
-class Stage:
+def position_range(model: RobotModel) -> tuple[Array, Array]:
+    """Lower and upper positions (n,) to choose from: the limits, else half a turn or 0.25 m to either side."""
+    prismatic = np.array([name in model.prismatic_joints for name in model.joint_names])
+    half = np.where(prismatic, _HALF_STROKE, _HALF_TURN)
+    lower, upper = model.position_lower, model.position_upper
+    least = np.where(np.isfinite(upper), upper - 2.0 * half, -half)
+    most = np.where(np.isfinite(lower), lower + 2.0 * half, half)
+    return np.where(np.isfinite(lower), lower, least), np.where(np.isfinite(upper), upper, most)
+
+
+def poses_in_range(model: RobotModel) -> Array:
+    """Positions (200, n), the same each time, spread evenly over the joints' ranges."""
+    lower, upper = position_range(model)
+    return np.random.default_rng(0).uniform(lower, upper, (_POSES, model.n))
+
+
+def reach_of(model: RobotModel) -> float:
+    """Return the largest distance (m) of a link's origin from the root's, over poses all over the range; 1 for none."""
+    poses = poses_in_range(model)
+    far = max(np.linalg.norm(model.link_pose(poses, link)[:, :3, 3], axis=1).max() for link in model.link_names)
+    return float(far) if far > 0.0 else 1.0
+
+
+def torque_scale(model: RobotModel, recorded: ArrayLike | None = None) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the torque (n,) that counts as the whole of each joint; and (n,) True if it is the joint's effort limit.
+
+    Without a limit it is the largest of the ``recorded`` ones (..., n), or of the gravity torque over the range.
+    """
+    limits = model.effort_limits
+    known = np.isfinite(limits) & (limits > 0.0)
+    shown = model.gravity_torque(poses_in_range(model)) if recorded is None else np.asarray(recorded, dtype=np.float64)
+    largest = np.max(np.abs(np.nan_to_num(shown.reshape(-1, model.n))), axis=0, initial=0.0)
+    largest[largest == 0.0] = 1.0
+    return np.where(known, limits, largest), known
+
+
+def torque_shares(torque: Array, scale: Array) -> Array:
+    """Return torques (n,) as shares of ``torque_scale``'s; 0 where one is not known."""
+    return np.nan_to_num(torque / scale, posinf=0.0, neginf=0.0)
+
+
+def link_poses(model: RobotModel, q: ArrayLike) -> Array:
+    """Poses (links, 4, 4) of all links in the root frame at q (n,), in the order of ``link_names``."""
+    return np.stack([model.link_pose(q, link) for link in model.link_names])
+
+
+def centre_of_mass(model: RobotModel, q: ArrayLike) -> Array:
+    """Centre of mass (3,) of all that moves in the root frame at q (n,); the root's origin where nothing has mass."""
+    bodies = model.inertial_parameters[: PARAMETERS * len(model.moving_joints)].reshape(-1, PARAMETERS)
+    first_moment, mass = np.zeros(3), float(bodies[:, 0].sum())
+    for link, (m, x, y, z) in zip(model.packed.body_links, bodies[:, :4], strict=True):
+        pose = model.link_pose(q, link)
+        first_moment += pose[:3, :3] @ (x, y, z) + m * pose[:3, 3]
+    return first_moment / mass if mass > 0.0 else first_moment
+
+
+def reaction_arrows(model: RobotModel, state: SceneState, reach: float) -> Array:
+    """Begin and end (k, 2, 3), root frame, of the force of ``joint_reactions`` at each moving joint's child.
+
+    A force as large as the weight of all that moves is 0.22 ``reach`` long, at standard gravity.
+    """
+    forces = model.joint_reactions(state.q, state.qd, state.qdd)[:, :3]
+    mass = float(model.inertial_parameters[: PARAMETERS * len(forces) : PARAMETERS].sum())
+    length = _WEIGHT_IN_REACHES * reach / (mass * _STANDARD_GRAVITY) if mass > 0.0 else 0.0
+    arrows = np.empty((len(forces), 2, 3))
+    for arrow, force, link in zip(arrows, forces, model.packed.body_links, strict=True):
+        pose = model.link_pose(state.q, link)
+        arrow[0] = pose[:3, 3]
+        arrow[1] = arrow[0] + length * (pose[:3, :3] @ force)
+    return arrows
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Return the names without their common beginning, up to an underscore: panda_joint1 is joint1."""
+    common = os.path.commonprefix(list(names)) if len(names) > 1 else ""
+    begin = common.rfind("_") + 1
+    return [name[begin:] for name in names]
+
+
+def torque_texts(model: RobotModel, torque: Array) -> list[str]:
+    """Return the torques (n,) as text with units; a dash where one is not known."""
+    units = ["N" if name in model.prismatic_joints else "Nm" for name in model.joint_names]
+    return [
+        f"{fixed(value, 1)} {unit}" if np.isfinite(value) else "–" for value, unit in zip(torque, units, strict=True)
+    ]
+
+
+def fixed(value: float, digits: int) -> str:
+    """Return a number with so many decimals, and no -0."""
+    return f"{round(float(value), digits) + 0.0:.{digits}f}"
+
+
+def corners(model: RobotModel, shapes: Sequence[Shape], poses: Iterable[Array], reach: float) -> Array:
+    """Corners (m, 3), root frame, of the boxes around each shape, and arrows' ends, at each of some positions (n,)."""
+    boxes = []
+    for shape in shapes:
+        ranges = zip(shape.vertices.min(axis=0), shape.vertices.max(axis=0), strict=True)
+        box = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, 3)
+        boxes.append((model.link_names.index(shape.link), box))
+    points = [np.zeros((1, 3))]
+    for q in poses:
+        links = link_poses(model, q)
+        points.append(reaction_arrows(model, SceneState(q, *np.zeros((3, model.n))), reach)[:, 1])
+        points += [box @ links[i, :3, :3].T + links[i, :3, 3] for i, box in boxes]
+    return np.concatenate(points)
+
+
+def viewpoint(points: Array) -> tuple[Array, Array]:
+    """Return the camera's position (3,) and target (3,), so that the points (m, 3) fill the height of the picture."""
+    backward = _FROM / np.linalg.norm(_FROM)
+    right = np.cross((0.0, 0.0, 1.0), backward)
+    right /= np.linalg.norm(right)
+    up = np.cross(backward, right)
+    across, high, near = (points @ axis for axis in (right, up, backward))
+    centre = 0.5 * (across.min() + across.max()) * right + 0.5 * (high.min() + high.max()) * up
+    half = np.tan(0.5 * FIELD_OF_VIEW)
+    needed = [np.abs(values - centre @ axis) / half + near for values, axis in ((across, right), (high, up))]
+    depth = float(near.mean())
+    distance = depth + _MARGIN * (float(np.max(needed)) - depth)
+    return centre + distance * backward, centre + depth * backward
+
+
+class Scene:
     """The arm, its ghost, torques, joint forces and centre of mass, as nodes of viser's scene."""
 
     def __init__(
         self, server: ViserServer, model: RobotModel, shapes: Sequence[Shape], reach: float, ground: float
     ) -> None:
-        """Put everything there; ``reach`` (m) says how large arrows and ground are, ``ground`` (m) how high that is."""
+        """Add all nodes; ``reach`` (m) scales arrows and ground, ``ground`` (m) is the ground's height."""
         self._server, self._model, self._reach = server, model, reach
         scene = server.scene
-        self._layers = {
+        self.layers = {
             name: scene.add_frame(f"/{name}", show_axes=False, visible=shown) for name, (_, shown) in LAYERS.items()
         }
         scene.add_frame("/arm", show_axes=False)
         self._links = self._frames("/arm")
         self._ghost = scene.add_frame("/ghost/desired", show_axes=False)
-        self._ghosts = self._frames("/ghost/desired")
+        self._ghost_links = self._frames("/ghost/desired")
         self._surfaces = [(self._mesh("/arm", k, shape), shape.colour) for k, shape in enumerate(shapes)]
         for k, shape in enumerate(shapes):
             if model.packed.frames[shape.link].body != BASE:
                 self._mesh("/ghost/desired", k, shrunk(shape, _SHRUNK * reach), ghost=True)
-        self._boxes = self._frames("/inertias")
+        self._inertias = self._frames("/inertias")
         for k, shape in enumerate(inertia_boxes(model)):
             self._mesh("/inertias", k, shape)
         self._add_torques()
@@ -118,20 +213,17 @@ class Stage:
             head_length=0.04 * reach,
         )
         self._sphere = scene.add_icosphere("/centre/sphere", radius=0.02 * reach, color=_CENTRE)
-        self._add_ground(4.0 * reach, ground)
-
-    def _add_ground(self, size: float, height: float) -> None:
-        self._server.scene.add_grid(
+        scene.add_grid(
             "/ground",
-            size,
-            size,
+            4.0 * reach,
+            4.0 * reach,
             cell_size=0.1,
             cell_color=(228, 230, 233),
             section_size=0.5,
             section_color=(196, 200, 206),
-            fade_distance=3.0 * size,
+            fade_distance=12.0 * reach,
             shadow_opacity=0.2,
-            position=(0.0, 0.0, height),
+            position=(0.0, 0.0, ground),
         )
 
     def _frames(self, layer: str) -> list[FrameHandle]:
@@ -150,65 +242,57 @@ class Stage:
         )
 
     def _add_torques(self) -> None:
-        """Add an arrow and a label for each joint that is driven by itself, where it is."""
+        """Add an arrow and a label for each independent joint that moves a body, and a ring for a revolute one."""
         model, scene = self._model, self._server.scene
         self._driven = [j for j, name in enumerate(model.joint_names) if name in model.moving_joints]
         bodies = [model.moving_joints.index(model.joint_names[j]) for j in self._driven]
         self._carriers = [model.link_names.index(model.packed.body_links[body]) for body in bodies]
-        turns = model.packed.link_rotations.reshape(-1, 3, 3)[bodies].transpose(0, 2, 1)
-        poses = np.tile(np.eye(4), (len(bodies), 1, 1))
-        poses[:, :3, :3] = turns
-        self._in_link = poses
+        self._in_link = body_frames(model)[bodies]
+        self._prismatic = [model.joint_names[j] in model.prismatic_joints for j in self._driven]
+        faces = FACES.astype(np.uint32)
         nothing = turning_arrow(0.0, 1.0, 1.0).astype(np.float32)
-        add = scene.add_mesh_simple
         self._arrows = [
-            add(f"/torques/{j}", nothing, FACES.astype(np.uint32), side="double", cast_shadow=False)
+            scene.add_mesh_simple(f"/torques/{j}", nothing, faces, side="double", cast_shadow=False)
             for j in self._driven
         ]
-        self._sliding = [model.joint_names[j] in model.prismatic_joints for j in self._driven]
         circle = ring(_RING * self._reach, 0.2 * _TUBE * self._reach).astype(np.float32)
         self._rings = [
-            add(
-                f"/torques/ring{j}",
-                circle,
-                FACES.astype(np.uint32),
-                color=_RING_COLOUR,
-                opacity=0.35,
-                cast_shadow=False,
+            scene.add_mesh_simple(
+                f"/torques/ring{j}", circle, faces, color=_RING_COLOUR, opacity=0.35, cast_shadow=False
             )
-            for j, sliding in zip(self._driven, self._sliding, strict=True)
-            if not sliding
+            for j, prismatic in zip(self._driven, self._prismatic, strict=True)
+            if not prismatic
         ]
         self._labels = [
             scene.add_label(f"/labels/{j}", "", font_screen_scale=0.9, anchor="center-left") for j in self._driven
         ]
 
-    def show_layer(self, name: str, shown: bool) -> None:
-        """Show or hide one of ``LAYERS``."""
-        self._layers[name].visible = shown
-
-    def show(self, moment: Moment, drawing: Drawing) -> None:
-        """Move everything to a moment; a browser sees all of it at once."""
+    def show(self, state: SceneState, shares: Array) -> None:
+        """Move everything to a state, with torques as ``shares`` (n,); a browser sees all of it at once."""
+        model = self._model
+        links = link_poses(model, state.q)
+        ghost = None if state.desired is None else link_poses(model, state.desired)
+        reactions = reaction_arrows(model, state, self._reach)
+        centre = centre_of_mass(model, state.q)
         with self._server.atomic():
-            for frames in (self._links, self._boxes):
-                _place(frames, drawing.links)
-            if drawing.ghost is not None:
-                _place(self._ghosts, drawing.ghost)
-            self._ghost.visible = drawing.ghost is not None
-            self._show_torques(moment, drawing)
-            self._forces.points = drawing.reactions.astype(np.float32)
-            self._sphere.position = drawing.centre_of_mass
+            _place(self._links, links)
+            _place(self._inertias, links)
+            if ghost is not None:
+                _place(self._ghost_links, ghost)
+            self._ghost.visible = ghost is not None
+            self._show_torques(state.torque, shares, links[self._carriers] @ self._in_link)
+            self._forces.points = reactions.astype(np.float32)
+            self._sphere.position = centre
 
-    def _show_torques(self, moment: Moment, drawing: Drawing) -> None:
+    def _show_torques(self, torque: Array, shares: Array, poses: Array) -> None:
         radius, thickness = _RING * self._reach, _TUBE * self._reach
-        poses = drawing.links[self._carriers] @ self._in_link
-        names, texts = short_names(self._model.joint_names), torque_texts(self._model, moment.torque)
-        _place(self._rings, poses[np.logical_not(self._sliding)])
+        names, texts = short_names(self._model.joint_names), torque_texts(self._model, torque)
+        _place(self._rings, poses[np.logical_not(self._prismatic)])
         _place(self._arrows, poses)
-        joints = zip(self._arrows, self._labels, self._driven, self._sliding, poses, strict=True)
-        for arrow, label, j, sliding, pose in joints:
-            share = float(drawing.shares[j])
-            if sliding:
+        joints = zip(self._arrows, self._labels, self._driven, self._prismatic, poses, strict=True)
+        for arrow, label, j, prismatic, pose in joints:
+            share = float(shares[j])
+            if prismatic:
                 vertices = straight_arrow(share, 3.0 * radius, thickness)
             else:
                 vertices = turning_arrow(share, radius, thickness)
@@ -218,9 +302,14 @@ class Stage:
             label.text = f"{names[j]}  {texts[j]}"
 
     def stale(self, stale: bool) -> None:
-        """Show the arm grey, or as it is again."""
+        """Show the arm grey, or in its own colours."""
         for surface, colour in self._surfaces:
             surface.color = _STALE if stale else colour
+
+
+def quaternions(poses: Array) -> Array:
+    """Rotations of poses (m, 4, 4) as unit quaternions (m, 4), the scalar first."""
+    return np.asarray(np.roll(Rotation.from_matrix(poses[:, :3, :3]).as_quat(), 1, axis=1))
 
 
 def _place(frames: Sequence[SceneNodeHandle], poses: Array) -> None:

@@ -1,34 +1,57 @@
-"""The server that browsers look at: the picture, the panel beside it, and the loop that keeps them up to date."""
+"""Server of the page in a browser: scene, table of the joints and controls, for a pose, a recording or live."""
 
 from __future__ import annotations
 
 import errno
 import io
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
-from functools import partial
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.view.moment import Moment, draw, reach_of, torque_scale
-from robot_dynamics_ros.view.panel import lines, table
-from robot_dynamics_ros.view.scene import FIELD_OF_VIEW, LAYERS, Stage, corners, viewpoint
-from robot_dynamics_ros.view.shapes import require_viewer, robot_shapes
+from robot_dynamics_ros.view.geometry import colour_of_share, require_viewer, robot_shapes
+from robot_dynamics_ros.view.motion import SILENCE, Clock, LiveArm, MotionRecording, SceneState
+from robot_dynamics_ros.view.scene import (
+    FIELD_OF_VIEW,
+    LAYERS,
+    Scene,
+    corners,
+    fixed,
+    position_range,
+    reach_of,
+    short_names,
+    torque_scale,
+    torque_shares,
+    torque_texts,
+    viewpoint,
+)
 
 if TYPE_CHECKING:
-    from viser import GuiCheckboxHandle, GuiEvent, ViserServer
+    from viser import GuiEvent, ViserServer
 
 Update = Callable[[float], None]
-"""Shows what there is to see after so many seconds have passed."""
+"""Shows the state after so many seconds have passed."""
 
 PERIOD = 0.04  # s between two pictures
 _TABLE_PERIOD = 0.1
 _PORTS = 100  # that are tried
+
+_SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
+_DIGITS = 3  # of the sliders' rad or m
+_FOLLOW = 0.2  # s after which the slider follows the time
+_FRAMED = 20  # poses of a recording by which the camera is placed
+
+_CELL = "padding:2px 6px 2px 0;text-align:right;white-space:nowrap"
+_BAR = 56  # px
 
 
 class Viewer:
@@ -54,57 +77,49 @@ class Viewer:
         """
         require_viewer()
         self.model = model
-        self._reach = reach_of(model)
-        self._scale, self._limited = torque_scale(model, torques)
-        shapes, self.notes = robot_shapes(model, description, folder, self._reach)
+        reach = reach_of(model)
+        self._scale, limited = torque_scale(model, torques)
+        self._limited: list[bool] = limited.tolist()
+        shapes, self.notes = robot_shapes(model, description, folder, reach)
         self.server = _serve(*address, model.name)
-        points = corners(model, shapes, poses, self._reach)
+        points = corners(model, shapes, poses, reach)
         position, look_at = viewpoint(points)
         camera = self.server.initial_camera
         camera.position, camera.look_at, camera.fov = tuple(position), tuple(look_at), float(FIELD_OF_VIEW)
-        self._stage = Stage(self.server, model, shapes, self._reach, ground=float(points[:, 2].min()))
+        self.scene = Scene(self.server, model, shapes, reach, ground=float(points[:, 2].min()))
         self._table = self.server.gui.add_html("")
         self._table_at = 0.0
         self._status = self.server.gui.add_html("", visible=False)
-        self._stale = False
 
     @property
     def url(self) -> str:
-        """Where a browser finds the page."""
+        """Address of the page."""
         return f"http://{self.server.get_host()}:{self.server.get_port()}"
 
-    def finish_panel(self, notes: Sequence[str]) -> None:
-        """Add what stands below the controls: what to show, and notes."""
-        with self.server.gui.add_folder("Show", expand_by_default=False):
+    def finish_panel(self) -> None:
+        """Add the checkboxes of the layers and the notes, below the controls."""
+        gui = self.server.gui
+        with gui.add_folder("Show", expand_by_default=False):
             for name, (label, shown) in LAYERS.items():
-                box = self.server.gui.add_checkbox(label, shown)
-                box.on_update(partial(self._show_layer, name))
-        if notes:
-            self.server.gui.add_html(lines(notes))
+                layer = self.scene.layers[name]
+                gui.add_checkbox(label, shown).on_update(
+                    lambda event, layer=layer: setattr(layer, "visible", event.target.value)
+                )
+        if self.notes:
+            gui.add_html(_lines(self.notes))
 
-    def _show_layer(self, name: str, event: GuiEvent[GuiCheckboxHandle]) -> None:
-        self._stage.show_layer(name, event.target.value)
-
-    def show(self, moment: Moment, torque_kind: str, at_once: bool = True) -> None:
-        """Show a moment. The table follows ten times a second at most, unless ``at_once``, to be readable."""
-        drawing = draw(self.model, moment, self._scale, self._reach)
-        self._stage.show(moment, drawing)
+    def show(self, state: SceneState, torque_kind: str, at_once: bool = True) -> None:
+        """Show a state. The table follows ten times a second at most, unless ``at_once``, to be readable."""
+        shares = torque_shares(state.torque, self._scale)
+        self.scene.show(state, shares)
         now = time.monotonic()
         if at_once or now - self._table_at > _TABLE_PERIOD:
-            self._table.content = table(self.model, moment, drawing, self._limited.tolist(), torque_kind)
+            self._table.content = table(self.model, state, shares, self._limited, torque_kind)
             self._table_at = now
 
     def status(self, text: str) -> None:
         """Show a line below the table."""
-        content = lines([text])
-        if content != self._status.content:
-            self._status.content, self._status.visible = content, True
-
-    def stale(self, stale: bool) -> None:
-        """Show whether what is seen is of the past: the arm is grey."""
-        if stale != self._stale:
-            self._stage.stale(stale)
-            self._stale = stale
+        self._status.content, self._status.visible = _lines([text]), True
 
     def run(self, update: Update) -> None:
         """Call ``update`` with the seconds that have passed, 25 times a second, until something is raised."""
@@ -116,7 +131,7 @@ class Viewer:
             last = now
 
     def close(self) -> None:
-        """End the server; open pages say that they have lost it."""
+        """End the server; open pages show that the connection is lost."""
         with redirect_stdout(io.StringIO()):
             self.server.stop()
 
@@ -127,22 +142,22 @@ def _free_port(host: str, port: int) -> int:
         try:
             with socket.create_server((host, candidate)):
                 return candidate
-        except OSError as problem:
-            if problem.errno != errno.EADDRINUSE:
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
                 raise RobotDynamicsError(
-                    f"{host}:{candidate}: {problem.strerror}. Cure: --host 127.0.0.1, or another address of this "
+                    f"{host}:{candidate}: {error.strerror}. Cure: --host 127.0.0.1, or another address of this "
                     "machine; --port above 1023"
                 ) from None
     raise RobotDynamicsError(f"{host}: the {_PORTS} ports from {port} on are taken. Cure: another --port")
 
 
 def _serve(host: str, port: int, label: str) -> ViserServer:
-    """Return a server that speaks on this address alone: viser's way to share a page over the internet is closed."""
+    """Return a server on this address alone: viser's way to share a page over the internet is closed."""
     import viser
 
     class LocalServer(viser.ViserServer):
         def request_share_url(self, verbose: bool = True) -> str | None:
-            """Refuse: what a robot does is shown to whoever may reach this address, and to nobody else."""
+            """Refuse: only those who can reach this address may see the robot."""
             return None
 
     port = _free_port(host, port)
@@ -151,3 +166,173 @@ def _serve(host: str, port: int, label: str) -> ViserServer:
     server.gui.configure_theme(control_width="large", show_logo=False, show_share_button=False)
     server.gui.main_panel.dock_right()
     return server
+
+
+def table(model: RobotModel, state: SceneState, shares: Array, limited: Sequence[bool], torque_kind: str) -> str:
+    """Return each joint's position, error and torque as HTML, with a bar for its share (n,) of the limit.
+
+    ``limited`` (n,) is True where the share is of the effort limit; else it is of the largest torque.
+    ``torque_kind`` is the heading of the torque.
+    """
+    error = None if state.desired is None else 1e3 * (state.desired - state.q)
+    texts = torque_texts(model, state.torque)
+    rows = []
+    for j, name in enumerate(short_names(model.joint_names)):
+        metres = model.joint_names[j] in model.prismatic_joints
+        cells = [escape(name), f"{fixed(state.q[j], 3)} {'m' if metres else 'rad'}"]
+        if error is not None:
+            cells.append(f"{fixed(error[j], 2)} {'mm' if metres else 'mrad'}")
+        columns = "".join(f"<td style='{_CELL}'>{cell}</td>" for cell in [*cells, texts[j]])
+        rows.append(f"<tr>{columns}<td>{_bar(float(shares[j]), limited[j])}</td></tr>")
+    heads = ["joint", "position", *(["error"] if error is not None else []), escape(torque_kind)]
+    share = "of limit" if all(limited) else "of limit*"
+    head = "".join(f"<th style='{_CELL};font-weight:600'>{text}</th>" for text in [*heads, share])
+    foot = "" if all(limited) else "<div style='color:#868e96'>* no limit is known: of the largest torque</div>"
+    return (
+        "<div style='padding:0 0.9em 0.6em;font-size:11.5px;font-variant-numeric:tabular-nums;overflow-x:auto'>"
+        f"<table style='border-collapse:collapse'><tr style='color:#868e96'>{head}</tr>{''.join(rows)}</table>"
+        f"{foot}</div>"
+    )
+
+
+def _bar(share: float, limited: bool) -> str:
+    width = round(_BAR * min(abs(share), 1.0))
+    colour = "#{:02x}{:02x}{:02x}".format(*colour_of_share(share))
+    text = f"{100 * abs(share):.0f} %" + ("" if limited else "*")
+    return (
+        "<div style='display:flex;align-items:center;gap:5px'>"
+        f"<div style='width:{_BAR}px;height:8px;border-radius:4px;background:#8883'>"
+        f"<div style='width:{width}px;height:8px;border-radius:4px;background:{colour}'></div>"
+        f"</div><span style='white-space:nowrap'>{text}</span></div>"
+    )
+
+
+def _lines(texts: Sequence[str]) -> str:
+    return "".join(
+        f"<div style='padding:0 0.9em 0.5em;font-size:12px;color:#868e96'>{escape(text)}</div>" for text in texts
+    )
+
+
+def pose_view(
+    model: RobotModel, description: str | bytes, folder: Path, address: tuple[str, int]
+) -> tuple[Viewer, Update]:
+    """Serve an arm with a slider for each joint, its gravity torque and centre of mass; arguments as of ``Viewer``."""
+    lower, upper = position_range(model)
+    middle = 0.5 * (lower + upper)
+    viewer = Viewer(model, description, folder, address=address, poses=[middle])
+    lower, upper, middle = (np.round(q, _DIGITS) for q in (lower, upper, middle))
+    start = np.clip(middle, lower, upper)
+    changed = threading.Event()
+    gui = viewer.server.gui
+    with gui.add_folder("Joints"):
+        sliders = [
+            gui.add_slider(name, float(low), float(high), 0.1**_DIGITS, float(q))
+            for name, low, high, q in zip(short_names(model.joint_names), lower, upper, start, strict=True)
+        ]
+        button = gui.add_button("back to the start")
+
+    def reset(_: object) -> None:
+        for slider, q in zip(sliders, start, strict=True):
+            slider.value = float(q)  # type: ignore[misc]  # mypy overlooks its setter
+        changed.set()
+
+    for slider in sliders:
+        slider.on_update(lambda _: changed.set())
+    button.on_click(reset)
+    viewer.finish_panel()
+
+    def update(seconds: float) -> None:
+        if changed.is_set():
+            changed.clear()
+            q = np.array([slider.value for slider in sliders])
+            rest = np.zeros(model.n)
+            viewer.show(SceneState(q, rest, rest, model.gravity_torque(q)), "gravity torque")
+
+    changed.set()
+    update(0.0)
+    return viewer, update
+
+
+def recording_view(
+    model: RobotModel,
+    description: str | bytes,
+    folder: Path,
+    recording: MotionRecording,
+    address: tuple[str, int],
+    notes: Sequence[str] = (),
+) -> tuple[Viewer, Update]:
+    """Serve a recording, which plays at once; arguments as of ``Viewer``, ``notes`` are shown below."""
+    times = np.linspace(0.0, recording.duration, _FRAMED)
+    torques = None if recording.torque is None else recording.torque.rows
+    tracks = [track for track in (recording.q, recording.desired) if track is not None]
+    poses = [track.at(time) for track in tracks for time in times.tolist()]
+    viewer = Viewer(model, description, folder, address=address, poses=poses, torques=torques)
+    clock = Clock(recording.duration, playing=True)
+    moved = threading.Event()
+    gui = viewer.server.gui
+    with gui.add_folder("Recording"):
+        end = max(recording.duration, 1e-3)
+        slider = gui.add_slider("time, s", 0.0, end, min(0.01, end), 0.0)
+        play = gui.add_checkbox("play", True)
+        speed = gui.add_dropdown("speed", _SPEEDS, initial_value="1")
+
+    def seek(event: GuiEvent[Any]) -> None:
+        if event.client_id is not None:  # a person, not the slider that follows the clock
+            clock.time = slider.value
+            moved.set()
+
+    def set_playing(event: GuiEvent[Any]) -> None:
+        clock.playing = event.target.value
+        moved.set()
+
+    def set_speed(event: GuiEvent[Any]) -> None:
+        clock.speed = float(event.target.value)
+
+    slider.on_update(seek)
+    play.on_update(set_playing)
+    speed.on_update(set_speed)
+    viewer.notes += notes
+    viewer.finish_panel()
+    followed = 0.0
+
+    def update(seconds: float) -> None:
+        nonlocal followed
+        at_once = moved.is_set()
+        moved.clear()
+        if not clock.advance(seconds) and not at_once:
+            return
+        followed += seconds
+        if followed > _FOLLOW and not at_once:
+            slider.value = clock.time  # type: ignore[misc]
+            followed = 0.0
+        viewer.show(recording.scene_state(model, clock.time), recording.torque_kind, at_once=at_once)
+
+    moved.set()
+    update(0.0)
+    return viewer, update
+
+
+def live_view(
+    model: RobotModel, description: str | bytes, folder: Path, arm: LiveArm, address: tuple[str, int]
+) -> tuple[Viewer, Update]:
+    """Serve the last state of ``arm``; without joint states for a second it is grey, and the page says for how long."""
+    middle: Array = 0.5 * np.add(*position_range(model))
+    viewer = Viewer(model, description, folder, address=address, poses=[middle])
+    viewer.status("waiting for joint states")
+    viewer.finish_panel()
+    rest = np.zeros(model.n)
+    viewer.show(SceneState(middle, rest, rest, np.full(model.n, np.nan)), "torque")
+    viewer.scene.stale(True)
+
+    def update(seconds: float) -> None:
+        now = time.monotonic()
+        state = arm.scene_state(now)
+        if state is None:
+            return
+        age = arm.age(now)
+        viewer.scene.stale(age > SILENCE)
+        viewer.status(f"no joint states for {age:.0f} s" if age > SILENCE else "live")
+        if age <= SILENCE:
+            viewer.show(*state, at_once=False)
+
+    return viewer, update

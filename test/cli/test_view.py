@@ -34,9 +34,9 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     pages: list[Any] = []
     show = Viewer.show
 
-    def remember(viewer: Viewer, moment: Any, torque_kind: str, **keywords: Any) -> None:
-        pages.append(SimpleNamespace(viewer=viewer, moment=moment, kind=torque_kind))
-        show(viewer, moment, torque_kind, **keywords)
+    def remember(viewer: Viewer, state: Any, torque_kind: str, **keywords: Any) -> None:
+        pages.append(SimpleNamespace(viewer=viewer, state=state, kind=torque_kind))
+        show(viewer, state, torque_kind, **keywords)
 
     def run_once(viewer: Viewer, update: Any) -> None:
         update(0.04)
@@ -52,8 +52,8 @@ def test_pose_in_the_middle_of_the_range(urdf: str, served: list[Any], capsys: p
     with pytest.raises(KeyboardInterrupt):
         run("view", urdf, "--port", "18080")
     (page,) = served
-    assert page.moment.q.tolist() == [0.0, 0.0] and page.moment.torque == pytest.approx([-3.924, 0.0])
-    assert page.viewer.server.get_host() == "127.0.0.1"
+    assert page.state.q.tolist() == [0.0, 0.0] and page.state.torque == pytest.approx([-3.924, 0.0])
+    assert page.viewer.server.get_host() == "127.0.0.1" and not page.viewer.scene._ghost.visible
     assert f"{page.viewer.url}  (Ctrl-C ends it)" in capsys.readouterr().out
 
 
@@ -61,8 +61,11 @@ def test_recording_is_played(urdf: str, served: list[Any], tmp_path: Path) -> No
     with pytest.raises(KeyboardInterrupt):
         run("view", urdf, str(record(tmp_path / "bag", names=("old_a", "b"))), "--rename", "old_=")
     first, second = served
-    assert first.kind == "measured effort" and first.moment.q == pytest.approx([-0.003, 0.0])
-    assert second.moment.desired == pytest.approx([np.sin(0.2)] * 2), "0.04 s later"
+    assert first.kind == "measured effort" and first.state.q == pytest.approx([-0.003, 0.0])
+    assert second.state.desired == pytest.approx([np.sin(0.2)] * 2), "0.04 s later"
+    scene, x = second.viewer.scene, np.sin(0.2)
+    assert scene._ghost.visible
+    assert scene._ghost_links[-1].position == pytest.approx([x * np.cos(x), 0.0, -x * np.sin(x)])
 
 
 def test_a_taken_port_is_passed_over(urdf: str, served: list[Any], capsys: pytest.CaptureFixture[str]) -> None:

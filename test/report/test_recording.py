@@ -1,4 +1,4 @@
-"""What is read from a bag for the report, and the numbers made of it."""
+"""Recordings for the report, and the numbers of its tables."""
 
 import dataclasses
 from pathlib import Path
@@ -9,16 +9,8 @@ import pytest
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.report import read_recording
-from robot_dynamics_ros.report.tables import (
-    answers,
-    events_table,
-    largest,
-    rms,
-    timing_table,
-    torque_table,
-    tracking,
-    tracking_table,
-)
+from robot_dynamics_ros.report.page import durations, event_rows, largest, rms, timing_rows, torque_rows, tracking_rows
+from robot_dynamics_ros.report.recording import answers, tracking
 from support.report_recordings import ARM, COMMANDS, PERIOD, START, STATES, diagnostics, fault, record
 
 
@@ -34,7 +26,7 @@ def test_tracking_error(tmp_path: Path) -> None:
     facts = {fact.topic: fact for fact in recording.topics}
     assert set(facts) == {STATES, COMMANDS} and facts[STATES].count == 400
     assert facts[STATES].rate == pytest.approx(100.0) and facts[STATES].first == START + 500
-    a, b = tracking_table(recording, motion).rows
+    a, b = tracking_rows(recording, motion)
     assert a[:4] == ("a", "mrad", "3.536", "4") and b[:4] == ("b", "mrad", "0", "0")
     assert motion.time[0] == 0.0 and motion.time[-1] == pytest.approx(3.99)
 
@@ -52,7 +44,7 @@ def test_states_that_are_sent_again_count_once(tmp_path: Path) -> None:
 
 def test_latency_counts_from_the_state_to_its_answer(tmp_path: Path) -> None:
     recording = read_recording(record(tmp_path / "bag", late=range(0, 400, 100)), STATES)
-    stamps, arrival, latency = timing_table(recording, answers(recording)).rows
+    stamps, arrival, latency = timing_rows(durations(recording, answers(recording)))
     assert stamps[1:] == ("399", *["10"] * 6) and arrival[1:] == stamps[1:]
     assert latency[1:] == ("400", "1", "1", "1", latency[5], "12", "12")
 
@@ -61,12 +53,12 @@ def test_model_gives_units_limits_and_residual(tmp_path: Path) -> None:
     model = RobotModel.from_urdf(ARM)
     recording = read_recording(record(tmp_path / "bag"), STATES, model=model)
     assert recording.sliding("b") and not recording.sliding("a") and recording.effort_limit("a") == 8.0
-    a, b = torque_table(recording).rows
+    a, b = torque_rows(recording)
     assert a[:2] == ["a", "Nm"] and b[:2] == ["b", "N"]
     assert (a[6], a[7]) == ("8", "50 %") and (b[6], b[7]) == ("500", "1 %"), "the largest torque is 4"
     assert a[8] == f"{recording.analysis.rms[0]:.4g}"
     found = tracking(recording, answers(recording))
-    assert [row[1] for row in tracking_table(recording, found).rows] == ["mrad", "mm"]
+    assert [row[1] for row in tracking_rows(recording, found)] == ["mrad", "mm"]
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
@@ -105,7 +97,7 @@ def test_transitions_and_warnings_are_events(tmp_path: Path) -> None:
     times = recording.at_arrival(np.array([event.received for event in events]))
     # They are placed where they arrive, whatever their stamps say: 100 ns after joint states.
     np.testing.assert_allclose(times, [0.2, 0.4, 0.5, 0.9], atol=1e-6)
-    rows = events_table(events, times).rows
+    rows = event_rows(events, times)
     assert rows[0] == ("0.200", "controller", "ERROR", "active → hold", "velocity_limit", "a", "2.31", "too fast")
     assert [row[2] for row in rows] == ["ERROR", "ERROR", "WARN", "OK"]
     assert [row[3] for row in rows] == ["active → hold", "hold → fault", "", "fault → active"]

@@ -118,7 +118,7 @@ def shown(browser: Any) -> Iterator[Callable[..., Page]]:
 
 
 def test_pose(shown: Callable[..., Page], urdf_path: Callable[[str], Path]) -> None:
-    from robot_dynamics_ros.view.modes import pose_view
+    from robot_dynamics_ros.view.viewer import pose_view
 
     path = urdf_path("panda")
     model = RobotModel.from_urdf_file(path)
@@ -135,8 +135,8 @@ def test_pose(shown: Callable[..., Page], urdf_path: Callable[[str], Path]) -> N
 
 
 def test_recording(shown: Callable[..., Page], tmp_path: Path) -> None:
-    from robot_dynamics_ros.view.modes import recording_view
-    from robot_dynamics_ros.view.recording import read_motion
+    from robot_dynamics_ros.view.motion import read_motion
+    from robot_dynamics_ros.view.viewer import recording_view
 
     model = RobotModel.from_urdf(ARM)
     recording, notes = read_motion(record(tmp_path / "bag"), STATES, model)

@@ -1,4 +1,4 @@
-"""What is known of an arm at a time: of a recording, or from the messages that came last."""
+"""State of an arm at a time: of a recording, or from the last messages."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +11,8 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.view import modes
-from robot_dynamics_ros.view.recording import Clock, LiveArm, MotionRecording, read_motion
+from robot_dynamics_ros.view import viewer as module
+from robot_dynamics_ros.view.motion import Clock, LiveArm, MotionRecording, read_motion
 from support.report_recordings import ARM, PERIOD, START, STATES, record
 
 MODEL = RobotModel.from_urdf(ARM)
@@ -26,27 +26,27 @@ def _read(bag: Path) -> tuple[MotionRecording, list[str]]:
 def test_recording_at_and_between_messages(tmp_path: Path) -> None:
     recording, notes = _read(record(tmp_path / "bag", cycles=200))
     assert recording.duration == pytest.approx(1.99) and notes == []
-    moment = recording.moment(MODEL, 1.0)
-    assert moment.desired == pytest.approx([np.sin(5.0)] * 2)
-    assert moment.q == pytest.approx([np.sin(5.0) - 0.003, np.sin(5.0)])
-    assert moment.qd == pytest.approx([5.0 * np.cos(5.0)] * 2)
-    assert moment.torque == pytest.approx([3.0 + np.cos(10.0)] * 2)
+    state = recording.scene_state(MODEL, 1.0)
+    assert state.desired == pytest.approx([np.sin(5.0)] * 2)
+    assert state.q == pytest.approx([np.sin(5.0) - 0.003, np.sin(5.0)])
+    assert state.qd == pytest.approx([5.0 * np.cos(5.0)] * 2)
+    assert state.torque == pytest.approx([3.0 + np.cos(10.0)] * 2)
     # The mean over 50 ms of -25 sin(5 t).
-    assert moment.qdd == pytest.approx([-25.0 * np.sin(5.0)] * 2, rel=0.01)
-    assert recording.moment(MODEL, 0.055).desired == pytest.approx([0.5 * (np.sin(0.25) + np.sin(0.3))] * 2)
-    assert recording.moment(MODEL, 99.0).q == pytest.approx(recording.moment(MODEL, recording.duration).q)
-    assert recording.moment(MODEL, -1.0).q == pytest.approx(recording.moment(MODEL, 0.0).q)
+    assert state.qdd == pytest.approx([-25.0 * np.sin(5.0)] * 2, rel=0.01)
+    assert recording.scene_state(MODEL, 0.055).desired == pytest.approx([0.5 * (np.sin(0.25) + np.sin(0.3))] * 2)
+    assert recording.scene_state(MODEL, 99.0).q == pytest.approx(recording.scene_state(MODEL, recording.duration).q)
+    assert recording.scene_state(MODEL, -1.0).q == pytest.approx(recording.scene_state(MODEL, 0.0).q)
 
 
 def test_effort_that_was_not_measured_is_the_commanded_or_the_models(tmp_path: Path) -> None:
     recording, _ = _read(record(tmp_path / "commanded", cycles=50, efforts=False))
     assert recording.torque_kind == "commanded effort"
-    assert recording.moment(MODEL, 0.2).torque == pytest.approx([3.0 + np.cos(2.0)] * 2)
+    assert recording.scene_state(MODEL, 0.2).torque == pytest.approx([3.0 + np.cos(2.0)] * 2)
     recording, (note,) = _read(record(tmp_path / "alone", cycles=100, commands=False, efforts=False))
     assert "command_states" in note and recording.torque_kind == "the model's torque"
-    moment = recording.moment(MODEL, 0.5)
-    assert moment.desired is None
-    assert moment.torque == pytest.approx(MODEL.inverse_dynamics(moment.q, moment.qd, moment.qdd))
+    state = recording.scene_state(MODEL, 0.5)
+    assert state.desired is None
+    assert state.torque == pytest.approx(MODEL.inverse_dynamics(state.q, state.qd, state.qdd))
 
 
 def _positions(path: Path, positions: list[float], stamped: bool) -> Path:
@@ -63,9 +63,9 @@ def _positions(path: Path, positions: list[float], stamped: bool) -> Path:
 def test_recording_of_positions_alone(stamped: bool, tmp_path: Path) -> None:
     """Velocity is the slope of the position; without stamps time is that of arrival; what is not finite is left out."""
     positions = [np.nan if k == 50 else 0.02 * k for k in range(100)]
-    moment = _read(_positions(tmp_path / "bag", positions, stamped))[0].moment(MODEL, 0.5)
-    assert moment.q == pytest.approx([1.0, 0.0]) and moment.qd == pytest.approx([2.0, 0.0])
-    assert moment.qdd.tolist() == [0.0, 0.0]
+    state = _read(_positions(tmp_path / "bag", positions, stamped))[0].scene_state(MODEL, 0.5)
+    assert state.q == pytest.approx([1.0, 0.0]) and state.qd == pytest.approx([2.0, 0.0])
+    assert state.qdd.tolist() == [0.0, 0.0]
     with pytest.raises(BagError, match="finite position"):
         _read(_positions(tmp_path / "nothing", [np.nan], stamped))
 
@@ -85,49 +85,47 @@ def test_live_derivatives(with_velocity: bool) -> None:
     arm = LiveArm()
     for t in np.arange(1.0, 3.0, 0.01):
         arm.state(t, t, ONE * t**2, ONE * 2 * t if with_velocity else None, None)
-    moment, _ = arm.moment(3.0)
-    assert moment.qd == pytest.approx([2 * 2.99], abs=1e-12 if with_velocity else 0.15)
-    assert moment.qdd == pytest.approx([2.0], abs=1e-3)
+    state, _ = arm.scene_state(3.0)
+    assert state.qd == pytest.approx([2 * 2.99], abs=1e-12 if with_velocity else 0.15)
+    assert state.qdd == pytest.approx([2.0], abs=1e-3)
     arm.state(0.2, 3.0, ONE, ONE, None)
-    assert arm.moment(3.0)[0].qdd.tolist() == [0.0], "a clock that begins anew gives no acceleration"
+    assert arm.scene_state(3.0)[0].qdd.tolist() == [0.0], "a clock that begins anew gives no acceleration"
 
 
 def test_live_effort_and_ghost() -> None:
     arm = LiveArm()
     arm.state(1.0, 1.0, np.array([np.nan]), None, None)
-    assert arm.moment(1.0) is None and arm.age(0.0) == np.inf, "before anything finite came"
+    assert arm.scene_state(1.0) is None and arm.age(0.0) == np.inf, "before anything finite came"
     arm.state(1.0, 1.0, ONE, ONE, None)
-    moment, _ = arm.moment(1.0)
-    assert np.isnan(moment.torque).all() and moment.desired is None
+    state, _ = arm.scene_state(1.0)
+    assert np.isnan(state.torque).all() and state.desired is None
     arm.command(1.1, 2 * ONE, 3 * ONE)
-    moment, kind = arm.moment(1.2)
-    assert (kind, moment.torque[0], moment.desired[0]) == ("commanded effort", 3.0, 2.0)
+    state, kind = arm.scene_state(1.2)
+    assert (kind, state.torque[0], state.desired[0]) == ("commanded effort", 3.0, 2.0)
     arm.state(1.3, 1.3, ONE, ONE, 4 * ONE)
-    moment, kind = arm.moment(1.3)
-    assert (kind, moment.torque.tolist()) == ("measured effort", [4.0])
-    assert arm.moment(2.2)[0].desired is None, "a controller that is silent desires nothing"
+    state, kind = arm.scene_state(1.3)
+    assert (kind, state.torque.tolist()) == ("measured effort", [4.0])
+    assert arm.scene_state(2.2)[0].desired is None, "a controller that is silent desires nothing"
     assert arm.age(2.2) == pytest.approx(0.9)
 
 
 def test_live_page_tells_silence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("viser")
     pytest.importorskip("yourdfpy")
-    from robot_dynamics_ros.view.viewer import Viewer
-
-    said: list[Any] = []
+    shown: list[Any] = []
     clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(modes, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    monkeypatch.setattr(Viewer, "status", lambda viewer, text: said.append(text))
-    monkeypatch.setattr(Viewer, "stale", lambda viewer, stale: said.append(stale))
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(module.Viewer, "status", lambda viewer, text: shown.append(text))
+    monkeypatch.setattr(module.Scene, "stale", lambda scene, stale: shown.append(stale))
     arm = LiveArm()
-    viewer, update = modes.live_view(MODEL, ARM, tmp_path, arm, ("127.0.0.1", 18380))
+    viewer, update = module.live_view(MODEL, ARM, tmp_path, arm, ("127.0.0.1", 18380))
     try:
         update(0.04)
-        assert said == ["waiting for joint states", True]
+        assert shown == ["waiting for joint states", True]
         arm.state(1.0, clock.now, np.array([0.1, 0.2]), None, np.array([4.0, 5.0]))
         update(0.04)
         clock.now += 3.2
         update(0.04)
-        assert said[2:] == [False, "live", True, "no joint states for 3 s"]
+        assert shown[2:] == [False, "live", True, "no joint states for 3 s"]
     finally:
         viewer.close()

@@ -8,24 +8,21 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.view.moment import (
-    FACES,
-    Moment,
+from robot_dynamics_ros.view.geometry import FACES, colour_of_share, ring, straight_arrow, turning_arrow
+from robot_dynamics_ros.view.motion import SceneState
+from robot_dynamics_ros.view.scene import (
     centre_of_mass,
-    colour_of_share,
-    draw,
     link_poses,
     poses_in_range,
     position_range,
     quaternions,
     reach_of,
     reaction_arrows,
-    ring,
-    straight_arrow,
+    short_names,
     torque_scale,
-    turning_arrow,
+    torque_shares,
 )
-from robot_dynamics_ros.view.panel import short_names, table
+from robot_dynamics_ros.view.viewer import table
 from support.report_recordings import ARM
 
 STILL = np.zeros(2)
@@ -33,33 +30,29 @@ STILL = np.zeros(2)
 MODEL = RobotModel.from_urdf(ARM)
 
 
-def test_poses_and_ghost() -> None:
-    moment = Moment(np.array([0.3, 0.4]), STILL, STILL, STILL, desired=np.array([0.0, 0.9]))
-    drawing = draw(MODEL, moment, np.ones(2), 1.0)
+def test_poses_and_centre_of_mass() -> None:
     slide = MODEL.link_names.index("slide")
-    assert drawing.links[slide, :3, 3] == pytest.approx([0.4 * np.cos(0.3), 0.0, -0.4 * np.sin(0.3)])
-    assert drawing.ghost is not None and drawing.ghost[slide, :3, 3] == pytest.approx([0.9, 0.0, 0.0])
-    assert draw(MODEL, Moment(STILL, STILL, STILL, STILL), np.ones(2), 1.0).ghost is None
+    poses = link_poses(MODEL, [0.3, 0.4])
+    assert poses[slide, :3, 3] == pytest.approx([0.4 * np.cos(0.3), 0.0, -0.4 * np.sin(0.3)])
     assert centre_of_mass(MODEL, [0.0, 0.5]) == pytest.approx([(2 * 0.2 + 1 * 0.5) / 3, 0.0, 0.0])
     assert centre_of_mass(MODEL, [-np.pi / 2, 0.5]) == pytest.approx([0.0, 0.0, 0.3])
 
 
 def test_first_joint_carries_the_weight() -> None:
     """At rest 22 % of the reach upwards; the second joint a third of it, wherever it is."""
-    moment = Moment(np.array([0.7, 0.5]), STILL, STILL, STILL)
-    arrows = reaction_arrows(MODEL, moment, reach=2.0)
+    state = SceneState(np.array([0.7, 0.5]), STILL, STILL, STILL)
+    arrows = reaction_arrows(MODEL, state, reach=2.0)
     whole = 0.22 * 2.0 * 9.81 / 9.80665
     assert arrows[0] == pytest.approx(np.array([[0.0, 0.0, 0.0], [0.0, 0.0, whole]]), abs=1e-12)
     assert arrows[1, 1] - arrows[1, 0] == pytest.approx([0.0, 0.0, whole / 3], abs=1e-12)
-    assert arrows[1, 0] == pytest.approx(link_poses(MODEL, moment.q)[-1][:3, 3])
+    assert arrows[1, 0] == pytest.approx(link_poses(MODEL, state.q)[-1][:3, 3])
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 def test_torque_is_a_share_of_the_limit_or_of_the_largest() -> None:
     scale, limited = torque_scale(MODEL)
     assert scale.tolist() == [8.0, 500.0] and limited.all()
-    moment = Moment(STILL, STILL, STILL, np.array([-2.0, np.nan]))
-    assert draw(MODEL, moment, scale, 1.0).shares.tolist() == [-0.25, 0.0]
+    assert torque_shares(np.array([-2.0, np.nan]), scale).tolist() == [-0.25, 0.0]
     arm = RobotModel.from_urdf(ARM.replace('effort="8"', 'effort="0"'))
     scale, limited = torque_scale(arm, recorded=[[1.0, 2.0], [-3.0, np.nan]])
     assert scale.tolist() == [3.0, 500.0] and limited.tolist() == [False, True]
@@ -113,20 +106,20 @@ def test_faces_fit_all_arrows_and_close_the_surface() -> None:
 # --- The table beside the picture
 
 
-def _cells(moment: Moment, limited: tuple[bool, bool] = (True, True), arm: str = ARM) -> list[list[str]]:
+def _cells(state: SceneState, limited: tuple[bool, bool] = (True, True), arm: str = ARM) -> list[list[str]]:
     model = RobotModel.from_urdf(arm)
-    html = table(model, moment, draw(model, moment, np.array([8.0, 500.0]), 1.0), limited, "effort")
+    html = table(model, state, torque_shares(state.torque, np.array([8.0, 500.0])), limited, "effort")
     texts = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in re.findall(r"<tr.*?</tr>", html)]
     return [[re.sub("<[^>]*>", "", text) for text in row] for row in texts]
 
 
 def test_table_has_numbers_with_units() -> None:
-    moment = Moment(np.array([0.5, 0.25]), STILL, STILL, np.array([-2.0, np.nan]), np.array([0.501, 0.252]))
-    head, *rows = _cells(moment)
+    state = SceneState(np.array([0.5, 0.25]), STILL, STILL, np.array([-2.0, np.nan]), np.array([0.501, 0.252]))
+    head, *rows = _cells(state)
     assert head == ["joint", "position", "error", "effort", "of limit"]
     assert rows == [["a", "0.500 rad", "1.00 mrad", "-2.0 Nm", "25 %"], ["b", "0.250 m", "2.00 mm", "–", "0 %"]]
     named = ARM.replace('name="a"', 'name="&lt;i&gt;"')
-    head, first, _ = _cells(Moment(STILL, STILL, STILL, np.array([8.0, 0.0])), (False, True), named)
+    head, first, _ = _cells(SceneState(STILL, STILL, STILL, np.array([8.0, 0.0])), (False, True), named)
     assert head == ["joint", "position", "effort", "of limit*"]
     assert (first[0], first[-1]) == ("&lt;i&gt;", "100 %*"), "names are text"
     assert short_names(["panda_joint1", "panda_joint2"]) == ["joint1", "joint2"]

@@ -1,4 +1,4 @@
-"""What links look like: the URDF's visuals where they can be had, else bars between the joints."""
+"""Shapes of links: the URDF's visuals where they can be had, else bars between the joints."""
 
 import re
 from collections.abc import Callable
@@ -9,9 +9,9 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.view import shapes as module
+from robot_dynamics_ros.view import geometry as module
+from robot_dynamics_ros.view.geometry import GREY, Shape, inertia_boxes, require_viewer, robot_shapes, shrunk
 from robot_dynamics_ros.view.scene import FIELD_OF_VIEW, corners, viewpoint
-from robot_dynamics_ros.view.shapes import GREY, Shape, inertia_boxes, require_viewer, robot_shapes, shrunk
 from support.report_recordings import ARM
 
 MODEL = RobotModel.from_urdf(ARM)

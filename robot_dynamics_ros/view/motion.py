@@ -1,4 +1,4 @@
-"""What is known of an arm from the last messages that came: derivatives without noise, and how old they are."""
+"""Motion of an arm to show: the state of the scene, from a recording or from the last messages received."""
 
 from __future__ import annotations
 
@@ -15,11 +15,33 @@ from robot_dynamics_ros.bags.storage import JOINT_STATE
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.view.moment import Moment
 
-SILENCE = 1.0  # s without joint states after which what is seen is of the past
+SILENCE = 1.0  # s without messages after which the last ones are out of date
 
-_SMOOTHING = 0.05  # s, time constant of velocity where none comes, and of acceleration
+_SMOOTHING = 0.05  # s, time constant of the low-pass of live derivatives
+_HALF_WINDOW = 0.025  # s to either side over which recorded positions and velocities are differenced
+_COMMANDS = "command_states"
+
+
+@dataclass(frozen=True, eq=False)
+class SceneState:
+    """An arm of n joints at one time, in SI units.
+
+    Attributes
+    ----------
+    q, qd, qdd
+        Position, velocity and acceleration (n,).
+    torque
+        Joint torque to show (n,), NaN where it is not known.
+    desired
+        Desired position (n,); None where there is none.
+    """
+
+    q: Array
+    qd: Array
+    qdd: Array
+    torque: Array
+    desired: Array | None = None
 
 
 class LiveArm:
@@ -29,29 +51,25 @@ class LiveArm:
     """
 
     def __init__(self) -> None:
-        self._at = -np.inf
-        self._received = -np.inf
-        self._q: Array | None = None
-        self._qd: Array | None = None
-        self._qdd: Array | None = None
+        self._at = self._received = self._commanded_at = -np.inf
+        self._motion: tuple[Array, Array, Array] | None = None
         self._effort: Array | None = None
         self._desired: Array | None = None
         self._commanded: Array | None = None
-        self._commanded_at = -np.inf
 
     def state(self, at: float, now: float, q: Array, qd: Array | None, effort: Array | None) -> None:
         """Take joint states in: their stamp and the present time (s), position, velocity and effort (n,).
 
-        Positions that are not finite are passed over; a stamp that is not later than the last begins anew.
+        Positions that are not finite are ignored; a stamp that is not later than the last resets the derivatives.
         """
         if not np.isfinite(q).all():
             return
         passed = at - self._at
-        known = self._q is not None and 0.0 < passed < SILENCE
+        last = self._motion if 0.0 < passed < SILENCE else None
         if qd is None or not np.isfinite(qd).all():
-            qd = _smoothed(self._qd, q, self._q, passed) if known else np.zeros_like(q)
-        self._qdd = _smoothed(self._qdd, qd, self._qd, passed) if known else np.zeros_like(q)
-        self._at, self._received, self._q, self._qd, self._effort = at, now, q, qd, effort
+            qd = np.zeros_like(q) if last is None else _low_pass(last[1], (q - last[0]) / passed, passed)
+        qdd = np.zeros_like(q) if last is None else _low_pass(last[2], (qd - last[1]) / passed, passed)
+        self._at, self._received, self._motion, self._effort = at, now, (q, qd, qdd), effort
 
     def command(self, now: float, desired: Array, effort: Array | None) -> None:
         """Take a command in: the present time (s), desired position and commanded effort (n,)."""
@@ -59,40 +77,28 @@ class LiveArm:
             self._desired, self._commanded, self._commanded_at = desired, effort, now
 
     def age(self, now: float) -> float:
-        """Return how long (s) no joint states have come; infinity where none ever did."""
+        """Return the time (s) since the last joint states; infinity where there were none."""
         return now - self._received
 
-    def moment(self, now: float) -> tuple[Moment, str] | None:
-        """Return what to show, and which torque that is; None before the first joint states.
+    def scene_state(self, now: float) -> tuple[SceneState, str] | None:
+        """Return the state to show and the kind of its torque; None before the first joint states.
 
-        The torque is the measured one, else the commanded one, else unknown. Commands of the past count no longer.
+        The torque is the measured one, else the commanded one, else unknown. Commands older than a second are ignored.
         """
-        if self._q is None or self._qd is None or self._qdd is None:
+        if self._motion is None:
             return None
+        q, qd, qdd = self._motion
         commanded = now - self._commanded_at < SILENCE
-        desired = self._desired if commanded else None
         torque, kind = self._effort, "measured effort"
         if torque is None and commanded:
             torque, kind = self._commanded, "commanded effort"
         if torque is None:
-            torque = np.full_like(self._q, np.nan)
-        return Moment(self._q, self._qd, self._qdd, torque, desired), kind
+            torque = np.full_like(q, np.nan)
+        return SceneState(q, qd, qdd, torque, self._desired if commanded else None), kind
 
 
-def _smoothed(rate: Array | None, new: Array, old: Array | None, passed: float) -> Array:
-    """Return the rate of change (n,) after a low-pass of the first order, from the last one."""
-    assert old is not None
-    difference: Array = (new - old) / passed
-    if rate is None:
-        return difference
-    share = passed / (_SMOOTHING + passed)
-    return rate + share * (difference - rate)
-
-
-MEASURED, COMMANDED, MODELLED = "measured effort", "commanded effort", "the model's torque"
-
-_COMMANDS = "command_states"
-_HALF_WINDOW = 0.025  # s to either side over which velocities are differenced
+def _low_pass(last: Array, new: Array, passed: float) -> Array:
+    return last + passed / (_SMOOTHING + passed) * (new - last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +110,9 @@ class Track:
 
     def at(self, time: float) -> Array:
         """Return the row (n,) at a time, interpolated; that of the nearer end outside."""
-        k = int(np.clip(np.searchsorted(self.time, time, side="right") - 1, 0, max(len(self.time) - 2, 0)))
         if len(self.time) == 1:
             return np.array(self.rows[0])
+        k = int(np.clip(np.searchsorted(self.time, time, side="right") - 1, 0, len(self.time) - 2))
         share = (time - self.time[k]) / (self.time[k + 1] - self.time[k])
         row: Array = self.rows[k] + float(np.clip(share, 0.0, 1.0)) * (self.rows[k + 1] - self.rows[k])
         return row
@@ -133,7 +139,7 @@ class MotionRecording:
     torque
         The torque to show; None where it is to be computed from the motion.
     torque_kind
-        What that is: measured, else commanded, else the model's.
+        Its kind: measured, else commanded, else the model's.
     """
 
     q: Track
@@ -147,8 +153,8 @@ class MotionRecording:
         """Seconds from the first joint states to the last."""
         return float(self.q.time[-1])
 
-    def moment(self, model: RobotModel, time: float) -> Moment:
-        """Return what is known at ``time`` seconds after the first joint states, between messages interpolated."""
+    def scene_state(self, model: RobotModel, time: float) -> SceneState:
+        """Return the state at ``time`` seconds after the first joint states, interpolated between messages."""
         q = self.q.at(time)
         qd = self.q.rate(time) if self.qd is None else self.qd.at(time)
         qdd = np.zeros(model.n) if self.qd is None else self.qd.rate(time)
@@ -156,7 +162,7 @@ class MotionRecording:
             torque = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
         else:
             torque = self.torque.at(time)
-        return Moment(q, qd, qdd, torque, None if self.desired is None else self.desired.at(time))
+        return SceneState(q, qd, qdd, torque, None if self.desired is None else self.desired.at(time))
 
 
 def read_motion(
@@ -170,42 +176,43 @@ def read_motion(
     state = read_joint_states(path, [topic], rename)[topic].in_order(model.joint_names)
     command, notes = _commands(Path(path), topic, model, rename)
     stamped = _stamped(state) and (command is None or _stamped(command))
-    times = [series.stamps if stamped else series.received for series in (state, command) if series is not None]
+    times = state.stamps if stamped else state.received
     usable = np.isfinite(state.position).all(axis=1)
     if not usable.any():
         raise BagError(
             f"{path}: {topic}: no message has a finite position of each joint. Cure: see what published them"
         )
-    start = int(times[0][usable].min())
-    tracks = {name: _track(times[0], start, getattr(state, name)) for name in ("position", "velocity", "effort")}
-    desired, commanded = None, None
-    if command is not None:
-        desired, commanded = (_track(times[1], start, rows) for rows in (command.position, command.effort))
-    torque, kind = tracks["effort"], MEASURED
-    if torque is None:
-        torque, kind = commanded, COMMANDED if commanded is not None else MODELLED
-    q = tracks["position"]
+    start = int(times[usable].min())
+    q, qd, torque = (_track(times, start, rows) for rows in (state.position, state.velocity, state.effort))
     assert q is not None
-    return MotionRecording(q, tracks["velocity"], desired, torque, kind), notes
+    kind, desired = "measured effort", None
+    if command is not None:
+        times = command.stamps if stamped else command.received
+        desired = _track(times, start, command.position)
+        if torque is None:
+            torque, kind = _track(times, start, command.effort), "commanded effort"
+    if torque is None:
+        kind = "the model's torque"
+    return MotionRecording(q, qd, desired, torque, kind), notes
 
 
 def _commands(
     path: Path, topic: str, model: RobotModel, rename: Mapping[str, str] | None
 ) -> tuple[JointSeries | None, list[str]]:
     with BagReader(path) as reader:
-        there = [name for name, kind in reader.topics.items() if kind == JOINT_STATE and name != topic]
-    fitting = [name for name in there if name.rpartition("/")[2] == _COMMANDS]
-    if len(fitting) != 1:
-        why = f"several topics {_COMMANDS}" if fitting else f"no topic {_COMMANDS}"
+        states = [name for name, kind in reader.topics.items() if kind == JOINT_STATE and name != topic]
+    topics = [name for name in states if name.rpartition("/")[2] == _COMMANDS]
+    if len(topics) != 1:
+        why = f"several topics {_COMMANDS}" if topics else f"no topic {_COMMANDS}"
         return None, [f"the bag has {why}: there is no desired arm"]
     try:
-        return read_joint_states(path, fitting, rename, model.joint_names)[fitting[0]], []
-    except BagError as problem:
-        return None, [f"there is no desired arm: {problem}"]
+        return read_joint_states(path, topics, rename, model.joint_names)[topics[0]], []
+    except BagError as error:
+        return None, [f"there is no desired arm: {error}"]
 
 
 def _stamped(series: JointSeries) -> bool:
-    """Whether the stamps tell the time: they do not stand still, and none is left at zero among others."""
+    """Return True if most stamps increase and less than one in a hundred is zero."""
     stamps = series.stamps
     return bool(len(stamps) > 1 and (np.diff(stamps) > 0).mean() > 0.5 and (stamps > 0).mean() > 0.99)
 
@@ -215,15 +222,13 @@ def _track(times: NDArray[np.int64], start: int, rows: Array) -> Track | None:
     usable = np.flatnonzero(np.isfinite(rows).all(axis=1))
     if not len(usable):
         return None
-    order = usable[np.argsort(times[usable], kind="stable")]
-    _, first = np.unique(times[order], return_index=True)
-    order = order[first]
-    return Track(np.asarray((times[order] - start) * 1e-9, dtype=np.float64), rows[order])
+    times, first = np.unique(times[usable], return_index=True)
+    return Track(np.asarray((times - start) * 1e-9, dtype=np.float64), rows[usable[first]])
 
 
 @dataclass
 class Clock:
-    """The time of a recording while it plays: seconds, up to ``duration``; at the end it begins anew.
+    """The time of a recording while it plays: seconds up to ``duration``, then from 0 again.
 
     ``speed`` is recorded seconds a second.
     """
@@ -234,7 +239,7 @@ class Clock:
     speed: float = 1.0
 
     def advance(self, seconds: float) -> bool:
-        """Let real time pass; return whether the recording's time has changed."""
+        """Let real time pass; return True if the recording's time has changed."""
         if not self.playing or self.duration <= 0.0:
             return False
         self.time += self.speed * seconds
