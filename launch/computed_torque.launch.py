@@ -15,22 +15,26 @@ from launch_ros.actions import Node
 
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.launching.arguments import (
+from robot_dynamics_ros.launching.actions import (
     chosen_robot,
+    end_on_failure,
     flag,
     is_true,
     law_argument,
     namespace_argument,
     own_parameters,
+    program,
+    record,
     record_argument,
+    recorder_name,
     robot_arguments,
     robot_parameters,
     topic_arguments,
     topic_names,
     value_of,
+    view,
     viewing_arguments,
 )
-from robot_dynamics_ros.launching.companions import end_on_failure, program, record, recorder_name, view
 
 CONTROLLER = "computed_torque_node"
 

@@ -25,20 +25,23 @@ from launch_ros.actions import LifecycleNode
 from launch_ros.event_handlers import OnStateTransition
 
 from robot_dynamics_ros.bags import BagReader
-from robot_dynamics_ros.cli.node_command import command
+from robot_dynamics_ros.cli.processes import node_command
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.launching.arguments import (
+from robot_dynamics_ros.launching.actions import (
     absolute,
+    bag_recorder,
     chosen_robot,
+    is_installed,
     law_argument,
     number,
     own_parameters,
+    program,
     robot_arguments,
     robot_parameters,
     value_of,
+    view,
     viewing_arguments,
 )
-from robot_dynamics_ros.launching.companions import bag_recorder, is_installed, program, view
 from robot_dynamics_ros.parameters.kinds import POSITIVE
 
 CONTROLLER = "computed_torque_node"
@@ -148,4 +151,4 @@ def _player(context: LaunchContext, inputs: dict[str, str], rate: float) -> list
         line = ["ros2", "bag", "play", bag, "--rate", str(rate), "--delay", "5.0", "--topics", *inputs]
         return [*line, *(["--remap", *renamed] if renamed else [])]
     values = {"input": bag, "rate": rate, "topics": list(inputs), "listeners": [CONTROLLER, "recorder"]}
-    return [*command("player_node", values), *(part for rule in renamed for part in ("-r", rule))]
+    return node_command("player_node", values, *(part for rule in renamed for part in ("-r", rule)))

@@ -12,20 +12,22 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from robot_dynamics_ros.launching.arguments import (
+from robot_dynamics_ros.launching.actions import (
     chosen_robot,
     flag,
     namespace_argument,
     own_parameters,
+    program,
+    record,
     record_argument,
     robot_arguments,
     robot_parameters,
     topic_arguments,
     topic_names,
     value_of,
+    view,
     viewing_arguments,
 )
-from robot_dynamics_ros.launching.companions import program, record, view
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -13,8 +13,18 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from robot_dynamics_ros.launching.arguments import flag, is_true, law_argument, number, record_argument, value_of
-from robot_dynamics_ros.launching.companions import bag_folder, is_installed, robot_state_publisher, rviz
+from robot_dynamics_ros.launching.actions import (
+    bag_folder,
+    flag,
+    is_installed,
+    is_true,
+    law_argument,
+    number,
+    record_argument,
+    robot_state_publisher,
+    rviz,
+    value_of,
+)
 from robot_dynamics_ros.launching.robots import find_robot
 from robot_dynamics_ros.resources import find_resource, robot_names
 
