@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from robot_dynamics_ros.bags import read_joint_names
 from robot_dynamics_ros.bags.comparison import Comparison, compare_bags, write_junit
@@ -27,16 +26,11 @@ from robot_dynamics_ros.model import RobotModel
 _MATCH, _DIFFERENT, _IMPOSSIBLE = 0, 1, 2  # exit codes of compare
 
 
-def add_record(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "record",
-        help="record topics to an MCAP bag",
-        description="Waits until every topic is there, then records each message, byte for byte, until Ctrl-C.",
-    )
+def add_record(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = "Waits until every topic is there, then records each message, byte for byte, until Ctrl-C."
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="BAG", help="folder of the new bag")
     parser.add_argument("topics", nargs="+", metavar="TOPIC")
-    parser.set_defaults(run=run_record)
 
 
 def run_record(arguments: argparse.Namespace) -> None:
@@ -47,13 +41,11 @@ def run_record(arguments: argparse.Namespace) -> None:
     become_node("recorder_node", {"output": str(arguments.output), "topics": arguments.topics, "report": "line"})
 
 
-def add_play(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "play",
-        help="publish a bag's messages in the rhythm in which they were recorded",
-        description="Publishes the messages of a bag, byte for byte, in the rhythm in which they arrived, and ends. "
-        "It plays what `ros2 bag play` does, and bags that are damaged or not finished besides.",
+def add_play(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Publishes the messages of a bag, byte for byte, in the rhythm in which they arrived, and ends. "
+        "It plays what `ros2 bag play` does, and bags that are damaged or not finished besides."
     )
     add_bag(parser)
     parser.add_argument("--rate", type=float, default=1.0, help="times faster than recorded (default: %(default)g)")
@@ -63,7 +55,6 @@ def add_play(commands: Any) -> None:
     parser.add_argument(
         "--wait-for", nargs="+", default=[], metavar="NODE", help="nodes that must listen before it begins"
     )
-    parser.set_defaults(run=run_play)
 
 
 def run_play(arguments: argparse.Namespace) -> None:
@@ -74,14 +65,12 @@ def run_play(arguments: argparse.Namespace) -> None:
     become_node("player_node", parameters)
 
 
-def add_compare(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "compare",
-        help="compare two bags, message by message",
-        description="Compares two bags topic by topic and joint by joint, aligned by the stamps of the messages. Two "
+def add_compare(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Compares two bags topic by topic and joint by joint, aligned by the stamps of the messages. Two "
         "numbers agree where |a - b| <= atol + rtol |b|. Exit code 0: the bags match, 1: they differ, 2: they "
-        "cannot be compared.",
+        "cannot be compared."
     )
     for name in ("a", "b"):
         parser.add_argument(name, type=Path, metavar=name.upper(), help="a bag's folder, or one of its files")
@@ -96,7 +85,6 @@ def add_compare(commands: Any) -> None:
     )
     add_rename(parser)
     add_output(parser, "--junit", metavar="FILE", help="write JUnit XML: a test case for each topic")
-    parser.set_defaults(run=run_compare)
 
 
 def run_compare(arguments: argparse.Namespace) -> int:
@@ -106,15 +94,9 @@ def run_compare(arguments: argparse.Namespace) -> int:
     try:
         check_output(arguments, arguments.junit)
         try:
-            outcome = compare_bags(
-                arguments.a,
-                arguments.b,
-                arguments.topics,
-                arguments.atol,
-                arguments.rtol,
-                dict(arguments.rename),
-                arguments.common,
-            )
+            tolerances = arguments.atol, arguments.rtol
+            rename = dict(arguments.rename)
+            outcome = compare_bags(arguments.a, arguments.b, arguments.topics, *tolerances, rename, arguments.common)
         except BagError as error:  # is in the JUnit file too, for CI
             print(f"robot_dynamics: {error}", file=sys.stderr)
             outcome = error
@@ -132,19 +114,16 @@ def run_compare(arguments: argparse.Namespace) -> int:
     return _MATCH if outcome.matches else _DIFFERENT
 
 
-def add_report(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "report",
-        help="a bag as one HTML page: tracking, torque, timing, faults",
-        description="Writes what a bag holds as one HTML page with interactive plots, which opens without network. "
-        "What the bag does not have is said there.",
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Writes what a bag holds as one HTML page with interactive plots, which opens without network. "
+        "What the bag does not have is said there."
     )
     add_bag(parser)
     add_output(parser, "-o", "--output", default=Path("report.html"), help="file (default: %(default)s)")
     add_joint_states(parser)
     add_robot(parser)
-    parser.set_defaults(run=run_report)
 
 
 def run_report(arguments: argparse.Namespace) -> None:
@@ -156,9 +135,8 @@ def run_report(arguments: argparse.Namespace) -> None:
     rename = dict(arguments.rename)
     names = read_joint_names(arguments.bag, topic, rename)
     model: RobotModel | None = None
-    reason = ""
     try:
-        model = load_robot(arguments, names, arguments.bag)
+        model, reason = load_robot(arguments, names, arguments.bag), ""
     except RobotDynamicsError as error:
         if arguments.robot is not None:
             raise

@@ -35,13 +35,11 @@ _START_TIMEOUT = 120.0  # s
 _START_DELAY = 0.5  # s; stamped trajectories can be replayed bit for bit
 
 
-def add_demo(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "demo",
-        help="compare control laws on a simulated arm, over real DDS",
-        description="Starts the plant and the controller as two processes, drives the same trajectory with each law, "
-        "records every run to an MCAP bag, and prints and draws how well each law tracks.",
+def add_demo(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Starts the plant and the controller as two processes, drives the same trajectory with each law, "
+        "records every run to an MCAP bag, and prints and draws how well each law tracks."
     )
     parser.add_argument("--robot", default="panda", help=f"one of {', '.join(robot_names())} (default: %(default)s)")
     parser.add_argument(
@@ -61,10 +59,9 @@ def add_demo(commands: Any) -> None:
         default=_OUTPUT,
         help="new folder (default: %(default)s, where the runs of an earlier demo are replaced)",
     )
-    parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run_demo(arguments: argparse.Namespace) -> None:
     """Run the demo; RobotDynamicsError for arguments that do not fit and processes that fail."""
     require_ros()
     urdf = robot_urdf(arguments.robot)

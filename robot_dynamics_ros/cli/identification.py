@@ -42,14 +42,12 @@ _MAX_HOLDOUT = 0.9
 _LARGE_LOSS = 0.5
 
 
-def add_excite(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "excite",
-        help="find a trajectory that excites a robot for identification",
-        description="Finds a Fourier series for each joint, within the limits of position, velocity and effort, that "
+def add_excite(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Finds a Fourier series for each joint, within the limits of position, velocity and effort, that "
         "makes the condition number of the base regressor small, and writes it as parameters of trajectory_node. "
-        "Collisions are not considered.",
+        "Collisions are not considered."
     )
     add_robot(parser)
     parser.add_argument("--joints", nargs="+", metavar="JOINT", help="what to move (default: all); others locked at 0")
@@ -70,7 +68,6 @@ def add_excite(commands: Any) -> None:
     parser.add_argument("--restarts", type=int, default=3, help="random motions to start from (default: %(default)d)")
     parser.add_argument("--seed", type=int, default=0, help="of these random motions (default: %(default)d)")
     add_output(parser, "-o", "--output", default=Path("excitation.yaml"), help="default: %(default)s")
-    parser.set_defaults(run=run_excite)
 
 
 def run_excite(arguments: argparse.Namespace) -> None:
@@ -131,21 +128,18 @@ def _limits_table(model: RobotModel, limits: ExcitationLimits, excitation: Excit
     return table(("", "position", "of", "velocity", "of", "acceleration", "of", "effort", "of"), rows)
 
 
-def add_torque(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "torque",
-        help="explain a bag's measured effort by the model, and hint at what is wrong",
-        description="Computes the model's joint torque along a recorded motion, split into inertia, velocity terms, "
+def add_torque(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Computes the model's joint torque along a recorded motion, split into inertia, velocity terms, "
         "gravity and friction, compares it with the measured effort, and says what is probably wrong where the two "
-        "differ: a forgotten payload, missing friction, another direction of gravity, signs, order, units.",
+        "differ: a forgotten payload, missing friction, another direction of gravity, signs, order, units."
     )
     add_bag(parser)
     add_joint_states(parser)
     add_robot(parser)
     add_cutoff(parser)
     add_output(parser, "-o", "--output", metavar="CSV", help="write the torques, sample by sample")
-    parser.set_defaults(run=run_torque)
 
 
 def run_torque(arguments: argparse.Namespace) -> None:
@@ -206,14 +200,12 @@ def _parts(analysis: TorqueAnalysis) -> list[Any]:
     return [analysis.motion.tau, *parts, analysis.residual]
 
 
-def add_identify(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "identify",
-        help="find inertias and friction from bags, as a dynamics file",
-        description="Finds the inertial parameters, rotor inertias and friction that explain the measured effort of "
+def add_identify(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Finds the inertial parameters, rotor inertias and friction that explain the measured effort of "
         "recorded motions, tests them on the last part of each recording, which it does not use otherwise, and writes "
-        "them as a dynamics file.",
+        "them as a dynamics file."
     )
     parser.add_argument("bags", type=Path, nargs="+", metavar="BAG", help="a bag's folder, or a .mcap or .db3 file")
     add_joint_states(parser)
@@ -233,7 +225,6 @@ def add_identify(commands: Any) -> None:
         help="what to identify of it; keep: none of it, the model's own is right (default: %(default)s)",
     )
     add_cutoff(parser)
-    parser.set_defaults(run=run_identify)
 
 
 def run_identify(arguments: argparse.Namespace) -> None:

@@ -22,16 +22,14 @@ _ROUNDING = 1e-14
 _MAX_COLUMNS = 8  # joints, of which a row of a table still fits a screen
 
 
-def add_inspect(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "inspect",
-        help="show what a robot's model holds and lacks, and its equations of motion",
-        description="Shows the joints, limits, masses, inertias, friction, rotors and couplings of a robot as the "
+def add_inspect(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Shows the joints, limits, masses, inertias, friction, rotors and couplings of a robot as the "
         "model has them; mass matrix, and gravity torque against the effort limits, at a state and over the joints' "
-        "range; what is missing or odd, with cures; and on request the equations of motion as formulas.",
-        epilog="docs/inspect.md explains the tables and the keys of --json.",
+        "range; what is missing or odd, with cures; and on request the equations of motion as formulas."
     )
+    parser.epilog = "docs/inspect.md explains the tables and the keys of --json."
     add_named_robot(parser)
     parser.add_argument("--joints", nargs="+", metavar="NAME", help="the joints to look at (default: all that move)")
     parser.add_argument(
@@ -53,7 +51,6 @@ def add_inspect(commands: Any) -> None:
         "--equations", action="store_true", help=f"print M, V and G as formulas (up to {MOST_JOINTS} joints)"
     )
     parser.add_argument("--json", action="store_true", help="print all of it as one JSON object")
-    parser.set_defaults(run=run)
 
 
 def _position(text: str) -> tuple[str, float]:
@@ -64,7 +61,7 @@ def _position(text: str) -> tuple[str, float]:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE") from None
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run_inspect(arguments: argparse.Namespace) -> None:
     """Print the model; RobotDynamicsError for a robot that cannot be read, or has too many joints for formulas."""
     source, locked = named_robot(arguments), dict(arguments.locked)
     with warnings.catch_warnings(record=True) as caught:

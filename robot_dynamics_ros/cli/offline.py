@@ -52,14 +52,12 @@ _SETTLING_TIME = 0.5  # s after the motion
 _TOPICS = (*INPUTS, "command_states")
 
 
-def add_replay(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "replay",
-        help="feed a recording to the controller, and record what it commands",
-        description="Feeds joint states and trajectories of a bag to the controller of computed_torque_node, without "
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Feeds joint states and trajectories of a bag to the controller of computed_torque_node, without "
         "ROS and as fast as it can, and writes command_states and faults (/diagnostics) to a new bag, with the "
-        "recording's own time. The same input gives the same bytes.",
+        "recording's own time. The same input gives the same bytes."
     )
     add_bag(parser)
     add_output(parser, "-o", "--output", required=True, metavar="BAG", help="folder of the new bag")
@@ -79,7 +77,6 @@ def add_replay(commands: Any) -> None:
         help=f"the bag's topics for {', '.join(INPUTS)} and command_states (default: the only one of that name)",
     )
     add_rename(parser)
-    parser.set_defaults(run=run_replay)
 
 
 def _topic(text: str) -> tuple[str, str]:
@@ -109,8 +106,8 @@ def run_replay(arguments: argparse.Namespace) -> None:
     else:
         dynamics = None if arguments.dynamics in (None, "none") else arguments.dynamics
         source = RobotSource(f"{arguments.config}: {ROBOT_DESCRIPTION.name}", description, dynamics)
-    source = _with_dynamics_file(arguments, source, values)
-    model = _configured_model(arguments, source, values)
+    source, values = _configured(arguments, source, values)
+    model = _model(source, values)
     print(f"note: robot: {source}; parameters: {origin}", file=sys.stderr)
     begin = time.monotonic()
     with new_bag(arguments.output) as output:
@@ -122,28 +119,24 @@ def run_replay(arguments: argparse.Namespace) -> None:
             topics=topics,
             rename=dict(arguments.rename),
             activation_check=controller.ACTIVATION_CHECK.read(values),
-            configuration=_configuration(arguments, source, values),
+            configuration=_configuration(source, values),
         )
     print(_summary(result, time.monotonic() - begin, arguments.output))
 
 
-def _with_dynamics_file(arguments: argparse.Namespace, source: RobotSource, values: Values) -> RobotSource:
-    """Return the source with the dynamics file of --dynamics, else of the node's parameters, else its own."""
-    if arguments.dynamics is not None:
-        return source
-    return replace(source, dynamics=DYNAMICS_FILE.read(values) or source.dynamics)
+def _configured(arguments: argparse.Namespace, source: RobotSource, values: Values) -> tuple[RobotSource, Values]:
+    """Return the source with the dynamics file of the node's parameters, and these; the command line comes first."""
+    if arguments.dynamics is None:
+        source = replace(source, dynamics=DYNAMICS_FILE.read(values) or source.dynamics)
+    return source, _overridden(values, {controller.GRAVITY.name: arguments.gravity})
 
 
-def _configured_model(arguments: argparse.Namespace, source: RobotSource, values: Values) -> RobotModel:
-    """Return the model of the controller node with these parameters; --gravity takes precedence."""
-    gravity = arguments.gravity or controller.GRAVITY.read(values) or None
-    return source.model(gravity=gravity, joints=JOINTS.read(values) or None)
+def _model(source: RobotSource, values: Values) -> RobotModel:
+    return source.model(gravity=controller.GRAVITY.read(values) or None, joints=JOINTS.read(values) or None)
 
 
-def _configuration(arguments: argparse.Namespace, source: RobotSource, values: Values) -> Configuration:
-    """Return the robot and the parameters of ``_configured_model``, as bags carry them."""
+def _configuration(source: RobotSource, values: Values) -> Configuration:
     text = source.text if isinstance(source.text, str) else source.text.decode(errors="replace")
-    values = _overridden(values, {controller.GRAVITY.name: arguments.gravity or None})
     return Configuration.of(values, text, source.dynamics_content())
 
 
@@ -168,14 +161,12 @@ def _summary(result: Replay, seconds: float, output: Path | None) -> str:
     return "\n".join(lines)
 
 
-def add_simulate(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "simulate",
-        help="let the controller move a simulated arm, without ROS, as fast as it can",
-        description="Runs the controller of computed_torque_node and the arm of simulation_node in one process, in "
+def add_simulate(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Runs the controller of computed_torque_node and the arm of simulation_node in one process, in "
         "lockstep and without ROS, along a trajectory; prints how well it tracks; and writes a bag as the live nodes "
-        "would, for report, torque, compare and replay. The same input gives the same bytes.",
+        "would, for report, torque, compare and replay. The same input gives the same bytes."
     )
     add_named_robot(parser)
     parser.add_argument(
@@ -202,7 +193,6 @@ def add_simulate(commands: Any) -> None:
         "--friction-scale", type=float, nargs="+", metavar="K", help="factor of its friction, one or one for each joint"
     )
     add_output(parser, "-o", "--output", metavar="BAG", help="folder of the new bag (default: none is kept)")
-    parser.set_defaults(run=run_simulate)
 
 
 def run_simulate(arguments: argparse.Namespace) -> None:
@@ -210,8 +200,8 @@ def run_simulate(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output, bag=True)
     source = named_robot(arguments)
     values, plant_values, motion_values = _parameters(arguments)
-    source = _with_dynamics_file(arguments, source, values)
-    model = _configured_model(arguments, source, values)
+    source, values = _configured(arguments, source, values)
+    model = _model(source, values)
     plant = simulation_settings(plant_values, _plant_model(arguments, source, values, model))
     settings = controller_settings(values)
     if settings.law not in TRACKING_LAWS:
@@ -236,7 +226,7 @@ def run_simulate(arguments: argparse.Namespace) -> None:
             settings,
             points,
             _initial_rest(points) + duration + _SETTLING_TIME,
-            configuration=_configuration(arguments, source, values),
+            configuration=_configuration(source, values),
             activation_check=controller.ACTIVATION_CHECK.read(values),
         )
         seconds = time.monotonic() - begin
@@ -287,7 +277,7 @@ def _plant_model(arguments: argparse.Namespace, source: RobotSource, values: Val
     dynamics = arguments.plant_dynamics
     if dynamics is not None:
         source = replace(source, dynamics=None if dynamics == "none" else dynamics)
-    elif not controller.GRAVITY.read(values):
+    elif arguments.gravity or not controller.GRAVITY.read(values):
         return model
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)  # the controller's model has caused them already

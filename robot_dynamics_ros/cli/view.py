@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from robot_dynamics_ros.bags import read_joint_names
 from robot_dynamics_ros.cli.command_line import add_joint_states, joint_state_topic
@@ -16,17 +15,14 @@ from robot_dynamics_ros.launching.robots import SUFFIX
 from robot_dynamics_ros.view.modes import pose_view, recording_view
 from robot_dynamics_ros.view.recording import read_motion
 from robot_dynamics_ros.view.shapes import require_viewer
-from robot_dynamics_ros.view.viewer import Update, Viewer
 
 
-def add_view(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "view",
-        help="show a robot in a browser: its pose, a recording, or live",
-        description="Serves a page that shows the arm, the desired arm beside it, joint torques, joint forces and the "
+def add_view(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Serves a page that shows the arm, the desired arm beside it, joint torques, joint forces and the "
         "centre of mass: with a slider for each joint, from a bag, or live. It needs no ROS but for --live, and "
-        "no network. The page can be opened on this machine only, unless --host says otherwise: it has no password.",
+        "no network. The page can be opened on this machine only, unless --host says otherwise: it has no password."
     )
     add_named_robot(parser)
     parser.add_argument("bag", nargs="?", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
@@ -35,7 +31,6 @@ def add_view(commands: Any) -> None:
     add_joint_states(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8080, help="port, or the next free one (default: %(default)s)")
-    parser.set_defaults(run=run)
 
 
 def _port(text: str) -> int:
@@ -45,13 +40,21 @@ def _port(text: str) -> int:
     return port
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run_view(arguments: argparse.Namespace) -> None:
     """Serve the page until Ctrl-C; RobotDynamicsError for a robot or a bag that cannot be read."""
     require_viewer()
     if arguments.live:
         _become_live(arguments)
         return
-    viewer, update = (_pose_view if arguments.bag is None else _recording_view)(arguments)
+    source, address = named_robot(arguments), (arguments.host, arguments.port)
+    folder = Path(source.name).parent
+    if arguments.bag is None:
+        viewer, update = pose_view(source.model(gravity=arguments.gravity), source.text, folder, address)
+    else:
+        topic, rename = joint_state_topic(arguments.bag, arguments.topic), dict(arguments.rename)
+        model = load_robot(arguments, read_joint_names(arguments.bag, topic, rename), arguments.bag)
+        recording, notes = read_motion(arguments.bag, topic, model, rename)
+        viewer, update = recording_view(model, source.text, folder, recording, address, notes)
     for note in viewer.notes:
         print(f"note: {note}", file=sys.stderr)
     print(f"{viewer.url}  (Ctrl-C ends it)", flush=True)
@@ -59,21 +62,6 @@ def run(arguments: argparse.Namespace) -> None:
         viewer.run(update)
     finally:
         viewer.close()
-
-
-def _pose_view(arguments: argparse.Namespace) -> tuple[Viewer, Update]:
-    source = named_robot(arguments)
-    model = source.model(gravity=arguments.gravity)
-    return pose_view(model, source.text, Path(source.name).parent, (arguments.host, arguments.port))
-
-
-def _recording_view(arguments: argparse.Namespace) -> tuple[Viewer, Update]:
-    topic, rename = joint_state_topic(arguments.bag, arguments.topic), dict(arguments.rename)
-    model = load_robot(arguments, read_joint_names(arguments.bag, topic, rename), arguments.bag)
-    source = named_robot(arguments)
-    recording, notes = read_motion(arguments.bag, topic, model, rename)
-    address = arguments.host, arguments.port
-    return recording_view(model, source.text, Path(source.name).parent, recording, address, notes)
 
 
 def _become_live(arguments: argparse.Namespace) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
 
 import numpy as np
 
@@ -25,23 +24,20 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation import Plant
 
 
-def add_warm_up(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "warm-up",
-        help="compile the dynamics kernels ahead of the first start",
-        description="Compiles the kernels that the nodes and the other commands use, and keeps them in "
+def add_warm_up(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Compiles the kernels that the nodes and the other commands use, and keeps them in "
         "NUMBA_CACHE_DIR, else ~/.cache, where others may read but not write them. They serve every robot; the "
-        "simulation of coupled joints with friction or of closed loops has more: name such a robot.",
+        "simulation of coupled joints with friction or of closed loops has more: name such a robot."
     )
     add_named_robot(parser, nargs="?", default="panda")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--check", action="store_true", help="compile nothing; exit code 1 where something is missing")
     action.add_argument("--clear", action="store_true", help="remove what is kept, of earlier versions too")
-    parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run_warm_up(arguments: argparse.Namespace) -> None:
     """Fill, check or clear the cache; RobotDynamicsError if that is impossible, or a kernel is missing."""
     if not COMPILED:
         raise RobotDynamicsError("numba is missing or switched off: nothing is compiled. Cure: install or allow it")

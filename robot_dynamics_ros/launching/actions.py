@@ -26,101 +26,67 @@ from robot_dynamics_ros.resources import find_resource, robot_names
 
 PACKAGE = "robot_dynamics_ros"
 
-
-def robot_arguments(default: str = "panda") -> list[DeclareLaunchArgument]:
-    """Declare robot, urdf, xacro_args, dynamics_file and params_file; without default the topic may bring the robot."""
-    topic = "" if default else " Empty: the one of the topic robot_description."
-    return [
-        DeclareLaunchArgument(
-            "robot",
-            default_value=default,
-            choices=robot_names() if default else ["", *robot_names()],
-            description=f"An arm of this package: urdf/<robot>.urdf with config/<robot>.yaml.{topic}",
-        ),
-        DeclareLaunchArgument(
-            "urdf",
-            default_value="",
-            description="Path of your own robot's URDF or .xacro file, which takes the place of robot.",
-        ),
-        DeclareLaunchArgument(
-            "xacro_args", default_value="", description="Arguments of a .xacro file: 'name:=value name:=value'."
-        ),
-        DeclareLaunchArgument(
-            "dynamics_file",
-            default_value="",
-            description="Path of the dynamics file (friction, rotors, payload). Empty: config/<robot>.dynamics.yaml, "
-            "where the robot has one. none: do without.",
-        ),
-        DeclareLaunchArgument(
-            "params_file",
-            default_value="",
-            description="Path of a parameter file for the nodes. What it says wins over all else here.",
-        ),
-    ]
+_FLAG = ["true", "false", "True", "False"]  # Python and launch's own conditions write True and False
 
 
-def law_argument() -> DeclareLaunchArgument:
-    """Declare law."""
-    return DeclareLaunchArgument(
-        "law",
-        default_value="computed_torque",
-        choices=list(LAWS),
-        description="The control law. gravity_compensation follows no trajectory.",
-    )
+_SHARED: dict[str, tuple[str, list[str] | None, str]] = {
+    "robot": ("panda", robot_names(), "An arm of this package: urdf/<robot>.urdf with config/<robot>.yaml."),
+    "urdf": ("", None, "Path of your own robot's URDF or .xacro file, which takes the place of robot."),
+    "xacro_args": ("", None, "Arguments of a .xacro file: 'name:=value name:=value'."),
+    "dynamics_file": (
+        "",
+        None,
+        "Path of the dynamics file (friction, rotors, payload). Empty: config/<robot>.dynamics.yaml, where the robot "
+        "has one. none: do without.",
+    ),
+    "params_file": ("", None, "Path of a parameter file for the nodes. What it says wins over all else here."),
+    "law": ("computed_torque", list(LAWS), "The control law. gravity_compensation follows no trajectory."),
+    "namespace": ("", None, "Namespace of all nodes and topics. Empty: the root."),
+    "joint_states": ("joint_states", None, "Name of the topic of the robot's states."),
+    "effort_commands": (
+        "effort_commands",
+        None,
+        "Name of the topic of the commands, for example /forward_effort_controller/commands.",
+    ),
+    "robot_state_publisher": (
+        "true",
+        _FLAG,
+        "Start robot_state_publisher, where it is installed: TF and the topic robot_description.",
+    ),
+    "rviz": ("false", _FLAG, "Start RViz, where it is installed."),
+    "record": (
+        "false",
+        None,
+        "Record a bag: the path of its folder, which must not exist yet; true: ./recording_<date>_<time>.",
+    ),
+}
+"""Default, choices and description of the arguments that several launch files declare."""
+
+ROBOT = ("robot", "urdf", "xacro_args", "dynamics_file", "params_file")
+VIEWING = ("robot_state_publisher", "rviz")
+TOPICS = ("joint_states", "effort_commands")
 
 
-def namespace_argument() -> DeclareLaunchArgument:
-    """Declare namespace."""
-    return DeclareLaunchArgument(
-        "namespace", default_value="", description="Namespace of all nodes and topics. Empty: the root."
-    )
-
-
-def topic_arguments() -> list[DeclareLaunchArgument]:
-    """Declare joint_states and effort_commands, the topics between robot and controller."""
-    return [
-        DeclareLaunchArgument(
-            "joint_states", default_value="joint_states", description="Name of the topic of the robot's states."
-        ),
-        DeclareLaunchArgument(
-            "effort_commands",
-            default_value="effort_commands",
-            description="Name of the topic of the commands, for example /forward_effort_controller/commands.",
-        ),
-    ]
+def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
+    """Declare shared arguments, with other defaults where they are given; an empty robot is that of the topic."""
+    declared = []
+    for name in names:
+        default, choices, description = _SHARED[name]
+        default = defaults.get(name, default)
+        if choices is not None and default not in choices:
+            choices, description = [default, *choices], f"{description} Empty: the one of the topic robot_description."
+        declared.append(DeclareLaunchArgument(name, default_value=default, choices=choices, description=description))
+    return declared
 
 
 def topic_names() -> list[tuple[str, LaunchConfiguration]]:
     """Return the remappings of a Node to the topics that joint_states and effort_commands name."""
-    return [(name, LaunchConfiguration(name)) for name in ("joint_states", "effort_commands")]
-
-
-def viewing_arguments(robot_state_publisher: str = "true") -> list[DeclareLaunchArgument]:
-    """Declare robot_state_publisher, with this default, and rviz."""
-    return [
-        flag(
-            "robot_state_publisher",
-            robot_state_publisher,
-            "Start robot_state_publisher, where it is installed: TF and the topic robot_description.",
-        ),
-        flag("rviz", "false", "Start RViz, where it is installed."),
-    ]
-
-
-def record_argument() -> DeclareLaunchArgument:
-    """Declare record."""
-    return DeclareLaunchArgument(
-        "record",
-        default_value="false",
-        description="Record a bag: the path of its folder, which must not exist yet; true: ./recording_<date>_<time>.",
-    )
+    return [(name, LaunchConfiguration(name)) for name in TOPICS]
 
 
 def flag(name: str, default: str, description: str) -> DeclareLaunchArgument:
     """Declare an argument that is true or false."""
-    # Python and launch's own conditions write True and False.
-    choices = ["true", "false", "True", "False"]
-    return DeclareLaunchArgument(name, default_value=default, choices=choices, description=description)
+    return DeclareLaunchArgument(name, default_value=default, choices=_FLAG, description=description)
 
 
 def value_of(context: LaunchContext, name: str) -> str:

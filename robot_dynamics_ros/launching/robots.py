@@ -25,25 +25,21 @@ def expand_xacro(path: Path, arguments: Mapping[str, str]) -> bytes:
     try:
         xacro = importlib.import_module("xacro")
     except ImportError:
-        return _by_command(path, arguments)
+        command = shutil.which("xacro")
+        if command is None:
+            raise RobotDynamicsError(
+                f"{path}: xacro is not installed. Cure: pip install xacro, or sudo apt install ros-<distro>-xacro"
+            ) from None
+        line = [command, str(path), *(f"{name}:={value}" for name, value in arguments.items())]
+        run = subprocess.run(line, capture_output=True, check=False)
+        if run.returncode != 0:
+            raise _xacro_error(path, run.stderr.decode(errors="replace").removeprefix("error: ")) from None
+        return run.stdout
     try:
         document: bytes = xacro.process_file(str(path), mappings=dict(arguments)).toxml(encoding="utf-8")
     except Exception as error:  # of xacro itself, of Python expressions in the file, of expat, PyYAML and ament
         raise _xacro_error(path, str(error) or repr(error)) from None
     return document
-
-
-def _by_command(path: Path, arguments: Mapping[str, str]) -> bytes:
-    command = shutil.which("xacro")
-    if command is None:
-        raise RobotDynamicsError(
-            f"{path}: xacro is not installed. Cure: pip install xacro, or sudo apt install ros-<distro>-xacro"
-        )
-    line = [command, str(path), *(f"{name}:={value}" for name, value in arguments.items())]
-    run = subprocess.run(line, capture_output=True, check=False)
-    if run.returncode != 0:
-        raise _xacro_error(path, run.stderr.decode(errors="replace").removeprefix("error: "))
-    return run.stdout
 
 
 def _xacro_error(path: Path, message: str) -> RobotDynamicsError:

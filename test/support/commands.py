@@ -7,7 +7,7 @@ from robot_dynamics_ros.cli.main import command_parser
 
 def parse(command: str, *arguments: object) -> argparse.Namespace:
     """Parse the command line of a subcommand."""
-    return command_parser([command]).parse_args([command, *map(str, arguments)])
+    return command_parser(command).parse_args([command, *map(str, arguments)])
 
 
 def run(command: str, *arguments: object) -> int:
