@@ -15,22 +15,24 @@ from launch_ros.actions import Node
 
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.launching.arguments import (
+from robot_dynamics_ros.launching.actions import (
+    ROBOT,
+    TOPICS,
+    VIEWING,
     chosen_robot,
+    end_on_failure,
     flag,
     is_true,
-    law_argument,
-    namespace_argument,
     own_parameters,
-    record_argument,
-    robot_arguments,
+    program,
+    record,
+    recorder_name,
     robot_parameters,
-    topic_arguments,
+    shared,
     topic_names,
     value_of,
-    viewing_arguments,
+    view,
 )
-from robot_dynamics_ros.launching.companions import end_on_failure, program, record, recorder_name, view
 
 CONTROLLER = "computed_torque_node"
 
@@ -39,8 +41,7 @@ def generate_launch_description() -> LaunchDescription:
     """Declare the arguments; the nodes follow once their values are known."""
     return LaunchDescription(
         [
-            *robot_arguments(),
-            law_argument(),
+            *shared(*ROBOT, "law"),
             DeclareLaunchArgument(
                 "rate",
                 default_value="500",
@@ -59,10 +60,7 @@ def generate_launch_description() -> LaunchDescription:
                 "false",
                 "All nodes follow /clock, which the simulated arm publishes, or with sim:=false another simulator.",
             ),
-            namespace_argument(),
-            *topic_arguments(),
-            *viewing_arguments(),
-            record_argument(),
+            *shared("namespace", *TOPICS, *VIEWING, "record"),
             OpaqueFunction(function=_nodes),
         ]
     )

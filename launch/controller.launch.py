@@ -13,21 +13,21 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from robot_dynamics_ros.launching.arguments import (
+from robot_dynamics_ros.launching.actions import (
+    ROBOT,
+    TOPICS,
+    VIEWING,
     chosen_robot,
     flag,
-    law_argument,
-    namespace_argument,
     own_parameters,
-    record_argument,
-    robot_arguments,
+    program,
+    record,
     robot_parameters,
-    topic_arguments,
+    shared,
     topic_names,
     value_of,
-    viewing_arguments,
+    view,
 )
-from robot_dynamics_ros.launching.companions import program, record, view
 
 CONTROLLER = "computed_torque_node"
 
@@ -36,21 +36,18 @@ def generate_launch_description() -> LaunchDescription:
     """Declare the arguments; the nodes follow once their values are known."""
     return LaunchDescription(
         [
-            *robot_arguments(default=""),
-            law_argument(),
+            *shared(*ROBOT, "law", robot=""),
             DeclareLaunchArgument(
                 "rate", default_value="0", description="Commands per second. 0: one for each joint_states message."
             ),
-            *topic_arguments(),
+            *shared(*TOPICS),
             DeclareLaunchArgument(
                 "joint_trajectory",
                 default_value=f"{CONTROLLER}/joint_trajectory",
                 description="Name of the topic of the trajectories to follow.",
             ),
             flag("use_sim_time", "false", "Follow the /clock of a simulator."),
-            namespace_argument(),
-            *viewing_arguments(robot_state_publisher="false"),
-            record_argument(),
+            *shared("namespace", *VIEWING, "record", robot_state_publisher="false"),
             OpaqueFunction(function=_nodes),
         ]
     )

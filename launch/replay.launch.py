@@ -1,7 +1,7 @@
-"""A recorded bag played to the live controller; what it hears and commands goes to a new bag.
+"""A recorded bag played to the live controller; its inputs and commands go to a new bag.
 
 `ros2 launch robot_dynamics_ros replay.launch.py bag:=my_bag robot:=ur5e`; `--show-args` lists the arguments. It ends
-with the bag. Only what the controller reads is played, none of what it, or another one, said then.
+with the bag. Only the topics that the controller reads are played, not those that it, or another one, published.
 """
 
 from __future__ import annotations
@@ -25,20 +25,23 @@ from launch_ros.actions import LifecycleNode
 from launch_ros.event_handlers import OnStateTransition
 
 from robot_dynamics_ros.bags import BagReader
-from robot_dynamics_ros.cli.node_command import command
+from robot_dynamics_ros.cli.processes import node_command
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.launching.arguments import (
+from robot_dynamics_ros.launching.actions import (
+    ROBOT,
+    VIEWING,
     absolute,
+    bag_recorder,
     chosen_robot,
-    law_argument,
+    is_installed,
     number,
     own_parameters,
-    robot_arguments,
+    program,
     robot_parameters,
+    shared,
     value_of,
-    viewing_arguments,
+    view,
 )
-from robot_dynamics_ros.launching.companions import bag_recorder, is_installed, program, view
 from robot_dynamics_ros.parameters.kinds import POSITIVE
 
 CONTROLLER = "computed_torque_node"
@@ -53,13 +56,12 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument(
                 "output", default_value="replay", description="Folder of the new bag, which must not exist yet."
             ),
-            *robot_arguments(default=""),
-            law_argument(),
+            *shared(*ROBOT, "law", robot=""),
             DeclareLaunchArgument("rate", default_value="1.0", description="How many times faster than recorded."),
             DeclareLaunchArgument(
                 "namespace", default_value="", description="Namespace of the controller and of the topics in the bag."
             ),
-            *viewing_arguments(),
+            *shared(*VIEWING),
             DeclareLaunchArgument(
                 "joint_states",
                 default_value="joint_states",
@@ -121,23 +123,24 @@ def _inputs(context: LaunchContext, known: bool) -> dict[str, str]:
     """
     bag = value_of(context, "bag")
     node = f"{CONTROLLER}/"
-    wanted = {
+    names = {
         value_of(context, "joint_states"): "joint_states",
         value_of(context, "joint_trajectory"): f"{node}joint_trajectory",
     }
-    wanted |= {name: name for name in (f"{node}emergency_stop", f"{node}speed_scaling_factor", f"{node}payload")}
-    wanted |= {} if known else {"robot_description": "robot_description"}
+    names |= {name: name for name in (f"{node}emergency_stop", f"{node}speed_scaling_factor", f"{node}payload")}
+    names |= {} if known else {"robot_description": "robot_description"}
     with BagReader(bag) as reader:
         topics = list(reader.topics)
-    full = dict(zip(absolute(context, *wanted), absolute(context, *wanted.values()), strict=True))
-    found = {old: new for old, new in full.items() if old in topics}
+    full = dict(zip(absolute(context, *names), absolute(context, *names.values()), strict=True))
+    inputs = {old: new for old, new in full.items() if old in topics}
     needed = {"joint_states": "joint_states:=TOPIC"}
     needed |= {} if known else {"robot_description": "robot:=NAME or urdf:=FILE of the robot that was recorded"}
     for name, cure in needed.items():
-        if not set(absolute(context, name)) & set(found.values()):
-            there = ", ".join(topics)
-            raise RobotDynamicsError(f"{bag}: no {name} for the controller. Cure: add {cure}; the bag has {there}")
-    return found
+        if not set(absolute(context, name)) & set(inputs.values()):
+            raise RobotDynamicsError(
+                f"{bag}: no {name} for the controller. Cure: add {cure}; the bag has {', '.join(topics)}"
+            )
+    return inputs
 
 
 def _player(context: LaunchContext, inputs: dict[str, str], rate: float) -> list[str]:
@@ -148,4 +151,4 @@ def _player(context: LaunchContext, inputs: dict[str, str], rate: float) -> list
         line = ["ros2", "bag", "play", bag, "--rate", str(rate), "--delay", "5.0", "--topics", *inputs]
         return [*line, *(["--remap", *renamed] if renamed else [])]
     values = {"input": bag, "rate": rate, "topics": list(inputs), "listeners": [CONTROLLER, "recorder"]}
-    return [*command("player_node", values), *(part for rule in renamed for part in ("-r", rule))]
+    return node_command("player_node", values, *(part for rule in renamed for part in ("-r", rule)))

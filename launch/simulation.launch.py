@@ -12,35 +12,34 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from robot_dynamics_ros.launching.arguments import (
+from robot_dynamics_ros.launching.actions import (
+    ROBOT,
+    TOPICS,
+    VIEWING,
     chosen_robot,
     flag,
-    namespace_argument,
     own_parameters,
-    record_argument,
-    robot_arguments,
+    program,
+    record,
     robot_parameters,
-    topic_arguments,
+    shared,
     topic_names,
     value_of,
-    viewing_arguments,
+    view,
 )
-from robot_dynamics_ros.launching.companions import program, record, view
 
 
 def generate_launch_description() -> LaunchDescription:
     """Declare the arguments; the nodes follow once their values are known."""
     return LaunchDescription(
         [
-            *robot_arguments(),
+            *shared(*ROBOT),
             DeclareLaunchArgument(
                 "rate", default_value="500", description="joint_states per second. 1000 / rate must be whole."
             ),
-            *topic_arguments(),
+            *shared(*TOPICS),
             flag("use_sim_time", "false", "Publish /clock, which robot_state_publisher and RViz then follow."),
-            namespace_argument(),
-            *viewing_arguments(),
-            record_argument(),
+            *shared("namespace", *VIEWING, "record"),
             OpaqueFunction(function=_nodes),
         ]
     )

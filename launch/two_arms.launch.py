@@ -13,8 +13,17 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from robot_dynamics_ros.launching.arguments import flag, is_true, law_argument, number, record_argument, value_of
-from robot_dynamics_ros.launching.companions import bag_folder, is_installed, robot_state_publisher, rviz
+from robot_dynamics_ros.launching.actions import (
+    bag_folder,
+    flag,
+    is_installed,
+    is_true,
+    number,
+    robot_state_publisher,
+    rviz,
+    shared,
+    value_of,
+)
 from robot_dynamics_ros.launching.robots import find_robot
 from robot_dynamics_ros.resources import find_resource, robot_names
 
@@ -30,13 +39,13 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument("left", default_value="panda", choices=robot_names(), description="The left arm."),
             DeclareLaunchArgument("right", default_value="ur5e", choices=robot_names(), description="The right arm."),
             DeclareLaunchArgument("distance", default_value="1.2", description="Metres from one root to the other."),
-            law_argument(),
+            *shared("law"),
             DeclareLaunchArgument(
                 "rate", default_value="250", description="joint_states per second. 1000 / rate must be whole."
             ),
             flag("use_trajectory", "true", "Start each arm's trajectory_node, which publishes one trajectory."),
             flag("rviz", "false", "Start RViz, where it is installed, with both arms."),
-            record_argument(),
+            *shared("record"),
             *(OpaqueFunction(function=_arm, args=[side]) for side in ARMS),
             OpaqueFunction(function=_rviz),
         ]

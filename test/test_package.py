@@ -146,7 +146,8 @@ def test_the_command_starts_without_extras(setup: dict[str, Any]) -> None:
     required = {_name(requirement) for requirement in setup["install_requires"]}
     extras = {module for module in _imports(*SOURCES) if str(_distribution(module)).lower() not in required}
     assert {"rclpy", "matplotlib", "plotly"} <= extras
-    run = python(f"import sys; sys.modules.update(dict.fromkeys({sorted(extras)})); import {PACKAGE}.cli.main")
+    load = f"from {PACKAGE}.cli import main; [*map(main.command_parser, main.COMMANDS)]"
+    run = python(f"import sys; sys.modules.update(dict.fromkeys({sorted(extras)})); {load}")
     assert run.returncode == 0, run.stderr
 
 

@@ -9,50 +9,46 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
+from tqdm import tqdm
 
-from robot_dynamics_ros.cli.node_command import require_ros
-from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
-from robot_dynamics_ros.cli.tracking import Tracking, plot_tracking, read_tracking, tracking_table
-from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
+from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph, require_ros
+from robot_dynamics_ros.cli.tracking import Tracking, error_units, plot_tracking, read_tracking, tracking_table
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import run_in_background
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.simulation import Plant
 
 _LAWS = ("pd", "pd_gravity", "computed_torque")
-_FOLLOWING = sorted(name for name, law in LAWS.items() if law.follows)
 _STATES = "/joint_states"
 _COMMANDS = "/computed_torque_node/command_states"
 _TRAJECTORY = "/computed_torque_node/joint_trajectory"
 _EFFORTS = "/effort_commands"
 _OUTPUT = Path("demo_output")
-_PARAMETERS = "parameters.yaml"
-_START_UP = 120.0
-_STEP_SIZE = 0.001
-_START_DELAY = 0.5  # s: stamped trajectories can be replayed bit for bit
+_START_TIMEOUT = 120.0  # s
+_START_DELAY = 0.5  # s; stamped trajectories can be replayed bit for bit
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "demo",
-        help="compare control laws on a simulated arm, over real DDS",
-        description="Starts the plant and the controller as two processes, drives the same trajectory with each law, "
-        "records every run to an MCAP bag, and prints and draws how well each law tracks.",
+def add_demo(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Starts the plant and the controller as two processes, drives the same trajectory with each law, "
+        "records every run to an MCAP bag, and prints and draws how well each law tracks."
     )
     parser.add_argument("--robot", default="panda", help=f"one of {', '.join(robot_names())} (default: %(default)s)")
     parser.add_argument(
         "--law",
         nargs="+",
         default=list(_LAWS),
-        type=_law,
+        choices=TRACKING_LAWS,
         metavar="LAW",
-        help=f"one or more of {', '.join(_FOLLOWING)} (default: {' '.join(_LAWS)})",
+        help=f"one or more of {', '.join(TRACKING_LAWS)} (default: {' '.join(_LAWS)})",
     )
     parser.add_argument("--dynamics", type=Path, help="dynamics file (default: the robot's own)")
     parser.add_argument("--rate", type=float, default=500.0, help="command cycles per second (default: %(default)g)")
@@ -63,18 +59,10 @@ def add_parser(commands: Any) -> None:
         default=_OUTPUT,
         help="new folder (default: %(default)s, where the runs of an earlier demo are replaced)",
     )
-    parser.set_defaults(run=run)
 
 
-def _law(name: str) -> str:
-    if name in _FOLLOWING:
-        return name
-    reason = "follows no trajectory" if name in LAWS else "is no law"
-    raise argparse.ArgumentTypeError(f"{name} {reason} (choose from {', '.join(_FOLLOWING)})")
-
-
-def run(arguments: argparse.Namespace) -> None:
-    """Run the demo; raises RobotDynamicsError for arguments that do not fit and processes that fail."""
+def run_demo(arguments: argparse.Namespace) -> None:
+    """Run the demo; RobotDynamicsError for arguments that do not fit and processes that fail."""
     require_ros()
     urdf = robot_urdf(arguments.robot)
     dynamics = arguments.dynamics or robot_dynamics_file(arguments.robot)
@@ -86,98 +74,80 @@ def run(arguments: argparse.Namespace) -> None:
     output: Path = arguments.output
     if os.path.lexists(output) and output != _OUTPUT:
         raise RobotDynamicsError(f"{output}: it exists. Cure: name another folder with --output")
-    _compile(model)
+    begin = time.monotonic()
+    for work in (model.warm_up, Plant(model).warm_up):
+        run_in_background(work).result()  # Ctrl-C ends the wait
+    print(f"dynamics kernels ready after {time.monotonic() - begin:.1f} s", flush=True)
     settings = _settings(arguments, urdf, dynamics)
     print(
         f"{arguments.robot}: {model.n} joints, {arguments.rate:g} Hz, {arguments.duration:g} s of motion "
         f"with each of {', '.join(arguments.law)}"
     )
-    runs = [_drive(law, arguments, settings, output) for law in dict.fromkeys(arguments.law)]
-    units = ["mm" if name in model.prismatic_joints else "mrad" for name in runs[0].joint_names]
+    runs = [_drive(law, arguments, settings, output / law) for law in dict.fromkeys(arguments.law)]
+    units = error_units(model, runs[0].joint_names)
     print(f"\n{tracking_table(runs, units)}\n{_verdict(runs)}")
     picture = output / "tracking.png"
     plot_tracking(runs, arguments.robot, units, picture)
     print(f"bags and logs: {output}/<law>/   picture: {picture}")
 
 
-def _compile(model: RobotModel) -> None:
-    from robot_dynamics_ros.simulation import Plant  # takes a while to load: not for other subcommands
-
-    start = time.monotonic()
-    plant = Plant(model)
-    for work in (model.warm_up, plant.warm_up):
-        run_in_background(work).result()  # Ctrl-C ends the wait
-    print(f"dynamics kernels ready after {time.monotonic() - start:.1f} s", flush=True)
-
-
 def _settings(arguments: argparse.Namespace, urdf: Path, dynamics: Path | None) -> dict[str, Any]:
-    """Parameters of all nodes: the robot's own file, and what the command line says."""
+    """Return the parameters of all nodes: those of the robot's own file, and of the command line."""
     file = find_resource("config", f"{arguments.robot}.yaml")
     settings: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
     settings["robot_description"] = urdf.read_text(encoding="utf-8")
     settings["dynamics_file"] = "" if dynamics is None else str(Path(dynamics).resolve())
     settings["publish_rate"] = arguments.rate
-    settings["step_size"] = 1.0 / (arguments.rate * math.ceil(1.0 / (arguments.rate * _STEP_SIZE)))
+    settings["step_size"] = plant_step_size(arguments.rate)
     settings["trajectory"]["start"] = list(settings["initial_positions"])  # rcl reads no YAML aliases
     settings["trajectory"]["total_time"] = arguments.duration
     settings["trajectory"]["start_delay"] = _START_DELAY
-    # Each law is compared to the end, even where it loses the arm, as feedforward does: the arm ends at its own stops.
+    # Each law is compared to the end, even if it loses the arm, as feedforward does: the arm stops at its joint limits.
     settings["position_limit_margin"] = [math.inf]
     settings["velocity_limit_margin"] = [math.inf]
-    # On a busy machine the plant waits for each answer, so that what is compared are the laws.
+    # On a busy machine the plant waits for each answer, so that delays do not enter the comparison.
     settings["lockstep"], settings["state_timeout"] = True, math.inf
     settings["qos_overrides"] = {_STATES: {"subscription": {"reliability": "reliable"}}}
     return settings
 
 
-def _fresh_folder(folder: Path) -> Path:
-    """Make the folder of a run, in place of that of an earlier demo."""
+def _drive(law: str, arguments: argparse.Namespace, settings: dict[str, Any], folder: Path) -> Tracking:
+    """Drive the trajectory with one law, in a folder that replaces that of an earlier demo, and read its bag."""
     try:
         if folder.exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
-    except OSError as problem:
-        raise RobotDynamicsError(f"{folder}: {problem.strerror}. Cure: name another folder with --output") from None
-    return folder
-
-
-def _drive(law: str, arguments: argparse.Namespace, settings: dict[str, Any], output: Path) -> Tracking:
-    """Drive the trajectory with one law and return what the bag says of it."""
-    folder = _fresh_folder(output / law)
-    parameters = folder / _PARAMETERS
+    except OSError as error:
+        raise RobotDynamicsError(f"{folder}: {error.strerror}. Cure: name another folder with --output") from None
+    parameters, bag = folder / "parameters.yaml", folder / "bag"
     document = {"/**": {"ros__parameters": {**settings, "law": law}}}
     parameters.write_text(yaml.safe_dump(document), encoding="utf-8")
-    bag = folder / "bag"
-    common = ["--params-file", str(parameters)]
     with private_graph() as environment, ProcessGroup() as group:
+
+        def start(node: str, *ros_arguments: str, pipe: bool = False) -> NodeProcess:
+            return group.add(NodeProcess(node, folder / f"{node}.log", environment, ros_arguments, pipe=pipe))
+
+        common = ("--params-file", str(parameters))
         for node in ("simulation_node", "computed_torque_node"):
-            group.add(NodeProcess(node, folder / f"{node}.log", environment, common))
+            start(node, *common)
         topics = f"['{_STATES}', '{_COMMANDS}', '{_TRAJECTORY}', '{_EFFORTS}']"
-        recorder = NodeProcess(
-            "recorder_node",
-            folder / "recorder_node.log",
-            environment,
-            ["-p", f"output:={bag}", "-p", f"topics:={topics}"],
-            pipe=True,
-        )
-        group.add(recorder)
+        recorder = start("recorder_node", "-p", f"output:={bag}", "-p", f"topics:={topics}", pipe=True)
         counts = _counts(recorder, group)
-        _await(counts, lambda now: now[_STATES] > 0 and now[_COMMANDS] > 0, "the controller to answer", group)
-        trajectory = group.add(
-            NodeProcess(
-                "trajectory_node",
-                folder / "trajectory_node.log",
-                environment,
-                [
-                    *common,
-                    *("-r", f"joint_trajectory:={_TRAJECTORY}"),
-                    *("-p", "listeners:=[computed_torque_node, recorder]"),
-                ],
-            )
-        )
-        begin = _await(counts, lambda now: now[_TRAJECTORY] > 0, "the trajectory", group)
+        _await((_STATES, _COMMANDS), "the controller to answer", counts, group)
+        renamed = ("-r", f"joint_trajectory:={_TRAJECTORY}")
+        listeners = ("-p", "listeners:=[computed_torque_node, recorder]")
+        trajectory = start("trajectory_node", *common, *renamed, *listeners)
+        begin = _await((_TRAJECTORY,), "the trajectory", counts, group)
         # Half a second more than the motion: the trajectory may have come at the end of a report.
-        _progress(law, counts, begin[_STATES], arguments, trajectory)
+        total = arguments.duration + _START_DELAY + 0.5
+        layout = "{desc:<18}{percentage:3.0f}% |{bar:30}| {n:4.1f} of {total:.1f} s"
+        with tqdm(total=total, desc=law, bar_format=layout, file=sys.stdout) as bar:
+            for now in counts:
+                seconds = (now[_STATES] - begin[_STATES]) / arguments.rate
+                bar.update(min(seconds, total) - bar.n)
+                # Not by the count alone: a late answer makes a state come twice.
+                if seconds >= total and trajectory.process.poll() is not None:
+                    break
         for member in group.members:
             if errors := member.errors():
                 raise RobotDynamicsError(f"{law}: this run shows nothing, see {member.log}:\n{errors[0]}")
@@ -185,7 +155,7 @@ def _drive(law: str, arguments: argparse.Namespace, settings: dict[str, Any], ou
 
 
 def _counts(recorder: NodeProcess, group: ProcessGroup) -> Iterator[dict[str, int]]:
-    """Yield the recorder's reports; it speaks five times a second."""
+    """Yield the recorder's numbers of messages, by topic, which it reports five times a second."""
     assert recorder.process.stdout is not None
     for line in recorder.process.stdout:
         group.check()
@@ -193,33 +163,16 @@ def _counts(recorder: NodeProcess, group: ProcessGroup) -> Iterator[dict[str, in
     recorder.check()
 
 
-def _await(
-    counts: Iterator[dict[str, int]], true: Callable[[dict[str, int]], bool], what: str, group: ProcessGroup
-) -> dict[str, int]:
-    deadline = time.monotonic() + _START_UP
+def _await(topics: Sequence[str], event: str, counts: Iterator[dict[str, int]], group: ProcessGroup) -> dict[str, int]:
+    """Return the first counts with messages on all these topics; RobotDynamicsError names the awaited event."""
+    deadline = time.monotonic() + _START_TIMEOUT
     for now in counts:
-        if true(now):
+        if all(now[topic] > 0 for topic in topics):
             return now
         if time.monotonic() > deadline:
             break
     logs = "\n".join(f"{member.name}: {member.tail()}" for member in group.members)
-    raise RobotDynamicsError(f"waited {_START_UP:g} s for {what}. The nodes' last words:\n{logs}")
-
-
-def _progress(
-    law: str, counts: Iterator[dict[str, int]], begin: int, arguments: argparse.Namespace, trajectory: NodeProcess
-) -> None:
-    """Return when the motion has ended: not by the count alone, since a late answer makes a state come twice."""
-    from tqdm import tqdm
-
-    total = arguments.duration + _START_DELAY + 0.5
-    layout = "{desc:<18}{percentage:3.0f}% |{bar:30}| {n:4.1f} of {total:.1f} s"
-    with tqdm(total=total, desc=law, bar_format=layout, file=sys.stdout) as bar:
-        for now in counts:
-            done = (now[_STATES] - begin) / arguments.rate
-            bar.update(min(done, total) - bar.n)
-            if done >= total and trajectory.process.poll() is not None:
-                return
+    raise RobotDynamicsError(f"waited {_START_TIMEOUT:g} s for {event}. End of the nodes' logs:\n{logs}")
 
 
 def _verdict(runs: list[Tracking]) -> str:

@@ -1,39 +1,44 @@
-"""The robot that a command is about: a shipped one, a URDF or xacro file, or what a bag has recorded."""
+"""The robot of a command: one of this package, a URDF or xacro file, or the one that a bag has recorded."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from robot_dynamics_ros.bags import read_configuration, read_description
+from robot_dynamics_ros.cli.command_line import joint_state_topic, pair
+from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError, RobotModelWarning
 from robot_dynamics_ros.launching.robots import SUFFIX, expand_xacro
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_file
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
 
-_UNNAMED = "URDF: "  # what begins a message about a text
+_UNNAMED = "URDF: "  # begins the errors of a URDF given as text
 
 
 @dataclass(frozen=True)
 class RobotSource:
-    """A robot's files, read but not yet understood.
+    """Files of a robot, read but not yet parsed.
 
     Attributes
     ----------
     name
-        What messages call it: the path of its URDF, or where else it is from.
+        Name in messages: the path of the URDF, or the bag and the topic.
     text
-        Its URDF.
+        Content of the URDF.
     dynamics
-        The path of its dynamics file, None for none.
+        Path of the dynamics file, None for none.
     dynamics_text
-        The content of a recorded dynamics file, which counts where there is no path.
+        Content of a recorded dynamics file, used if there is no path.
     gravity
-        Acceleration of gravity (m/s^2) that the recording's controller was given, empty for none.
+        Acceleration of gravity (m/s^2) of the recorded controller, empty for none.
     """
 
     name: str
@@ -47,13 +52,13 @@ class RobotSource:
         return f"{self.name}, dynamics file: {self.dynamics or recorded}"
 
     def dynamics_content(self) -> str:
-        """Return the content of its dynamics file, empty for none; errors as ``model``."""
+        """Return the content of the dynamics file, empty for none; errors as ``model``."""
         if self.dynamics is None:
             return self.dynamics_text
         try:
             return Path(self.dynamics).read_text(encoding="utf-8", errors="replace")
-        except OSError as problem:
-            raise RobotModelError(f"{self.dynamics}: {problem.strerror}. Cure: check the path") from None
+        except OSError as error:
+            raise RobotModelError(f"{self.dynamics}: {error.strerror}. Cure: check the path") from None
 
     def model(self, **keywords: Any) -> RobotModel:
         """Return the model; keywords and errors as ``RobotModel.from_urdf``, the errors with the name."""
@@ -62,14 +67,14 @@ class RobotSource:
             dynamics = parse_dynamics_file(self.dynamics_text, f"{self.name}: dynamics_file")
         try:
             return RobotModel.from_urdf(self.text, dynamics=dynamics, **keywords)
-        except RobotModelError as problem:
-            said = str(problem)
-            if not said.startswith(_UNNAMED):
+        except RobotModelError as error:
+            message = str(error)
+            if not message.startswith(_UNNAMED):
                 raise
-            raise RobotModelError(f"{self.name}: {said.removeprefix(_UNNAMED)}") from None
+            raise RobotModelError(f"{self.name}: {message.removeprefix(_UNNAMED)}") from None
 
     def joint_names(self) -> tuple[str, ...]:
-        """Return the joints that move where none is locked; errors as ``model``, and no warnings."""
+        """Return the joints that move if none is locked; errors as ``model``, and no warnings."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RobotModelWarning)
             return self.model().joint_names
@@ -81,31 +86,75 @@ class RobotSource:
         note: str = "",
         **keywords: Any,
     ) -> RobotModel:
-        """Return the model of these joints, of all for None; the others are locked where ``locked`` says, else at 0.
+        """Return the model of these joints, of all for None; others are locked at the positions ``locked``, else at 0.
 
-        ``note`` is said on stderr of joints that are locked at 0. Raises RobotDynamicsError for joints that are not
-        there, and as ``model``.
+        ``note`` is printed to stderr with the joints that are locked at 0. Raises RobotDynamicsError for unknown
+        joints, and as ``model``.
         """
-        given = dict(locked or {})
+        locked = dict(locked or {})
         if joints is None:
-            return self.model(locked=given, **keywords)
-        there = self.joint_names()
-        if unknown := [name for name in joints if name not in there]:
+            return self.model(locked=locked, **keywords)
+        names = self.joint_names()
+        if unknown := [name for name in joints if name not in names]:
             raise RobotDynamicsError(
-                f"{self.name}: no joint {', '.join(unknown)} moves. Cure: --joints {' '.join(there)}"
+                f"{self.name}: no joint {', '.join(unknown)} moves. Cure: --joints {' '.join(names)}"
             )
-        others = [name for name in there if name not in joints and name not in given]
+        others = [name for name in names if name not in joints and name not in locked]
         if others and note:
             print(f"note: {', '.join(others)}: {note}", file=sys.stderr)
-        return self.model(joints=joints, locked={**dict.fromkeys(others, 0.0), **given}, **keywords)
+        return self.model(joints=joints, locked={**dict.fromkeys(others, 0.0), **locked}, **keywords)
 
 
-def robot_source(name: str, dynamics: str | None, xacro_arguments: Mapping[str, str]) -> RobotSource:
-    """Read the robot of this name, or the URDF or xacro file of this path.
+def add_robot(parser: argparse.ArgumentParser) -> None:
+    """Add --robot, by default the robot of the bag; see ``recorded_robot`` and ``load_robot``."""
+    parser.add_argument(
+        "--robot",
+        metavar="NAME|URDF",
+        help=f"{_robots()} (default: the robot that the bag carries)",
+    )
+    _add_robot_files(parser)
 
-    ``dynamics`` is the path of a dynamics file, "none" for none; None: a shipped robot's own. RobotDynamicsError
-    names the file and the cure.
+
+def add_named_robot(parser: argparse.ArgumentParser, **options: Any) -> None:
+    """Add ROBOT, with options of ``add_argument``; see ``named_robot``."""
+    parser.add_argument("robot", metavar="ROBOT|URDF", help=_robots(), **options)
+    _add_robot_files(parser)
+
+
+def _robots() -> str:
+    return f"one of {', '.join(robot_names())}, or a URDF or xacro file"
+
+
+def _add_robot_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dynamics",
+        metavar="FILE",
+        help="dynamics file (default: the bag's, or that of the robot NAME; none: do without)",
+    )
+    parser.add_argument(
+        "--gravity",
+        type=float,
+        nargs=3,
+        metavar=("X", "Y", "Z"),
+        help="gravity in the root frame, m/s^2 (default: the dynamics file's, else 0 0 -9.81)",
+    )
+    parser.add_argument(
+        "--xacro-arg",
+        type=partial(pair, form="NAME:=VALUE"),
+        nargs="+",
+        default=[],
+        metavar="NAME:=VALUE",
+        help="arguments of a xacro file, which is expanded where xacro is installed",
+    )
+
+
+def named_robot(arguments: argparse.Namespace) -> RobotSource:
+    """Read the robot that the command line names: one of this package, or a URDF or xacro file.
+
+    --dynamics is the path of a dynamics file, "none" for none; by default a robot of this package has its own.
+    RobotDynamicsError names the file and the cure.
     """
+    name, dynamics, xacro_arguments = arguments.robot, arguments.dynamics, dict(arguments.xacro_arg)
     path = Path(name)
     if name in robot_names():
         path = robot_urdf(name)
@@ -113,12 +162,61 @@ def robot_source(name: str, dynamics: str | None, xacro_arguments: Mapping[str, 
             dynamics = str(own)
     try:
         text = path.read_bytes()
-    except OSError as problem:
+    except OSError as error:
         raise RobotDynamicsError(
-            f"{name}: {problem.strerror}. Cure: give a URDF or xacro file, or one of {', '.join(robot_names())}"
+            f"{name}: {error.strerror}. Cure: give a URDF or xacro file, or one of {', '.join(robot_names())}"
         ) from None
     if path.suffix == SUFFIX:
         text = expand_xacro(path, xacro_arguments)
     elif xacro_arguments:
         raise RobotDynamicsError(f"{name}: it is no {SUFFIX} file. Cure: leave --xacro-arg out")
     return RobotSource(str(path), text, None if dynamics == "none" else dynamics)
+
+
+def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str) -> RobotSource:
+    """Return the robot of --robot, else of the bag; RobotDynamicsError if there is none.
+
+    The bag's is that of the ~/configuration of a controller in the namespace of the topic ``near``, else of its
+    robot_description.
+    """
+    if arguments.robot is not None:
+        return named_robot(arguments)
+    dynamics = None if arguments.dynamics in (None, "none") else arguments.dynamics
+    recorded = read_configuration(bag, near)
+    if recorded is not None:
+        topic, configuration = recorded
+        text = configuration.dynamics_file if arguments.dynamics is None else ""
+        gravity = GRAVITY.read(configuration.values)
+        return RobotSource(f"{bag}: {topic}", configuration.robot_description, dynamics, text, gravity)
+    description = read_description(bag)
+    if description is None:
+        raise RobotDynamicsError(
+            f"{bag}: it carries no robot (robot_description or ~/configuration). Cure: --robot with one of "
+            f"{', '.join(robot_names())}, or a URDF"
+        )
+    return RobotSource(f"{bag}: robot_description", description, dynamics)
+
+
+def bag_robot(arguments: argparse.Namespace, bag: Path) -> RobotSource:
+    """Return ``recorded_robot`` for the topic of the joint states."""
+    return recorded_robot(arguments, bag, "" if arguments.robot else joint_state_topic(bag, arguments.topic))
+
+
+def load_robot(arguments: argparse.Namespace, joint_names: Sequence[str], bag: Path) -> RobotModel:
+    """Return the model of the recorded ``joint_names``, of --robot or else of the bag.
+
+    The robot of a bag, and other joints, which are locked at 0, are reported on stderr. RobotDynamicsError names what
+    is wrong and the cure.
+    """
+    source = bag_robot(arguments, bag)
+    joints = source.joint_names()
+    recorded = [name for name in joints if name in joint_names]
+    if not recorded:
+        raise RobotDynamicsError(
+            f"{source.name}: the robot's joints are {', '.join(joints)}, the recording's {', '.join(joint_names)}. "
+            "Cure: --rename OLD=NEW, or another --robot"
+        )
+    if arguments.robot is None:
+        print(f"note: robot: {source}", file=sys.stderr)
+    gravity = arguments.gravity or source.gravity or None
+    return source.part(recorded, note="not in the recording, locked at 0", gravity=gravity)

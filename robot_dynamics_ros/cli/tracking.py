@@ -1,7 +1,8 @@
-"""How well a recorded run tracked its trajectory."""
+"""Tracking errors of recorded runs: read from a bag, as a table, as a picture."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +11,12 @@ import numpy as np
 from robot_dynamics_ros.bags import read_joint_states
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
 
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """One run: m cycles of n joints from the start of the motion, each with a state and its command. SI units."""
+    """A run of m cycles and n joints from the start of the motion, each with a state and its command, in SI units."""
 
     law: str
     joint_names: tuple[str, ...]
@@ -48,7 +50,7 @@ def read_tracking(bag: Path, law: str, states: str, commands: str, duration: flo
     """Read a run from a bag: ``duration`` (s) from the cycle in which the desired position first moves.
 
     ``states`` and ``commands`` are the topics of joint_states and command_states; a command belongs to
-    the state of the same stamp. Raises BagError where the recording does not hold the whole motion.
+    the state of the same stamp. Raises BagError if the recording does not hold the whole motion.
     """
     series = read_joint_states(bag, [states, commands])
     state = series[states]
@@ -59,8 +61,8 @@ def read_tracking(bag: Path, law: str, states: str, commands: str, duration: flo
     first = command.stamps[moved[0]]
     last = first + round(duration * 1e9)
     if command.stamps[-1] < last:
-        held = (command.stamps[-1] - first) * 1e-9
-        raise BagError(f"{bag}: it holds {held:.1f} s of a motion of {duration:.1f} s. Cure: record until its end")
+        recorded = (command.stamps[-1] - first) * 1e-9
+        raise BagError(f"{bag}: it holds {recorded:.1f} s of a motion of {duration:.1f} s. Cure: record until its end")
     window = np.flatnonzero((state.stamps >= first) & (state.stamps <= last))
     answer = {int(stamp): i for i, stamp in enumerate(command.stamps)}
     pairs = [(i, answer[int(state.stamps[i])]) for i in window if int(state.stamps[i]) in answer]
@@ -79,8 +81,13 @@ def read_tracking(bag: Path, law: str, states: str, commands: str, duration: flo
     )
 
 
+def error_units(model: RobotModel, joint_names: Sequence[str]) -> list[str]:
+    """Return mrad or mm for each joint."""
+    return ["mm" if name in model.prismatic_joints else "mrad" for name in joint_names]
+
+
 def tracking_table(runs: list[Tracking], units: list[str]) -> str:
-    """Return a table of RMS and largest error of each joint and law; ``units`` are mrad or mm per joint."""
+    """Return a table of RMS and largest error of each joint and law, in ``error_units``."""
     mixed = len(set(units)) > 1
     error_unit = "mixed" if mixed else units[0]
     effort_unit = "mixed" if mixed else "Nm" if units[0] == "mrad" else "N"

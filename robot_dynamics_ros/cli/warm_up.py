@@ -1,14 +1,13 @@
-"""robot_dynamics warm-up: compile ahead what nodes and commands would compile at their first start."""
+"""robot_dynamics warm-up: kernels compiled before the first start of nodes and commands."""
 
 from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.cli.arguments import add_named_robot, named_robot
+from robot_dynamics_ros.cli.robot_source import add_named_robot, named_robot
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.warm_up import rehearse
 from robot_dynamics_ros.errors import RobotDynamicsError
@@ -22,26 +21,24 @@ from robot_dynamics_ros.kernels.compilation import (
     is_kept,
 )
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.simulation import Plant
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand to the parser's subparsers."""
-    parser = commands.add_parser(
-        "warm-up",
-        help="compile the dynamics kernels ahead of the first start",
-        description="Compiles the kernels that the nodes and the other commands use, and keeps them in "
+def add_warm_up(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Compiles the kernels that the nodes and the other commands use, and keeps them in "
         "NUMBA_CACHE_DIR, else ~/.cache, where others may read but not write them. They serve every robot; the "
-        "simulation of coupled joints with friction or of closed loops has more: name such a robot.",
+        "simulation of coupled joints with friction or of closed loops has more: name such a robot."
     )
     add_named_robot(parser, nargs="?", default="panda")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--check", action="store_true", help="compile nothing; exit code 1 where something is missing")
-    what.add_argument("--clear", action="store_true", help="remove what is kept, of earlier versions too")
-    parser.set_defaults(run=run)
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--check", action="store_true", help="compile nothing; exit code 1 where something is missing")
+    action.add_argument("--clear", action="store_true", help="remove what is kept, of earlier versions too")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Fill, check or clear the cache; raises RobotDynamicsError where that cannot be, or something is missing."""
+def run_warm_up(arguments: argparse.Namespace) -> None:
+    """Fill, check or clear the cache; RobotDynamicsError if that is impossible, or a kernel is missing."""
     if not COMPILED:
         raise RobotDynamicsError("numba is missing or switched off: nothing is compiled. Cure: install or allow it")
     if arguments.clear:
@@ -69,9 +66,7 @@ def _refuse(kernel: str) -> None:
 
 
 def _run_kernels(model: RobotModel) -> None:
-    """Run once what nodes run when they start, and what commands run for many states."""
-    from robot_dynamics_ros.simulation import Plant  # takes a while to load: not for other subcommands
-
+    """Run once the kernels that nodes run at their start, and those that commands run for many states."""
     rehearse(model, ControllerSettings())
     q = close_loops(model, np.zeros(model.n)) if model.loops else np.zeros(model.n)
     Plant(model, initial_positions=q).warm_up()

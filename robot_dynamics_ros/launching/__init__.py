@@ -1,1 +1,1 @@
-"""What the launch files share. Only arguments.py and companions.py need launch and launch_ros."""
+"""Code that the launch files share. Only actions.py needs launch and launch_ros."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from robot_dynamics_ros.cli import node_command
+from robot_dynamics_ros.cli import processes
 from robot_dynamics_ros.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,6 +68,6 @@ def test_errors_name_the_culprit(
 def test_without_ros_commands_that_start_nodes_name_it(
     line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(node_command, "find_spec", lambda name: None)
+    monkeypatch.setattr(processes, "find_spec", lambda name: None)
     assert main(line.split()) == 1
     assert "no rclpy" in capsys.readouterr().err

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.cli import robot_source
-from robot_dynamics_ros.cli.robot_source import RobotSource
-from support.commands import run
+from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot
+from support.commands import parse, run
 
 ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
   <xacro:arg name="mass" default="2"/>
@@ -32,6 +31,10 @@ def arm(tmp_path: Path) -> Path:
     return path
 
 
+def read(path: Path, *arguments: str) -> RobotSource:
+    return named_robot(parse("inspect", path, *arguments))
+
+
 def weight(source: RobotSource) -> float:
     model: RobotModel = source.model()
     return float(abs(model.gravity_torque([0.0])[0]))
@@ -46,15 +49,14 @@ def test_is_expanded_with_its_arguments(way: str, arm: Path, monkeypatch: pytest
             pytest.skip(f"{COMMAND} is not there")
         monkeypatch.setitem(sys.modules, "xacro", None)
         monkeypatch.setenv("PATH", f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}")
-    read = robot_source.robot_source
-    assert weight(read(str(arm), None, {})) == pytest.approx(9.81)
-    assert weight(read(str(arm), None, {"mass": "3"})) == pytest.approx(1.5 * 9.81)
+    assert weight(read(arm)) == pytest.approx(9.81)
+    assert weight(read(arm, "--xacro-arg", "mass:=3")) == pytest.approx(1.5 * 9.81)
     arm.write_text(ARM.format(more="<a b='${nosuch}'/>"), encoding="utf-8")
     with pytest.raises(RobotDynamicsError, match="arm.urdf.xacro: .*nosuch"):
-        read(str(arm), None, {})
+        read(arm)
     arm.write_text(ARM.format(more='<xacro:include filename="$(find nosuch_description)/a.xacro"/>'), encoding="utf-8")
     with pytest.raises(RobotDynamicsError, match="arm.urdf.xacro: xacro: "):
-        read(str(arm), None, {})
+        read(arm)
 
 
 def test_every_command_takes_it(arm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,11 +74,11 @@ def test_without_xacro_its_installation_is_the_cure(arm: Path, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "xacro", None)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(RobotDynamicsError, match="arm.urdf.xacro: .*xacro"):
-        robot_source.robot_source(str(arm), None, {})
+        read(arm)
 
 
 def test_errors_of_the_urdf_name_the_file(arm: Path) -> None:
     pytest.importorskip("xacro")
     arm.write_text(ARM.format(more='<link name="alone"/>'), encoding="utf-8")
     with pytest.raises(RobotDynamicsError, match=r"arm.urdf.xacro: links .*alone.* have no parent"):
-        robot_source.robot_source(str(arm), None, {}).model()
+        read(arm).model()

@@ -1,14 +1,13 @@
 """Subcommands of robot_dynamics in this process; their errors are raised."""
 
 import argparse
-from importlib import import_module
+
+from robot_dynamics_ros.cli.main import command_parser
 
 
 def parse(command: str, *arguments: object) -> argparse.Namespace:
     """Parse the command line of a subcommand."""
-    parser = argparse.ArgumentParser()
-    import_module(f"robot_dynamics_ros.cli.{command}").add_parser(parser.add_subparsers())
-    return parser.parse_args([command, *map(str, arguments)])
+    return command_parser(command).parse_args([command, *map(str, arguments)])
 
 
 def run(command: str, *arguments: object) -> int:

@@ -1,0 +1,172 @@
+"""Options, checks of output files and text tables that several subcommands share."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shutil
+import tempfile
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from robot_dynamics_ros.bags import JointSeries, read_joint_states
+from robot_dynamics_ros.bags.reader import BagReader
+from robot_dynamics_ros.bags.storage import JOINT_STATE
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
+
+TRACKING_LAWS = sorted(name for name, law in LAWS.items() if law.follows)
+"""Names of the control laws that follow a joint trajectory."""
+
+_LINE_WIDTH = 110
+_MAX_STEP_SIZE = 0.001  # s
+
+
+def pair(text: str, form: str) -> tuple[str, str]:
+    """Return both sides of an argument of the ``form`` OLD=NEW or NAME:=VALUE; the second may be empty."""
+    name, separator, value = text.partition(":=" if ":=" in form else "=")
+    if not (name and separator):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form {form}")
+    return name, value
+
+
+def add_bag(parser: argparse.ArgumentParser) -> None:
+    """Add BAG, read as ``arguments.bag``."""
+    parser.add_argument("bag", type=Path, metavar="BAG", help="a bag's folder, or one of its .mcap or .db3 files")
+
+
+def add_joint_states(parser: argparse.ArgumentParser) -> None:
+    """Add --topic and --rename, see ``read_series``."""
+    parser.add_argument("--topic", help="topic of the joint states (default: the only one, or joint_states)")
+    add_rename(parser)
+
+
+def add_rename(parser: argparse.ArgumentParser) -> None:
+    """Add --rename, read as ``dict(arguments.rename)``."""
+    parser.add_argument(
+        "--rename",
+        type=partial(pair, form="OLD=NEW"),
+        nargs="+",
+        default=[],
+        metavar="OLD=NEW",
+        help="joint names of the bag, or what they begin with, and what to take for it: fer_=panda_",
+    )
+
+
+def add_cutoff(parser: argparse.ArgumentParser) -> None:
+    """Add --cutoff, in Hz or None."""
+    parser.add_argument(
+        "--cutoff",
+        type=float,
+        metavar="HZ",
+        help="cutoff of the zero-phase filter, 0 for none (default: 10, or a sixth of the sampling rate)",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) -> None:
+    """Add an option that names a file or a bag to write, and --overwrite; see ``check_output``."""
+    parser.add_argument(*flags, type=Path, **keywords)
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace an existing output: never an input, and of folders only an MCAP bag with no other files in it",
+    )
+
+
+def check_output(arguments: argparse.Namespace, output: Path | None, *, bag: bool = False) -> None:
+    """Raise RobotDynamicsError for an output that is an input or in a bag that is one, or exists without --overwrite.
+
+    ``bag``: the output is the folder of a bag. To be called before any work is done; None is no output.
+    """
+    if output is None:
+        return
+    place, cure = output.resolve(), f"Cure: name another {'folder' if bag else 'file'}"
+    for source in _inputs(arguments):
+        same = output.exists() and source.exists() and output.samefile(source)  # hard links too
+        if same or source in place.parents or place in source.parents:
+            raise RobotDynamicsError(f"{output}: it is, or is inside or around, the input {source}. {cure}")
+    if not os.path.lexists(output):
+        if not bag and not place.parent.is_dir():
+            raise RobotDynamicsError(f"{output}: its folder does not exist. {cure}, or make the folder")
+    elif not arguments.overwrite:
+        raise RobotDynamicsError(f"{output}: it exists. {cure}, or add --overwrite")
+    elif not (_is_plain_bag(output) if bag else output.is_file()):
+        kind = "bag without other files" if bag else "file"
+        raise RobotDynamicsError(f"{output}: it is no {kind}, and is not overwritten. {cure}")
+
+
+def _inputs(arguments: argparse.Namespace) -> Iterator[Path]:
+    """Yield the bags and files that a command reads, and the files in these bags."""
+    for name in ("a", "b", "bag", "bags", "robot", "dynamics"):
+        value = getattr(arguments, name, None)
+        for source in value if isinstance(value, list) else [value]:
+            files = (robot_urdf(source), robot_dynamics_file(source)) if source in robot_names() else (source,)
+            for file in (Path(file) for file in files if file is not None):
+                parts = file.iterdir() if file.is_dir() else (file.with_name("metadata.yaml"),)
+                yield from (part.resolve() for part in (file, *parts))
+
+
+def _is_plain_bag(folder: Path) -> bool:
+    if folder.is_symlink() or not (folder / "metadata.yaml").is_file():
+        return False
+    return all(file.name == "metadata.yaml" or file.suffix == ".mcap" for file in folder.iterdir())
+
+
+@contextmanager
+def new_bag(output: Path) -> Iterator[Path]:
+    """Yield the folder to write a bag to, which replaces a bag at ``output`` when it is complete."""
+    if not output.exists():
+        yield output
+        return
+    with tempfile.TemporaryDirectory(dir=output.absolute().parent) as folder:
+        new = Path(folder) / output.name
+        yield new
+        shutil.rmtree(output)
+        new.rename(output)
+
+
+def plant_step_size(rate: float) -> float:
+    """Return the largest step size (s) up to 1 ms that divides the period of ``rate`` (Hz)."""
+    return 1.0 / (rate * math.ceil(1.0 / (rate * _MAX_STEP_SIZE)))
+
+
+def read_series(bag: Path, arguments: argparse.Namespace) -> JointSeries:
+    """Return the joint states of a bag by --topic and --rename; BagError names the bag, the topics and the cure."""
+    topic = joint_state_topic(bag, arguments.topic)
+    return read_joint_states(bag, [topic], rename=dict(arguments.rename))[topic]
+
+
+def joint_state_topic(bag: Path, topic: str | None) -> str:
+    """Return the topic of the joint states to read, ``topic`` if given; BagError if the bag leaves it open."""
+    if topic is not None:
+        return topic
+    with BagReader(bag) as reader:
+        topics = sorted(name for name, kind in reader.topics.items() if kind == JOINT_STATE)
+    usual = [name for name in topics if name.rsplit("/", 1)[-1] == "joint_states"]
+    for choice in (topics, usual):
+        if len(choice) == 1:
+            return choice[0]
+    if not topics:
+        raise BagError(f"{bag}: no topic holds {JOINT_STATE}. Cure: record joint_states")
+    raise BagError(f"{bag}: several topics hold {JOINT_STATE}. Cure: --topic with one of {', '.join(topics)}")
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a text table: columns as wide as they need, the first one left-aligned, the others right-aligned."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = []
+    for row in (header, *rows):
+        cells = [f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)]
+        lines.append("  ".join([f"{row[0]:<{widths[0]}}", *cells[1:]]).rstrip())
+    return "\n".join(lines)
+
+
+def wrapped(text: str) -> str:
+    """Return a paragraph in lines, with names and options left whole."""
+    return textwrap.fill(text, _LINE_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

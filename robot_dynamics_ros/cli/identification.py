@@ -1,0 +1,351 @@
+"""robot_dynamics excite, torque and identify: from an exciting trajectory over recorded torques to a dynamics file."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from robot_dynamics_ros.cli.command_line import (
+    add_bag,
+    add_cutoff,
+    add_joint_states,
+    add_output,
+    check_output,
+    read_series,
+    table,
+    wrapped,
+)
+from robot_dynamics_ros.cli.robot_source import add_robot, bag_robot, load_robot, named_robot
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
+from robot_dynamics_ros.identification.estimate import Identification, identify
+from robot_dynamics_ros.identification.excitation import Excitation, ExcitationLimits, find_excitation
+from robot_dynamics_ros.identification.hints import hints
+from robot_dynamics_ros.identification.motion import (
+    RecordedMotion,
+    Smoothing,
+    TorqueAnalysis,
+    analyse_torque,
+    recorded_motion,
+    root_mean_square,
+)
+from robot_dynamics_ros.identification.unknowns import KINDS
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.plain_yaml import load_yaml
+
+_SAMPLES = 1000  # of an exciting trajectory, for the table
+_POINTS = 40.0  # of an exciting trajectory in each period of the highest harmonic
+_PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")
+_MAX_HOLDOUT = 0.9
+_LARGE_LOSS = 0.5
+
+
+def add_excite(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Finds a Fourier series for each joint, within the limits of position, velocity and effort, that "
+        "makes the condition number of the base regressor small, and writes it as parameters of trajectory_node. "
+        "Collisions are not considered."
+    )
+    add_robot(parser)
+    parser.add_argument("--joints", nargs="+", metavar="JOINT", help="what to move (default: all); others locked at 0")
+    parser.add_argument("--duration", type=float, default=20.0, help="seconds of a period (default: %(default)g)")
+    parser.add_argument("--cycles", type=int, default=1, help="periods, one after the other (default: %(default)d)")
+    parser.add_argument("--harmonics", type=int, default=5, help="terms of each series (default: %(default)d)")
+    parser.add_argument(
+        "--margin", type=float, default=0.1, help="share of every limit that stays free (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--acceleration",
+        type=float,
+        nargs="+",
+        default=[math.inf],
+        metavar="A",
+        help="largest acceleration, one for all or one for each joint (default: no limit)",
+    )
+    parser.add_argument("--restarts", type=int, default=3, help="random motions to start from (default: %(default)d)")
+    parser.add_argument("--seed", type=int, default=0, help="of these random motions (default: %(default)d)")
+    add_output(parser, "-o", "--output", default=Path("excitation.yaml"), help="default: %(default)s")
+
+
+def run_excite(arguments: argparse.Namespace) -> None:
+    """Write the trajectory; RobotDynamicsError for arguments that do not fit, and if none is found."""
+    if arguments.robot is None:
+        raise RobotDynamicsError("which robot? Cure: --robot with a shipped robot's name or a URDF file")
+    if arguments.cycles < 1 or arguments.seed < 0:
+        raise RobotDynamicsError("--cycles is 1 or more, --seed 0 or more. Cure: give such numbers")
+    check_output(arguments, arguments.output)
+    model = named_robot(arguments).part(arguments.joints, note="locked at 0", gravity=arguments.gravity)
+    limits = ExcitationLimits.of(model, arguments.margin, arguments.acceleration)
+    excitation, first = find_excitation(
+        model, limits, arguments.duration, arguments.harmonics, arguments.restarts, arguments.seed
+    )
+    _write_trajectory(excitation, limits, arguments)
+    print(
+        f"condition number of the base regressor, columns of unit length: {first:.2f} for the first random motion, "
+        f"{excitation.condition:.2f} for the best found"
+    )
+    print(f"\n{_limits_table(model, limits, excitation)}\n")
+    print("collisions, of the arm with itself or anything else, are not considered: watch it in simulation first")
+    print(f"written: {arguments.output}, for trajectory_node")
+
+
+def _write_trajectory(excitation: Excitation, limits: ExcitationLimits, arguments: argparse.Namespace) -> None:
+    """Write parameters of trajectory_node; RobotDynamicsError if the file cannot be written."""
+    first = excitation.samples(1)[0][0]
+    trajectory = {
+        "kind": "fourier",
+        "center": excitation.center.tolist(),
+        "base_frequency": excitation.base_frequency,
+        "sine": excitation.sine.ravel().tolist(),
+        "cosine": excitation.cosine.ravel().tolist(),
+        "cycles": arguments.cycles,
+        "move_time": math.ceil(10.0 * limits.time_to(first)) / 10.0,
+        "rate": max(20.0, _POINTS * arguments.harmonics * excitation.base_frequency),
+    }
+    parameters = {"joints": list(excitation.joint_names), "trajectory": trajectory}
+    text = yaml.safe_dump({"/**": {"ros__parameters": parameters}}, default_flow_style=None, sort_keys=False, width=110)
+    comment = f"# An exciting trajectory; condition number of the base regressor {excitation.condition:.2f}.\n"
+    try:
+        arguments.output.write_text(comment + text, encoding="utf-8")
+    except OSError as error:
+        raise RobotDynamicsError(f"{arguments.output}: {error.strerror}. Cure: name another file with -o") from None
+
+
+def _limits_table(model: RobotModel, limits: ExcitationLimits, excitation: Excitation) -> str:
+    """Return a table with the largest values of each joint, and its limits, margin included."""
+    q, qd, qdd = excitation.samples(_SAMPLES)
+    tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
+    bounded = ((qd, limits.velocity), (qdd, limits.acceleration), (tau, limits.effort))
+    rows = []
+    for j, name in enumerate(model.joint_names):
+        row = [name, f"{q[:, j].min():.2f} .. {q[:, j].max():.2f}", f"{limits.lower[j]:.2f} .. {limits.upper[j]:.2f}"]
+        for values, limit in bounded:
+            row += [f"{np.abs(values[:, j]).max():.2f}", f"{limit[j]:.2f}" if math.isfinite(limit[j]) else "-"]
+        rows.append(row)
+    return table(("", "position", "of", "velocity", "of", "acceleration", "of", "effort", "of"), rows)
+
+
+def add_torque(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Computes the model's joint torque along a recorded motion, split into inertia, velocity terms, "
+        "gravity and friction, compares it with the measured effort, and says what is probably wrong where the two "
+        "differ: a forgotten payload, missing friction, another direction of gravity, signs, order, units."
+    )
+    add_bag(parser)
+    add_joint_states(parser)
+    add_robot(parser)
+    add_cutoff(parser)
+    add_output(parser, "-o", "--output", metavar="CSV", help="write the torques, sample by sample")
+
+
+def run_torque(arguments: argparse.Namespace) -> None:
+    """Print the table and the hints; RobotDynamicsError for a bag or a robot that cannot be read or does not fit."""
+    check_output(arguments, arguments.output)
+    smoothing = Smoothing(arguments.cutoff)
+    series = read_series(arguments.bag, arguments)
+    model = load_robot(arguments, series.joint_names, arguments.bag)
+    motion = recorded_motion(series.in_order(model.joint_names), smoothing)
+    analysis = analyse_torque(model, motion)
+    causes = hints(model, analysis)
+    if arguments.output is not None:
+        _write_csv(analysis, arguments.output)
+    seconds = motion.time[-1] - motion.time[0]
+    print(f"{arguments.bag}: {len(motion.time)} samples over {seconds:.1f} s, from {len(series.stamps)} messages")
+    print(wrapped(f"filter: {motion.smoothing}"))
+    print(f"\n{_torque_table(model, analysis)}\n")
+    for cause in causes:
+        print(wrapped(f"hint: {cause}"))
+    if not causes:
+        print("hints: none; no likely cause explains what the model leaves over")
+
+
+def _torque_table(model: RobotModel, analysis: TorqueAnalysis) -> str:
+    """Return a table with a row for each joint: RMS of effort, its parts and the error; mean error; explained share."""
+    columns = [root_mean_square(values) for values in _parts(analysis)]
+    header = ["RMS of", "", *_PARTS[:-1], "error", "bias", "explained"]
+    rows = [
+        [
+            name,
+            "N" if name in model.prismatic_joints else "Nm",
+            *(f"{column[j]:.3f}" for column in columns),
+            f"{analysis.bias[j]:.3f}",
+            "-" if np.isnan(analysis.explained[j]) else f"{100 * analysis.explained[j]:.2f} %",
+        ]
+        for j, name in enumerate(model.joint_names)
+    ]
+    first = max(len(row[0]) for row in [header, *rows])
+    return "\n".join(
+        f"{row[0]:<{first}} {row[1]:<2}" + "".join(f"{cell:>11}" for cell in row[2:]) for row in [header, *rows]
+    )
+
+
+def _write_csv(analysis: TorqueAnalysis, path: Path) -> None:
+    """Write time (s) and, for each joint, measured torque, its parts and the residual (Nm or N)."""
+    motion = analysis.motion
+    columns = np.column_stack([motion.time, np.stack(_parts(analysis), axis=2).reshape(len(motion.time), -1)])
+    names = ["time", *(f"{joint}.{part}" for joint in motion.joint_names for part in _PARTS)]
+    try:
+        np.savetxt(path, columns, fmt="%.9g", delimiter=",", header=",".join(names), comments="")
+    except OSError as error:
+        raise RobotDynamicsError(f"{path}: {error.strerror}. Cure: name another file with -o") from None
+
+
+def _parts(analysis: TorqueAnalysis) -> list[Any]:
+    """Return the torques (m, n) in the order of ``_PARTS``."""
+    parts = (analysis.inertia, analysis.velocity, analysis.gravity, analysis.friction)
+    return [analysis.motion.tau, *parts, analysis.residual]
+
+
+def add_identify(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Finds the inertial parameters, rotor inertias and friction that explain the measured effort of "
+        "recorded motions, tests them on the last part of each recording, which it does not use otherwise, and writes "
+        "them as a dynamics file."
+    )
+    parser.add_argument("bags", type=Path, nargs="+", metavar="BAG", help="a bag's folder, or a .mcap or .db3 file")
+    add_joint_states(parser)
+    add_robot(parser)
+    add_output(parser, "-o", "--output", required=True, metavar="FILE", help="the new dynamics file")
+    parser.add_argument(
+        "--holdout",
+        type=float,
+        default=0.33,
+        metavar="SHARE",
+        help="last share of each bag that only tests the result (default: %(default)g; 0: none)",
+    )
+    parser.add_argument(
+        "--friction",
+        choices=KINDS,
+        default=KINDS[0],
+        help="what to identify of it; keep: none of it, the model's own is right (default: %(default)s)",
+    )
+    add_cutoff(parser)
+
+
+def run_identify(arguments: argparse.Namespace) -> None:
+    """Write the file, print its quality; RobotDynamicsError for bags or robots that cannot be read or do not fit."""
+    if not 0.0 <= arguments.holdout <= _MAX_HOLDOUT:
+        raise RobotDynamicsError(
+            f"--holdout {arguments.holdout:g} is out of range. Cure: give a share from 0 to {_MAX_HOLDOUT:g}"
+        )
+    check_output(arguments, arguments.output)
+    model, motions = _recorded_motions(arguments)
+    ends = [round((1.0 - arguments.holdout) * len(motion.time)) for motion in motions]
+    identification = identify(
+        model, [motion.part(slice(end)) for motion, end in zip(motions, ends, strict=True)], arguments.friction
+    )
+    # The model under test is read from the written file, which is made of the bags' own data.
+    source = bag_robot(arguments, arguments.bags[0])
+    report = _report(arguments, identification, motions[0].smoothing)
+    document = dynamics_document(identification, load_yaml(source.dynamics_content()) or {})
+    comments = _comments(identification, report)
+    write_dynamics_file(arguments.output, document, comments, overwrite=arguments.overwrite)
+    print("\n".join(report))
+    print(f"\n{_parameter_table(identification)}")
+    if arguments.holdout > 0.0:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the prior model has caused them already
+            identified = replace(source, dynamics=str(arguments.output)).part(
+                model.joint_names, gravity=arguments.gravity or source.gravity or None
+            )
+        tested = _joined([motion.part(slice(end, None)) for motion, end in zip(motions, ends, strict=True)])
+        print(f"\nheld out: the last {100 * arguments.holdout:.0f} % of each bag, {len(tested.time)} samples")
+        print(_holdout_table(analyse_torque(model, tested), analyse_torque(identified, tested)))
+    print(f"\ndynamics file: {arguments.output}")
+
+
+def _recorded_motions(arguments: argparse.Namespace) -> tuple[RobotModel, list[RecordedMotion]]:
+    """Return the robot and its motions; recordings are long, so that each is read once, one at a time in memory."""
+    smoothing = Smoothing(arguments.cutoff)
+    model: RobotModel | None = None
+    motions = []
+    for bag in arguments.bags:
+        series = read_series(bag, arguments)
+        if model is None:
+            model = load_robot(arguments, series.joint_names, bag)
+        series = series.in_order(model.joint_names)
+        motions.append(recorded_motion(series, smoothing))
+        del series
+    assert model is not None, "there is at least one bag"
+    return model, motions
+
+
+def _joined(motions: Sequence[RecordedMotion]) -> RecordedMotion:
+    fields = zip(*((motion.time, motion.q, motion.qd, motion.qdd, motion.tau) for motion in motions), strict=True)
+    time, q, qd, qdd, tau = (np.concatenate(parts) for parts in fields)
+    return RecordedMotion(motions[0].joint_names, time, q, qd, qdd, tau, motions[0].smoothing)
+
+
+def _report(arguments: argparse.Namespace, identification: Identification, smoothing: Smoothing) -> list[str]:
+    """Return paragraphs on the data, the method and the quality of the estimate."""
+    estimate = identification.estimate
+    share = "" if arguments.holdout == 0.0 else f"the first {100 * (1 - arguments.holdout):.0f} % of "
+    lines = [
+        f"identified from {share}{', '.join(str(bag) for bag in arguments.bags)}",
+        f"filter: {smoothing}",
+        f"{len(estimate.values)} base parameters from {identification.samples} torques; condition number "
+        f"{estimate.condition:.3g}; friction: {arguments.friction}",
+        f"inertias that bodies can have: {100 * identification.loss:.1f} % more residual than unconstrained least "
+        f"squares, the prior model weighing {identification.weight:g}",
+    ]
+    if identification.loss > _LARGE_LOSS:
+        lines.append("hint: that is much, as if no robot gave these torques; robot_dynamics torque may say why")
+    if estimate.unseen:
+        lines.append(f"the motion tells nothing of {', '.join(estimate.unseen)}: these are as the prior model has them")
+    if identification.unknowns.model.packed.payload is not None:
+        link = identification.unknowns.model.packed.payload[0]
+        lines.append(f"the payload on {link} is taken as known: it stays in the file, and the link is without it")
+    return [wrapped(line) for line in lines]
+
+
+def _comments(identification: Identification, report: Sequence[str]) -> list[str]:
+    names, noise = identification.unknowns.model.joint_names, identification.estimate.noise
+    residuals = ", ".join(f"{name} {value:.3g}" for name, value in zip(names, noise, strict=True))
+    lines = [
+        "Made by robot_dynamics identify.",
+        *report,
+        wrapped(f"RMS residual of the base parameters in N m or N: {residuals}"),
+        "Links that are fixed to another link count with it: they have mass 0 here.",
+    ]
+    return "\n".join(lines).splitlines()
+
+
+def _parameter_table(identification: Identification) -> str:
+    """Return a row for each base parameter: least squares, standard deviation, value in the file."""
+    estimate = identification.estimate
+    rows = [f"{'estimate':>11}{'std. dev.':>11}{'%':>8}{'in the file':>13}  base parameter (SI units)"]
+    columns = (estimate.values, estimate.deviations, identification.base_values, estimate.base.names)
+    for value, deviation, consistent, name in zip(*columns, strict=True):
+        share = min(100 * deviation / abs(value), 1000.0) if value else 1000.0
+        percent = f"{share:.2g}" if share < 99.5 else f"{share:.0f}" if share < 999.5 else ">999"
+        rows.append(f"{value:>11.4g}{deviation:>11.2g}{percent:>8}{consistent:>13.4g}  {name}")
+    return "\n".join(rows)
+
+
+def _holdout_table(before: TorqueAnalysis, after: TorqueAnalysis) -> str:
+    """Return a row for each joint: RMS of effort and error (Nm or N), and the explained share, before and after."""
+    names = before.motion.joint_names
+    width = max(len("RMS of"), *map(len, names))
+    rows = [
+        f"{'RMS of':<{width}}{'measured':>11}{'error before':>14}{'now':>9}{'explained before':>19}{'now':>9}",
+    ]
+    columns = (names, root_mean_square(before.motion.tau), before.rms, after.rms, before.explained, after.explained)
+    for name, measured, old, new, *shares in zip(*columns, strict=True):
+        first, second = ("-" if np.isnan(share) else f"{100 * share:.1f} %" for share in shares)
+        rows.append(f"{name:<{width}}{measured:>11.3f}{old:>14.3f}{new:>9.3f}{first:>19}{second:>9}")
+    better = int(np.count_nonzero(after.rms < before.rms))
+    rows.append(f"the error is smaller in {better} of {len(names)} joints")
+    if better < len(names) - better:
+        rows.append("hint: record a longer motion that moves all joints fast and slowly, far and in all directions")
+    return "\n".join(rows)

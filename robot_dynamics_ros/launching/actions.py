@@ -1,0 +1,262 @@
+"""Launch arguments that several launch files declare, their values, and the actions that follow from them."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from launch import LaunchContext
+from launch.actions import DeclareLaunchArgument, ExecuteProcess, LogInfo, Shutdown
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.utilities import make_namespace_absolute, prefix_namespace
+
+from robot_dynamics_ros.bags.reader import companions
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.launching.robots import LaunchedRobot, existing_file, find_robot
+from robot_dynamics_ros.parameters.file import parameter_tables
+from robot_dynamics_ros.parameters.kinds import ANY, Bounds
+from robot_dynamics_ros.resources import find_resource, robot_names
+
+PACKAGE = "robot_dynamics_ros"
+
+_FLAG = ["true", "false", "True", "False"]  # Python and launch's own conditions write True and False
+
+
+_SHARED: dict[str, tuple[str, list[str] | None, str]] = {
+    "robot": ("panda", robot_names(), "An arm of this package: urdf/<robot>.urdf with config/<robot>.yaml."),
+    "urdf": ("", None, "Path of your own robot's URDF or .xacro file, which takes the place of robot."),
+    "xacro_args": ("", None, "Arguments of a .xacro file: 'name:=value name:=value'."),
+    "dynamics_file": (
+        "",
+        None,
+        "Path of the dynamics file (friction, rotors, payload). Empty: config/<robot>.dynamics.yaml, where the robot "
+        "has one. none: do without.",
+    ),
+    "params_file": ("", None, "Path of a parameter file for the nodes. What it says wins over all else here."),
+    "law": ("computed_torque", list(LAWS), "The control law. gravity_compensation follows no trajectory."),
+    "namespace": ("", None, "Namespace of all nodes and topics. Empty: the root."),
+    "joint_states": ("joint_states", None, "Name of the topic of the robot's states."),
+    "effort_commands": (
+        "effort_commands",
+        None,
+        "Name of the topic of the commands, for example /forward_effort_controller/commands.",
+    ),
+    "robot_state_publisher": (
+        "true",
+        _FLAG,
+        "Start robot_state_publisher, where it is installed: TF and the topic robot_description.",
+    ),
+    "rviz": ("false", _FLAG, "Start RViz, where it is installed."),
+    "record": (
+        "false",
+        None,
+        "Record a bag: the path of its folder, which must not exist yet; true: ./recording_<date>_<time>.",
+    ),
+}
+"""Default, choices and description of the arguments that several launch files declare."""
+
+ROBOT = ("robot", "urdf", "xacro_args", "dynamics_file", "params_file")
+VIEWING = ("robot_state_publisher", "rviz")
+TOPICS = ("joint_states", "effort_commands")
+
+
+def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
+    """Declare shared arguments, with other defaults where they are given; an empty robot is that of the topic."""
+    declared = []
+    for name in names:
+        default, choices, description = _SHARED[name]
+        default = defaults.get(name, default)
+        if choices is not None and default not in choices:
+            choices, description = [default, *choices], f"{description} Empty: the one of the topic robot_description."
+        declared.append(DeclareLaunchArgument(name, default_value=default, choices=choices, description=description))
+    return declared
+
+
+def topic_names() -> list[tuple[str, LaunchConfiguration]]:
+    """Return the remappings of a Node to the topics that joint_states and effort_commands name."""
+    return [(name, LaunchConfiguration(name)) for name in TOPICS]
+
+
+def flag(name: str, default: str, description: str) -> DeclareLaunchArgument:
+    """Declare an argument that is true or false."""
+    return DeclareLaunchArgument(name, default_value=default, choices=_FLAG, description=description)
+
+
+def value_of(context: LaunchContext, name: str) -> str:
+    """Return the value of an argument."""
+    return str(LaunchConfiguration(name).perform(context))
+
+
+def is_true(context: LaunchContext, name: str) -> bool:
+    """Return True if a flag is set."""
+    return value_of(context, name).lower() == "true"
+
+
+def number(context: LaunchContext, name: str, within: Bounds = ANY) -> float:
+    """Return the value of an argument as a number; RobotDynamicsError if it is not one, or out of bounds."""
+    text = value_of(context, name)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if value not in within:
+        raise RobotDynamicsError(f"{name}:={text} is not allowed. Cure: give {within.phrase('a number')}")
+    return value
+
+
+def chosen_robot(context: LaunchContext) -> LaunchedRobot:
+    """Return the robot that robot_arguments name; errors as ``find_robot``."""
+    return find_robot(*(value_of(context, name) for name in ("robot", "urdf", "dynamics_file", "xacro_args")))
+
+
+def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
+    """Return robot_description and dynamics_file for a Node; the type keeps launch_ros from reading them as YAML."""
+    return {
+        "robot_description": ParameterValue(robot.urdf, value_type=str),
+        "dynamics_file": ParameterValue(robot.dynamics_file, value_type=str),
+    }
+
+
+def own_parameters(context: LaunchContext) -> list[str]:
+    """Return the file that params_file names, if any; RobotDynamicsError if it is no parameter file."""
+    argument = value_of(context, "params_file")
+    if not argument:
+        return []
+    path = existing_file("params_file", argument)
+    parameter_tables(path)
+    return [str(path)]
+
+
+def absolute(context: LaunchContext, *topics: str) -> list[str]:
+    """Return the full names of topics: relative ones are in the namespace of this file and of those that include it."""
+    name = prefix_namespace(context.launch_configurations.get("ros_namespace"), value_of(context, "namespace"))
+    namespace = str(make_namespace_absolute(name)).rstrip("/")
+    return [topic if topic.startswith("/") else f"{namespace}/{topic}" for topic in topics]
+
+
+def package_prefix(package: str) -> Path | None:
+    """Return the prefix where a ROS 2 package is installed, by ament's resource index; None if it is not."""
+    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        if (Path(prefix) / "share" / "ament_index" / "resource_index" / "packages" / package).is_file():
+            return Path(prefix)
+    return None
+
+
+def is_installed(package: str) -> bool:
+    """Return True if a ROS 2 package is installed."""
+    return package_prefix(package) is not None
+
+
+def program(name: str) -> dict[str, Any]:
+    """Return the keywords by which a Node starts a program: the executable that colcon installed, else the module."""
+    prefix = package_prefix(PACKAGE)
+    if prefix is not None and (prefix / "lib" / PACKAGE / name).is_file():
+        return {"package": PACKAGE, "executable": name}
+    return {"executable": sys.executable, "arguments": ["-m", f"{PACKAGE}.executables", name], "exec_name": name}
+
+
+def view(
+    context: LaunchContext, robot: LaunchedRobot, *, joint_states: str = "joint_states", use_sim_time: str = "false"
+) -> list[Any]:
+    """Return robot_state_publisher and RViz, if the arguments of these names are set.
+
+    Both run in the namespace of the argument namespace and subscribe to the topic ``joint_states``.
+    """
+    common = {
+        "namespace": LaunchConfiguration("namespace"),
+        "parameters": [{"use_sim_time": use_sim_time.lower() == "true"}],
+        # Each namespace has transforms of its own, so that two arms of one kind do not mix.
+        "remappings": [("/tf", "tf"), ("/tf_static", "tf_static"), ("joint_states", joint_states)],
+    }
+    actions: list[Any] = []
+    if is_true(context, "robot_state_publisher") and robot.urdf:
+        actions += robot_state_publisher(robot, **common)
+    if is_true(context, "rviz"):
+        actions += rviz("arm.rviz", robot.root, **common)
+    return actions
+
+
+def robot_state_publisher(robot: LaunchedRobot, *, parameters: list[dict[str, Any]], **node: Any) -> list[Any]:
+    """Return a Node of robot_state_publisher with these keywords, or a log message if it is not installed."""
+    description = {"robot_description": ParameterValue(robot.urdf, value_type=str)}
+    return _node_of(
+        "robot_state_publisher",
+        "no TF, and no topic robot_description",
+        parameters=[description, *parameters],
+        **node,
+    )
+
+
+def rviz(file: str, fixed_frame: str, **node: Any) -> list[Any]:
+    """Return a Node of RViz with this file of rviz/ and these keywords, or a log message if it is not installed.
+
+    An empty ``fixed_frame`` leaves that of the file.
+    """
+    arguments = ["--display-config", str(find_resource("rviz", file))]
+    frame = ["--fixed-frame", fixed_frame] if fixed_frame else []
+    return _node_of("rviz2", "rviz:=true shows nothing, the rest runs", arguments=[*arguments, *frame], **node)
+
+
+def _node_of(package: str, consequence: str, **node: Any) -> list[Any]:
+    """Return a Node of the program named as its package, or the consequence and the cure if it is not installed."""
+    if is_installed(package):
+        return [Node(package=package, executable=package, output="screen", **node)]
+    name = f"ros-{os.environ.get('ROS_DISTRO', '$ROS_DISTRO')}-{package.replace('_', '-')}"
+    missing = f"the ROS 2 package {package} is not installed: {consequence}. Cure: sudo apt install {name}"
+    return [LogInfo(msg=missing)]
+
+
+def record(context: LaunchContext, *topics: str) -> list[Any]:
+    """Return the recorder of these topics, if the argument record asks for one."""
+    folder = bag_folder(context)
+    return [bag_recorder(folder, absolute(context, *topics))] if folder else []
+
+
+def recorder_name(context: LaunchContext) -> list[str]:
+    """Return the name of the recording node, for nodes that wait for it; empty if nothing is recorded."""
+    if not bag_folder(context):
+        return []
+    return ["rosbag2_recorder" if is_installed("ros2bag") else "recorder"]
+
+
+def bag_folder(context: LaunchContext) -> str:
+    """Return the absolute path of the bag that the argument record asks for; empty for none."""
+    argument = value_of(context, "record")
+    if argument.lower() in ("", "false"):
+        return ""
+    return str(Path(time.strftime("recording_%Y%m%d_%H%M%S") if argument.lower() == "true" else argument).resolve())
+
+
+def bag_recorder(folder: str, topics: list[str]) -> Any:
+    """Return the recorder of these topics, by their full names, to a new folder; its failure ends the launch.
+
+    Raises RobotDynamicsError if the folder exists.
+    """
+    if Path(folder).exists():
+        raise RobotDynamicsError(f"{folder}: it exists. Cure: name another folder for the bag")
+    if is_installed("ros2bag"):
+        # Humble takes topics by position, newer ones by --topics, all of them take --regex.
+        pattern = f"^({'|'.join([*topics, *companions(topics)])})$"
+        line = ["ros2", "bag", "record", "--output", folder, "--regex", pattern]
+        return ExecuteProcess(cmd=line, output="screen", name="recorder", on_exit=end_on_failure)
+    return Node(
+        **program("recorder_node"),
+        namespace=LaunchConfiguration("namespace"),
+        parameters=[{"output": ParameterValue(folder, value_type=str), "topics": topics, "report": "line"}],
+        output="screen",
+        on_exit=end_on_failure,
+    )
+
+
+def end_on_failure(event: Any, context: LaunchContext) -> list[Any]:
+    """Shut down once a process has failed that may end by itself."""
+    if event.returncode == 0 or context.is_shutdown:
+        return []
+    return [Shutdown(reason=f"{event.process_name} failed with exit code {event.returncode}")]
