@@ -9,8 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.bags.alignment import JOINT_TRAJECTORY
-from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT, message_types, text_message
+from robot_dynamics_ros.bags.storage import (
+    DIAGNOSTIC_ARRAY,
+    JOINT_STATE,
+    JOINT_TRAJECTORY,
+    TEXT,
+    message_types,
+    text_message,
+)
 from robot_dynamics_ros.bags.writing import LATCHED, BagWriter
 from robot_dynamics_ros.control.configuration import Configuration
 from robot_dynamics_ros.control.controller import Command
