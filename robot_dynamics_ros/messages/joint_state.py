@@ -183,21 +183,26 @@ def stamp_of(data: bytes) -> int | None:
     return CdrReader(order, memoryview(data)[HEADER:]).stamp()
 
 
+def frame_and_names(frame_id: str, names: Sequence[str]) -> bytes:
+    """Return frame_id and names as they follow the stamp of a message, up to a multiple of four bytes."""
+    data = b""
+    for text in (frame_id, None, *names):
+        raw = b"" if text is None else text.encode() + b"\0"
+        data += struct.pack("<I", len(names) if text is None else len(raw)) + raw
+        data += bytes(padding(len(data), 4))
+    return data
+
+
 class JointStateWriter:
     """Writes serialized JointState messages of the same joints."""
 
     def __init__(self, joint_names: Sequence[str], numbered: bool = False) -> None:
         """``numbered``: header.frame_id is a number of ten digits."""
-        n = len(joint_names)
-        same = _string("0" * 10 * numbered)
-        same += bytes(padding(8 + len(same), 4)) + struct.pack("<I", n)
-        for name in joint_names:
-            same += bytes(padding(8 + len(same), 4)) + _string(name)
-        same += bytes(padding(8 + len(same), 4))
+        same = frame_and_names("0" * 10 * numbered, joint_names)
         self._stamp = struct.Struct("<iI")
         self._parts = (same[:4], b"", same[4:]) if not numbered else (same[:4], b"%010d", same[14:])
         self._size = 8 + len(same)
-        self._length = struct.pack("<I", n)
+        self._length = struct.pack("<I", len(joint_names))
 
     def write(self, at: int, position: Array, velocity: Array, effort: Array, number: int = 0) -> bytes:
         """Return the message of a stamp (ns) with three fields, each (n,) or empty; ``number`` as ``numbered`` says."""
@@ -214,8 +219,3 @@ class JointStateWriter:
                 parts.append(bytes(4))
                 end += 4
         return b"".join(parts)
-
-
-def _string(text: str) -> bytes:
-    data = text.encode() + b"\0"
-    return struct.pack("<I", len(data)) + data
