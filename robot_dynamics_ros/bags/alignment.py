@@ -94,13 +94,10 @@ class Alignment:
         """Return the place of pair ``k``, or of an element of its messages."""
         return self._place(int(self.a[k]), int(self.b[k]), element)
 
-    def first_only_a(self) -> Place | None:
-        """Return the place of the first message without a partner in A."""
-        return self._place(int(self.only_a[0]), None) if len(self.only_a) else None
-
-    def first_only_b(self) -> Place | None:
-        """Return the place of the first message without a partner in B."""
-        return self._place(None, int(self.only_b[0])) if len(self.only_b) else None
+    def first_only(self) -> tuple[Place | None, Place | None]:
+        """Return the places of the first message without a partner in A, and of that in B."""
+        first_a = self._place(int(self.only_a[0]), None) if len(self.only_a) else None
+        return first_a, self._place(None, int(self.only_b[0])) if len(self.only_b) else None
 
     def _place(self, a: int | None, b: int | None, element: int | None = None) -> Place:
         time = int(self.times[1][b] if a is None else self.times[0][a])

@@ -33,7 +33,7 @@ def compare_bags(
     rename: Mapping[str, str] | None = None,
     common: bool = False,
 ) -> Comparison:
-    """Compare two recordings, B with A as the rule |a - b| <= atol + rtol |b| says.
+    """Compare two recordings, B with A, by the rule |a - b| <= atol + rtol |b|.
 
     Messages are paired by header.stamp, repeated stamps in their order; messages without a header by their order
     on the topic. When they arrived does not matter. JointState and JointTrajectory are compared joint by joint,
@@ -45,7 +45,7 @@ def compare_bags(
     a, b
         The recordings, in any form that BagReader reads.
     topics
-        What to compare, with or without the slash in front. Default: all topics but ~/configuration.
+        The topics to compare, with or without the slash in front. Default: all topics but ~/configuration.
     atol, rtol
         Absolute tolerance, in the unit of each field, and relative tolerance.
     rename
@@ -146,7 +146,7 @@ def _start(topics: list[IntArray]) -> int:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What differs between two recordings; ``str()`` is a table of it.
+    """The differences of two recordings; ``str()`` is a table of them.
 
     Attributes
     ----------
@@ -155,9 +155,9 @@ class Comparison:
     atol, rtol
         The tolerance: |a - b| <= atol + rtol |b|.
     topics
-        What was compared.
+        The topics that were compared.
     notes
-        What was not, and what else there is to know.
+        Remarks on topics that were not, and on how messages were paired.
     alone
         Topics that only one recording has, where these are differences.
     """

@@ -277,8 +277,7 @@ class FieldComparison:
             len(pairs.a),
             len(pairs.only_a),
             len(pairs.only_b),
-            pairs.first_only_a(),
-            pairs.first_only_b(),
+            *pairs.first_only(),
             tuple(field.result(name, pairs) for name, field in self._fields.items()),
             common,
         )

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import Any
 
 from robot_dynamics_ros.bags import mcap_file, sqlite_file
@@ -56,13 +55,13 @@ def find_topic(reader: BagReader, name: str, kind: str, given: str | None = None
             alike = f"name one of {', '.join(there)}" if there else f"record a topic of {kind}"
             raise BagError(f"{reader.path}: no messages on {topic}. Cure: {alike}")
     else:
-        found = [topic for topic in reader.topics if topic.rsplit("/", 1)[-1] == name]
-        fit = [topic for topic in found if reader.topics[topic] == kind] or found
-        if not fit:
+        named = [topic for topic in reader.topics if topic.rsplit("/", 1)[-1] == name]
+        fitting = [topic for topic in named if reader.topics[topic] == kind] or named
+        if not fitting:
             return None
-        if len(fit) > 1:
-            raise BagError(f"{reader.path}: which {name}? Cure: name one of {', '.join(sorted(fit))}")
-        topic = fit[0]
+        if len(fitting) > 1:
+            raise BagError(f"{reader.path}: which {name}? Cure: name one of {', '.join(sorted(fitting))}")
+        topic = fitting[0]
     if reader.topics[topic] != kind:
         raise BagError(f"{reader.path}: {topic} holds {reader.topics[topic]}, not {kind}. Cure: name another topic")
     return topic
@@ -134,9 +133,7 @@ class BagReader:
     def __enter__(self) -> BagReader:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def count(self, topics: Collection[str] | None = None) -> int:

@@ -14,6 +14,7 @@ import warnings
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -40,8 +41,8 @@ class _Row(NamedTuple):
 class _SqlitePages:
     """The rows of the table ``messages`` on all the pages that are there, in order of arrival.
 
-    ``topics`` are the topic ids that a row may have: it tells the table from others. ``start`` is when the
-    first one arrived (ns); ``counts`` is by topic id.
+    ``topics`` are the topic ids that a row may have, by which the table is recognized. ``start`` is the time of arrival
+    of the first row (ns); ``counts`` is by topic id.
     """
 
     def __init__(self, path: Path, topics: Collection[int]) -> None:
@@ -70,39 +71,35 @@ class _SqlitePages:
                     yield received, row.topic, row.data
 
     def _find(self) -> _Table:
-        """Return time of arrival, row id, page and place in it (m, 4) of each row, sorted."""
+        """Return time of arrival, row id, page and place in it (m, 4) of each row that is whole, sorted."""
         self.counts: Counter[int] = Counter()
-        found = array("q")
+        places = array("q")
         self._left = _TIMES * self._size
-        with self._path.open("rb") as file:
+        with self._path.open("rb") as file, suppress(OverflowError):
             for page in range(self._size // self._page_size):
-                for at, row in self._rows(file, page):
-                    found.extend((row.received, row.number, page, at))
-                    self.counts[row.topic] += 1
-                if self._left < 0:
-                    break
-        self._left = sys.maxsize  # what was found is within it
-        table: _Table = np.frombuffer(found, dtype=np.int64).reshape(-1, 4)
+                data = self._read(file, page)
+                begin = 100 if page == 0 else 0
+                cells = int.from_bytes(data[begin + 3 : begin + 5], "big")
+                if data[begin] != _LEAF or begin + 8 + 2 * cells > len(data):
+                    continue
+                for pointer in range(begin + 8, begin + 8 + 2 * cells, 2):
+                    at = int.from_bytes(data[pointer : pointer + 2], "big")
+                    try:
+                        row = self._row(file, data, at)
+                    except (IndexError, ValueError):
+                        continue
+                    if row is not None:
+                        places.extend((row.received, row.number, page, at))
+                        self.counts[row.topic] += 1
+        self._left = sys.maxsize  # reading these rows again is within it
+        table: _Table = np.frombuffer(places, dtype=np.int64).reshape(-1, 4)
         return table[np.lexsort((table[:, 1], table[:, 0]))]
 
-    def _rows(self, file: BinaryIO, page: int) -> Iterator[tuple[int, _Row]]:
-        """Yield the rows of a page that are whole, each with its place."""
-        data = self._read(file, page)
-        begin = 100 if page == 0 else 0
-        cells = int.from_bytes(data[begin + 3 : begin + 5], "big")
-        if data[begin] != _LEAF or begin + 8 + 2 * cells > len(data):
-            return
-        for k in range(cells):
-            place = begin + 8 + 2 * k
-            at = int.from_bytes(data[place : place + 2], "big")
-            try:
-                row = self._row(file, data, at)
-            except (IndexError, ValueError):
-                continue
-            if self._left < 0:  # crafted rows that share their bytes
-                return
-            if row is not None:
-                yield at, row
+    def _spend(self, count: int) -> None:
+        """Count bytes as read; OverflowError where rows share them, as in crafted files."""
+        self._left -= count
+        if self._left < 0:
+            raise OverflowError
 
     def _read(self, file: BinaryIO, page: int) -> bytes:
         file.seek(page * self._page_size)
@@ -136,12 +133,12 @@ class _SqlitePages:
         """Return a payload, of which a long one goes on in a chain of other pages."""
         most = self._usable - 35
         if length <= most:
-            self._left -= length
+            self._spend(length)
             return page[at : at + length]
         least = (self._usable - 12) * 32 // 255 - 23
         here = least + (length - least) % (self._usable - 4)
         here = here if here <= most else least
-        self._left -= here
+        self._spend(here)
         parts, left = [page[at : at + here]], length - here
         pointer = page[at + here : at + here + 4]
         while left > 0:
@@ -149,9 +146,7 @@ class _SqlitePages:
             if following == 0:
                 raise ValueError("the chain breaks off")
             data = self._read(file, following - 1)
-            self._left -= self._page_size
-            if self._left < 0:
-                raise ValueError("read too often")
+            self._spend(self._page_size)
             pointer = data[:4]
             parts.append(data[4 : 4 + min(left, self._usable - 4)])
             left -= self._usable - 4

@@ -15,28 +15,9 @@ from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.store import Typestore
 
 if sys.version_info >= (3, 14):
-    from compression import zstd
+    from compression import zstd as zstd
 else:
-    from backports import zstd
-
-__all__ = [
-    "BOOL",
-    "DIAGNOSTIC_ARRAY",
-    "JOINT_STATE",
-    "JOINT_TRAJECTORY",
-    "LARGEST",
-    "TEXT",
-    "ZSTD",
-    "Channel",
-    "Message",
-    "Room",
-    "in_order_of_arrival",
-    "is_latched",
-    "message_types",
-    "text_message",
-    "unpacked",
-    "zstd",
-]
+    from backports import zstd as zstd
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 JOINT_TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
