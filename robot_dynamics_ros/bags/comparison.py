@@ -9,21 +9,19 @@ from datetime import datetime, timezone
 from pathlib import Path
 from xml.etree import ElementTree
 
-from robot_dynamics_ros.bags.alignment import Times, align, has_stamp, known, paired
-from robot_dynamics_ros.bags.differences import (
-    FieldComparison,
-    FieldDifference,
-    Place,
-    Places,
-    Tolerance,
-    TopicDifference,
-)
+from robot_dynamics_ros.bags.alignment import align, message_times, paired
+from robot_dynamics_ros.bags.differences import FieldComparison, FieldDifference, TopicDifference
+from robot_dynamics_ros.bags.message_fields import has_stamp, known
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.storage import TEXT
 from robot_dynamics_ros.control import configuration
 from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.kernels.types import IntArray
 from robot_dynamics_ros.messages.joint_state import renaming
 from robot_dynamics_ros.progress import progress
+
+_ROWS = 40  # of a table
+_LONG = 40  # characters of a value
 
 
 def compare_bags(
@@ -35,7 +33,7 @@ def compare_bags(
     rename: Mapping[str, str] | None = None,
     common: bool = False,
 ) -> Comparison:
-    """Compare two recordings, B with A as the rule |a - b| <= atol + rtol |b| says.
+    """Compare two recordings, B with A, by the rule |a - b| <= atol + rtol |b|.
 
     Messages are paired by header.stamp, repeated stamps in their order; messages without a header by their order
     on the topic. When they arrived does not matter. JointState and JointTrajectory are compared joint by joint,
@@ -47,13 +45,13 @@ def compare_bags(
     a, b
         The recordings, in any form that BagReader reads.
     topics
-        What to compare, with or without the slash in front. Default: all topics but ~/configuration.
+        The topics to compare, with or without the slash in front. Default: all topics but ~/configuration.
     atol, rtol
         Absolute tolerance, in the unit of each field, and relative tolerance.
     rename
         Old to new names or prefixes of joints, in both recordings.
     common
-        Whether only topics and messages that both have are compared: one of them was recorded live, and recorders
+        True if only topics and messages that both have are compared: one of them was recorded live, and recorders
         begin and end at one topic before another. Topics and numbers of the others are still reported.
 
     Raises
@@ -65,25 +63,25 @@ def compare_bags(
         raise BagError(f"tolerances {atol}, {rtol}: they must not be negative. Cure: give 0 or more")
     with BagReader(a) as reader_a, BagReader(b) as reader_b:
         names, alone, notes = _common(reader_a, reader_b, topics)
-        times_a, times_b = _times(reader_a, names), _times(reader_b, names)
-        if not any(len(times.values) for times in (*times_a.values(), *times_b.values())):
+        times_a, times_b = message_times(reader_a, names), message_times(reader_b, names)
+        if not any(len(times) for times in (*times_a.values(), *times_b.values())):
             raise BagError(f"{a}, {b}: no messages on {', '.join(names)}. Cure: name other topics to compare")
-        tolerance, joints = Tolerance(atol, rtol), renaming(rename or {})
-        found = []
+        kinds = {name: reader_a.topics[name] for name in names}
+        stamped = {name: has_stamp(kinds[name]) for name in names}
+        differences = []
         for name in names:
-            times = times_a[name], times_b[name]
-            pairs = align(*times)
-            fields = FieldComparison(reader_a.topics[name], joints, tolerance)
+            start_a = _start([times_a[other] for other in names if stamped[other] == stamped[name]])
+            start_b = _start([times_b[other] for other in names if not stamped[other]])
+            starts = start_a, start_a if stamped[name] else start_b
+            pairs = align(times_a[name], times_b[name], stamped[name], starts)
+            fields = FieldComparison(kinds[name], renaming(rename or {}), atol, rtol)
             messages = paired(reader_a.messages([name]), reader_b.messages([name]), pairs)
             fields.add(progress(messages, name, len(pairs.a)))
-            stamped = times[0].stamped
-            starts = _start(times_a, stamped), _start(times_a if stamped else times_b, stamped)
-            places = Places(pairs, (times[0].values, times[1].values), stamped, starts)
-            found.append(fields.result(name, pairs, places, common))
-        unknown = sorted({reader_a.topics[name] for name in names if not known(reader_a.topics[name])})
+            differences.append(fields.result(name, pairs, common))
+        unknown = sorted({kind for kind in kinds.values() if not known(kind)})
         notes += [f"{kind} is unknown: its messages are compared byte by byte" for kind in unknown]
-        notes += [f"{topic.topic} has no stamps: paired by order" for topic in found if not topic.stamped]
-    return Comparison(Path(a), Path(b), atol, rtol, tuple(found), tuple(notes), () if common else tuple(alone))
+        notes += [f"{name} has no stamps: paired by order" for name in names if not stamped[name]]
+    return Comparison(Path(a), Path(b), atol, rtol, tuple(differences), tuple(notes), () if common else tuple(alone))
 
 
 def assert_bags_match(
@@ -96,9 +94,9 @@ def assert_bags_match(
     common: bool = False,
 ) -> None:
     """Raise AssertionError, with a table of what differs, unless `compare_bags` finds that they match; for tests."""
-    found = compare_bags(a, b, topics, atol, rtol, common=common)
-    if not found.matches:
-        raise AssertionError(str(found))
+    comparison = compare_bags(a, b, topics, atol, rtol, common=common)
+    if not comparison.matches:
+        raise AssertionError(str(comparison))
 
 
 def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[list[str], list[str], list[str]]:
@@ -141,29 +139,14 @@ def _motion_topics(reader: BagReader) -> set[str]:
     }
 
 
-def _times(reader: BagReader, names: list[str]) -> dict[str, Times]:
-    times = {name: Times(has_stamp(reader.topics[name])) for name in names}
-    for message in progress(reader.messages(names), "aligning", reader.count(names)):
-        try:
-            times[message.topic].add(message)
-        except ValueError as problem:
-            raise BagError(f"{reader.path}: {message.topic}: {problem}. Cure: see what published it") from None
-    return times
-
-
-def _start(topics: Mapping[str, Times], stamped: bool) -> int:
-    """Return the first time of all topics with stamps, or without; a stamp of zero stands for none."""
-    times = [times.values for times in topics.values() if times.stamped == stamped]
-    return min((int(some[some > 0].min()) for some in times if (some > 0).any()), default=0)
-
-
-_ROWS = 40
-_LONG = 40
+def _start(topics: list[IntArray]) -> int:
+    """Return the first time of all topics (ns), 0 where there is none; a stamp of zero stands for none."""
+    return min((int(times[times > 0].min()) for times in topics if (times > 0).any()), default=0)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What differs between two recordings; ``str()`` is a table of it.
+    """The differences of two recordings; ``str()`` is a table of them.
 
     Attributes
     ----------
@@ -172,9 +155,9 @@ class Comparison:
     atol, rtol
         The tolerance: |a - b| <= atol + rtol |b|.
     topics
-        What was compared.
+        The topics that were compared.
     notes
-        What was not, and what else there is to know.
+        Remarks on topics that were not, and on how messages were paired.
     alone
         Topics that only one recording has, where these are differences.
     """
@@ -189,7 +172,7 @@ class Comparison:
 
     @property
     def matches(self) -> bool:
-        """Whether both have the same topics, and all match."""
+        """True if both have the same topics, and all match."""
         return not self.alone and all(topic.matches for topic in self.topics)
 
     @property
@@ -198,21 +181,15 @@ class Comparison:
         return max((topic.largest for topic in self.topics), default=0.0)
 
     def __str__(self) -> str:
-        return comparison_table(self)
-
-
-def comparison_table(found: Comparison) -> str:
-    """Return a verdict, what was left out, and for each topic a table of the fields that differ."""
-    differing = [*(topic.topic for topic in found.topics if not topic.matches), *found.alone]
-    count = sum(topic.count for topic in found.topics)
-    within = f"atol {found.atol:g}, rtol {found.rtol:g}"
-    verdict = f"these differ: {', '.join(differing)}" if differing else "they match"
-    compared = f"{_count(count, 'pair')} of messages on {_count(len(found.topics), 'topic')}"
-    lines = [f"A {found.a}", f"B {found.b}", f"{compared}, {within}: {verdict}"]
-    lines += [f"note: {note}" for note in found.notes]
-    for topic in found.topics:
-        lines += ["", topic_table(topic)]
-    return "\n".join(lines)
+        differing = [*(topic.topic for topic in self.topics if not topic.matches), *self.alone]
+        count = sum(topic.count for topic in self.topics)
+        verdict = f"these differ: {', '.join(differing)}" if differing else "they match"
+        compared = f"{_count(count, 'pair')} of messages on {_count(len(self.topics), 'topic')}"
+        lines = [f"A {self.a}", f"B {self.b}", f"{compared}, atol {self.atol:g}, rtol {self.rtol:g}: {verdict}"]
+        lines += [f"note: {note}" for note in self.notes]
+        for topic in self.topics:
+            lines += ["", topic_table(topic)]
+        return "\n".join(lines)
 
 
 def topic_table(topic: TopicDifference) -> str:
@@ -220,7 +197,7 @@ def topic_table(topic: TopicDifference) -> str:
     lines = [f"{topic.topic}: {_summary(topic)}"]
     for name, count, first in (("A", topic.only_a, topic.first_only_a), ("B", topic.only_b, topic.first_only_b)):
         if count and first is not None:
-            lines.append(f"  {_count(count, 'message')} only in {name}, the first at {place(first)}")
+            lines.append(f"  {_count(count, 'message')} only in {name}, the first at {first}")
     differing = [field for field in topic.fields if not field.equal]
     if differing:
         lines += _rows(differing[:_ROWS])
@@ -264,39 +241,25 @@ def _cells(field: FieldDifference) -> tuple[str, ...]:
         if count
     ]
     if field.largest_at is not None:
-        where.append(place(field.largest_at))
+        where.append(str(field.largest_at))
     if field.largest or field.beyond:
-        where.append(f"A {value(field.a)}, B {value(field.b)}")
+        where.append(f"A {_value(field.a)}, B {_value(field.b)}")
     if field.beyond > 1 and field.first_at is not None and field.first_at != field.largest_at:
-        where.append(f"first at {place(field.first_at)}")
+        where.append(f"first at {field.first_at}")
     largest = "" if field.largest is None else f"{field.largest:.4g}"
     rms = "" if field.rms is None else f"{field.rms:.4g}"
     return field.name, str(field.count), str(field.beyond), largest, rms, "; ".join(where)
 
 
-def place(at: Place) -> str:
-    """Return a place in words: seconds from the start, number of the message, stamp."""
-    if at.a is None or at.b is None or at.a == at.b:
-        number = f"message {at.b if at.a is None else at.a}"
-    else:
-        number = f"message {at.a} of A, {at.b} of B"
-    parts = [f"{at.seconds:.6f} s", number]
-    if at.element is not None:
-        parts.append(f"element {at.element}")
-    if at.stamp is not None:
-        seconds, nanoseconds = divmod(at.stamp, 1_000_000_000)
-        parts.append(f"stamp {seconds}.{nanoseconds:09d}")
-    return ", ".join(parts)
-
-
-def value(content: object) -> str:
+def _value(content: object) -> str:
     """Return a value in few characters, numbers with all their digits."""
     text = repr(content)
     return text if len(text) <= _LONG else text[: _LONG - 3] + "..."
 
 
 _SUITE = "robot_dynamics.compare"
-# What XML 1.0 can hold: section 2.2.
+_TYPES = {"error": "BagError", "failure": "difference"}
+# XML 1.0 cannot hold other characters: section 2.2.
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -309,26 +272,23 @@ def write_junit(
     The elements and attributes are those that Jenkins' and Ant's schemas both take. Raises BagError where the file
     cannot be written, or exists and ``overwrite`` is False.
     """
-    suites = ElementTree.Element("testsuites")
-    suite = ElementTree.SubElement(suites, "testsuite")
-    failures = errors = tests = 0
-    ElementTree.SubElement(suite, "properties")
+    cases = []  # name, element, message, text
     if isinstance(outcome, BagError):
-        tests = errors = 1
-        _problem(_case(suite, "bags"), "error", str(outcome), "BagError", str(outcome))
+        cases.append(("bags", "error", str(outcome), str(outcome)))
     else:
         for topic in outcome.topics:
-            tests += 1
-            case = _case(suite, topic.topic)
-            if not topic.matches:
-                failures += 1
-                table = topic_table(topic)
-                _problem(case, "failure", table.split("\n", 1)[0], "difference", table)
-        for name in outcome.alone:
-            tests, failures = tests + 1, failures + 1
-            _problem(_case(suite, name), "failure", f"{name}: only one bag has it", "difference", str(outcome))
+            table = "" if topic.matches else topic_table(topic)
+            cases.append((topic.topic, "failure", table.split("\n", 1)[0], table))
+        cases += [(name, "failure", f"{name}: only one bag has it", str(outcome)) for name in outcome.alone]
+    suites = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(suites, "testsuite")
+    ElementTree.SubElement(suite, "properties")
+    for name, element, message, text in cases:
+        case = ElementTree.SubElement(suite, "testcase", classname=_SUITE, name=_xml(name), time="0")
+        if text:
+            ElementTree.SubElement(case, element, message=_xml(message), type=_TYPES[element]).text = _xml(text)
     output = "" if isinstance(outcome, BagError) else str(outcome)
-    ElementTree.SubElement(suite, "system-out").text = _IMPOSSIBLE.sub("?", output)
+    ElementTree.SubElement(suite, "system-out").text = _xml(output)
     ElementTree.SubElement(suite, "system-err")
     suite.attrib.update(
         package="robot_dynamics",
@@ -336,24 +296,18 @@ def write_junit(
         name=_SUITE,
         timestamp=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S"),
         hostname="localhost",
-        tests=str(tests),
-        failures=str(failures),
-        errors=str(errors),
+        tests=str(len(cases)),
+        failures=str(len(suite.findall("testcase/failure"))),
+        errors=str(len(suite.findall("testcase/error"))),
         time=f"{seconds:.3f}",
     )
     ElementTree.indent(suites)
     try:
         with Path(path).open("wb" if overwrite else "xb") as file:
             ElementTree.ElementTree(suites).write(file, encoding="utf-8", xml_declaration=True)
-    except OSError as problem:
-        raise BagError(f"{path}: {problem.strerror}. Cure: name another file") from None
+    except OSError as error:
+        raise BagError(f"{path}: {error.strerror}. Cure: name another file") from None
 
 
-def _case(suite: ElementTree.Element, name: str) -> ElementTree.Element:
-    attributes = {"classname": _SUITE, "name": _IMPOSSIBLE.sub("?", name), "time": "0"}
-    return ElementTree.SubElement(suite, "testcase", attributes)
-
-
-def _problem(case: ElementTree.Element, kind: str, message: str, name: str, text: str) -> None:
-    attributes = {"message": _IMPOSSIBLE.sub("?", message), "type": name}
-    ElementTree.SubElement(case, kind, attributes).text = _IMPOSSIBLE.sub("?", text)
+def _xml(text: str) -> str:
+    return _IMPOSSIBLE.sub("?", text)

@@ -1,4 +1,9 @@
-"""MCAP files (mcap.dev/spec), whole or not: where the index is missing, the records themselves are read."""
+"""MCAP files (mcap.dev/spec), whole or cut off.
+
+Neither rosbags nor mcap limits what a chunk unpacks to, or reads a file that breaks off. Here the records of every file
+are gone through, with or without a summary; a chunk is unpacked when its messages are asked for, and before that only
+where no message index stands behind it, or its channels are defined in chunks alone.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,12 @@ import warnings
 from binascii import crc32
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
 
 import lz4.frame  # type: ignore[import-untyped]
 
@@ -19,9 +25,9 @@ from robot_dynamics_ros.bags.storage import (
     LARGEST,
     Channel,
     Message,
-    Profiles,
     Room,
     in_order_of_arrival,
+    is_latched,
     unpacked,
     zstd,
 )
@@ -30,13 +36,12 @@ from robot_dynamics_ros.progress import progress
 
 MAGIC = b"\x89MCAP0\r\n"
 
-_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _CHUNK_INDEX, _STATISTICS, _DATA_END = 2, 3, 4, 5, 6, 8, 11, 15
+_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _MESSAGE_INDEX, _DATA_END = 2, 3, 4, 5, 6, 7, 15
 _RECORD = struct.Struct("<BQ")  # operation, length of what follows
 _MESSAGE_HEAD = struct.Struct("<H4xq8x")  # channel, received
 _CHUNK_HEAD = struct.Struct("<qqQI")  # first and last arrival, size, checksum
-_CHUNK_PLACE = struct.Struct("<qqQQ")  # first and last arrival, offset, length
-_COUNTS = struct.Struct("<Q2xII4xI16x")  # messages, channels, attachments, chunks
-_TAIL = 20 + _RECORD.size + len(MAGIC)  # the footer and what follows it
+_INDEX_HEAD = struct.Struct("<HI")  # channel, bytes of the entries
+_INDEX_ENTRY = 16  # bytes: arrival, offset
 _RUN = 1 << 20  # messages outside of chunks are read in runs of about this many bytes
 _OBJECT = 200  # bytes of a message in memory beside its data
 _FEW, _RECORDS_PER_BYTE = 1000, 8  # of a packed chunk: times differ between messages, and take some bytes of each
@@ -44,21 +49,31 @@ _KEYS = 100  # of a channel's metadata; recorders write four
 _DAMAGE = (struct.error, ValueError, OverflowError, MemoryError, RuntimeError, EOFError, zstd.ZstdError)
 
 
-class _Block(NamedTuple):
-    """A chunk, or a run of records outside of chunks; ``numbers`` are the channels it has messages of."""
+@dataclass
+class _Block:
+    """A chunk, or a run of messages outside of chunks; ``counts`` is the number of messages of each channel."""
 
     start: int
     at: int
     size: int
     is_chunk: bool
-    numbers: Collection[int]
+    counts: Counter[int] = field(default_factory=Counter)
 
 
 class McapFile:
-    """A Storage (see there) of one .mcap file.
+    """One .mcap file.
 
-    ``room`` is what is left (bytes, one for all files of a bag) for messages that are unpacked and not yet asked for.
-    Raises ValueError where it is none, and OSError where it cannot be read.
+    ``room`` is the memory left (bytes, one for all files of a bag) for messages that are unpacked and not yet asked
+    for. Raises ValueError where it is no MCAP file, and OSError where it cannot be read.
+
+    Attributes
+    ----------
+    channels
+        The channels by their number in the file.
+    start
+        When the first message arrived (ns).
+    losses
+        Descriptions of what is known to be missing.
     """
 
     def __init__(self, path: Path, room: Room) -> None:
@@ -66,17 +81,14 @@ class McapFile:
         self._room = room
         self._path = path
         self._size = path.stat().st_size
-        self._profiles = Profiles()
         self._schemas: dict[int, str] = {}
-        self._counts: Mapping[int, int] = {}
         self._blocks: list[_Block] = []
         self.channels: dict[int, Channel] = {}
         self.losses: list[str] = []
         if self._at(0, len(MAGIC)) != MAGIC:
             raise ValueError("not an MCAP file")
-        if not self._read_summary():
-            self._read_records()
-        self._blocks.sort()
+        self._find_blocks()
+        self._complete_blocks()
         self.start = self._blocks[0].start if self._blocks else 0
 
     def close(self) -> None:
@@ -85,7 +97,10 @@ class McapFile:
 
     def counts(self) -> Mapping[int, int]:
         """Return the number of messages of each channel."""
-        return self._counts
+        counts: Counter[int] = Counter()
+        for block in self._blocks:
+            counts.update(block.counts)
+        return counts
 
     def messages(self, numbers: Collection[int]) -> Iterator[Message]:
         """Yield the messages of these channels, in order of arrival; holds as many chunks as overlap in time."""
@@ -93,7 +108,7 @@ class McapFile:
         return in_order_of_arrival(
             (block.start, partial(self._block_messages, block, names))
             for block in self._blocks
-            if not names.keys().isdisjoint(block.numbers)
+            if not names.keys().isdisjoint(block.counts)
         )
 
     def _at(self, at: int, size: int) -> bytes:
@@ -101,8 +116,8 @@ class McapFile:
         return self._file.read(size)
 
     def _block_messages(self, block: _Block, names: Mapping[int, tuple[str, str]]) -> Iterator[Message]:
-        found = self._unpacked(block, names)
-        size = sum(_OBJECT + len(message.data) for message in found)
+        messages = self._unpacked(block, names)
+        size = sum(_OBJECT + len(message.data) for message in messages)
         self._room.left -= size
         try:
             if self._room.left < 0:
@@ -110,12 +125,12 @@ class McapFile:
                     f"{self._path}: chunks are larger, or more of them overlap in time, than can be held. "
                     "Cure: sort it, by `mcap sort`"
                 )
-            yield from found
+            yield from messages
         finally:
             self._room.left += size
 
     def _unpacked(self, block: _Block, names: Mapping[int, tuple[str, str]]) -> list[Message]:
-        found = []
+        messages = []
         try:
             data = self._contents(block)
             for operation, at, end in _records(data):
@@ -123,12 +138,12 @@ class McapFile:
                     number, received = _MESSAGE_HEAD.unpack_from(data, at)
                     if number in names:
                         topic, kind = names[number]
-                        found.append(Message(topic, kind, received, data[at + _MESSAGE_HEAD.size : end]))
-        except _DAMAGE as problem:
-            text = f"{self._path}: a chunk at byte {block.at} is damaged and left out ({problem}). Cure: copy it again"
+                        messages.append(Message(topic, kind, received, data[at + _MESSAGE_HEAD.size : end]))
+        except _DAMAGE as error:
+            text = f"{self._path}: a chunk at byte {block.at} is damaged and left out ({error}). Cure: copy it again"
             warnings.warn(BagWarning(text), stacklevel=1)
-        found.sort(key=attrgetter("received"))
-        return found
+        messages.sort(key=attrgetter("received"))
+        return messages
 
     def _contents(self, block: _Block) -> bytes:
         """Return the records of a block; an error of _DAMAGE where they are not what was written."""
@@ -154,41 +169,69 @@ class McapFile:
             _check_count(records, _FEW + _RECORDS_PER_BYTE * block.size)
         return records
 
-    # The summary at the end of a whole file
+    def _find_blocks(self) -> None:
+        """Find blocks, and the channels that are defined outside of them, without unpacking any; note a loss."""
+        at = len(MAGIC)
+        data_ended = False
+        while True:
+            head = self._at(at, _RECORD.size + _CHUNK_HEAD.size)
+            operation, length = _RECORD.unpack_from(head) if len(head) >= _RECORD.size else (0, 0)
+            begin, body, last = at + _RECORD.size, head[_RECORD.size :], self._blocks[-1] if self._blocks else None
+            if operation == _FOOTER:
+                return
+            if operation == 0 or begin + length > self._size:
+                if not data_ended:
+                    self.losses.append(self._break(operation, body))
+                    if last is not None and last.is_chunk:
+                        last.counts.clear()  # some of its message indexes may be lost
+                return
+            data_ended = data_ended or operation == _DATA_END
+            if operation == _MESSAGE and length >= _MESSAGE_HEAD.size:
+                number, received = _MESSAGE_HEAD.unpack_from(body)
+                if last is None or last.is_chunk or last.at + last.size != at or last.size > _RUN:
+                    last = _Block(received, at, 0, False)
+                    self._blocks.append(last)
+                last.size += _RECORD.size + length
+                last.start = min(last.start, received)
+                last.counts[number] += 1
+            elif operation == _CHUNK and length >= _CHUNK_HEAD.size:
+                start, *_ = _CHUNK_HEAD.unpack_from(body)
+                self._blocks.append(_Block(start, begin, length, True))
+            elif operation == _MESSAGE_INDEX and length >= _INDEX_HEAD.size and last is not None and last.is_chunk:
+                number, entries = _INDEX_HEAD.unpack_from(body)
+                if count := entries // _INDEX_ENTRY:
+                    last.counts[number] = count
+            elif operation in (_SCHEMA, _CHANNEL) and length <= LARGEST:
+                with suppress(*_DAMAGE):  # it may be defined once more, in a chunk or in the summary
+                    self._note(operation, self._at(begin, length))
+            at = begin + length
 
-    def _read_summary(self) -> bool:
-        """Take channels, chunks and counts from the summary; False where there is none, or not all of it."""
-        tail = self._at(max(0, self._size - _TAIL), _TAIL)
-        if len(tail) < _TAIL or not tail.endswith(MAGIC) or _RECORD.unpack_from(tail) != (_FOOTER, 20):
-            return False
-        (at,) = struct.unpack_from("<Q", tail, _RECORD.size)
-        size = self._size - _TAIL - at
-        data = self._at(at, size) if 0 < at < self._size and size <= LARGEST else b""
-        messages, channels, chunks = -1, 0, 0
-        try:
-            for operation, begin, end in _records(data):
-                body = data[begin:end]
-                if operation == _CHUNK_INDEX:
-                    start, _, place, length = _CHUNK_PLACE.unpack_from(body)
-                    numbers = dict(_pairs(body, _CHUNK_PLACE.size))
-                    head = _RECORD.size
-                    self._blocks.append(_Block(start, place + head, length - head, True, frozenset(numbers)))
-                elif operation == _STATISTICS:
-                    messages, channels, _, chunks = _COUNTS.unpack_from(body)
-                    self._counts = dict(_pairs(body, _COUNTS.size))
-                else:
-                    self._note(operation, body)
-        except _DAMAGE:
-            messages = -1
-        whole = len(self.channels) == channels and len(self._blocks) == chunks and (chunks > 0 or messages == 0)
-        indexed = all(block.numbers and block.size >= _CHUNK_HEAD.size for block in self._blocks)
-        ends = [0, *(block.at + block.size for block in sorted(self._blocks, key=attrgetter("at")))]
-        starts = [*sorted(block.at for block in self._blocks), self._size]
-        apart = all(end <= start for end, start in zip(ends, starts, strict=True))  # one that is named twice is a trick
-        if messages < 0 or not whole or not indexed or not apart:
-            self._blocks.clear()
-            return False
-        return True
+    def _complete_blocks(self) -> None:
+        """Unpack the chunks without an index, or with one that names unknown channels; drop those without messages."""
+        damaged = 0
+        for block in progress(self._blocks, f"{self._path.name}: chunks", len(self._blocks)):
+            if block.counts and block.counts.keys() <= self.channels.keys():
+                continue
+            counts: Counter[int] = Counter()
+            start = 1 << 64
+            try:
+                data = self._contents(block)
+                for operation, at, end in _records(data):
+                    if operation == _MESSAGE:
+                        number, received = _MESSAGE_HEAD.unpack_from(data, at)
+                        counts[number] += 1
+                        start = min(start, received)
+                    else:
+                        self._note(operation, data[at:end])
+            except _DAMAGE:
+                counts.clear()
+                damaged += 1
+            block.start, block.counts = start, counts
+        if damaged:
+            self.losses.append(f"{damaged} of {len(self._blocks)} chunks of {self._path.name} are damaged and left out")
+        self._blocks = sorted((block for block in self._blocks if block.counts), key=attrgetter("start"))
+        if lost := sum(count for number, count in self.counts().items() if number not in self.channels):
+            self.losses.append(f"{lost} messages of {self._path.name} are left out: their channels are not defined")
 
     def _note(self, operation: int, body: bytes) -> None:
         """Remember a schema or a channel."""
@@ -206,68 +249,16 @@ class McapFile:
                     break
                 key, at = _text(body, at)
                 metadata[key], at = _text(body, at)
-            latched = self._profiles.latched(metadata.get("offered_qos_profiles", ""))
+            latched = is_latched(metadata.get("offered_qos_profiles"))
             self.channels[number] = Channel(topic, self._schemas.get(schema, ""), encoding, latched)
 
-    # The records of a file without summary
-
-    def _read_records(self) -> None:
-        """Find blocks, channels and counts by going through the whole file."""
-        counts: Counter[int] = Counter()
-        damaged = 0
-        blocks = list(self._find_blocks())
-        for block in progress(blocks, f"{self._path.name}: no index, reading all", len(blocks)):
-            own: Counter[int] = Counter()
-            start = 1 << 64
-            try:
-                data = self._contents(block)
-                for operation, at, end in _records(data):
-                    if operation == _MESSAGE:
-                        number, received = _MESSAGE_HEAD.unpack_from(data, at)
-                        own[number] += 1
-                        start = min(start, received)
-                    else:
-                        self._note(operation, data[at:end])
-            except _DAMAGE:
-                damaged += 1
-                continue
-            if own:
-                self._blocks.append(block._replace(start=start, numbers=frozenset(own)))
-                counts += own
-        self._counts = counts
-        if damaged:
-            self.losses.append(f"{damaged} of {len(blocks)} chunks of {self._path.name} are damaged and left out")
-
-    def _find_blocks(self) -> Iterator[_Block]:
-        """Yield the whole chunks and the runs of other records, and note whether the file breaks off."""
-        at = len(MAGIC)
-        run = at, at
-        while True:
-            head = self._at(at, _RECORD.size + _CHUNK_HEAD.size)
-            operation, length = _RECORD.unpack_from(head) if len(head) >= _RECORD.size else (0, 0)
-            body, end = at + _RECORD.size, at + _RECORD.size + length
-            whole = operation != 0 and end <= self._size
-            goes_on = whole and operation in (_SCHEMA, _CHANNEL, _MESSAGE) and run[1] - run[0] < _RUN
-            if run[1] > run[0] and not goes_on:
-                yield _Block(0, run[0], run[1] - run[0], False, ())
-            if not whole:
-                self.losses.append(self._break(operation, head))
-                return
-            if operation in (_FOOTER, _DATA_END):
-                return
-            if operation == _CHUNK:
-                yield _Block(0, body, length, True, ())
-            starts = at if operation in (_SCHEMA, _CHANNEL, _MESSAGE) else end
-            run = (run[0] if goes_on else starts), end
-            at = end
-
-    def _break(self, operation: int, head: bytes) -> str:
-        """Say what a file lacks that breaks off in a record."""
-        said = f"{self._path.name} breaks off, as when the recorder is killed or a copy is not finished"
-        if operation == _CHUNK and len(head) >= _RECORD.size + _CHUNK_HEAD.size:
-            first, last, _, _ = _CHUNK_HEAD.unpack_from(head, _RECORD.size)
-            return f"{said}: a chunk of {(last - first) * 1e-9:.3g} s at its end is lost, and what came after"
-        return f"{said}: what came after is lost"
+    def _break(self, operation: int, body: bytes) -> str:
+        """Describe what a file lacks that breaks off in a record."""
+        text = f"{self._path.name} breaks off, as when the recorder is killed or a copy is not finished"
+        if operation == _CHUNK and len(body) >= _CHUNK_HEAD.size:
+            first, last, _, _ = _CHUNK_HEAD.unpack_from(body)
+            return f"{text}: a chunk of {(last - first) * 1e-9:.3g} s at its end is lost, and what came after"
+        return f"{text}: what came after is lost"
 
 
 def _records(data: bytes) -> Iterator[tuple[int, int, int]]:
@@ -296,9 +287,3 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
     if end > len(data):
         raise ValueError("a text is cut off")
     return data[at + 4 : end].decode(errors="replace"), end
-
-
-def _pairs(data: bytes, at: int) -> Iterator[tuple[int, int]]:
-    """Return a map from channels to 64-bit numbers."""
-    (length,) = struct.unpack_from("<I", data, at)
-    return struct.iter_unpack("<HQ", data[at + 4 : at + 4 + length])

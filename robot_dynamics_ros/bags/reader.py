@@ -1,4 +1,4 @@
-"""Finding a topic in a bag by what it is for."""
+"""Reading of bags, and their topics by purpose."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import Any
 
 from robot_dynamics_ros.bags import mcap_file, sqlite_file
+from robot_dynamics_ros.bags.mcap_file import McapFile
+from robot_dynamics_ros.bags.sqlite_file import SqliteFile
 from robot_dynamics_ros.bags.storage import (
     BOOL,
     TEXT,
     ZSTD,
     Message,
     Room,
-    Storage,
     in_order_of_arrival,
     unpacked,
     zstd,
@@ -55,13 +55,13 @@ def find_topic(reader: BagReader, name: str, kind: str, given: str | None = None
             alike = f"name one of {', '.join(there)}" if there else f"record a topic of {kind}"
             raise BagError(f"{reader.path}: no messages on {topic}. Cure: {alike}")
     else:
-        found = [topic for topic in reader.topics if topic.rsplit("/", 1)[-1] == name]
-        fit = [topic for topic in found if reader.topics[topic] == kind] or found
-        if not fit:
+        named = [topic for topic in reader.topics if topic.rsplit("/", 1)[-1] == name]
+        fitting = [topic for topic in named if reader.topics[topic] == kind] or named
+        if not fitting:
             return None
-        if len(fit) > 1:
-            raise BagError(f"{reader.path}: which {name}? Cure: name one of {', '.join(sorted(fit))}")
-        topic = fit[0]
+        if len(fitting) > 1:
+            raise BagError(f"{reader.path}: which {name}? Cure: name one of {', '.join(sorted(fitting))}")
+        topic = fitting[0]
     if reader.topics[topic] != kind:
         raise BagError(f"{reader.path}: {topic} holds {reader.topics[topic]}, not {kind}. Cure: name another topic")
     return topic
@@ -106,7 +106,7 @@ class BagReader:
         self.path = Path(path)
         self._losses: list[str] = []
         self._stack = ExitStack()
-        self._counts: dict[str, int] = {}
+        self._counts: Counter[str] = Counter()
         self._room = Room()
         try:
             self._storages = self._open()
@@ -120,10 +120,11 @@ class BagReader:
         except BaseException:
             self._stack.close()
             raise
-        self.topics = {channel.topic: channel.kind for channel in reversed(channels)}
-        self.topics = dict(reversed(self.topics.items()))  # in the order, and with the type, of the first channel
+        self.topics: dict[str, str] = {}
+        for channel in channels:
+            self.topics.setdefault(channel.topic, channel.kind)
         self.latched = frozenset(channel.topic for channel in channels if channel.latched)
-        self._tell_losses()
+        self._report_losses()
 
     def close(self) -> None:
         """Close the files, and remove what was unpacked."""
@@ -132,67 +133,60 @@ class BagReader:
     def __enter__(self) -> BagReader:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def count(self, topics: Collection[str] | None = None) -> int:
         """Return the number of messages of these topics, or of all: as far as the bag's index tells, for progress."""
-        wanted = self.topics if topics is None else topics
         if not self._counts:
-            counts: Counter[str] = Counter()
             for storage in self._storages:
                 by_number = storage.counts()
                 for number, channel in storage.channels.items():
-                    counts[channel.topic] += by_number.get(number, 0)
-            self._counts = dict(counts)
-        return sum(self._counts.get(topic, 0) for topic in set(wanted))
+                    self._counts[channel.topic] += by_number.get(number, 0)
+        return sum(self._counts[topic] for topic in set(self.topics if topics is None else topics))
 
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
         """Yield the messages of these topics, or of all, in order of arrival; topics that are not there have none.
 
         Messages of the same time keep the order in which they were written. They are read as they are asked for.
         """
-        wanted = self.topics.keys() if topics is None else set(topics)
+        chosen = self.topics if topics is None else set(topics)
         parts: list[tuple[int, Callable[[], Iterable[Message]]]] = []
         for storage in self._storages:
-            numbers = [number for number, channel in storage.channels.items() if channel.topic in wanted]
+            numbers = [number for number, channel in storage.channels.items() if channel.topic in chosen]
             if numbers:
                 parts.append((storage.start, partial(storage.messages, numbers)))
         for message in in_order_of_arrival(parts):
-            yield self._plain(message) if message.data.startswith(ZSTD) else message
-
-    def _plain(self, message: Message) -> Message:
-        try:
-            return message._replace(data=unpacked(message.data))
-        except (zstd.ZstdError, ValueError) as problem:
-            raise self._error(
-                f"{message.topic}: a message cannot be unpacked ({problem})", "copy the bag again"
-            ) from None
+            if message.data.startswith(ZSTD):
+                try:
+                    message = message._replace(data=unpacked(message.data))
+                except (zstd.ZstdError, ValueError) as error:
+                    what = f"{message.topic}: a message cannot be unpacked ({error})"
+                    raise self._error(what, "copy the bag again") from None
+            yield message
 
     # Opening
 
-    def _open(self) -> list[Storage]:
+    def _open(self) -> list[McapFile | SqliteFile]:
         try:
             files = self._files() if self.path.is_dir() else [self.path]
             opened = [self._storage(file, alone=len(files) == 1) for file in files]
         except FileNotFoundError:
             raise self._error("there is no such file or folder", "check the path") from None
-        except PermissionError as problem:
-            raise self._error(f"no permission to read {problem.filename}", "ask its owner, or copy it") from None
-        except (OSError, zstd.ZstdError) as problem:
-            raise self._error(f"cannot read the bag: {problem}", "copy it to this machine again") from None
+        except PermissionError as error:
+            raise self._error(f"no permission to read {error.filename}", "ask its owner, or copy it") from None
+        except (OSError, zstd.ZstdError) as error:
+            raise self._error(f"cannot read the bag: {error}", "copy it to this machine again") from None
         return [storage for storage in opened if storage is not None]
 
     def _files(self) -> list[Path]:
         """Return the storage files of the folder, in the order in which they were recorded."""
         files = self._files_by_metadata()
         if not files:
-            found = [file for file in self.path.iterdir() if file.name.endswith(_ENDS) and file.is_file()]
+            stored = [file for file in self.path.iterdir() if file.name.endswith(_ENDS) and file.is_file()]
             # Where a recorder is killed while it compresses a file, both are there.
-            whole = {file.name for file in found}
-            files = [file for file in found if file.suffix != ".zstd" or file.stem not in whole]
+            names = {file.name for file in stored}
+            files = [file for file in stored if file.suffix != ".zstd" or file.stem not in names]
             files.sort(
                 key=lambda file: [(int(n) if n else 0, text) for n, text in re.findall(r"(\d*)(\D*)", file.name)]
             )
@@ -209,10 +203,8 @@ class BagReader:
             text = (self.path / _METADATA).read_text(encoding="utf-8")
             information: dict[str, Any] = load_yaml(text)["rosbag2_bagfile_information"]
             files = [self.path / PurePath(name).name for name in information["relative_file_paths"]]
-            counts = {
-                str(entry["topic_metadata"]["name"]): int(entry["message_count"])
-                for entry in information["topics_with_message_count"]
-            }
+            entries = information["topics_with_message_count"]
+            counts = Counter({str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in entries})
         except (FileNotFoundError, KeyError, TypeError, ValueError):
             return []
         there = [file for file in files if file.is_file()]
@@ -224,7 +216,7 @@ class BagReader:
         self._counts = counts
         return there
 
-    def _storage(self, file: Path, *, alone: bool) -> Storage | None:
+    def _storage(self, file: Path, *, alone: bool) -> McapFile | SqliteFile | None:
         """Open a storage file, by what it contains; None for one of several that holds nothing."""
         head = _head(file)
         if head.startswith(ZSTD):
@@ -235,18 +227,18 @@ class BagReader:
                 raise self._error(f"cannot read the bag: {file.name} is empty", "record again")
             self._losses.append(f"{file.name} is empty")
             return None
-        storage: Storage
+        storage: McapFile | SqliteFile
         try:
             if head.startswith(mcap_file.MAGIC):
-                storage = mcap_file.McapFile(file, self._room)
+                storage = McapFile(file, self._room)
             elif head.startswith(sqlite_file.MAGIC):
-                storage = sqlite_file.SqliteFile(file, self._scratch)
+                storage = SqliteFile(file, self._scratch)
             elif head.startswith(_ROS1):
                 raise self._error("a bag of ROS 1", f"`rosbags-convert --src {file} --dst FOLDER`")
             else:
                 raise ValueError("neither MCAP nor sqlite3")
-        except ValueError as problem:
-            raise self._error(f"cannot read the bag: {file.name}: {problem}", "name a bag of ROS 2") from None
+        except ValueError as error:
+            raise self._error(f"cannot read the bag: {file.name}: {error}", "name a bag of ROS 2") from None
         self._stack.callback(storage.close)
         self._losses += storage.losses
         return storage
@@ -273,16 +265,14 @@ class BagReader:
         """Return a new temporary folder, which goes when the bag is closed."""
         return Path(self._stack.enter_context(TemporaryDirectory(prefix="robot_dynamics_bag_")))
 
-    # Saying what is wrong
-
     def _error(self, what: str, cure: str) -> BagError:
         return BagError(f"{self.path}: {what}. Cure: {cure}")
 
-    def _tell_losses(self) -> None:
+    def _report_losses(self) -> None:
         if not self._losses:
             return
         expected = sum(self._counts.values())
-        self._counts = {}  # of the whole bag
+        self._counts.clear()  # those of the whole bag
         known = f" ({self.count()} of {expected} messages are left)" if expected else ""
         text = f"{self.path}: {'; '.join(self._losses)}{known}. Cure: record or copy it again; else go on with the rest"
         warnings.warn(BagWarning(text), stacklevel=1)

@@ -1,7 +1,8 @@
-"""Messages of an sqlite3 file whose tree is broken: every page that is there is read for itself.
+"""Sqlite3 files of bags, whole or cut off.
 
-A bag grows at its end, but its tree does not: the page that leads to the first messages of a large bag may stand
-behind hundreds of megabytes, and is lost with the end of the file. Format: sqlite.org/fileformat2.html.
+rosbags' reader trusts the schema that a file brings, and gives up a file that is damaged. A bag grows at its end, but
+its tree does not: the page that leads to the first messages of a large bag may stand behind hundreds of megabytes, and
+is lost with the end of the file. Then every page that is there is read for itself (sqlite.org/fileformat2.html).
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import warnings
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.bags.storage import Channel, Message, Profiles
+from robot_dynamics_ros.bags.storage import Channel, Message, is_latched
 from robot_dynamics_ros.errors import BagWarning
 
 _LEAF = 0x0D  # of a table
@@ -36,11 +38,11 @@ class _Row(NamedTuple):
     data: bytes
 
 
-class SqlitePages:
+class _SqlitePages:
     """The rows of the table ``messages`` on all the pages that are there, in order of arrival.
 
-    ``topics`` are the topic ids that a row may have: it tells the table from others. ``start`` is when the
-    first one arrived (ns); ``counts`` is by topic id.
+    ``topics`` are the topic ids that a row may have, by which the table is recognized. ``start`` is the time of arrival
+    of the first row (ns); ``counts`` is by topic id.
     """
 
     def __init__(self, path: Path, topics: Collection[int]) -> None:
@@ -52,14 +54,14 @@ class SqlitePages:
         self._size = path.stat().st_size
         self._page_size = 65536 if size == 1 else size
         self._usable = self._page_size - header[20]
-        self._found = self._find()
-        self.start = int(self._found[0, 0]) if len(self._found) else 0
+        self._table = self._find()
+        self.start = int(self._table[0, 0]) if len(self._table) else 0
 
     def rows_after(self, last: tuple[int, int]) -> Iterator[tuple[int, int, bytes]]:
         """Yield time of arrival (ns), topic id and data of the rows after (time of arrival, row id)."""
         with self._path.open("rb") as file:
             here, data = -1, b""
-            for received, number, page, at in self._found.tolist():
+            for received, number, page, at in self._table.tolist():
                 if (received, number) <= last:
                     continue
                 if page != here:
@@ -69,39 +71,35 @@ class SqlitePages:
                     yield received, row.topic, row.data
 
     def _find(self) -> _Table:
-        """Return time of arrival, row id, page and place in it (m, 4) of each row, sorted."""
+        """Return time of arrival, row id, page and place in it (m, 4) of each row that is whole, sorted."""
         self.counts: Counter[int] = Counter()
-        found = array("q")
+        places = array("q")
         self._left = _TIMES * self._size
-        with self._path.open("rb") as file:
+        with self._path.open("rb") as file, suppress(OverflowError):
             for page in range(self._size // self._page_size):
-                for at, row in self._rows(file, page):
-                    found.extend((row.received, row.number, page, at))
-                    self.counts[row.topic] += 1
-                if self._left < 0:
-                    break
-        self._left = sys.maxsize  # what was found is within it
-        table: _Table = np.frombuffer(found, dtype=np.int64).reshape(-1, 4)
+                data = self._read(file, page)
+                begin = 100 if page == 0 else 0
+                cells = int.from_bytes(data[begin + 3 : begin + 5], "big")
+                if data[begin] != _LEAF or begin + 8 + 2 * cells > len(data):
+                    continue
+                for pointer in range(begin + 8, begin + 8 + 2 * cells, 2):
+                    at = int.from_bytes(data[pointer : pointer + 2], "big")
+                    try:
+                        row = self._row(file, data, at)
+                    except (IndexError, ValueError):
+                        continue
+                    if row is not None:
+                        places.extend((row.received, row.number, page, at))
+                        self.counts[row.topic] += 1
+        self._left = sys.maxsize  # reading these rows again is within it
+        table: _Table = np.frombuffer(places, dtype=np.int64).reshape(-1, 4)
         return table[np.lexsort((table[:, 1], table[:, 0]))]
 
-    def _rows(self, file: BinaryIO, page: int) -> Iterator[tuple[int, _Row]]:
-        """Yield the rows of a page that are whole, each with its place."""
-        data = self._read(file, page)
-        begin = 100 if page == 0 else 0
-        cells = int.from_bytes(data[begin + 3 : begin + 5], "big")
-        if data[begin] != _LEAF or begin + 8 + 2 * cells > len(data):
-            return
-        for k in range(cells):
-            place = begin + 8 + 2 * k
-            at = int.from_bytes(data[place : place + 2], "big")
-            try:
-                row = self._row(file, data, at)
-            except (IndexError, ValueError):
-                continue
-            if self._left < 0:  # rows that share their bytes, made to take for ever
-                return
-            if row is not None:
-                yield at, row
+    def _spend(self, count: int) -> None:
+        """Count bytes as read; OverflowError where rows share them, as in crafted files."""
+        self._left -= count
+        if self._left < 0:
+            raise OverflowError
 
     def _read(self, file: BinaryIO, page: int) -> bytes:
         file.seek(page * self._page_size)
@@ -135,12 +133,12 @@ class SqlitePages:
         """Return a payload, of which a long one goes on in a chain of other pages."""
         most = self._usable - 35
         if length <= most:
-            self._left -= length
+            self._spend(length)
             return page[at : at + length]
         least = (self._usable - 12) * 32 // 255 - 23
         here = least + (length - least) % (self._usable - 4)
         here = here if here <= most else least
-        self._left -= here
+        self._spend(here)
         parts, left = [page[at : at + here]], length - here
         pointer = page[at + here : at + here + 4]
         while left > 0:
@@ -148,9 +146,7 @@ class SqlitePages:
             if following == 0:
                 raise ValueError("the chain breaks off")
             data = self._read(file, following - 1)
-            self._left -= self._page_size
-            if self._left < 0:
-                raise ValueError("read too often")
+            self._spend(self._page_size)
             pointer = data[:4]
             parts.append(data[4 : 4 + min(left, self._usable - 4)])
             left -= self._usable - 4
@@ -189,7 +185,7 @@ _DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 
 class SqliteFile:
-    """A Storage (see there) of one .db3 file.
+    """One .db3 file; attributes as those of McapFile.
 
     What a killed recorder left in a journal beside it counts, too: file and journal are then copied to ``scratch()``,
     a folder. Raises ValueError where it is no bag, and OSError where it cannot be read.
@@ -197,7 +193,7 @@ class SqliteFile:
 
     def __init__(self, path: Path, scratch: Callable[[], Path]) -> None:
         self.losses: list[str] = []
-        self._pages: SqlitePages | None = None
+        self._pages: _SqlitePages | None = None
         self._path = _with_journal(path, scratch)
         self._size = sum(file.stat().st_size for file in _with_journals(self._path))
         self._steps = 0
@@ -208,22 +204,22 @@ class SqliteFile:
         )
         # Who wrote the file wrote its schema, too: a view or a generated column can stand for any number of bytes.
         self._database.set_authorizer(_is_plain)
-        self._database.set_progress_handler(self._goes_on_too_long, _STEPS)
+        self._database.set_progress_handler(self._runs_too_long, _STEPS)
         try:
             self._database.execute("PRAGMA writable_schema = ON")  # without it sqlite3 refuses a file that is cut off
             self.channels = self._read_channels()
             missing = _missing(self._path)
-        except (sqlite3.DatabaseError, ValueError) as problem:
+        except (sqlite3.DatabaseError, ValueError) as error:
             self._database.close()
-            raise ValueError(f"no topics can be read from it ({problem})") from None
+            raise ValueError(f"no topics can be read from it ({error})") from None
         try:
             (start,) = self._execute("SELECT min(timestamp) FROM messages").fetchone()
             self.start = start if isinstance(start, int) else 0
-        except _DAMAGE as problem:
-            missing = missing or str(problem)
+        except _DAMAGE as error:
+            missing = missing or str(error)
         if missing:
             self.losses.append(f"{path.name} is damaged and read page by page: {missing}")
-            self._pages = SqlitePages(self._path, self.channels.keys())
+            self._pages = _SqlitePages(self._path, self.channels.keys())
             self.start = self._pages.start
 
     def close(self) -> None:
@@ -235,8 +231,8 @@ class SqliteFile:
         try:
             if self._pages is None:
                 return dict(self._execute("SELECT topic_id, count(*) FROM messages GROUP BY topic_id"))
-        except _DAMAGE as problem:
-            self._read_by_page(problem)
+        except _DAMAGE as error:
+            self._read_by_page(error)
         assert self._pages is not None
         return self._pages.counts
 
@@ -247,34 +243,24 @@ class SqliteFile:
         if self._pages is None:
             try:
                 left = self._size
-                for received, row, number, data in self._rows(names):
+                rows = self._execute(
+                    "SELECT timestamp, rowid, topic_id, data FROM messages"
+                    f" WHERE topic_id IN ({','.join(map(str, names))})"
+                    " AND typeof(topic_id) = 'integer' AND typeof(timestamp) = 'integer' AND typeof(data) = 'blob'"
+                    " ORDER BY timestamp, rowid"
+                )
+                for received, row, number, data in rows:
                     left -= len(data)
                     if left < 0:
                         raise sqlite3.DatabaseError("more messages than the file can hold")
                     yield Message(*names[number], received, data)
                     last = received, row
-            except _DAMAGE as problem:
-                self._read_by_page(problem)
+            except _DAMAGE as error:
+                self._read_by_page(error)
         if self._pages is not None:
             for received, number, data in self._pages.rows_after(last):
                 if number in names:
                     yield Message(*names[number], received, data)
-
-    def _rows(self, numbers: Collection[int]) -> Iterator[tuple[int, int, int, bytes]]:
-        """Yield time of arrival, row id, topic id and data of the messages of these channels, in order of arrival."""
-        rows = (
-            f"FROM messages WHERE topic_id IN ({','.join(map(str, numbers))}) "
-            "AND typeof(topic_id) = 'integer' AND typeof(timestamp) = 'integer' AND typeof(data) = 'blob' "
-            "ORDER BY timestamp, rowid"
-        )
-        query = f"SELECT timestamp, rowid, topic_id, data {rows}"
-        if not any("TEMP B-TREE" in detail for *_, detail in self._execute(f"EXPLAIN QUERY PLAN {query}")):
-            yield from self._execute(query)
-            return
-        # Without an index sqlite3 would sort the data, too, on disk.
-        for received, row, number in self._execute(f"SELECT timestamp, rowid, topic_id {rows}").fetchall():
-            for (data,) in self._execute(f"SELECT data FROM messages WHERE rowid = {row}"):
-                yield received, row, number, data
 
     def _read_channels(self) -> dict[int, Channel]:
         columns = self._columns("topics")
@@ -282,10 +268,7 @@ class SqliteFile:
             raise ValueError("an sqlite3 file without the tables of a bag")
         latched = "offered_qos_profiles" if "offered_qos_profiles" in columns else "''"
         rows = self._execute(f"SELECT id, name, type, serialization_format, {latched} FROM topics ORDER BY id")
-        profiles = Profiles()
-        channels = {
-            number: Channel(topic, kind, code, profiles.latched(qos)) for number, topic, kind, code, qos in rows
-        }
+        channels = {number: Channel(topic, kind, code, is_latched(qos)) for number, topic, kind, code, qos in rows}
         if not all(isinstance(text, str) for channel in channels.values() for text in channel[:3]):
             raise ValueError("a topic without a name")
         if not all(isinstance(number, int) for number in channels):  # they become a part of queries
@@ -300,18 +283,16 @@ class SqliteFile:
         self._steps = 0
         return self._database.execute(query)
 
-    def _goes_on_too_long(self) -> bool:
-        """Whether a query takes more steps than the file's size explains: its tree leads to one page many times."""
+    def _runs_too_long(self) -> bool:
+        """Return True if a query takes more steps than the file's size explains: its tree leads to a page often."""
         self._steps += _STEPS
         return self._steps > 1_000_000 + _STEPS_PER_BYTE * self._size
 
-    def _read_by_page(self, problem: Exception) -> None:
-        """Go on without the tree, as damage has come to light while reading."""
+    def _read_by_page(self, error: Exception) -> None:
+        """Continue without the tree, after damage was found while reading."""
         if self._pages is None:
-            self._pages = SqlitePages(self._path, self.channels.keys())
-            text = (
-                f"{self._path}: damaged and read page by page: {problem}. Cure: copy it again, or go on with the rest"
-            )
+            self._pages = _SqlitePages(self._path, self.channels.keys())
+            text = f"{self._path}: damaged and read page by page: {error}. Cure: copy it again, or go on with the rest"
             warnings.warn(BagWarning(text), stacklevel=1)
 
 
@@ -348,7 +329,7 @@ def _with_journals(path: Path) -> list[Path]:
 
 
 def _missing(path: Path) -> str:
-    """Say how much the file lacks of what its header promises (sqlite.org/fileformat2.html, 1.3)."""
+    """Describe how much the file lacks of what its header promises (sqlite.org/fileformat2.html, 1.3)."""
     with path.open("rb") as file:
         header = file.read(100)
     page_size = int.from_bytes(header[16:18], "big")

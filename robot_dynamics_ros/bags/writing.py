@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 
 from rosbags.interfaces import Connection, Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
@@ -63,8 +62,8 @@ class BagWriter:
             # Version 8 can be read by every distribution from Humble on, 9 only from Jazzy on.
             self._writer = Writer(Path(path), version=8, storage_plugin=StoragePlugin.MCAP)
             self._writer.open()
-        except (WriterError, OSError) as problem:
-            raise BagError(f"{path}: cannot make the bag: {problem}. Cure: name a folder that does not exist") from None
+        except (WriterError, OSError) as error:
+            raise BagError(f"{path}: cannot make the bag: {error}. Cure: name a folder that does not exist") from None
         self._connections: dict[str, Connection] = {}
         for topic, kind in topics.items():
             self.add_topic(topic, kind, (qos or {}).get(topic) or [RELIABLE])
@@ -107,18 +106,16 @@ class BagWriter:
         """End the bag where the system does not take what is written: whole chunks of it can be read all the same."""
         try:
             yield
-        except OSError as problem:
+        except OSError as error:
             with suppress(OSError):
                 self._writer.abort()
             raise BagError(
-                f"{self._path}: cannot write: {problem.strerror}. Up to {self._unsaved} messages are lost, what was "
+                f"{self._path}: cannot write: {error.strerror}. Up to {self._unsaved} messages are lost, what was "
                 "written before stays and can be read. Cure: make room, then begin another bag"
             ) from None
 
     def __enter__(self) -> BagWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -20,16 +20,16 @@ MOST_NAMES = 1000
 """Joints that one message may name, and bytes of a name: so much takes a node about a millisecond."""
 LITTLE_ENDIAN = b"\x00\x01\x00\x00"
 BYTE_ORDERS = {b"\x00\x00": ">", b"\x00\x01": "<"}
-"""What stands before numbers in struct's and NumPy's formats, by the first two bytes of a message."""
+"""The prefix of numbers in struct's and NumPy's formats, by the first two bytes of a message."""
 
 
 def padding(at: int, size: int) -> int:
-    """Bytes to skip so that a number of ``size`` bytes may stand; ``at`` counts from the end of the header."""
+    """Return the bytes that align a number of ``size`` bytes; ``at`` counts from the end of the header."""
     return -at % size
 
 
 class CdrReader:
-    """Goes through the bytes after the encapsulation header; struct.error or ValueError where they end.
+    """A position in the bytes after the encapsulation header; struct.error or ValueError where they end.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class CdrReader:
     body
         The bytes after the header.
     at
-        Where it stands in them.
+        The position in them.
     """
 
     def __init__(self, order: str, body: memoryview) -> None:
@@ -89,7 +89,7 @@ FLOAT64_MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"
 
 
 class EffortWriter:
-    """Writes efforts of n joints."""
+    """A writer of std_msgs/Float64MultiArray messages with the efforts of n joints."""
 
     def __init__(self, n: int) -> None:
         self._before = LITTLE_ENDIAN + struct.pack("<III", 0, 0, n) + bytes(4)

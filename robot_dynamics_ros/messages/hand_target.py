@@ -1,4 +1,4 @@
-"""PoseStamped, TwistStamped and AccelStamped messages as the bytes that DDS carries (see cdr): targets of the hand."""
+"""Targets of the end effector: PoseStamped, TwistStamped and AccelStamped messages as bytes (see cdr)."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def read_target(topic: str, data: bytes) -> HandTarget:
         stamp, frame = reader.stamp(), reader.text()
         count = 7 if topic == POSE else 6
         numbers = struct.unpack_from(f"{order}{count}d", reader.body, reader.at + padding(reader.at, 8))
-    except (struct.error, ValueError) as problem:
+    except (struct.error, ValueError) as error:
         raise RobotDynamicsError(
             f"the message ends too early, after {len(data)} bytes. Cure: send a whole {TARGETS[topic]}"
-        ) from problem
+        ) from error
     return HandTarget(stamp, frame, np.array(numbers))

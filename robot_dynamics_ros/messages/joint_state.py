@@ -53,7 +53,7 @@ class JointsMissing(RobotDynamicsError):
 
 
 class Sample(NamedTuple):
-    """What one message says: stamp (ns), and numbers (n,) in the robot's order, None where it does not say."""
+    """The content of one message: stamp (ns), and numbers (n,) in the robot's order, None for an empty field."""
 
     at: int
     q: Array
@@ -62,7 +62,7 @@ class Sample(NamedTuple):
 
 
 class _Layout:
-    """What messages have in common as long as their sender stays the same.
+    """The layout that messages have in common as long as their sender stays the same.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class _Layout:
     """
 
     def __init__(self, order: str, frame: bytes, same: bytes, size: int, places: NDArray[np.intp]) -> None:
-        """For messages of ``size`` joints; ``places`` (n,) says where each of the robot's stands."""
+        """For messages of ``size`` joints; ``places`` (n,) are the indices of the robot's joints among them."""
         self.order, self.same, self.size, self.places = order, same, size, places
         self._frame_length, self._frame_end = frame[:4], _NAMES + len(frame)
         end = self._frame_end + len(same)
@@ -86,7 +86,7 @@ class _Layout:
         self.stamp, self.length = struct.Struct(order + "iI"), struct.Struct(order + "I")
 
     def fits(self, data: bytes) -> bool:
-        """Whether a message has this layout."""
+        """Return True if a message has this layout."""
         same = data.startswith(self.same, self._frame_end) and data.startswith(self._frame_length, _NAMES)
         return same and BYTE_ORDERS[data[:2]] == self.order
 
@@ -119,17 +119,17 @@ class _Layout:
 
 
 class JointStateReader:
-    """Finds the robot's joints in serialized JointState messages; remembers the order in which they come."""
+    """A reader of serialized JointState messages, which remembers the order of their joints."""
 
     def __init__(self, joint_names: Sequence[str], topic: str = "joint_states", renamed: Renaming = unchanged) -> None:
-        """``topic`` is what errors name; ``renamed`` tells what the joints of messages are called here."""
+        """``topic`` is named in errors; ``renamed`` maps the joint names of messages to the robot's."""
         self._joint_names = tuple(joint_names)
         self._topic = topic
         self._renamed = renamed
         self._layout: _Layout | None = None
 
     def read(self, data: bytes) -> Sample | None:
-        """Return what a message says, finite or not, or None where it is not about these joints.
+        """Return the content of a message, finite or not, or None where it names none of these joints.
 
         Raises JointsMissing for messages that lack some of the joints, and RobotDynamicsError for fields that
         do not have a number for each name, and for bytes that are no JointState.
@@ -143,10 +143,10 @@ class JointStateReader:
             sec, nanosec = layout.stamp.unpack_from(data, HEADER)
             full = layout.full(data)
             q, qd, effort = layout.fields(data, self._topic) if full is None else full
-        except (struct.error, ValueError, KeyError) as problem:
+        except (struct.error, ValueError, KeyError) as error:
             raise RobotDynamicsError(
                 f"{self._topic}: a message of {len(data)} bytes is no whole JointState. Cure: check its publisher"
-            ) from problem
+            ) from error
         if q is None:
             raise RobotDynamicsError(f"{self._topic}: no position. Cure: publish one for each joint")
         return Sample(sec * 1_000_000_000 + nanosec, q, qd, effort)
@@ -183,24 +183,29 @@ def stamp_of(data: bytes) -> int | None:
     return CdrReader(order, memoryview(data)[HEADER:]).stamp()
 
 
+def frame_and_names(frame_id: str, names: Sequence[str]) -> bytes:
+    """Return frame_id and names as they follow the stamp of a message, up to a multiple of four bytes."""
+    data = b""
+    for text in (frame_id, None, *names):
+        raw = b"" if text is None else text.encode() + b"\0"
+        data += struct.pack("<I", len(names) if text is None else len(raw)) + raw
+        data += bytes(padding(len(data), 4))
+    return data
+
+
 class JointStateWriter:
-    """Writes serialized JointState messages of the same joints."""
+    """A writer of serialized JointState messages of the same joints."""
 
     def __init__(self, joint_names: Sequence[str], numbered: bool = False) -> None:
         """``numbered``: header.frame_id is a number of ten digits."""
-        n = len(joint_names)
-        same = _string("0" * 10 * numbered)
-        same += bytes(padding(8 + len(same), 4)) + struct.pack("<I", n)
-        for name in joint_names:
-            same += bytes(padding(8 + len(same), 4)) + _string(name)
-        same += bytes(padding(8 + len(same), 4))
+        same = frame_and_names("0" * 10 * numbered, joint_names)
         self._stamp = struct.Struct("<iI")
         self._parts = (same[:4], b"", same[4:]) if not numbered else (same[:4], b"%010d", same[14:])
         self._size = 8 + len(same)
-        self._length = struct.pack("<I", n)
+        self._length = struct.pack("<I", len(joint_names))
 
     def write(self, at: int, position: Array, velocity: Array, effort: Array, number: int = 0) -> bytes:
-        """Return the message of a stamp (ns) with three fields, each (n,) or empty; ``number`` as ``numbered`` says."""
+        """Return the message of a stamp (ns) with three fields, each (n,) or empty; ``number`` is for ``numbered``."""
         parts = [LITTLE_ENDIAN, self._stamp.pack(*divmod(at, 1_000_000_000)), *self._parts]
         if self._parts[1]:
             parts[3] = self._parts[1] % (number % 10_000_000_000)
@@ -214,8 +219,3 @@ class JointStateWriter:
                 parts.append(bytes(4))
                 end += 4
         return b"".join(parts)
-
-
-def _string(text: str) -> bytes:
-    data = text.encode() + b"\0"
-    return struct.pack("<I", len(data)) + data

@@ -10,7 +10,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +17,10 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, MOST_NAMES, CdrReader, padding
-from robot_dynamics_ros.messages.joint_state import Renaming, unchanged
+from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, LITTLE_ENDIAN, MOST_NAMES, CdrReader, padding
+from robot_dynamics_ros.messages.joint_state import Renaming, frame_and_names, unchanged
 
-Records = NDArray[np.void]
+_Records = NDArray[np.void]
 
 _FIELDS = ("positions", "velocities", "accelerations", "effort")
 _SMALLEST = 24  # bytes of a point
@@ -31,13 +30,13 @@ MOST_POSITIONS = 14_000  # points times joints: a controller gives no command wh
 def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, TrajectoryPoints]:
     """Return header.stamp in nanoseconds, and the points, of a serialized JointTrajectory.
 
-    ``renamed`` tells what the joints of messages are called here.
+    ``renamed`` maps the joint names of messages to the robot's.
 
     Raises TrajectoryError for bytes that are no whole message, for one without joint names or points or with too many
     of them, and for points without a position for each joint, or with a field that does not fit or that others have
     not.
     """
-    table = _Table.read(data)
+    table = _read(data)
     times = table.column("sec") + table.column("nanosec") * 1e-9
     fields = [table.column(field) if field in table.fields else None for field in _FIELDS[1:]]
     names = tuple(renamed(name) for name in table.joint_names)
@@ -53,16 +52,37 @@ def check_size(points: int, joints: int) -> None:
         )
 
 
+def write_trajectory(stamp: int, points: TrajectoryPoints) -> bytes:
+    """Return a serialized JointTrajectory with this header.stamp (ns); times are up to 2^31 s."""
+    seconds_and_rest = struct.pack("<iI", *divmod(stamp, 1_000_000_000))
+    return _with_points(LITTLE_ENDIAN + seconds_and_rest + frame_and_names("", points.joint_names), "<", points)
+
+
 def with_points(data: bytes, points: TrajectoryPoints) -> bytes:
     """Return a serialized JointTrajectory with these points in place of its own, and else unchanged.
 
     Columns are in the order of the message's joint names, times up to 2^31 s. Raises TrajectoryError as
     `read_trajectory`.
     """
-    table = _Table.read(data)
-    head = data[: table.start + HEADER - 4] + struct.pack(table.order + "I", len(points.times))
-    first = table.serialized(table.start, points, slice(1))
-    return head + first + table.serialized(table.start + len(first), points, slice(1, None))
+    table = _read(data)
+    return _with_points(data[: table.start + HEADER - 4], table.order, points)
+
+
+def _with_points(head: bytes, order: str, points: TrajectoryPoints) -> bytes:
+    """Return what stands before the number of points, and the points; what pads them is zero."""
+    tables = (points.positions, points.velocities, points.accelerations, points.effort)
+    given = {field: table for field, table in zip(_FIELDS, tables, strict=True) if table is not None}
+    joints = points.positions.shape[1]
+    data = head + struct.pack(order + "I", len(points.times))
+    for part in (slice(1), slice(1, None)):  # the first point may be padded otherwise
+        nanoseconds = np.rint(points.times[part] * 1e9).astype(np.int64)
+        records: _Records = np.zeros(len(nanoseconds), _layout(order, len(data) - HEADER, joints, given))
+        for field, table in given.items():
+            records[_length(field)] = joints
+            records[field] = table[part]
+        records["sec"], records["nanosec"] = np.divmod(nanoseconds, 1_000_000_000)
+        data += records.tobytes()
+    return data
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,96 +98,77 @@ class _Table:
     joint_names: tuple[str, ...]
     start: int  # of the first point, after the encapsulation header
     fields: Collection[str]
-    blocks: tuple[Records, Records]
-
-    @classmethod
-    def read(cls, data: bytes) -> _Table:
-        """Find the table in a message; TrajectoryError where there is none, saying why."""
-        order = BYTE_ORDERS.get(data[:2])
-        if order is None:
-            raise TrajectoryError(f"the message begins with {data[:HEADER]!r}; send it in plain CDR, as ROS does")
-        try:
-            return cls._read(_Reader(order, memoryview(data)[HEADER:]))
-        except (struct.error, ValueError) as problem:
-            raise TrajectoryError(
-                f"the message ends too early, after {len(data)} bytes; send a whole trajectory_msgs/msg/JointTrajectory"
-            ) from problem
-
-    @classmethod
-    def _read(cls, reader: _Reader) -> _Table:
-        stamp = reader.stamp()
-        try:
-            reader.text(MOST_NAMES)  # frame_id
-            names = tuple(reader.names())
-        except RobotDynamicsError as problem:
-            raise JointNamesError(str(problem)) from None
-        points = reader.number()
-        if not names:
-            raise JointNamesError("the trajectory names no joints; fill joint_names")
-        if not points:
-            raise TrajectoryError("the trajectory has no points; give at least one with positions and time_from_start")
-        if _SMALLEST * points > len(reader.body) - reader.at:
-            raise ValueError
-        check_size(points, len(names))
-        start, k = reader.at, len(names)
-        fields = reader.fields(k, 0)
-        layout = _layout(reader.order, start, k, fields)
-        first: Records = np.frombuffer(reader.body, layout, 1, start)
-        reader.at = start + layout.itemsize
-        layout = _layout(reader.order, reader.at, k, fields)
-        fit = (len(reader.body) - reader.at) // layout.itemsize
-        rest: Records = np.frombuffer(reader.body, layout, min(points - 1, fit), reader.at)
-        alike = np.ones(len(rest), dtype=bool)
-        for field in _FIELDS:
-            alike &= rest[_length(field)] == (k if field in fields else 0)
-        # The first point that differs begins where it is looked for, as those before it are alike.
-        count = len(rest) if alike.all() else int(np.argmin(alike))
-        if count < points - 1:
-            reader.at += count * layout.itemsize
-            reader.refuse(k, 1 + count, fields)
-        return cls(reader.order, stamp, names, start, fields, (first, rest))
+    blocks: tuple[_Records, _Records]
 
     def column(self, name: str) -> Array:
-        """One part of all points, copied."""
+        """Return one part of all points, copied."""
         return np.concatenate([block[name] for block in self.blocks], dtype=np.float64)
 
-    def serialized(self, start: int, points: TrajectoryPoints, which: slice) -> bytes:
-        """Return some of the points, which begin at ``start``; what pads them is zero."""
-        tables = (points.positions, points.velocities, points.accelerations, points.effort)
-        given = {field: table for field, table in zip(_FIELDS, tables, strict=True) if table is not None}
-        nanoseconds = np.rint(points.times[which] * 1e9).astype(np.int64)
-        joints = len(self.joint_names)
-        records: Records = np.zeros(len(nanoseconds), _layout(self.order, start, joints, given))
-        for field, table in given.items():
-            records[_length(field)] = joints
-            records[field] = table[which]
-        records["sec"], records["nanosec"] = np.divmod(nanoseconds, 1_000_000_000)
-        return records.tobytes()
+
+def _read(data: bytes) -> _Table:
+    """Return the table of a message; TrajectoryError with the reason where there is none."""
+    order = BYTE_ORDERS.get(data[:2])
+    if order is None:
+        raise TrajectoryError(f"the message begins with {data[:HEADER]!r}; send it in plain CDR, as ROS does")
+    try:
+        return _read_table(CdrReader(order, memoryview(data)[HEADER:]))
+    except (struct.error, ValueError) as error:
+        raise TrajectoryError(
+            f"the message ends too early, after {len(data)} bytes; send a whole trajectory_msgs/msg/JointTrajectory"
+        ) from error
 
 
-class _Reader(CdrReader):
-    """Goes through the points, too."""
-
-    def fields(self, joints: int, i: int) -> list[str]:
-        """Go through the fields of point i; TrajectoryError where one does not fit the joints."""
-        found = []
-        for field in _FIELDS:
-            length = self.number()
-            if length != joints and (length or field == "positions"):
-                raise TrajectoryError(f"point {i} has {length} {field} for {joints} joint names; {_cure(field)}")
-            if length:
-                found.append(field)
-                self.at += padding(self.at, 8) + 8 * length
-        return found
-
-    def refuse(self, joints: int, i: int, expected: Collection[str]) -> NoReturn:
-        """Raise what is wrong with point i, which is not like the first one."""
-        found = self.fields(joints, i)
-        for field in _FIELDS:
-            if (field in found) != (field in expected):
-                has = "has" if field in found else "has no"
-                raise TrajectoryError(f"point {i} {has} {field}, unlike point 0; {_cure(field)}")
+def _read_table(reader: CdrReader) -> _Table:
+    """Return the table; struct.error or ValueError where the bytes end too early."""
+    stamp = reader.stamp()
+    try:
+        reader.text(MOST_NAMES)  # frame_id
+        names = tuple(reader.names())
+    except RobotDynamicsError as error:
+        raise JointNamesError(str(error)) from None
+    points = reader.number()
+    if not names:
+        raise JointNamesError("the trajectory names no joints; fill joint_names")
+    if not points:
+        raise TrajectoryError("the trajectory has no points; give at least one with positions and time_from_start")
+    if _SMALLEST * points > len(reader.body) - reader.at:
         raise ValueError
+    check_size(points, len(names))
+    start, k = reader.at, len(names)
+    fields = _read_fields(reader, k, 0)
+    layout = _layout(reader.order, start, k, fields)
+    first: _Records = np.frombuffer(reader.body, layout, 1, start)
+    reader.at = start + layout.itemsize
+    layout = _layout(reader.order, reader.at, k, fields)
+    fit = (len(reader.body) - reader.at) // layout.itemsize
+    rest: _Records = np.frombuffer(reader.body, layout, min(points - 1, fit), reader.at)
+    alike = np.ones(len(rest), dtype=bool)
+    for field in _FIELDS:
+        alike &= rest[_length(field)] == (k if field in fields else 0)
+    # The first point that differs begins where it is looked for, as those before it are alike.
+    count = len(rest) if alike.all() else int(np.argmin(alike))
+    if count < points - 1:
+        reader.at += count * layout.itemsize
+        other = _read_fields(reader, k, 1 + count)
+        for field in _FIELDS:
+            if (field in other) != (field in fields):
+                has = "has" if field in other else "has no"
+                raise TrajectoryError(f"point {1 + count} {has} {field}, unlike point 0; {_cure(field)}")
+        raise ValueError
+    return _Table(reader.order, stamp, names, start, fields, (first, rest))
+
+
+def _read_fields(reader: CdrReader, joints: int, i: int) -> list[str]:
+    """Read over the fields of point i, and return those it has; TrajectoryError where one does not fit the joints."""
+    fields = []
+    for field in _FIELDS:
+        length = reader.number()
+        if length != joints and (length or field == "positions"):
+            raise TrajectoryError(f"point {i} has {length} {field} for {joints} joint names; {_cure(field)}")
+        if length:
+            fields.append(field)
+            reader.at += padding(reader.at, 8) + 8 * length
+    return fields
 
 
 def _layout(order: str, start: int, joints: int, fields: Collection[str]) -> np.dtype[np.void]:

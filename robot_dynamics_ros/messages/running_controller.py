@@ -43,7 +43,7 @@ def is_engaged(data: bytes) -> bool:
 
 
 class Outputs(Protocol):
-    """Where commands go."""
+    """The receiver of commands."""
 
     def command(self, command: Command, answered: int) -> None:
         """Take a command, with the stamp (ns) of the state that it answers."""
@@ -59,33 +59,33 @@ class Outputs(Protocol):
 
     @property
     def trajectory_is_wanted(self) -> bool:
-        """Whether ``trajectory`` leads anywhere."""
+        """True if anybody takes what ``trajectory`` is given."""
 
     def trajectory(self, data: bytes) -> None:
         """Take a trajectory with effort, serialized."""
 
 
 class Report(Protocol):
-    """Where the controller's state is told."""
+    """The receiver of the controller's changes of mode."""
 
     def transitions(self, controller: Controller, stamp: int) -> None:
-        """Tell the transitions since the last call; ``stamp`` (ns) is that of the state."""
+        """Report the transitions since the last call; ``stamp`` (ns) is that of the state."""
 
     def waiting(self, controller: Controller) -> None:
-        """Tell that nothing is commanded yet, and why."""
+        """Report that nothing is commanded yet, and why."""
 
 
 class Log(Protocol):
-    """What rclpy's loggers do, as far as it is needed here."""
+    """The part of rclpy's loggers that is used here."""
 
     def info(self, message: str) -> object:
-        """Say what happens."""
+        """Log an event."""
 
     def warning(self, message: str, *, throttle_duration_sec: float = ...) -> object:
-        """Say what is doubtful, not more often than every so many seconds."""
+        """Log a warning, at most once in so many seconds."""
 
     def error(self, message: str, *, throttle_duration_sec: float = ...) -> object:
-        """Say what is wrong, not more often than every so many seconds."""
+        """Log an error, at most once in so many seconds."""
 
 
 class Clocks(Protocol):
@@ -99,12 +99,12 @@ class Clocks(Protocol):
 
 
 class RunningController:
-    """Connects a ``Controller`` with messages and clocks. Messages are bytes (see cdr), stamps are nanoseconds.
+    """A ``Controller`` connected with messages and clocks. Messages are bytes (see cdr), stamps are nanoseconds.
 
     Attributes
     ----------
     controller
-        What decides.
+        The controller.
     state_stamp
         Stamp of the last joint_states that could be used.
     """
@@ -119,7 +119,7 @@ class RunningController:
         log: Log,
         renamed: Renaming = unchanged,
     ) -> None:
-        """``renamed`` tells what the joints of messages are called here."""
+        """``renamed`` maps the joint names of messages to the robot's."""
         self._robot = robot
         self.controller = Controller(robot, settings)
         self.state_stamp = 0
@@ -141,10 +141,10 @@ class RunningController:
         self._effort_slices: list[Iterator[None]] = []
 
     def check_start(self, received: Iterable[bytes], compare_effort: bool) -> None:
-        """Check that the arm rests and, to ``compare_effort``, that what the motors do is what the model says.
+        """Check that the arm rests and, to ``compare_effort``, that the measured efforts agree with the model.
 
-        That is seen in joint_states ``received`` before, of which the newest is the last, or in the first to come.
-        RobotDynamicsError says what is wrong; the arm must not be commanded then.
+        It takes the last of the joint_states ``received`` before, or else the first to come. Raises RobotDynamicsError
+        where a check fails; the arm must not be commanded then.
         """
         self._to_check, self._compares_effort = True, compare_effort
         samples = [sample for data in received if (sample := self._sample(data)) is not None]
@@ -174,7 +174,7 @@ class RunningController:
         if not self._compares_effort:
             return
         if speed.max() > _AT_REST:
-            self._log.warning("activation_check: the arm moves, so that its effort tells nothing")
+            self._log.warning("activation_check: the arm moves, so that its effort cannot be compared")
             return
         for warning in check_activation(self._robot, sample.q, sample.effort):
             self._log.warning(warning)
@@ -191,12 +191,12 @@ class RunningController:
             self.watch()  # its timer stands still with the process, as after SIGSTOP: then a state may come first
         try:
             sample = self._reader.read(data)
-        except JointsMissing as problem:
-            feedback.miss(str(problem))
-            self._log.warning(str(problem), throttle_duration_sec=1.0)  # an error when it stays so
+        except JointsMissing as error:
+            feedback.miss(str(error))
+            self._log.warning(str(error), throttle_duration_sec=1.0)  # an error when it stays so
             return
-        except RobotDynamicsError as problem:
-            feedback.reject(steady, str(problem))
+        except RobotDynamicsError as error:
+            feedback.reject(steady, str(error))
             return self._refuse_state(stamp_of(data) or self.state_stamp, steady)
         if sample is None:
             feedback.miss(self._foreign)
@@ -231,8 +231,8 @@ class RunningController:
     def _refuse_state(self, at: int, steady: float) -> None:
         """Answer a message of stamp ``at`` (ns) that cannot be used: one for each new stamp, as with those that can.
 
-        It tells no time. The first one ends the law's work; the others get what has been decided already, since cycles
-        for many bad messages would keep the node from the good ones. ``watch`` looks after the arm meanwhile.
+        Its time is not used. The first one ends the law's work; the others get the decision that was made, since cycles
+        for many bad messages would keep the node from the good ones. ``watch`` runs meanwhile.
         """
         controller = self.controller
         if not self._answers_states:
@@ -255,13 +255,10 @@ class RunningController:
             self._pending = data
             self._log.info("trajectory waits for the first joint_states")
             return False
-        return self._receive_trajectory(data)
-
-    def _receive_trajectory(self, data: bytes) -> bool:
         try:
             self.follow(data)
-        except RobotDynamicsError as problem:
-            self._log.error(f"trajectory refused: {problem}")
+        except RobotDynamicsError as error:
+            self._log.error(f"trajectory refused: {error}")
             return False
         return True
 
@@ -284,13 +281,13 @@ class RunningController:
         return self._origin is None and self._answers_states
 
     def receive_target(self, topic: str, data: bytes) -> None:
-        """Take in where the hand is to be, or the velocity or acceleration that belong to it; ``topic`` of TARGETS."""
+        """Take in a pose of the end effector, or the velocity or acceleration at it; ``topic`` is one of TARGETS."""
         try:
-            self._aim(topic, data)
-        except RobotDynamicsError as problem:
-            self._log.error(f"~/{topic} refused: {problem}", throttle_duration_sec=1.0)
+            self._follow_target(topic, data)
+        except RobotDynamicsError as error:
+            self._log.error(f"~/{topic} refused: {error}", throttle_duration_sec=1.0)
 
-    def _aim(self, topic: str, data: bytes) -> None:
+    def _follow_target(self, topic: str, data: bytes) -> None:
         targets = self.controller.targets()
         stamp, frame, numbers = read_target(topic, data)
         root = self._robot.link_names[0]
@@ -305,10 +302,10 @@ class RunningController:
         first = targets.none_has_come
         targets.follow(pose_of(numbers[:3], numbers[3:]), stamp, self._seconds(stamp) if stamp else now, now)
         if first:
-            self._log.info("the hand follows ~/target_pose")
+            self._log.info("the end effector follows ~/target_pose")
 
     def clear_fault(self) -> None:
-        """Go back to active; RobotDynamicsError says what still fails."""
+        """Go back to active; RobotDynamicsError names the check that still fails."""
         try:
             self.controller.clear_fault(self._clocks.steady())
         finally:
@@ -332,40 +329,36 @@ class RunningController:
             self._report.waiting(self.controller)
         else:
             self._outputs.command(command, answered)
-            self._say(command)
+            self._report_cycle(command)
         if self._effort_slices and next(self._effort_slices[0], self) is self:
             del self._effort_slices[0]
         if self._pending is not None:
             data, self._pending = self._pending, None
-            self._receive_trajectory(data)
+            self.receive_trajectory(data)
         return command is not None
 
-    def _say(self, command: Command) -> None:
+    def _report_cycle(self, command: Command) -> None:
         if command.saturated:
             self._log.warning(f"effort limit reached by {', '.join(command.saturated)}", throttle_duration_sec=1.0)
         if self.controller.external_torque is not None:
             self._outputs.external_torque(self.controller.external_torque, self.state_stamp)
-        self._warn_of_singularity()
-        self._report.transitions(self.controller, self.state_stamp)
-
-    def _warn_of_singularity(self) -> None:
-        """Once as the hand comes near, and not for each cycle in which it is there."""
-        hand = self.controller.hand
-        damped = hand is not None and hand.damped
-        if hand is not None and damped and not self._damped:
+        end_effector = self.controller.hand
+        if end_effector is not None and end_effector.damped and not self._damped:
             self._log.warning(
-                f"the hand is near a singularity (smallest singular value {hand.smallest_singular_value:.3g}) and lags "
-                "in the direction that is lost. Cure: keep targets within reach, or leave out task_space.components",
+                "the end effector is near a singularity (smallest singular value "
+                f"{end_effector.smallest_singular_value:.3g}) and lags in the direction that is lost. "
+                "Cure: keep targets within reach, or leave out task_space.components",
                 throttle_duration_sec=1.0,
             )
-        self._damped = damped
+        self._damped = end_effector is not None and end_effector.damped
+        self._report.transitions(self.controller, self.state_stamp)
 
     def _now(self) -> float:
-        """The time at which what has come with stamp 0 begins."""
+        """Return the time at which a message of stamp 0 takes effect."""
         return self.controller.time if self._answers_states else self._seconds(self._clocks.now())
 
     def _with_effort(self, data: bytes, points: TrajectoryPoints, trajectory: Trajectory, drops: int) -> Iterator[None]:
-        """Give a trajectory with effort, for a joint_trajectory_controller that adds it, a part of it each cycle."""
+        """Compute a trajectory with effort, for a joint_trajectory_controller that adds it, a part each cycle."""
         controller, settings = self.controller, self.controller.settings
         smoothing = settings.friction_smoothing_velocity if settings.friction_compensation else None
         period, slices = settings.trajectory_effort_period, []
@@ -376,14 +369,14 @@ class RunningController:
                 if controller.dropped_trajectories != drops:
                     return
             self._outputs.trajectory(with_points(data, joined(slices)))
-        except RobotDynamicsError as problem:
-            self._log.error(f"~/joint_trajectory_with_effort: {problem}")
+        except RobotDynamicsError as error:
+            self._log.error(f"~/joint_trajectory_with_effort: {error}")
 
     def _seconds(self, at: int) -> float:
-        """Time since the first one asked for: small numbers keep their digits.
+        """Return the time since the first one asked for.
 
         In steps of 2^-36 s (15 ps) counted from 1970: of such times float64 holds every difference exactly, up to 36
-        hours, so that commands do not depend, by rounding, on which message happened to be the first.
+        hours, so that commands do not depend, by rounding, on which message was the first.
         """
         ticks = (at * _TICKS + _NANOSECONDS // 2) // _NANOSECONDS
         if self._origin is None:

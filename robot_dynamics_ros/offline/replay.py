@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from robot_dynamics_ros.bags.storage import (
     BOOL,
     DIAGNOSTIC_ARRAY,
     JOINT_STATE,
+    JOINT_TRAJECTORY,
     TEXT,
     Message,
     message_types,
@@ -32,33 +33,43 @@ from robot_dynamics_ros.messages.hand_target import TARGETS
 from robot_dynamics_ros.messages.joint_state import JointStateReader, Sample, renaming, stamp_of
 from robot_dynamics_ros.messages.running_controller import RunningController, is_engaged
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.offline.replay_outputs import BagClocks, BagLog, BagOutputs, FaultRecorder
+from robot_dynamics_ros.offline.replay_outputs import DIAGNOSTICS, BagOutputs
 from robot_dynamics_ros.progress import progress
+
+COMMANDS = "/computed_torque_node/command_states"
+INPUTS = {
+    "joint_states": JOINT_STATE,
+    "joint_trajectory": JOINT_TRAJECTORY,
+    "speed_scaling_factor": "std_msgs/msg/Float64",
+    "emergency_stop": BOOL,
+    "payload": "geometry_msgs/msg/InertiaStamped",
+    **TARGETS,
+}
+"""The inputs of a controller, and their types."""
 
 _WATCH_PERIOD = 20_000_000  # ns, as in the node
 
 
 class NodeTimers:
-    """What the node's timers do between two messages."""
+    """The node's timers, run between two messages by the time of the recording."""
 
-    def __init__(self, clocks: BagClocks, running: RunningController, settings: ControllerSettings) -> None:
-        self._clocks, self._running = clocks, running
+    def __init__(self, outputs: BagOutputs, running: RunningController, settings: ControllerSettings) -> None:
+        self._outputs, self._running = outputs, running
         self._period = round(1e9 / settings.update_rate) if settings.update_rate > 0.0 else 0
-        # What a missing state leads to is over after this: longer gaps need no more looks.
-        safety = settings.safety
-        self._patience = safety.state_timeout + safety.stale_hold_time + 1.0
+        # After this gap (s) the fallback no longer changes; later checks are skipped.
+        self._patience = settings.safety.state_timeout + settings.safety.stale_hold_time + 1.0
         self._watch: float = math.inf
         self._tick: float = math.inf
         self._begun = False
 
     def until(self, at: int) -> None:
-        """Let the time go on to ``at`` (ns), when the next message comes."""
+        """Advance the time to ``at`` (ns), when the next message comes."""
         if not self._begun:
             self._begun = True
             self._watch, self._tick = at + _WATCH_PERIOD, at + self._period if self._period else math.inf
-        last = self._clocks.at
+        last = self._outputs.at
         while (then := min(self._watch, self._tick)) <= at:
-            self._clocks.at = int(then)
+            self._outputs.at = int(then)
             if self._tick <= self._watch:
                 self._tick += self._period
                 self._running.tick()
@@ -67,25 +78,12 @@ class NodeTimers:
                 self._running.watch()
                 if (then - last) * 1e-9 > self._patience or math.isinf(self._patience):
                     self._watch = at + _WATCH_PERIOD
-        self._clocks.at = at
-
-
-INPUTS = {
-    "joint_states": JOINT_STATE,
-    "joint_trajectory": "trajectory_msgs/msg/JointTrajectory",
-    "speed_scaling_factor": "std_msgs/msg/Float64",
-    "emergency_stop": BOOL,
-    "payload": "geometry_msgs/msg/InertiaStamped",
-    **TARGETS,
-}
-"""What a controller listens to, and the types."""
-COMMANDS = "/computed_torque_node/command_states"
-DIAGNOSTICS = "/diagnostics"
+        self._outputs.at = at
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What became of a recording.
+    """The outcome of a replay.
 
     Attributes
     ----------
@@ -153,124 +151,101 @@ def replay(
             for name, kind in INPUTS.items()
             if name not in TARGETS or follows_targets  # others may have topics of these names, too
         }
-        if sources["joint_states"] is None:
+        joint_states = sources["joint_states"]
+        if joint_states is None:
             raise BagError(f"{bag}: no topic joint_states. Cure: name it, as joint_states=/arm/joint_states")
+        names = {topic: name for name, topic in sources.items() if topic is not None}
         commands = command_topic(reader, given.get("command_states"))
-        player = _Player(reader, {topic: name for name, topic in sources.items() if topic is not None}, commands)
         own = f"{commands.rpartition('/')[0]}/{TOPIC}"
         written = {commands: JOINT_STATE, DIAGNOSTICS: DIAGNOSTIC_ARRAY} | ({own: TEXT} if configuration else {})
         writer = stack.enter_context(BagWriter(output, written, {own: [LATCHED]}))
-        first = [] if configuration is None else [(own, text_message(configuration.text()))]
-        return player.play(model, settings, writer, renaming(rename or {}), activation_check, first)
-
-
-class _Player:
-    """A recording on its way into a controller."""
-
-    def __init__(self, reader: BagReader, names: Mapping[str, str], commands: str) -> None:
-        """``names`` maps the bag's topics to the controller's names; ``commands`` is that of the commands."""
-        self._reader = reader
-        self._names = names
-        self._commands = commands
-        self._clocks = BagClocks()
-        self._log = BagLog(self._clocks)
-
-    def play(
-        self,
-        model: RobotModel,
-        settings: ControllerSettings,
-        writer: BagWriter,
-        renamed: Callable[[str], str],
-        activation_check: bool,
-        first: Sequence[tuple[str, bytes]],
-    ) -> Replay:
-        """Write the ``first`` messages, topic and data, and pass every message on; raises as ``replay``."""
-        outputs = BagOutputs(writer, self._commands, model.joint_names, self._clocks)
-        node = self._commands.rsplit("/", 1)[0]
-        faults = FaultRecorder(writer, DIAGNOSTICS, node, model.name, self._clocks, self._log)
-        running = RunningController(model, settings, self._clocks, outputs, faults, self._log, renamed)
+        outputs = BagOutputs(writer, commands, model.joint_names, model.name)
+        renamed = renaming(rename or {})
+        running = RunningController(model, settings, outputs, outputs, outputs, outputs, renamed)
         running.check_start([], activation_check)
-        self._timers = NodeTimers(self._clocks, running, settings)
-        joint_states = next(topic for topic, name in self._names.items() if name == "joint_states")
-        part = self._answered(joint_states, JointStateReader(model.joint_names, joint_states, renamed))
+        timers = NodeTimers(outputs, running, settings)
+        state_reader = JointStateReader(model.joint_names, joint_states, renamed)
+        part = _answered_part(reader, commands, joint_states, state_reader, outputs)
         if part is not None and part.held is not None:
             running.controller.hold_from_the_start(part.held)
         states = 0
-        messages = self._reader.messages(self._names)
-        for message in progress(messages, "replay", self._reader.count(self._names)):
-            self._timers.until(message.received)
+        for message in progress(reader.messages(names), "replay", reader.count(names)):
+            timers.until(message.received)
             if message.topic != joint_states:
-                self._receive(running, message)
+                _receive(running, names[message.topic], message, outputs)
             elif part is None or part.has(message):
-                for topic, data in first if states == 0 else ():
-                    writer.write(topic, message.received, data)
+                if states == 0 and configuration is not None:
+                    writer.write(own, message.received, text_message(configuration.text()))
                 states += 1
                 running.receive_state(message.data)
             elif part.over:
                 break
         if not outputs.count:
             reason = running.controller.feedback.trouble.partition(". Cure: ")[0]
-            raise BagError(
-                f"{self._reader.path}: nothing was commanded: {reason}. Cure: --rename, --topic, or another robot"
-            )
-        return Replay(states, outputs.count, tuple(faults.all), dict(outputs.saturated))
+            raise BagError(f"{reader.path}: nothing was commanded: {reason}. Cure: --rename, --topic, or another robot")
+        return Replay(states, outputs.count, tuple(outputs.changes), dict(outputs.saturated))
 
-    def _answered(self, joint_states: str, reader: JointStateReader) -> _ReplayPart | None:
-        """Return the part of the recording that its own controller answered; None where that is not known."""
-        if self._commands not in self._reader.topics:
-            return None
-        answers = progress(
-            self._reader.messages([self._commands]), "live commands", self._reader.count([self._commands])
-        )
-        first = next(answers, None)
-        command = None if first is None else reader.read(first.data)
-        if first is None or command is None:
-            return None
-        (last,) = deque(answers, maxlen=1) or (first,)
-        state = self._first_since(command.at, joint_states, reader)
-        if state is None:
-            return None
-        if command.qd is None or command.qd.any():
-            self._log.warning(
-                "the recording begins in the middle of a motion, so that what is commanded until the next trajectory "
-                "differs. Cure: start the recorder before the motion"
-            )
-            return _ReplayPart(None, state.at, stamp_of(last.data), last.received)
-        return _ReplayPart(command.q, state.at, stamp_of(last.data), last.received)
 
-    def _first_since(self, at: int, joint_states: str, reader: JointStateReader) -> Sample | None:
-        for message in self._reader.messages([joint_states]):
-            try:
-                state = reader.read(message.data)
-            except RobotDynamicsError:
-                continue
-            if state is not None and state.at >= at:
-                return state
+def _receive(running: RunningController, name: str, message: Message, outputs: BagOutputs) -> None:
+    """Pass on a message of the input ``name``, other than joint_states."""
+    if name == "joint_trajectory":
+        running.receive_trajectory(message.data)
+        return
+    if name == "emergency_stop":
+        running.controller.emergency_stop(is_engaged(message.data))
+        return
+    if name in TARGETS:
+        running.receive_target(name, message.data)
+        return
+    try:
+        content: Any = message_types().deserialize_cdr(message.data, message.kind)
+        if name == "speed_scaling_factor":
+            running.controller.set_speed_scaling(content.data)
+        else:
+            i = content.inertia
+            inertia = i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz
+            running.controller.set_payload(content.header.frame_id, i.m, (i.com.x, i.com.y, i.com.z), inertia)
+    except RobotDynamicsError as error:
+        outputs.error(f"{message.topic} refused: {error}")
+    except Exception:  # whatever broken bytes lead to
+        outputs.error(f"{message.topic} refused: a message of {len(message.data)} bytes is no {message.kind}")
+
+
+def _answered_part(
+    bag: BagReader, commands: str, joint_states: str, reader: JointStateReader, outputs: BagOutputs
+) -> _ReplayPart | None:
+    """Return the part of the recording that its own controller answered; None where that is not known."""
+    if commands not in bag.topics:
         return None
+    answers = progress(bag.messages([commands]), "live commands", bag.count([commands]))
+    first = next(answers, None)
+    command = None if first is None else reader.read(first.data)
+    if first is None or command is None:
+        return None
+    (last,) = deque(answers, maxlen=1) or (first,)
+    state = _first_since(command.at, bag.messages([joint_states]), reader)
+    if state is None:
+        return None
+    held: Array | None = command.q
+    if command.qd is None or command.qd.any():
+        held = None
+        outputs.warning(
+            "the recording begins in the middle of a motion, so that what is commanded until the next trajectory "
+            "differs. Cure: start the recorder before the motion"
+        )
+    return _ReplayPart(held, state.at, stamp_of(last.data), last.received)
 
-    def _receive(self, running: RunningController, message: Message) -> None:
-        name = self._names[message.topic]
-        if name == "joint_trajectory":
-            running.receive_trajectory(message.data)
-            return
-        if name == "emergency_stop":
-            running.controller.emergency_stop(is_engaged(message.data))
-            return
-        if name in TARGETS:
-            running.receive_target(name, message.data)
-            return
+
+def _first_since(at: int, messages: Iterable[Message], reader: JointStateReader) -> Sample | None:
+    """Return the first state that can be read and has a stamp of ``at`` (ns) or later."""
+    for message in messages:
         try:
-            content: Any = message_types().deserialize_cdr(message.data, message.kind)
-            if name == "speed_scaling_factor":
-                running.controller.set_speed_scaling(content.data)
-            else:
-                i = content.inertia
-                inertia = i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz
-                running.controller.set_payload(content.header.frame_id, i.m, (i.com.x, i.com.y, i.com.z), inertia)
-        except RobotDynamicsError as problem:
-            self._log.error(f"{message.topic} refused: {problem}")
-        except Exception:  # whatever broken bytes lead to
-            self._log.error(f"{message.topic} refused: a message of {len(message.data)} bytes is no {message.kind}")
+            state = reader.read(message.data)
+        except RobotDynamicsError:
+            continue
+        if state is not None and state.at >= at:
+            return state
+    return None
 
 
 class _ReplayPart:
@@ -279,9 +254,9 @@ class _ReplayPart:
     Attributes
     ----------
     held
-        Where the arm was held (n,) when it began; None where it moved.
+        Position (n,) that was held when it began; None where the arm moved.
     over
-        Whether the last has come.
+        True once the last state has come.
     """
 
     def __init__(self, held: Array | None, first: int, last: int | None, last_received: int) -> None:
@@ -293,7 +268,7 @@ class _ReplayPart:
         self._begun = self._at_end = self.over = False
 
     def has(self, message: Message) -> bool:
-        """Whether the next state of the recording is part of it."""
+        """Return True if the next state of the recording is part of it."""
         stamp = stamp_of(message.data)
         self._begun = self._begun or stamp == self._first
         if stamp == self._last:

@@ -1,4 +1,4 @@
-"""What a replayed controller has around it in place of ROS: the recording's time, a bag, and a log."""
+"""The surroundings of an offline controller in place of ROS: time, a bag, and a log."""
 
 from __future__ import annotations
 
@@ -15,88 +15,53 @@ from robot_dynamics_ros.control.status import StatusReport, in_words, plain
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 
+DIAGNOSTICS = "/diagnostics"
+
 _logger = logging.getLogger(__name__)
-_SECOND = 1_000_000_000
 
 
-class BagClocks:
-    """The time of the recording.
+class BagOutputs:
+    """Clocks, Outputs, Report and Log of a RunningController: messages go to a bag, time is set from outside.
+
+    Commands are written as ~/command_states, every change of mode as the node's /diagnostics. Log lines have the time
+    since the first one; a repeated one is logged once where the node throttles it.
 
     Attributes
     ----------
     at
-        Time of arrival (ns) of what is being read.
-    """
-
-    def __init__(self) -> None:
-        self.at = 0
-
-    def steady(self) -> float:
-        """Return seconds."""
-        return self.at * 1e-9
-
-    def now(self) -> int:
-        """Return nanoseconds."""
-        return self.at
-
-
-class BagLog:
-    """Says on the log what the node would say, with the recording's time; what comes again and again, once."""
-
-    def __init__(self, clocks: BagClocks) -> None:
-        self._said: set[str] = set()
-        self._clocks = clocks
-        self._begin: int | None = None
-
-    def info(self, message: str) -> None:
-        """Say what happens."""
-        _logger.info(self._dated(message))
-
-    def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Say what is doubtful; only once where the node would say it every so many seconds."""
-        if self._is_new(message, throttle_duration_sec):
-            _logger.warning(self._dated(message))
-
-    def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Say what is wrong; only once where the node would say it every so many seconds."""
-        if self._is_new(message, throttle_duration_sec):
-            _logger.error(self._dated(message))
-
-    def _is_new(self, message: str, throttle_duration_sec: float) -> bool:
-        if throttle_duration_sec == 0.0:
-            return True
-        kind = " ".join(message.split()[:3])  # the rest tells joints and numbers
-        said = kind in self._said
-        self._said.add(kind)
-        return not said
-
-    def _dated(self, message: str) -> str:
-        if self._begin is None:
-            self._begin = self._clocks.at
-        return f"at {(self._clocks.at - self._begin) * 1e-9:.3f} s: {message}"
-
-
-class BagOutputs:
-    """Writes commands to a bag, as ~/command_states.
-
-    Attributes
-    ----------
+        The time (ns).
     count
-        How many.
+        Commands that were written.
     saturated
         How many of them a joint's effort limit cut, by joint.
+    changes
+        The changes of mode.
     trajectory_is_wanted
-        False: a recording has nobody to take trajectories.
+        False: nobody takes trajectories with effort.
     """
 
     trajectory_is_wanted = False
 
-    def __init__(self, writer: BagWriter, topic: str, joint_names: Sequence[str], clocks: BagClocks) -> None:
+    def __init__(self, writer: BagWriter, commands: str, joint_names: Sequence[str], robot: str) -> None:
+        """``commands`` is the topic of the commands, ``robot`` the robot's name for diagnostics."""
+        self.at = 0
         self.count = 0
         self.saturated: Counter[str] = Counter()
-        self._writer, self._topic, self._clocks = writer, topic, clocks
+        self.changes: list[Transition] = []
+        self._writer, self._commands, self._robot = writer, commands, robot
         self._joint_state = JointStateWriter(joint_names, numbered=True)
         self._last, self._number = b"", 0
+        self._status: StatusReport | None = None
+        self._logged: set[str] = set()
+        self._first_logged: int | None = None
+
+    def steady(self) -> float:
+        """Return the time in seconds."""
+        return self.at * 1e-9
+
+    def now(self) -> int:
+        """Return the time in nanoseconds."""
+        return self.at
 
     def command(self, command: Command, answered: int) -> None:
         """Write a command, with the stamp (ns) of the state that it answers."""
@@ -110,66 +75,69 @@ class BagOutputs:
         """Write the last command once more."""
         if self._last:
             self.count += 1
-            self._writer.write(self._topic, self._clocks.at, self._last)
+            self._writer.write(self._commands, self.at, self._last)
 
     def unasked(self, command: Command) -> None:
-        """A command that answers no state is no command state."""
+        """Ignore a command that answers no state."""
 
     def external_torque(self, torque: Array, at: int) -> None:
-        """Left out: commands and faults are what a replay is for."""
+        """Ignore the observed torque: a replay is for commands and faults."""
 
     def trajectory(self, data: bytes) -> None:
-        """Nobody takes it."""
-
-
-class FaultRecorder:
-    """Writes every change of mode to a bag, as the node's /diagnostics, and says it.
-
-    Attributes
-    ----------
-    all
-        The changes.
-    """
-
-    def __init__(self, writer: BagWriter, topic: str, node: str, robot: str, clocks: BagClocks, log: BagLog) -> None:
-        self.all: list[Transition] = []
-        self._writer, self._topic, self._clocks, self._log = writer, topic, clocks, log
-        self._node, self._robot = node, robot
-        self._status: StatusReport | None = None
+        """Ignore a trajectory with effort."""
 
     def transitions(self, controller: Controller, stamp: int) -> None:
-        """Write the transitions since the last call; ``stamp`` (ns) is that of the state."""
+        """Write and log the transitions since the last call; ``stamp`` (ns) is that of the state."""
         if self._status is None:
-            self._status = StatusReport(self._clocks.steady())
+            self._status = StatusReport(self.steady())
         for transition in controller.take_transitions():
-            self.all.append(transition)
+            self.changes.append(transition)
             _, text = in_words(transition, "fault_reset: auto; a recording has no call of clear_fault")
-            self._log.warning(text)
-            self._write(controller, transition, (self._clocks.at - stamp) * 1e-9)
+            self.warning(text)
+            status = self._status.status(controller, self.steady(), (self.at - stamp) * 1e-9, transition)
+            types: Any = message_types().types
+            seconds, nanoseconds = divmod(self.at, 1_000_000_000)
+            time = types["builtin_interfaces/msg/Time"](sec=seconds, nanosec=nanoseconds)
+            message = types[DIAGNOSTIC_ARRAY](
+                header=types["std_msgs/msg/Header"](stamp=time, frame_id=""),
+                status=[
+                    types["diagnostic_msgs/msg/DiagnosticStatus"](
+                        level=status.level,
+                        name=f"{self._commands.rpartition('/')[0].lstrip('/')}: controller",
+                        message=status.message,
+                        hardware_id=self._robot,
+                        values=[
+                            types["diagnostic_msgs/msg/KeyValue"](key=key, value=plain(value))
+                            for key, value in status.values.items()
+                        ],
+                    )
+                ],
+            )
+            data = message_types().serialize_cdr(message, DIAGNOSTIC_ARRAY)
+            self._writer.write(DIAGNOSTICS, self.at, bytes(data))
 
     def waiting(self, controller: Controller) -> None:
-        """Say that nothing is commanded yet, and why."""
-        self._log.warning(f"nothing is commanded yet: {controller.feedback.trouble}", throttle_duration_sec=5.0)
+        """Log why nothing is commanded yet."""
+        self.warning(f"nothing is commanded yet: {controller.feedback.trouble}", throttle_duration_sec=5.0)
 
-    def _write(self, controller: Controller, transition: Transition, stamp_age: float) -> None:
-        assert self._status is not None
-        status = self._status.status(controller, self._clocks.steady(), stamp_age, transition)
-        store: Any = message_types()
-        types = store.types
-        seconds, nanoseconds = divmod(self._clocks.at, _SECOND)
-        header = types["std_msgs/msg/Header"](
-            stamp=types["builtin_interfaces/msg/Time"](sec=seconds, nanosec=nanoseconds), frame_id=""
-        )
-        pairs = [
-            types["diagnostic_msgs/msg/KeyValue"](key=key, value=plain(value)) for key, value in status.values.items()
-        ]
-        told = types["diagnostic_msgs/msg/DiagnosticStatus"](
-            level=status.level,
-            name=f"{self._node.lstrip('/')}: controller",
-            message=status.message,
-            hardware_id=self._robot,
-            values=pairs,
-        )
-        message = types[DIAGNOSTIC_ARRAY](header=header, status=[told])
-        data = store.serialize_cdr(message, DIAGNOSTIC_ARRAY)
-        self._writer.write(self._topic, self._clocks.at, bytes(data))
+    def info(self, message: str) -> None:
+        """Log an event."""
+        self._log(logging.INFO, message)
+
+    def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
+        """Log a warning, only once where it is throttled."""
+        self._log(logging.WARNING, message, throttle_duration_sec)
+
+    def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
+        """Log an error, only once where it is throttled."""
+        self._log(logging.ERROR, message, throttle_duration_sec)
+
+    def _log(self, level: int, message: str, throttle_duration_sec: float = 0.0) -> None:
+        if throttle_duration_sec:
+            kind = " ".join(message.split()[:3])  # joints and numbers follow
+            if kind in self._logged:
+                return
+            self._logged.add(kind)
+        if self._first_logged is None:
+            self._first_logged = self.at
+        _logger.log(level, f"at {(self.at - self._first_logged) * 1e-9:.3f} s: {message}")

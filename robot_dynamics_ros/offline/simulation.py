@@ -1,16 +1,11 @@
-"""The controller of computed_torque_node on the arm of simulation_node, without ROS and in simulated time, as a bag."""
+"""The controller of computed_torque_node on the arm of simulation_node, without ROS, recorded to a bag."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from robot_dynamics_ros.bags.alignment import JOINT_TRAJECTORY
-from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT, message_types, text_message
+from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, JOINT_TRAJECTORY, TEXT, text_message
 from robot_dynamics_ros.bags.writing import LATCHED, BagWriter
 from robot_dynamics_ros.control.configuration import Configuration
 from robot_dynamics_ros.control.controller import Command
@@ -20,10 +15,11 @@ from robot_dynamics_ros.control.warm_up import rehearse
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import FLOAT64_MULTI_ARRAY, EffortWriter
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.messages.joint_trajectory import write_trajectory
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.offline.replay import COMMANDS, DIAGNOSTICS, NodeTimers, Replay
-from robot_dynamics_ros.offline.replay_outputs import BagClocks, BagLog, BagOutputs, FaultRecorder
+from robot_dynamics_ros.offline.replay import COMMANDS, NodeTimers, Replay
+from robot_dynamics_ros.offline.replay_outputs import DIAGNOSTICS, BagOutputs
 from robot_dynamics_ros.progress import progress
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
@@ -72,14 +68,11 @@ def simulate_to_bag(
     the bag cannot be made. What was written until then stays.
     """
     rehearse(model, settings)
-    clocks = BagClocks()
-    log = _StrictLog(clocks)
     with BagWriter(output, _TOPICS, {_DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]}) as writer:
-        outputs = _Outputs(writer, clocks, arm)
-        faults = FaultRecorder(writer, DIAGNOSTICS, COMMANDS.rsplit("/", 1)[0], model.name, clocks, log)
-        running = RunningController(model, settings, clocks, outputs, faults, log)
+        outputs = _ArmOutputs(writer, arm, model.name)
+        running = RunningController(model, settings, outputs, outputs, outputs, outputs)
         running.check_start([], activation_check)
-        timers = NodeTimers(clocks, running, settings)
+        timers = NodeTimers(outputs, running, settings)
         step = round(period * _SECOND)
         if configuration is not None:
             writer.write(_DESCRIPTION, step, text_message(configuration.robot_description))
@@ -95,70 +88,33 @@ def simulate_to_bag(
             running.receive_state(state)
             if cycle == sent:
                 timers.until(now + step // 2)
-                data = _trajectory(points, step + round(START_DELAY * _SECOND))
-                writer.write(TRAJECTORY, clocks.at, data)
+                data = write_trajectory(step + round(START_DELAY * _SECOND), points)
+                writer.write(TRAJECTORY, outputs.at, data)
                 running.receive_trajectory(data)
             arm.advance()
             if arm.failure:
                 raise RobotDynamicsError(f"t = {now / _SECOND:.3f} s: {arm.failure}")
-    return Replay(count, outputs.count, tuple(faults.all), dict(outputs.saturated))
+    return Replay(count, outputs.count, tuple(outputs.changes), dict(outputs.saturated))
 
 
-class _Outputs(BagOutputs):
-    """Drives the arm as well, and writes down by what."""
+class _ArmOutputs(BagOutputs):
+    """Outputs that drive the arm as well, and write the efforts that do. An error ends the run."""
 
-    def __init__(self, writer: BagWriter, clocks: BagClocks, arm: SimulatedArm) -> None:
-        super().__init__(writer, COMMANDS, arm.joint_names, clocks)
+    def __init__(self, writer: BagWriter, arm: SimulatedArm, robot: str) -> None:
+        super().__init__(writer, COMMANDS, arm.joint_names, robot)
         self._arm = arm
         self._efforts = EffortWriter(len(arm.joint_names))
 
     def command(self, command: Command, answered: int) -> None:
-        """Write a command, with the stamp (ns) of the state that it answers, and let the arm follow it."""
+        """Write a command, with the stamp (ns) of the state that it answers, and pass it to the arm."""
         super().command(command, answered)
         self.unasked(command)
 
     def unasked(self, command: Command) -> None:
-        """Let the arm follow a command that answers no state."""
-        self._writer.write(EFFORTS, self._clocks.at, self._efforts.write(command.effort))
+        """Pass a command that answers no state to the arm."""
+        self._writer.write(EFFORTS, self.at, self._efforts.write(command.effort))
         self._arm.command(command.effort)
 
-
-class _StrictLog(BagLog):
-    """Where everything is given beforehand, an error is the end."""
-
     def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Raise RobotDynamicsError."""
+        """Raise RobotDynamicsError: all input is given beforehand."""
         raise RobotDynamicsError(message)
-
-
-def _trajectory(points: TrajectoryPoints, stamp: int) -> bytes:
-    """Return the serialized JointTrajectory of points, which starts at ``stamp`` (ns)."""
-    tables = {
-        "positions": points.positions,
-        "velocities": points.velocities,
-        "accelerations": points.accelerations,
-        "effort": points.effort,
-    }
-    rows = [
-        _type("trajectory_msgs/msg/JointTrajectoryPoint")(
-            **{field: np.empty(0) if table is None else np.array(table[i]) for field, table in tables.items()},
-            time_from_start=_time("Duration", round(float(seconds) * _SECOND)),
-        )
-        for i, seconds in enumerate(points.times)
-    ]
-    header = _type("std_msgs/msg/Header")(stamp=_time("Time", stamp), frame_id="")
-    return _message(JOINT_TRAJECTORY, header=header, joint_names=list(points.joint_names), points=rows)
-
-
-def _time(kind: str, nanoseconds: int) -> Any:
-    seconds, rest = divmod(nanoseconds, _SECOND)
-    return _type(f"builtin_interfaces/msg/{kind}")(sec=seconds, nanosec=rest)
-
-
-def _message(kind: str, **fields: Any) -> bytes:
-    return bytes(message_types().serialize_cdr(_type(kind)(**fields), kind))
-
-
-def _type(kind: str) -> Callable[..., Any]:
-    made: Callable[..., Any] = message_types().types[kind]
-    return made

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robot_dynamics_ros.bags import BagWriter
-from robot_dynamics_ros.bags.alignment import Times, align, paired
+from robot_dynamics_ros.bags.alignment import align, paired
 from robot_dynamics_ros.bags.comparison import assert_bags_match, compare_bags
-from robot_dynamics_ros.bags.differences import FieldComparison, Places, Tolerance, difference
+from robot_dynamics_ros.bags.differences import FieldComparison, difference
 from robot_dynamics_ros.bags.storage import Message
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.messages.joint_state import renaming
@@ -112,13 +112,10 @@ def test_any_alteration_is_found(rows: list[tuple[float, ...]], data: st.DataObj
 
 def compared(a: Sequence[bytes], b: Sequence[bytes], kind: str = JOINT_STATE, **tolerance: float) -> Any:
     """The fields of messages that are paired by their order, without bags."""
-    times = Times(False)
-    for data in a:
-        times.add(Message("/x", kind, 0, data))
-    comparison = FieldComparison(kind, renaming({}), Tolerance(**tolerance))
+    times = np.zeros(len(a), dtype=np.int64)
+    comparison = FieldComparison(kind, renaming({}), **tolerance)
     comparison.add(zip(a, b, strict=True))
-    pairs = align(times, times)
-    return comparison.result("/x", pairs, Places(pairs, (times.values, times.values), False, (0, 0))).fields
+    return comparison.result("/x", align(times, times, stamped=False)).fields
 
 
 @given(st.lists(st.floats(), min_size=1, max_size=20), st.data(), st.floats(0, 10), st.floats(0, 1))
@@ -156,11 +153,7 @@ def test_alignment(a: list[int], b: list[int]) -> None:
     """Against the plain rule: the k-th message of a stamp belongs to the k-th of that stamp, if there is one."""
 
     messages = [[Message("/x", JOINT_STATE, 0, state(stamp)) for stamp in stamps] for stamps in (a, b)]
-    times = [Times(True), Times(True)]
-    for of_bag, sent in zip(times, messages, strict=True):
-        for message in sent:
-            of_bag.add(message)
-    pairs = align(*times)
+    pairs = align(np.array(a, dtype=np.int64), np.array(b, dtype=np.int64), stamped=True)
     expected = []
     for i, stamp in enumerate(a):
         partners = [k for k, other in enumerate(b) if other == stamp]

@@ -53,7 +53,7 @@ def test_a_hand_follows_its_targets(tmp_path: Path) -> None:
             graph.repeat(lambda: publishers["target_pose"].publish(message), lambda: text in log.text(), text)
 
         graph.wait(lambda: all(each.get_subscription_count() for each in publishers.values()), "the node to listen")
-        send_until(target(0.6, 0.4), "the hand follows ~/target_pose")
+        send_until(target(0.6, 0.4), "the end effector follows ~/target_pose")
         graph.wait(lambda: np.abs(hand(plant) - [0.6, 0.4]).max() < 1e-3, "the hand to arrive")
         send_until(target(0.5, 0.5, "tip"), '~/target_pose refused: frame_id "tip"')
 

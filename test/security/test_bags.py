@@ -80,7 +80,7 @@ def test_chunks_of_millions_of_empty_records(tmp_path: Path) -> None:
     assert len(parts[1][1]) < 20_000
     file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", packed) for data, packed in parts])
     file.write_bytes(file.read_bytes()[:-8])  # without the index
-    with soon(), pytest.warns(BagWarning, match="1 of 3 chunks of bag.mcap"):
+    with soon(), pytest.warns(BagWarning, match="1 of 2 chunks of bag.mcap"):
         assert [message.received for message in read_all(file)] == list(range(0, 50_000_000, 1000))
 
 
@@ -93,12 +93,11 @@ def test_only_so_much_metadata_is_read(others: int, latched: set[str], tmp_path:
         assert bag.latched == latched
 
 
-def test_only_so_many_profiles_are_parsed() -> None:
-    profiles = storage.Profiles()
-    assert profiles.latched(LATCHED)
-    assert not profiles.latched(LATCHED + "#" * (1 << 18))
-    assert profiles.latched(LATCHED), "known"
-    assert not profiles.latched(LATCHED + "# another"), "there is no room for it any more"
+def test_profiles_are_searched_and_not_parsed() -> None:
+    """By YAML's aliases a few of them could stand for any number of values."""
+    with soon():
+        assert storage.is_latched("- [\n" * (1 << 20) + LATCHED.replace("1\n", "transient_local\n"))
+    assert not storage.is_latched(LATCHED.replace("durability: 1", "durability: 10")) and not storage.is_latched(None)
 
 
 def test_chunks_that_overlap_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

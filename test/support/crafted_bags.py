@@ -36,7 +36,9 @@ def mcap_record(operation: int, body: bytes) -> bytes:
 
 
 def mcap_messages(count: int, size: int) -> bytes:
-    return mcap_record(5, struct.pack("<HIQQ", 1, 0, 1, 1) + bytes(size)) * count
+    """Messages at 1 ns, the last one at 2 ns: chunks of several overlap."""
+    first, last = (mcap_record(5, struct.pack("<HIQQ", 1, 0, at, at) + bytes(size)) for at in (1, 2))
+    return first * (count - 1) + last
 
 
 def chunk(data: bytes, compression: str, packed: bytes, size: int | None = None, first: int = 0) -> bytes:

@@ -12,13 +12,25 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.messages.running_controller import RunningController
-from robot_dynamics_ros.offline.replay_outputs import BagClocks
 from tools.fuzz.trial import Wrong
 
 Array = NDArray[np.float64]
 
 _FARTHEST = 1e6  # rad or m; a first state much beyond that is refused, and no command follows
 _BEGIN = 1_700_000_000_000_000_000  # ns
+
+
+class Clocks:
+    """The time ``at`` (ns), which is set from outside."""
+
+    def __init__(self) -> None:
+        self.at = _BEGIN
+
+    def steady(self) -> float:
+        return self.at * 1e-9
+
+    def now(self) -> int:
+        return self.at
 
 
 class Outputs:
@@ -78,10 +90,9 @@ def overflow_is_looked_at() -> AbstractContextManager[object]:
     return np.errstate(over="ignore", invalid="ignore")
 
 
-def running(model: RobotModel, settings: ControllerSettings) -> tuple[RunningController, BagClocks, Outputs]:
+def running(model: RobotModel, settings: ControllerSettings) -> tuple[RunningController, Clocks, Outputs]:
     """Return a controller that answers joint_states, its clocks, and what looks at its commands."""
-    clocks, outputs = BagClocks(), Outputs(model.effort_limits)
-    clocks.at = _BEGIN
+    clocks, outputs = Clocks(), Outputs(model.effort_limits)
     return RunningController(model, settings, clocks, outputs, Silent(), Silent()), clocks, outputs
 
 
