@@ -1,4 +1,4 @@
-"""What the simulation publishes: states of the robot, and diagnostics."""
+"""Outputs of the simulation: joint states, /clock and diagnostics."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
+from robot_dynamics_ros.control.status import ERROR, OK, WARN, Status
 from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.nodes.diagnostics import ERROR, OK, WARN, diagnostics_message
+from robot_dynamics_ros.nodes.messages import diagnostics_message
 from robot_dynamics_ros.nodes.messages import stamp as to_stamp
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 
 _TIME = struct.Struct("<iI")
+_TOO_SLOW = 0.95  # share of the requested pace
 
 
 class SimulationOutputs:
-    """The topics joint_states and, where it is wanted, /clock.
+    """Publishers of joint_states and, on request, of /clock.
 
     Attributes
     ----------
@@ -32,30 +34,27 @@ class SimulationOutputs:
     """
 
     def __init__(self, node: Node, arm: SimulatedArm, publish_clock: bool, depth: int) -> None:
-        """``depth``: how many states are kept for listeners that are behind."""
+        """``depth``: number of states that are kept for slow subscribers."""
         self.states = node.create_publisher(JointState, "joint_states", QoSProfile(depth=depth))
         self._clock = node.create_publisher(Clock, "/clock", QoSProfile(depth=1)) if publish_clock else None
         self._writer = JointStateWriter(arm.joint_names)
         self._state = self._time = b""
 
     def publish(self, at: int, arm: SimulatedArm) -> None:
-        """Publish what is measured of the arm, with a stamp (ns)."""
+        """Publish the arm's measured state, with a stamp (ns)."""
         self._state = self._writer.write(at, arm.position, arm.velocity, arm.effort)
         self._time = LITTLE_ENDIAN + _TIME.pack(*divmod(at, 1_000_000_000))
         self.repeat()
 
     def repeat(self) -> None:
-        """Publish the same once more."""
+        """Publish the last state again."""
         self.states.publish(self._state)
         if self._clock is not None:
             self._clock.publish(self._time)
 
 
-_TOO_SLOW = 0.95  # share of the pace that is wanted
-
-
 class SimulationMode(str, Enum):
-    """What the simulation does.
+    """Mode of the simulation.
 
     failed: a step was impossible, time stands still until ~/reset. paused: time stands still. waiting: in lockstep
     for the controller's answer. timed out: the last command is older than command_timeout. braked: no command has
@@ -75,18 +74,18 @@ _LEVELS = {SimulationMode.RUNNING: OK, SimulationMode.PAUSED: OK, SimulationMode
 
 @dataclass
 class Counts:
-    """What has happened since the start of the node.
+    """Counters since the start of the node.
 
     Attributes
     ----------
     periods
         Periods simulated.
     commands, refused
-        Commands taken, and commands and wrenches that could not be used.
+        Accepted commands, and refused commands and wrenches.
     repeated, strays
-        In lockstep: how often a state was sent again because its answer had not come, and answers to other states.
+        In lockstep: states sent again because their answer had not come, and answers to other states.
     skipped
-        Seconds given up because the simulation could not keep its pace.
+        Seconds skipped because the simulation could not keep its pace.
     """
 
     periods: int = 0
@@ -98,35 +97,38 @@ class Counts:
 
 
 class SimulationReport:
-    """The topic /diagnostics."""
+    """Publisher of /diagnostics."""
 
-    def __init__(self, node: Node, settings: SimulationSettings, simulated_time: bool) -> None:
-        """``simulated_time``: stamps are those of the published /clock, else those of the node's clock."""
-        self._node = node
+    def __init__(
+        self, node: Node, arm: SimulatedArm, settings: SimulationSettings, counts: Counts, simulated_time: bool
+    ) -> None:
+        """``simulated_time``: True if stamps are those of the published /clock, else those of the node's clock."""
+        self._node, self._arm, self._counts = node, arm, counts
         self._robot = settings.model.name
         self._period = settings.period
         self._simulated_time = simulated_time
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", QoSProfile(depth=10))
-        self.begin(settings.real_time_factor, Counts())
+        self.begin(settings.real_time_factor)
 
-    def begin(self, factor: float, counts: Counts) -> None:
-        """Measure the pace from now on, of which ``factor`` is wanted."""
+    def begin(self, factor: float) -> None:
+        """Measure the pace from now on, of which ``factor`` is requested."""
         self._factor = self._measured = factor
-        self._since, self._periods = time.monotonic(), counts.periods
+        self._since, self._periods = time.monotonic(), self._counts.periods
 
-    def regularly(self, mode: SimulationMode, why: str, at: int, arm: SimulatedArm, counts: Counts) -> None:
-        """Publish the state of things, measured over the time since this was done last."""
-        now = time.monotonic()
-        self._measured = (counts.periods - self._periods) * self._period / max(now - self._since, 1e-3)
-        self._since, self._periods = now, counts.periods
-        self.publish(mode, why, at, arm, counts)
-        arm.count_anew()
+    def regularly(self, mode: SimulationMode, why: str, at: int) -> None:
+        """Publish the status, measured over the time since the last call."""
+        now, periods = time.monotonic(), self._counts.periods
+        self._measured = (periods - self._periods) * self._period / max(now - self._since, 1e-3)
+        self._since, self._periods = now, periods
+        self.publish(mode, why, at)
+        self._arm.count_anew()
 
-    def publish(self, mode: SimulationMode, why: str, at: int, arm: SimulatedArm, counts: Counts) -> None:
-        """Publish the state of things: a mode, more words on it, and the stamp (ns) of the last joint_states."""
+    def publish(self, mode: SimulationMode, why: str, at: int) -> None:
+        """Publish the status: a mode, its reason, and the stamp (ns) of the last joint_states."""
         level, message = _LEVELS.get(mode, WARN), f"{mode.value}: {why}" if why else mode.value
         if mode is SimulationMode.RUNNING and self._measured < _TOO_SLOW * self._factor:
             level, message = WARN, f"running, slower than real_time_factor {self._factor:g}"
+        arm, counts = self._arm, self._counts
         values: dict[str, object] = {
             "mode": mode.value,
             "simulated time": f"{at / 1e9:.9f}",
@@ -147,4 +149,4 @@ class SimulationReport:
         }
         stamp = to_stamp(at) if self._simulated_time else self._node.get_clock().now().to_msg()
         name = f"{self._node.get_fully_qualified_name().lstrip('/')}: simulation"
-        self._publisher.publish(diagnostics_message(stamp, name, self._robot, level, message, values))
+        self._publisher.publish(diagnostics_message(stamp, name, self._robot, Status(level, message, values)))
