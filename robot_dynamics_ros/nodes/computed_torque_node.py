@@ -148,9 +148,6 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
                 "robot_description is empty. Cure: set the parameter, or publish the topic and configure again"
             )
         settings = read_settings(values)
-        self._checks_effort = parameters.ACTIVATION_CHECK.read(values)
-        self._exclusive = parameters.EXCLUSIVE_TOPICS.read(values)
-        self._priority = parameters.REALTIME_PRIORITY.read(values)
         robot = load_robot(self, description, parameters.GRAVITY.read(values) or None)
         Tuning(robot, settings)
         read_tolerances(values, robot.joint_names)
@@ -252,15 +249,16 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
 
     def _activate(self) -> None:
         assert self._robot is not None
+        values = present_values(self)
         self._check_publishers()
-        if self._report.other_publishers and self._exclusive:
+        if self._report.other_publishers and parameters.EXCLUSIVE_TOPICS.read(values):
             raise RobotDynamicsError(self._report.other_publishers)
         running = RunningController(self._robot, self._settings, self, self._outputs, self._report, self._log)
-        running.check_start(self._states, self._checks_effort)
+        running.check_start(self._states, parameters.ACTIVATION_CHECK.read(values))
         running.controller.set_speed_scaling(self._speed)
         self.poll()
         self._forward_emergency_stop(running)
-        self._warn(set_priority(self._priority))
+        self._warn(set_priority(parameters.REALTIME_PRIORITY.read(values)))
         keep_collector_away()
         self._report.begin()
         self._interfaces.begin(running)

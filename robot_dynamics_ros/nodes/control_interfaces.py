@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rclpy.action import server
@@ -144,7 +145,7 @@ class ControlInterfaces:
     def _accept(self, handle: Any) -> None:
         handle.execute()
         assert self._running is not None and self._execution is not None
-        client = _Client(handle, self._server, self._names, self._running, self._node.get_logger())
+        client = _Client(handle, self._server, self._running, self._node.get_logger())
         try:
             self._execution.check_law()
             tolerances = self._requested_tolerances(handle.request)
@@ -168,46 +169,43 @@ class ControlInterfaces:
         return CancelResponse.ACCEPT
 
 
+@dataclass
 class _Client:
     """Sender of a goal."""
 
-    def __init__(
-        self, handle: Any, server: ActionServer, joint_names: Sequence[str], running: RunningController, log: Any
-    ) -> None:
-        self._handle = handle
-        self._server = server
-        self._names = list(joint_names)
-        self._running = running
-        self._log = log
+    handle: Any
+    server: ActionServer
+    running: RunningController
+    log: Any
 
     def progress(self, progress: Progress) -> None:
         """Publish feedback."""
         feedback, desired = FollowJointTrajectory.Feedback(), progress.desired
-        feedback.header.stamp = stamp(self._running.state_stamp)
-        feedback.joint_names = self._names
+        feedback.header.stamp = stamp(self.running.state_stamp)
+        feedback.joint_names = list(self.running.controller.model.joint_names)
         feedback.desired = trajectory_point((desired.q, desired.qd, desired.qdd), progress.seconds)
         if progress.measured is not None and progress.error is not None:
             feedback.actual = trajectory_point(progress.measured, progress.seconds)
             feedback.error = trajectory_point(progress.error, progress.seconds)
         if hasattr(feedback, "index"):  # control_msgs 6.3.0 on (Kilted)
-            points = self._handle.request.trajectory.points
+            points = self.handle.request.trajectory.points
             feedback.index = min(bisect_right(points, progress.seconds, key=_seconds), len(points) - 1)
-        self._handle.publish_feedback(feedback)
+        self.handle.publish_feedback(feedback)
 
     def end(self, ending: Ending, outcome: Outcome) -> None:
         """Set the goal's status, and send the result."""
         line = f"goal {ending.value}: {outcome.message}"
         if ending is Ending.ABORTED:
-            self._log.warning(line)
+            self.log.warning(line)
         else:
-            self._log.info(line)
+            self.log.info(line)
         {
-            Ending.SUCCEEDED: self._handle.succeed,
-            Ending.ABORTED: self._handle.abort,
-            Ending.CANCELED: self._handle.canceled,
+            Ending.SUCCEEDED: self.handle.succeed,
+            Ending.ABORTED: self.handle.abort,
+            Ending.CANCELED: self.handle.canceled,
         }[ending]()
         result = FollowJointTrajectory.Result(error_code=int(outcome.code), error_string=outcome.message)
-        self._server.finish(self._handle, result)
+        self.server.finish(self.handle, result)
 
 
 class ActionServer(server.ActionServer):  # type: ignore[type-arg]

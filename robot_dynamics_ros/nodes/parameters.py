@@ -18,7 +18,17 @@ from rclpy.parameter import Parameter as RosParameter
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.parameters.file import file_parameters, misspelt
-from robot_dynamics_ros.parameters.kinds import Names, Number, Numbers, Parameter, Values, When, WholeNumber
+from robot_dynamics_ros.parameters.kinds import (
+    Flag,
+    Names,
+    Number,
+    Numbers,
+    Parameter,
+    Text,
+    Values,
+    When,
+    WholeNumber,
+)
 
 _WHEN: dict[When, str] = {
     "start": "Read once, when the process starts",
@@ -53,10 +63,10 @@ def declare(node: Node, *parameters: Parameter[Any]) -> None:
             # rclpy refuses doubles outside of a range; the node shall start, name the parameter and wait.
             descriptor.floating_point_range, descriptor.integer_range = [], []
             node.declare_parameter(parameter.name, parameter.default, descriptor)
-        if isinstance(parameter, Numbers):
-            _type_empty(node, parameter.name, RosParameter.Type.DOUBLE_ARRAY)
-        elif isinstance(parameter, Names):
-            _type_empty(node, parameter.name, RosParameter.Type.STRING_ARRAY)
+        # rclpy takes an empty list for a list of bytes, or for an unset parameter.
+        if isinstance(parameter, Numbers | Names) and node.get_parameter(parameter.name).value in (None, []):
+            kind = RosParameter.Type.DOUBLE_ARRAY if isinstance(parameter, Numbers) else RosParameter.Type.STRING_ARRAY
+            node.set_parameters([RosParameter(parameter.name, kind, [])])
 
 
 def warn_of_unknown(node: Node, arguments: Sequence[str]) -> None:
@@ -74,20 +84,24 @@ def warn_of_unknown(node: Node, arguments: Sequence[str]) -> None:
 
 
 def _descriptor(parameter: Parameter[Any]) -> ParameterDescriptor:
-    """Return the content of `ros2 param describe`."""
+    """Return the content of `ros2 param describe`; in words what type and range do not express."""
     descriptor = ParameterDescriptor(
         name=parameter.name,
         description=f"{parameter.description}. {_WHEN[parameter.when]}.",
-        additional_constraints=parameter.constraints(),
         read_only=parameter.when == "start",
         dynamic_typing=True,
     )
+    complete = isinstance(parameter, Flag | Names) or (isinstance(parameter, Text) and not parameter.choices)
     if isinstance(parameter, WholeNumber):
         descriptor.integer_range = [IntegerRange(from_value=parameter.least, to_value=parameter.most)]
+        complete = True
     elif isinstance(parameter, Number) and parameter.within.is_range:
         within = parameter.within
         least = min(within.least, 0.0) if within.or_zero else within.least
         descriptor.floating_point_range = [FloatingPointRange(from_value=least, to_value=within.most)]
+        complete = within.is_only_a_range
+    if not complete:
+        descriptor.additional_constraints = parameter.allowed()
     return descriptor
 
 
@@ -106,9 +120,3 @@ def with_changes(values: Values, changes: Iterable[RosParameter[Any]]) -> Values
         if value is None:
             raise RobotDynamicsError(f"parameter {name}: it cannot be deleted. Cure: set it to its default")
     return lambda name: changed[name] if name in changed else values(name)
-
-
-def _type_empty(node: Node, name: str, kind: RosParameter.Type) -> None:
-    """Give an empty list a type, which rclpy takes for a list of bytes or an unset parameter."""
-    if node.get_parameter(name).value in (None, []):
-        node.set_parameters([RosParameter(name, kind, [])])

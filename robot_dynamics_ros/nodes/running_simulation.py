@@ -8,8 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.timer import Timer
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
@@ -142,10 +145,20 @@ class RunningSimulation:
         self._set_pace()
         self._publish()
         node.create_steady_timer(1.0, self._report_regularly)
+        queued = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+        if lockstep is None:
+            newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+            node.create_polled(Float64MultiArray, "effort_commands", self._receive_command, newest, raw=False)
+        else:
+            node.create_subscription(JointState, lockstep.topic, self._receive_answer, queued, raw=True)
+        node.create_polled(WrenchStamped, "external_wrench", self._receive_wrench, queued, raw=False)
+        node.create_service(SetBool, "~/pause", self._pause)
+        node.create_service(Trigger, "~/reset", self._reset)
+        node.create_service(Trigger, "~/step", self._step)
 
     # Messages
 
-    def receive_command(self, message: Float64MultiArray) -> None:
+    def _receive_command(self, message: Float64MultiArray) -> None:
         """Take efforts, or log why not."""
         try:
             self._arm.command(np.array(message.data, dtype=np.float64))
@@ -154,7 +167,7 @@ class RunningSimulation:
         else:
             self._counts.commands += 1
 
-    def receive_wrench(self, message: WrenchStamped) -> None:
+    def _receive_wrench(self, message: WrenchStamped) -> None:
         """Apply a wrench to a link, or log why not."""
         force, moment = message.wrench.force, message.wrench.torque
         try:
@@ -162,7 +175,7 @@ class RunningSimulation:
         except RobotDynamicsError as error:
             self._refuse(f"external_wrench: {error}")
 
-    def receive_answer(self, data: bytes) -> None:
+    def _receive_answer(self, data: bytes) -> None:
         """Take the controller's answer, and continue if it is the one that lockstep waits for."""
         assert self._lockstep is not None
         try:
@@ -184,35 +197,40 @@ class RunningSimulation:
 
     # Services
 
-    def pause(self, paused: bool) -> str:
-        """Pause or resume; return the change in words."""
-        before, self._paused = self._paused, paused
-        if before and not paused:
+    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        before, self._paused = self._paused, request.data
+        if before and not self._paused:
             self._set_pace()
         self._report_change()
-        return f"{'already ' if before == paused else ''}{'paused' if paused else 'running'}, t = {self._seconds}"
+        change = f"{'already ' if before == self._paused else ''}{'paused' if self._paused else 'running'}"
+        response.success, response.message = True, f"{change}, t = {self._seconds}"
+        return response
 
-    def step(self) -> str:
-        """Advance by one period while paused; return the time, or raise RobotDynamicsError with the reason why not."""
+    def _step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Advance by one period while paused."""
+        error = ""
         if not self._arm.failure:
             if not self._paused:
-                raise RobotDynamicsError("it runs. Cure: call ~/pause with data: true first")
-            if self._awaits_answer:
-                raise RobotDynamicsError(f"the controller has not answered yet: {self._missing()}")
-            self._advance()
-            self._report_change()
+                error = "it runs. Cure: call ~/pause with data: true first"
+            elif self._awaits_answer:
+                error = f"the controller has not answered yet: {self._missing()}"
+            else:
+                self._advance()
+                self._report_change()
         if self._arm.failure:
-            raise RobotDynamicsError(self._reason(SimulationMode.FAILED))
-        return f"t = {self._seconds}"
+            error = self._reason(SimulationMode.FAILED)
+        response.success, response.message = not error, error or f"t = {self._seconds}"
+        return response
 
-    def reset(self) -> str:
-        """Return to the initial state, and to the initial time if /clock is published; return the time in words."""
+    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Return to the initial state, and to the initial time if /clock is published."""
         self._arm.reset()
         self._stamp = self._period if self._publishes_clock else self._stamp + self._period
         self._set_pace()
         self._publish()
         self._report_change()
-        return f"the arm is where it started, brakes on; t = {self._seconds}"
+        response.success, response.message = True, f"the arm is where it started, brakes on; t = {self._seconds}"
+        return response
 
     def tune(self, settings: SimulationSettings) -> None:
         """Apply settings that may change at run time; RobotDynamicsError, and nothing changes, for bad ones."""

@@ -5,13 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
-from rclpy.qos import QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.model import RobotModel
@@ -75,22 +70,12 @@ class SimulationNode(NodeProgram):
             self.get_logger().info(f"simulating {model.name}: {', '.join(model.joint_names)}")
 
     def _start(self, values: Values, settings: SimulationSettings, arm: SimulatedArm) -> None:
-        """Connect the simulation to its topics and services."""
         lockstep = Lockstep(arm.joint_names, self._answer_topic(values)) if parameters.LOCKSTEP.read(values) else None
         publish_clock, paused = parameters.PUBLISH_CLOCK.read(values), parameters.START_PAUSED.read(values)
-        running = RunningSimulation(self, arm, settings, lockstep=lockstep, publish_clock=publish_clock, paused=paused)
-        self._running = running
-        reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-        pushes = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
-        if lockstep is None:
-            self.create_polled(Float64MultiArray, "effort_commands", running.receive_command, reliable, raw=False)
-        else:
-            self.create_subscription(JointState, lockstep.topic, running.receive_answer, pushes, raw=True)
-        self.create_polled(WrenchStamped, "external_wrench", running.receive_wrench, pushes, raw=False)
+        self._running = RunningSimulation(
+            self, arm, settings, lockstep=lockstep, publish_clock=publish_clock, paused=paused
+        )
         self.start_polling(self._descriptions)
-        self.create_service(SetBool, "~/pause", self._pause)
-        self.create_service(Trigger, "~/reset", self._reset)
-        self.create_service(Trigger, "~/step", self._step)
         keep_collector_away()
 
     def _answer_topic(self, values: Values) -> str:
@@ -114,24 +99,6 @@ class SimulationNode(NodeProgram):
         except RobotDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
-
-    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        assert self._running is not None
-        response.success, response.message = True, self._running.pause(request.data)
-        return response
-
-    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        assert self._running is not None
-        response.success, response.message = True, self._running.reset()
-        return response
-
-    def _step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        assert self._running is not None
-        try:
-            response.success, response.message = True, self._running.step()
-        except RobotDynamicsError as error:
-            response.success, response.message = False, str(error)
-        return response
 
 
 main = partial(run, SimulationNode)

@@ -65,7 +65,6 @@ class TrajectoryNode(NodeProgram):
         self._listeners = set(LISTENERS.read(self._values))
         self._file: JointTrajectory | None = None
         self._delay = START_DELAY.read(self._values)
-        self._now: int | None = None
         self._state: JointState | None = None
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", reliable)
@@ -92,7 +91,6 @@ class TrajectoryNode(NodeProgram):
                 throttle_duration_sec=5.0,
             )
             return
-        self._now = nanoseconds(message.header.stamp)
         self._state = message
 
     def _receive_status(self, message: DiagnosticArray) -> None:
@@ -172,7 +170,7 @@ class TrajectoryNode(NodeProgram):
         if self.done or self._sent:
             return
         message = self._make()
-        if message is None or (self._delay > 0.0 and self._now is None):
+        if message is None or (self._delay > 0.0 and self._state is None):
             from_file = message is None and self._values(KIND.name) == FROM_FILE
             source = FILE.name if from_file else "joint_states"
             self.get_logger().info(f"waiting for {source}", throttle_duration_sec=5.0)
@@ -188,8 +186,8 @@ class TrajectoryNode(NodeProgram):
 
     def _send(self, message: JointTrajectory) -> None:
         self._sent = True
-        if self._now is not None and self._delay > 0.0:
-            message.header.stamp = stamp(self._now + round(self._delay * 1e9))
+        if self._state is not None and self._delay > 0.0:
+            message.header.stamp = stamp(nanoseconds(self._state.header.stamp) + round(self._delay * 1e9))
         alone = self._publisher.get_subscription_count() <= 1
         if alone and self._action is not None and self._action.wait_for_server(timeout_sec=1.0):
             return self._send_goal(self._action, message)

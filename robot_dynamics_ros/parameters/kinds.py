@@ -112,10 +112,6 @@ class Parameter(ABC, Generic[T]):
     def allowed(self) -> str:
         """Describe the allowed values."""
 
-    def constraints(self) -> str:
-        """Describe the constraints that type and range do not express; empty if there are none."""
-        return ""
-
     def refuse(self, value: object, where: str = "", hint: str = "") -> RobotDynamicsError:
         """Return the error for a value that is not allowed; None stands for `[]` in a file or a deleted parameter."""
         shown = "no value" if value is None else repr(value)
@@ -131,18 +127,12 @@ class Text(Parameter[str]):
     choices: tuple[str, ...] = ()
 
     def check(self, value: object) -> str:
-        """Return the text."""
         if not isinstance(value, str) or (self.choices and value not in self.choices):
             raise self.refuse(value)
         return value
 
     def allowed(self) -> str:
-        """Describe the choices."""
         return f"one of {', '.join(self.choices)}" if self.choices else "a text, in quotes"
-
-    def constraints(self) -> str:
-        """Describe the choices, if there are any."""
-        return self.allowed() if self.choices else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +140,11 @@ class Flag(Parameter[bool]):
     """True or false."""
 
     def check(self, value: object) -> bool:
-        """Return the truth value."""
         if not isinstance(value, bool):
             raise self.refuse(value)
         return value
 
     def allowed(self) -> str:
-        """Describe both values."""
         return "true or false"
 
 
@@ -167,18 +155,12 @@ class Number(Parameter[float]):
     within: Bounds = ANY
 
     def check(self, value: object) -> float:
-        """Return the number; integers are converted."""
         if not _is_number(value) or float(value) not in self.within:
             raise self.refuse(value)
         return float(value)
 
     def allowed(self) -> str:
-        """Describe the bounds."""
         return self.within.phrase("a number")
-
-    def constraints(self) -> str:
-        """Describe the bounds if a range does not express them."""
-        return "" if self.within.is_only_a_range else self.allowed()
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,13 +171,11 @@ class WholeNumber(Parameter[int]):
     most: int
 
     def check(self, value: object) -> int:
-        """Return the number."""
         if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
             raise self.refuse(value)
         return value
 
     def allowed(self) -> str:
-        """Describe the range."""
         return f"a whole number from {self.least} to {self.most}"
 
 
@@ -211,7 +191,6 @@ class Numbers(Parameter[Sequence[float]]):
     count: int | None = None
 
     def check(self, value: object) -> tuple[float, ...]:
-        """Return the numbers; integers are converted, None is an empty list."""
         if isinstance(value, str):  # `ros2 param set` sends [1, 2.5] as text
             raise self.refuse(value, hint="; all of them with decimal points, or none, as [1.0, 2.5]")
         items = _items(value)
@@ -224,12 +203,7 @@ class Numbers(Parameter[Sequence[float]]):
         return numbers
 
     def allowed(self) -> str:
-        """Describe bounds and length."""
         return f"{self.within.phrase('numbers')}, {self.how_many}{', or []' if len(self.default) == 0 else ''}"
-
-    def constraints(self) -> str:
-        """Describe both: ROS has no ranges for lists."""
-        return self.allowed()
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,14 +211,12 @@ class Names(Parameter[Sequence[str]]):
     """List of names, which may be empty."""
 
     def check(self, value: object) -> tuple[str, ...]:
-        """Return the names without empty ones, since some write an empty list as [""]."""
         items = _items(value)
         if isinstance(value, str) or not all(isinstance(item, str) for item in items):
             raise self.refuse(value)
         return tuple(str(item) for item in items if item)
 
     def allowed(self) -> str:
-        """Describe the type."""
         return "a list of names"
 
 
