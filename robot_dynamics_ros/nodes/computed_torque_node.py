@@ -41,8 +41,8 @@ from robot_dynamics_ros.nodes.controller_outputs import (
     discovery_error,
     other_publishers,
 )
-from robot_dynamics_ros.nodes.node_program import BoundedLog, NodeProgram, waiting
-from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
+from robot_dynamics_ros.nodes.node_program import NodeProgram, waiting
+from robot_dynamics_ros.nodes.parameters import check_changes
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
 from robot_dynamics_ros.nodes.runner import (
     collect,
@@ -70,10 +70,7 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
     """
 
     def __init__(self, **options: Any) -> None:
-        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
-        super().__init__("computed_torque_node", **options)
-        self._log = BoundedLog(self.get_logger())
-        declare(self, *parameters.ALL)
+        super().__init__("computed_torque_node", parameters.ALL, **options)
         self._robot: RobotModel | None = None
         self._running: RunningController | None = None
         self._latched = ""
@@ -102,13 +99,13 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
 
     def _description(self) -> str:
         """Return the last URDF of the topic, else the parameter."""
-        return self._latched or ROBOT_DESCRIPTION.read(present_values(self))
+        return self._latched or ROBOT_DESCRIPTION.read(self.values)
 
     def _start_when_possible(self) -> None:
         if self._robot is not None:
             return
         try:
-            autostart, description = parameters.AUTOSTART.read(present_values(self)), self._description()
+            autostart, description = parameters.AUTOSTART.read(self.values), self._description()
         except RobotDynamicsError as error:
             self._obstacle = str(error)
             self.get_logger().error(f"not configured: {error}")
@@ -141,7 +138,7 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
 
     def _configure(self) -> None:
         self._warm_up.check()
-        values = present_values(self)
+        values = self.values
         description = self._description()
         if not description:
             raise RobotDynamicsError(
@@ -151,6 +148,10 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
         robot = load_robot(self, description, parameters.GRAVITY.read(values) or None)
         Tuning(robot, settings)
         read_tolerances(values, robot.joint_names)
+        dynamics_file = DYNAMICS_FILE.read(values)
+        dynamics = read_bytes(dynamics_file, "dynamics file").decode(errors="replace") if dynamics_file else ""
+        self._files = description, dynamics
+        configuration = Configuration.of(values, *self._files)
         if settings.update_rate == 0.0 and not LAWS[settings.law].needs_state:
             self.get_logger().info("update_rate is 0: commands come only in answer to joint_states")
         self._warm_up.run(lambda: rehearse(robot, settings))
@@ -166,44 +167,32 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
             raise RobotDynamicsError(
                 f"qos_overrides: {error}. Cure: correct them in the parameter file, and start the node again"
             ) from error
-        dynamics_file = DYNAMICS_FILE.read(values)
-        dynamics = read_bytes(dynamics_file, "dynamics file").decode(errors="replace") if dynamics_file else ""
-        self._files = description, dynamics
-        self._outputs.configuration(Configuration.of(values, *self._files).text())
+        self._outputs.configuration(configuration.text())
         self._robot = robot
 
     def _connect(self, robot: RobotModel) -> None:
         overridable = QoSOverridingOptions.with_default_policies()
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-        reliable = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
-        latched = QoSProfile(
-            depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-        )
-        targets = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)  # may come ahead of their time
+        reliable, targets = QoSProfile(depth=5), QoSProfile(depth=100)  # targets may come ahead of their time
+        latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         longest_gap = self._settings.safety.state_timeout + 2.0 * _WATCH_PERIOD
-        values = present_values(self)
-        self._box = box = BlackBox(
-            self, parameters.BLACK_BOX_SECONDS.read(values), parameters.BLACK_BOX_DIRECTORY.read(values)
-        )
+        seconds, directory = parameters.BLACK_BOX_SECONDS, parameters.BLACK_BOX_DIRECTORY
+        self._box = box = BlackBox(self, seconds.read(self.values), directory.read(self.values))
         self._outputs = ControllerOutputs(self, robot.joint_names, longest_gap, box)
         self._report.box = box
         self._report.robot = robot.name
-        self._interfaces = ControlInterfaces(self, robot.joint_names, values)
+        self._interfaces = ControlInterfaces(self, robot.joint_names, self.values)
 
         def create_polled(
             kind: Any, topic: str, receive: Callable[[Any], None], qos: QoSProfile, raw: bool = True
         ) -> Any:
             return self.create_polled(kind, topic, box.recorded(topic, receive), qos, raw)
 
+        states = self.create_subscription(
+            JointState, "joint_states", self._receive_state, best_effort, qos_overriding_options=overridable, raw=True
+        )
         self._inputs = [
-            self.create_subscription(
-                JointState,
-                "joint_states",
-                self._receive_state,
-                best_effort,
-                qos_overriding_options=overridable,
-                raw=True,
-            ),
+            states,
             create_polled(Bool, "~/emergency_stop", self._receive_emergency_stop, latched),
             create_polled(JointTrajectory, "~/joint_trajectory", self._receive_trajectory, reliable),
             create_polled(Float64, "~/speed_scaling_factor", self._receive_speed, reliable, raw=False),
@@ -226,8 +215,8 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
     def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
         """Check changes, and apply those to the running controller; all of them or none."""
         try:
-            values = with_changes(present_values(self), changes)
-            check_changes(parameters.ALL, changes, values, "" if self._robot is None else _CONFIGURED)
+            too_late = "" if self._robot is None else _CONFIGURED
+            values = check_changes(parameters.ALL, self.values, changes, too_late)
             if self._robot is not None:
                 settings, configuration = read_settings(values), Configuration.of(values, *self._files)
                 Tuning(self._robot, self._settings).check_change(Tuning(self._robot, settings))
@@ -249,16 +238,15 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
 
     def _activate(self) -> None:
         assert self._robot is not None
-        values = present_values(self)
         self._check_publishers()
-        if self._report.other_publishers and parameters.EXCLUSIVE_TOPICS.read(values):
+        if self._report.other_publishers and parameters.EXCLUSIVE_TOPICS.read(self.values):
             raise RobotDynamicsError(self._report.other_publishers)
-        running = RunningController(self._robot, self._settings, self, self._outputs, self._report, self._log)
-        running.check_start(self._states, parameters.ACTIVATION_CHECK.read(values))
+        running = RunningController(self._robot, self._settings, self, self._outputs, self._report, self.log)
+        running.check_start(self._states, parameters.ACTIVATION_CHECK.read(self.values))
         running.controller.set_speed_scaling(self._speed)
         self.poll()
         self._forward_emergency_stop(running)
-        self._warn(set_priority(parameters.REALTIME_PRIORITY.read(values)))
+        self._warn(set_priority(parameters.REALTIME_PRIORITY.read(self.values)))
         keep_collector_away()
         self._report.begin()
         self._interfaces.begin(running)
@@ -311,7 +299,7 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
         """Stop the arm within ``stop_timeout``; no executor runs meanwhile, so that the inputs are read here."""
         running.controller.begin_stop()
         rate, tick, watch = self._settings.update_rate, self.now(), time.monotonic()
-        end = watch + parameters.STOP_TIMEOUT.read(present_values(self))
+        end = watch + parameters.STOP_TIMEOUT.read(self.values)
         while not running.controller.stopped and time.monotonic() < end:
             self.poll_clock()
             for data, _ in waiting(self._inputs[0], _MAX_STATES):
@@ -373,13 +361,13 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
 
     def _receive_trajectory(self, data: bytes) -> None:
         if self._running is None:
-            self._log.warning("trajectory ignored: the node is not active")
+            self.log.warning("trajectory ignored: the node is not active")
         elif self._running.receive_trajectory(data):
             self._interfaces.abort("replaced by a trajectory on ~/joint_trajectory")
 
     def _receive_target(self, topic: str, data: bytes) -> None:
         if self._running is None:
-            self._log.warning(f"~/{topic} ignored: the node is not active", throttle_duration_sec=1.0)
+            self.log.warning(f"~/{topic} ignored: the node is not active", throttle_duration_sec=1.0)
         else:
             self._running.receive_target(topic, data)
 
@@ -388,7 +376,7 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
         try:
             self._speed = checked_speed(message.data)
         except RobotDynamicsError as error:
-            self._log.error(f"~/speed_scaling_factor refused: {error}", throttle_duration_sec=1.0)
+            self.log.error(f"~/speed_scaling_factor refused: {error}", throttle_duration_sec=1.0)
             return
         if self._running is not None:
             self._running.controller.set_speed_scaling(self._speed)
@@ -403,9 +391,9 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
             if self._running is not None:
                 self._running.controller.set_payload(*payload)
         except RobotDynamicsError as error:
-            self._log.error(f"~/payload refused: {error}")
+            self.log.error(f"~/payload refused: {error}")
             return
-        self._log.info(f"payload of {i.m:g} kg on {link}")
+        self.log.info(f"payload of {i.m:g} kg on {link}")
 
     def _cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success = self._running is not None
@@ -450,7 +438,7 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
             error = discovery_error(self, "joint_states", time.monotonic() - self._active_since)
             if error:
                 controller.feedback.miss(error)
-                self._log.error(error, throttle_duration_sec=10.0)
+                self.log.error(error, throttle_duration_sec=10.0)
         if controller.command is None:
             self._report.waiting(controller)
         self._report.regularly(controller, self._running.state_stamp)

@@ -25,7 +25,7 @@ from robot_dynamics_ros.messages.cdr import EffortWriter
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.nodes.black_box import BlackBox
 from robot_dynamics_ros.nodes.messages import diagnostics_message
-from robot_dynamics_ros.nodes.node_program import BoundedLog
+from robot_dynamics_ros.nodes.node_program import NodeProgram
 
 _NONE: Array = np.empty(0)
 _MAX_DEADLINE = 3600.0  # s
@@ -134,12 +134,11 @@ class ControllerReport:
         Warning about additional publishers of topics that shall have one; empty while there are none.
     """
 
-    def __init__(self, node: LifecycleNode) -> None:
+    def __init__(self, node: NodeProgram) -> None:
         self._node = node
         self.robot = ""
         self.box: BlackBox | None = None
         self.other_publishers = ""
-        self._logger = BoundedLog(node.get_logger())
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", QoSProfile(depth=10))
         self.begin()
 
@@ -157,11 +156,11 @@ class ControllerReport:
             cure = f"`ros2 service call {service} std_srvs/srv/Trigger`, or fault_reset: auto"
             level, text = in_words(transition, cure)
             if level == OK:
-                self._logger.info(text)
+                self._node.log.info(text)
             elif level == WARN:
-                self._logger.warning(text)
+                self._node.log.warning(text)
             else:
-                self._logger.error(text)
+                self._node.log.error(text)
             if transition.fault.cause is Cause.DEACTIVATED:  # no fault, and the motion that it ends may be complete
                 continue
             if self.box is not None and transition.before is Mode.ACTIVE:
@@ -170,7 +169,7 @@ class ControllerReport:
 
     def waiting(self, controller: Controller) -> None:
         """Log that nothing is commanded yet, and why."""
-        self._logger.warning(f"nothing is commanded yet: {controller.feedback.trouble}", throttle_duration_sec=5.0)
+        self._node.log.warning(f"nothing is commanded yet: {controller.feedback.trouble}", throttle_duration_sec=5.0)
 
     def regularly(self, controller: Controller, stamp: int) -> None:
         """Publish the status; ``stamp`` (ns) is that of the last joint_states."""

@@ -6,7 +6,7 @@ import math
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -21,6 +21,8 @@ from rosgraph_msgs.msg import Clock
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER
+from robot_dynamics_ros.nodes.parameters import declare, present_values
+from robot_dynamics_ros.parameters.kinds import Parameter
 
 _MAX_POLLED = 10  # messages of one topic at once
 _LOG_PERIOD, _MAX_LINES = 1.0, 100  # s, lines in that time from one place in the code
@@ -36,6 +38,10 @@ class NodeProgram(Node):
 
     Attributes
     ----------
+    values
+        Present values of the parameters.
+    log
+        Logger for what the content of messages causes.
     done
         True if the process shall end.
     error
@@ -46,9 +52,13 @@ class NodeProgram(Node):
     error: RobotDynamicsError | None = None
     _clock_input: ClockInput | None = None
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, name: str, parameters: Iterable[Parameter[Any]] = (), **options: Any) -> None:
+        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
         self._polled: list[Subscription[Any]] = []
-        super().__init__(*arguments, **options)
+        super().__init__(name, **options)
+        declare(self, *parameters)
+        self.values = present_values(self)
+        self.log = BoundedLog(self.get_logger())
 
     @property
     def subscriptions(self) -> Iterator[Subscription[Any]]:
@@ -145,7 +155,6 @@ class ClockInput:
         """``receive``: the callback of rclpy's time source."""
         self._node = node
         self._receive = receive
-        self._log = BoundedLog(node.get_logger())
         self._begin, self._count = -math.inf, 0
         self._pause: Timer | None = None
         self.subscription: Subscription[Any] | None = None
@@ -161,7 +170,7 @@ class ClockInput:
         elif sec >= 0:
             self._receive(Clock(clock=Time(sec=sec, nanosec=nanosec)))
         else:
-            self._log.error(
+            self._node.log.error(
                 f"/clock: {sec} s, before 1970, is ignored. Cure: check its publisher", throttle_duration_sec=1.0
             )
 
@@ -173,7 +182,7 @@ class ClockInput:
     def _begin_pause(self) -> None:
         assert self.subscription is not None
         rate = _MAX_CLOCK_MESSAGES / _CLOCK_WINDOW
-        self._log.error(
+        self._node.log.error(
             f"/clock: a flood of over {rate:g} messages a second, or of {rate / _INVALID_WEIGHT:g} invalid ones, is "
             f"ignored for {_CLOCK_PAUSE:g} s. Cure: check its publisher"
         )

@@ -38,19 +38,21 @@ _WHEN: dict[When, str] = {
 
 
 def check_changes(
-    parameters: Iterable[Parameter[Any]], changes: Iterable[RosParameter[Any]], values: Values, too_late: str
-) -> None:
-    """Check each of ``changes``, with ``values`` as they will be after them; RobotDynamicsError names the parameter.
+    parameters: Iterable[Parameter[Any]], present: Values, changes: Sequence[RosParameter[Any]], too_late: str
+) -> Values:
+    """Return the values after ``changes``; RobotDynamicsError names a parameter that cannot be so.
 
     ``too_late``: reason why parameters that are read on configuration cannot change now, and the cure; empty if they
     can.
     """
+    values = with_changes(present, changes)
     changed = {change.name for change in changes}
     for parameter in parameters:
         if parameter.name in changed:
             parameter.read(values)
             if too_late and parameter.when == "configure":
                 raise RobotDynamicsError(f"parameter {parameter.name}: {too_late}")
+    return values
 
 
 def declare(node: Node, *parameters: Parameter[Any]) -> None:

@@ -15,7 +15,6 @@ from robot_dynamics_ros.bags import BagReader
 from robot_dynamics_ros.errors import BagError, BagWarning
 from robot_dynamics_ros.nodes.messages import message_class
 from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.runner import run
 from robot_dynamics_ros.parameters.kinds import POSITIVE, Names, Number, Parameter, Text
 
@@ -37,20 +36,17 @@ class PlayerNode(NodeProgram):
     """
 
     def __init__(self, **options: Any) -> None:
-        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
-        super().__init__("player", **options)
-        declare(self, *ALL)
-        values = present_values(self)
-        if not INPUT.read(values):
+        super().__init__("player", ALL, **options)
+        if not INPUT.read(self.values):
             raise BagError("player: nothing to do. Cure: set the parameter input")
-        self._rate = RATE.read(values)
-        self._listeners = set(LISTENERS.read(values))
+        self._rate = RATE.read(self.values)
+        self._listeners = set(LISTENERS.read(self.values))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", BagWarning)
-            self._bag = BagReader(INPUT.read(values))
+            self._bag = BagReader(INPUT.read(self.values))
         for warning in caught:
             self.get_logger().warning(str(warning.message))
-        self._outlets = self._make_publishers(list(TOPICS.read(values)))
+        self._outlets = self._make_publishers(list(TOPICS.read(self.values)))
         self._connected: list[tuple[int, int]] = []
         self._since = time.monotonic()
         self._ended = threading.Event()

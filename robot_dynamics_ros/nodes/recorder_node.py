@@ -20,7 +20,6 @@ from robot_dynamics_ros.bags.reader import companions
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.nodes.messages import message_class
 from robot_dynamics_ros.nodes.node_program import NodeProgram, waiting
-from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.runner import run
 from robot_dynamics_ros.parameters.kinds import Names, Parameter, Text
 
@@ -55,13 +54,10 @@ class RecorderNode(NodeProgram):
     """
 
     def __init__(self, **options: Any) -> None:
-        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
-        super().__init__("recorder", **options)
-        declare(self, *ALL)
-        values = present_values(self)
+        super().__init__("recorder", ALL, **options)
         self._writer: BagWriter | None = None
-        self._topics = [self.resolve_topic_name(name) for name in TOPICS.read(values)]
-        self._output = OUTPUT.read(values)
+        self._topics = [self.resolve_topic_name(name) for name in TOPICS.read(self.values)]
+        self._output = OUTPUT.read(self.values)
         if not self._output or not self._topics:
             raise BagError("recorder: nothing to do. Cure: set the parameters output and topics")
         if Path(self._output).exists():
@@ -69,7 +65,7 @@ class RecorderNode(NodeProgram):
         self._companions = companions(self._topics)
         self._counts = dict.fromkeys(self._topics, 0)
         self._sources: dict[str, Subscription[Any]] = {}
-        self._json = REPORT.read(values) == "json"
+        self._json = REPORT.read(self.values) == "json"
         self._begin = 0.0
         self.create_steady_timer(0.2, self._update)
         self.create_steady_timer(1.0, lambda: self._save(BagWriter.flush))

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
@@ -19,28 +18,26 @@ from robot_dynamics_ros.interruption import run_in_background
 from robot_dynamics_ros.kernels.compilation import announcement, compilations_reported
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.nodes.parameters import present_values
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS
 
 _PERIOD = 0.1  # s
 
 
-def await_description(node: Node, receive: Callable[[str], None]) -> Subscription[Any]:
+def await_description(node: NodeProgram, receive: Callable[[str], None]) -> Subscription[Any]:
     """Call ``receive`` with each URDF of the topic robot_description."""
-    latched = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     return node.create_subscription(String, "robot_description", lambda message: receive(message.data), latched)
 
 
 def load_robot(
-    node: Node, description: str, gravity: Sequence[float] | None = None, closes_loops: bool = False
+    node: NodeProgram, description: str, gravity: Sequence[float] | None = None, closes_loops: bool = False
 ) -> RobotModel:
     """Return the model and log its warnings; RobotDynamicsError says what is wrong with its files.
 
     ``gravity`` (m/s^2 in the root frame) replaces the dynamics file's if it is not None; ``closes_loops``: True if
     the node computes kinematic loops.
     """
-    values = present_values(node)
-    dynamics_file, joints = DYNAMICS_FILE.read(values), JOINTS.read(values)
+    dynamics_file, joints = DYNAMICS_FILE.read(node.values), JOINTS.read(node.values)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)
         model = RobotModel.from_urdf(

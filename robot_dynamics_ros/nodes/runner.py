@@ -22,7 +22,7 @@ from rclpy.signals import SignalHandlerOptions
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.nodes.parameters import present_values, warn_of_unknown
+from robot_dynamics_ros.nodes.parameters import warn_of_unknown
 from robot_dynamics_ros.parameters.robot import EXECUTOR
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -61,7 +61,7 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
         _initialize(arguments)
         node = make_node()
         warn_of_unknown(node, arguments)
-        executor = make_executor(EXECUTOR.read(present_values(node)) if node.has_parameter(EXECUTOR.name) else "auto")
+        executor = make_executor(EXECUTOR.read(node.values) if node.has_parameter(EXECUTOR.name) else "auto")
         executor.add_node(node)
         running = True
         while rclpy.ok() and not stopped and not node.done:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import math
+import struct
 import time
 from collections.abc import Sequence
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile
 from rclpy.timer import Timer
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.messages.joint_state import JointStateReader
-from robot_dynamics_ros.nodes.node_program import BoundedLog, NodeProgram
+from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
+from robot_dynamics_ros.messages.joint_state import JointStateReader, JointStateWriter
+from robot_dynamics_ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.nodes.runner import collect
-from robot_dynamics_ros.nodes.simulation_outputs import Counts, SimulationMode, SimulationOutputs, SimulationReport
+from robot_dynamics_ros.nodes.simulation_report import Counts, SimulationMode, SimulationReport
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 
+_TIME = struct.Struct("<iI")
 _CATCH_UP = 0.02  # s
 _MIN_TICK, _MAX_TICK = 0.0005, 0.01  # s
 _REPEAT_PERIOD = 0.02  # s
@@ -124,14 +128,15 @@ class RunningSimulation:
     ) -> None:
         """``lockstep``: None to wait for no answers; ``paused``: the initial state."""
         self._node = node
-        self._logger = BoundedLog(node.get_logger())
         self._arm = arm
         self._settings = settings
         self._lockstep = lockstep
-        self._publishes_clock = publish_clock
         self._follows_system_time = not publish_clock and lockstep is None
         # A whole lockstep run shall be recorded, also by a recorder that is slower for a while.
-        self._outputs = SimulationOutputs(node, arm, publish_clock, depth=10 if lockstep is None else 1000)
+        depth = QoSProfile(depth=10 if lockstep is None else 1000)
+        self._states = node.create_publisher(JointState, "joint_states", depth)
+        self._clock = node.create_publisher(Clock, "/clock", QoSProfile(depth=1)) if publish_clock else None
+        self._writer = JointStateWriter(arm.joint_names)
         self._counts = Counts()
         self._report = SimulationReport(node, arm, settings, self._counts, simulated_time=publish_clock)
         self._reported_mode = SimulationMode.BRAKED
@@ -141,13 +146,11 @@ class RunningSimulation:
         self._stamp = self._period
         self._repeat_period = _REPEAT_PERIOD if lockstep is not None else max(_REPEAT_PERIOD, settings.period)
         self._timer: Timer | None = None
-        self._published = self._asked = 0.0
         self._set_pace()
         self._publish()
         node.create_steady_timer(1.0, self._report_regularly)
-        queued = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+        newest, queued = QoSProfile(depth=1), QoSProfile(depth=10)
         if lockstep is None:
-            newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
             node.create_polled(Float64MultiArray, "effort_commands", self._receive_command, newest, raw=False)
         else:
             node.create_subscription(JointState, lockstep.topic, self._receive_answer, queued, raw=True)
@@ -193,7 +196,7 @@ class RunningSimulation:
 
     def _refuse(self, error: str) -> None:
         self._counts.refused += 1
-        self._logger.error(error, throttle_duration_sec=1.0)
+        self._node.log.error(error, throttle_duration_sec=1.0)
 
     # Services
 
@@ -225,7 +228,7 @@ class RunningSimulation:
     def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Return to the initial state, and to the initial time if /clock is published."""
         self._arm.reset()
-        self._stamp = self._period if self._publishes_clock else self._stamp + self._period
+        self._stamp = self._period if self._clock is not None else self._stamp + self._period
         self._set_pace()
         self._publish()
         self._report_change()
@@ -263,7 +266,7 @@ class RunningSimulation:
         self._advance_if_due(now)
         if now - self._published >= self._repeat_period:
             self._published = now
-            self._outputs.repeat()
+            self._publish_again()
             self._counts.repeated += self._awaits_answer
         self._report_change()
 
@@ -294,8 +297,16 @@ class RunningSimulation:
     def _publish(self) -> None:
         if self._lockstep is not None:
             self._lockstep.ask(self._stamp)
-        self._outputs.publish(self._stamp, self._arm)
+        arm = self._arm
+        self._state = self._writer.write(self._stamp, arm.position, arm.velocity, arm.effort)
+        self._time = LITTLE_ENDIAN + _TIME.pack(*divmod(self._stamp, 1_000_000_000))
+        self._publish_again()
         self._published = self._asked = time.monotonic()
+
+    def _publish_again(self) -> None:
+        self._states.publish(self._state)
+        if self._clock is not None:
+            self._clock.publish(self._time)
 
     # Mode
 
@@ -313,11 +324,11 @@ class RunningSimulation:
         reason = self._reason(mode)
         text = f"{mode.value}: {reason}" if reason else mode.value
         if mode is SimulationMode.FAILED:
-            self._logger.error(text)
+            self._node.log.error(text)
         elif mode in (SimulationMode.WAITING, SimulationMode.TIMED_OUT):
-            self._logger.warning(text)
+            self._node.log.warning(text)
         else:
-            self._logger.info(text)
+            self._node.log.info(text)
         self._report.publish(mode, reason, self._stamp)
 
     @property
@@ -344,7 +355,7 @@ class RunningSimulation:
         """Return why the controller does not answer, as far as the graph shows it."""
         assert self._lockstep is not None
         topic = self._lockstep.topic
-        if self._outputs.states.get_subscription_count() == 0:
+        if self._states.get_subscription_count() == 0:
             return "nobody takes joint_states. Cure: start it with update_rate 0"
         if self._node.count_publishers(topic) == 0:
             return f"nobody publishes {topic}. Cure: give that as lockstep_topic which its ~/command_states is"

@@ -11,11 +11,10 @@ from rclpy.parameter import Parameter
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
+from robot_dynamics_ros.nodes.parameters import check_changes
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
 from robot_dynamics_ros.nodes.runner import keep_collector_away, run
 from robot_dynamics_ros.nodes.running_simulation import Lockstep, RunningSimulation
-from robot_dynamics_ros.parameters.kinds import Values
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
 from robot_dynamics_ros.simulation import parameters as parameters
 from robot_dynamics_ros.simulation.parameters import read_settings
@@ -31,9 +30,7 @@ class SimulationNode(NodeProgram):
     """
 
     def __init__(self, **options: Any) -> None:
-        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
-        super().__init__("simulation_node", **options)
-        declare(self, *parameters.ALL)
+        super().__init__("simulation_node", parameters.ALL, **options)
         self._model: RobotModel | None = None
         self._running: RunningSimulation | None = None
         self._latched: str | None = None
@@ -53,14 +50,14 @@ class SimulationNode(NodeProgram):
         """Start with the last URDF of the topic, else with the parameter; after an error wait for the next one."""
         if self._model is not None:
             return
-        values = present_values(self)
+        values = self.values
         try:
             self._warm_up.check()
             description = ROBOT_DESCRIPTION.read(values) if self._latched is None else self._latched
             model = load_robot(self, description, closes_loops=True)
             settings = read_settings(values, model)
             self._warm_up.run(lambda: SimulatedArm(settings).warm_up())
-            self._start(values, settings, SimulatedArm(settings))
+            self._start(settings, SimulatedArm(settings))
         except StillCompilingError as error:
             self.get_logger().info(f"no simulation yet: {error}")
         except RobotDynamicsError as error:
@@ -69,8 +66,9 @@ class SimulationNode(NodeProgram):
             self._model = model
             self.get_logger().info(f"simulating {model.name}: {', '.join(model.joint_names)}")
 
-    def _start(self, values: Values, settings: SimulationSettings, arm: SimulatedArm) -> None:
-        lockstep = Lockstep(arm.joint_names, self._answer_topic(values)) if parameters.LOCKSTEP.read(values) else None
+    def _start(self, settings: SimulationSettings, arm: SimulatedArm) -> None:
+        values = self.values
+        lockstep = Lockstep(arm.joint_names, self._answer_topic()) if parameters.LOCKSTEP.read(values) else None
         publish_clock, paused = parameters.PUBLISH_CLOCK.read(values), parameters.START_PAUSED.read(values)
         self._running = RunningSimulation(
             self, arm, settings, lockstep=lockstep, publish_clock=publish_clock, paused=paused
@@ -78,9 +76,9 @@ class SimulationNode(NodeProgram):
         self.start_polling(self._descriptions)
         keep_collector_away()
 
-    def _answer_topic(self, values: Values) -> str:
+    def _answer_topic(self) -> str:
         """Return the full name of the topic of the controller's answers."""
-        topic = parameters.LOCKSTEP_TOPIC.read(values)
+        topic = parameters.LOCKSTEP_TOPIC.read(self.values)
         try:
             return str(self.resolve_topic_name(topic))
         except RuntimeError as error:
@@ -92,8 +90,8 @@ class SimulationNode(NodeProgram):
     def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
         """Check changes, and apply those to the running simulation; all of them or none."""
         try:
-            values = with_changes(present_values(self), changes)
-            check_changes(parameters.ALL, changes, values, "" if self._running is None else _RUNNING)
+            too_late = "" if self._running is None else _RUNNING
+            values = check_changes(parameters.ALL, self.values, changes, too_late)
             if self._running is not None and self._model is not None:
                 self._running.tune(read_settings(values, self._model))
         except RobotDynamicsError as error:

@@ -9,7 +9,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.action.client import ActionClient
 from rclpy.duration import Duration
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
@@ -30,7 +30,6 @@ from robot_dynamics_ros.control.trajectory.parameters import (
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
 from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.runner import run
 
 try:  # comes with ROS distributions only
@@ -58,16 +57,12 @@ class TrajectoryNode(NodeProgram):
     """
 
     def __init__(self, **options: Any) -> None:
-        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
-        super().__init__("trajectory_node", **options)
-        declare(self, *ALL)
-        self._values = present_values(self)
-        self._listeners = set(LISTENERS.read(self._values))
+        super().__init__("trajectory_node", ALL, **options)
+        self._listeners = set(LISTENERS.read(self.values))
         self._file: JointTrajectory | None = None
-        self._delay = START_DELAY.read(self._values)
+        self._delay = START_DELAY.read(self.values)
         self._state: JointState | None = None
-        reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
-        self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", reliable)
+        self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", QoSProfile(depth=1))
         self._controller = self._publisher.topic_name.rpartition("/")[0]
         self._action: ActionClient[Any, Any, Any] | None = None
         if FollowJointTrajectory is not None:
@@ -144,8 +139,8 @@ class TrajectoryNode(NodeProgram):
     def _make(self) -> JointTrajectory | None:
         """Return the trajectory from the measured position; None if that is unknown yet."""
         try:
-            if KIND.read(self._values) == FROM_FILE:
-                self._file = self._file or trajectory_message(trajectory_of_file(self._values))
+            if KIND.read(self.values) == FROM_FILE:
+                self._file = self._file or trajectory_message(trajectory_of_file(self.values))
                 return self._file
             return None if self._state is None else self._trajectory(self._state)
         except RobotDynamicsError as error:
@@ -153,15 +148,15 @@ class TrajectoryNode(NodeProgram):
             return None
 
     def _trajectory(self, state: JointState) -> JointTrajectory | None:
-        names = list(JOINTS.read(self._values)) or list(state.name)
+        names = list(JOINTS.read(self.values)) or list(state.name)
         measured = dict(zip(state.name, state.position, strict=False))
         missing = [name for name in names if name not in measured]
         if len(missing) == len(names):
             return None  # a message of other joints
         if missing:
             raise RobotDynamicsError(f"joint_states do not tell where {', '.join(missing)} are. Cure: see joints")
-        start = list(START.read(self._values)) or [measured[name] for name in names]
-        return trajectory_message(trajectory_from(self._values, names, start))
+        start = list(START.read(self.values)) or [measured[name] for name in names]
+        return trajectory_message(trajectory_from(self.values, names, start))
 
     def _send_when_ready(self) -> None:
         self.poll()
@@ -171,7 +166,7 @@ class TrajectoryNode(NodeProgram):
             return
         message = self._make()
         if message is None or (self._delay > 0.0 and self._state is None):
-            from_file = message is None and self._values(KIND.name) == FROM_FILE
+            from_file = message is None and self.values(KIND.name) == FROM_FILE
             source = FILE.name if from_file else "joint_states"
             self.get_logger().info(f"waiting for {source}", throttle_duration_sec=5.0)
         elif missing := self._missing_listeners():

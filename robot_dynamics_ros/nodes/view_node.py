@@ -16,7 +16,6 @@ from robot_dynamics_ros.interruption import run_in_background
 from robot_dynamics_ros.messages.joint_state import JointStateReader, Sample
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.nodes.parameters import declare, present_values
 from robot_dynamics_ros.nodes.runner import run
 from robot_dynamics_ros.parameters.kinds import Parameter, Text, WholeNumber
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE
@@ -39,19 +38,16 @@ class ViewNode(NodeProgram):
     """Node that serves a page with the newest state, 25 times a second; grey if it is older than a second."""
 
     def __init__(self, **options: Any) -> None:
-        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
-        super().__init__("view", **options)
-        declare(self, *ALL)
-        values = present_values(self)
-        path, dynamics = Path(URDF.read(values)), DYNAMICS_FILE.read(values)
-        gravity = GRAVITY.read(values) or None
+        super().__init__("view", ALL, **options)
+        path, dynamics = Path(URDF.read(self.values)), DYNAMICS_FILE.read(self.values)
+        gravity = GRAVITY.read(self.values) or None
         model = RobotModel.from_urdf_file(path, dynamics=dynamics or None, gravity=gravity)
         run_in_background(model.warm_up).result()  # a signal ends the wait
         self._arm = LiveArm()
-        address = HOST.read(values), PORT.read(values)
+        address = HOST.read(self.values), PORT.read(self.values)
         self._viewer, self._update = live_view(model, path.read_bytes(), path.parent, self._arm, address)
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-        states, commands = JOINT_STATES.read(values), COMMAND_STATES.read(values)
+        states, commands = JOINT_STATES.read(self.values), COMMAND_STATES.read(self.values)
         self._states, self._commands = (JointStateReader(model.joint_names, topic) for topic in (states, commands))
         self.create_polled(JointState, states, self._receive_state, best_effort)
         self.create_polled(JointState, commands, self._receive_command, best_effort)

@@ -1,8 +1,7 @@
-"""Outputs of the simulation: joint states, /clock and diagnostics."""
+"""Diagnostics of the simulation."""
 
 from __future__ import annotations
 
-import struct
 import time
 from dataclasses import dataclass
 from enum import Enum
@@ -10,47 +9,13 @@ from enum import Enum
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.control.status import ERROR, OK, WARN, Status
-from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
-from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.nodes.messages import diagnostics_message
 from robot_dynamics_ros.nodes.messages import stamp as to_stamp
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 
-_TIME = struct.Struct("<iI")
 _TOO_SLOW = 0.95  # share of the requested pace
-
-
-class SimulationOutputs:
-    """Publishers of joint_states and, on request, of /clock.
-
-    Attributes
-    ----------
-    states
-        The publisher of joint_states.
-    """
-
-    def __init__(self, node: Node, arm: SimulatedArm, publish_clock: bool, depth: int) -> None:
-        """``depth``: number of states that are kept for slow subscribers."""
-        self.states = node.create_publisher(JointState, "joint_states", QoSProfile(depth=depth))
-        self._clock = node.create_publisher(Clock, "/clock", QoSProfile(depth=1)) if publish_clock else None
-        self._writer = JointStateWriter(arm.joint_names)
-        self._state = self._time = b""
-
-    def publish(self, at: int, arm: SimulatedArm) -> None:
-        """Publish the arm's measured state, with a stamp (ns)."""
-        self._state = self._writer.write(at, arm.position, arm.velocity, arm.effort)
-        self._time = LITTLE_ENDIAN + _TIME.pack(*divmod(at, 1_000_000_000))
-        self.repeat()
-
-    def repeat(self) -> None:
-        """Publish the last state again."""
-        self.states.publish(self._state)
-        if self._clock is not None:
-            self._clock.publish(self._time)
 
 
 class SimulationMode(str, Enum):
