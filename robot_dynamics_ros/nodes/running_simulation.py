@@ -23,6 +23,7 @@ from robot_dynamics_ros.messages.joint_state import JointStateReader, JointState
 from robot_dynamics_ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.nodes.runner import collect
 from robot_dynamics_ros.nodes.simulation_report import Counts, SimulationMode, SimulationReport
+from robot_dynamics_ros.simulation import parameters as parameters
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 
 _TIME = struct.Struct("<iI")
@@ -116,17 +117,10 @@ class RunningSimulation:
     message.
     """
 
-    def __init__(
-        self,
-        node: NodeProgram,
-        arm: SimulatedArm,
-        settings: SimulationSettings,
-        *,
-        lockstep: Lockstep | None,
-        publish_clock: bool,
-        paused: bool,
-    ) -> None:
-        """``lockstep``: None to wait for no answers; ``paused``: the initial state."""
+    def __init__(self, node: NodeProgram, arm: SimulatedArm, settings: SimulationSettings) -> None:
+        values = node.values
+        lockstep = Lockstep(arm.joint_names, _answer_topic(node)) if parameters.LOCKSTEP.read(values) else None
+        publish_clock, self._paused = parameters.PUBLISH_CLOCK.read(values), parameters.START_PAUSED.read(values)
         self._node = node
         self._arm = arm
         self._settings = settings
@@ -140,7 +134,6 @@ class RunningSimulation:
         self._counts = Counts()
         self._report = SimulationReport(node, arm, settings, self._counts, simulated_time=publish_clock)
         self._reported_mode = SimulationMode.BRAKED
-        self._paused = paused
         self._period = round(settings.period * 1e9)
         # ROS takes zero for no time; runs that shall be the same need the same stamps.
         self._stamp = self._period
@@ -360,3 +353,15 @@ class RunningSimulation:
         if self._node.count_publishers(topic) == 0:
             return f"nobody publishes {topic}. Cure: give that as lockstep_topic which its ~/command_states is"
         return f"no answer to t = {self._seconds}. Cure: see that it is active, with update_rate 0"
+
+
+def _answer_topic(node: NodeProgram) -> str:
+    """Return the full name of the topic of the controller's answers."""
+    topic = parameters.LOCKSTEP_TOPIC.read(node.values)
+    try:
+        return str(node.resolve_topic_name(topic))
+    except RuntimeError as error:
+        raise RobotDynamicsError(
+            f'parameter lockstep_topic: "{topic}" is no name of a topic. Cure: give that of the controller\'s '
+            "~/command_states"
+        ) from error

@@ -14,11 +14,11 @@ from robot_dynamics_ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.nodes.parameters import check_changes
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
 from robot_dynamics_ros.nodes.runner import keep_collector_away, run
-from robot_dynamics_ros.nodes.running_simulation import Lockstep, RunningSimulation
+from robot_dynamics_ros.nodes.running_simulation import RunningSimulation
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
 from robot_dynamics_ros.simulation import parameters as parameters
 from robot_dynamics_ros.simulation.parameters import read_settings
-from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
 _RUNNING = "it is read when the simulation starts, and it runs. Cure: start the node again with another value"
 
@@ -57,7 +57,9 @@ class SimulationNode(NodeProgram):
             model = load_robot(self, description, closes_loops=True)
             settings = read_settings(values, model)
             self._warm_up.run(lambda: SimulatedArm(settings).warm_up())
-            self._start(settings, SimulatedArm(settings))
+            self._running = RunningSimulation(self, SimulatedArm(settings), settings)
+            self.start_polling(self._descriptions)
+            keep_collector_away()
         except StillCompilingError as error:
             self.get_logger().info(f"no simulation yet: {error}")
         except RobotDynamicsError as error:
@@ -65,27 +67,6 @@ class SimulationNode(NodeProgram):
         else:
             self._model = model
             self.get_logger().info(f"simulating {model.name}: {', '.join(model.joint_names)}")
-
-    def _start(self, settings: SimulationSettings, arm: SimulatedArm) -> None:
-        values = self.values
-        lockstep = Lockstep(arm.joint_names, self._answer_topic()) if parameters.LOCKSTEP.read(values) else None
-        publish_clock, paused = parameters.PUBLISH_CLOCK.read(values), parameters.START_PAUSED.read(values)
-        self._running = RunningSimulation(
-            self, arm, settings, lockstep=lockstep, publish_clock=publish_clock, paused=paused
-        )
-        self.start_polling(self._descriptions)
-        keep_collector_away()
-
-    def _answer_topic(self) -> str:
-        """Return the full name of the topic of the controller's answers."""
-        topic = parameters.LOCKSTEP_TOPIC.read(self.values)
-        try:
-            return str(self.resolve_topic_name(topic))
-        except RuntimeError as error:
-            raise RobotDynamicsError(
-                f'parameter lockstep_topic: "{topic}" is no name of a topic. Cure: give that of the controller\'s '
-                "~/command_states"
-            ) from error
 
     def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
         """Check changes, and apply those to the running simulation; all of them or none."""
