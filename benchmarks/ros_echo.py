@@ -11,8 +11,8 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.spinning import NodeProgram, run
+from robot_dynamics_ros.nodes.node_program import NodeProgram
+from robot_dynamics_ros.nodes.runner import run
 
 JOINTS = 7
 
@@ -43,4 +43,4 @@ class EchoNode(NodeProgram):
 
 
 if __name__ == "__main__":
-    leave(run(EchoNode))
+    run(EchoNode)

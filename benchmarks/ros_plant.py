@@ -17,7 +17,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from benchmarks.robots import Floats
-from robot_dynamics_ros.nodes.messages import joint_state, stamp
 
 PERIOD_NS = 1_000_000
 BEHIND = 10  # ticks in a row with an answer outstanding, after which the plant waits for it
@@ -109,7 +108,9 @@ class PlantEcho:
     ) -> None:
         """The states say that the joints ``names`` stand at ``q`` (n,) under ``effort`` (n,)."""
         self._executor = executor
-        self._state = joint_state(stamp(0), names, q, np.zeros(len(names)), effort)
+        self._state = JointState(
+            name=list(names), position=q.tolist(), velocity=[0.0] * len(names), effort=effort.tolist()
+        )
         self._publishers = {
             kind: node.create_publisher(JointState, f"/{kind}/joint_states", QoSProfile(depth=10)) for kind in kinds
         }

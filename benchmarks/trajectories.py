@@ -25,7 +25,7 @@ from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effor
 from robot_dynamics_ros.control.trajectory.generators import point_to_point
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory, TrajectoryPoints
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_points
-from robot_dynamics_ros.nodes.messages import trajectory_message, trajectory_points
+from robot_dynamics_ros.nodes.messages import trajectory_message
 
 COMMAND = "python -m benchmarks.trajectories"
 PART = "make bench-trajectories"
@@ -89,7 +89,12 @@ def message(controller: Controller, count: int, last: str) -> JointTrajectory:
 
 def read_by_rclpy(data: bytes) -> TrajectoryPoints:
     """From bytes to message objects to arrays."""
-    return trajectory_points(deserialize_message(data, JointTrajectory))
+    made = deserialize_message(data, JointTrajectory)
+    return TrajectoryPoints.from_rows(
+        made.joint_names,
+        [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in made.points],
+        *([getattr(p, field) for p in made.points] for field in GIVEN),
+    )
 
 
 def write_by_rclpy(points: TrajectoryPoints) -> bytes:

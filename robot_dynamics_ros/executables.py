@@ -1,30 +1,11 @@
-"""Entry points of the executables: SIGINT and SIGTERM end them in order also while their modules are imported."""
+"""Entry points of the executables: SIGINT and SIGTERM end them also while their modules are imported."""
 
 import os
 import signal
 import sys
+from functools import partial
 from importlib import import_module
 from types import FrameType
-
-
-def computed_torque_node() -> None:
-    """Run the controller."""
-    _run("nodes.computed_torque_node")
-
-
-def simulation_node() -> None:
-    """Run the simulated arm."""
-    _run("nodes.simulation_node")
-
-
-def trajectory_node() -> None:
-    """Run the node that publishes one trajectory."""
-    _run("nodes.trajectory_node")
-
-
-def robot_dynamics() -> None:
-    """Run the robot_dynamics command."""
-    _run("cli.main", interrupted=128 + signal.SIGINT)
 
 
 def _run(module: str, interrupted: int = 0) -> None:
@@ -37,6 +18,11 @@ def _run(module: str, interrupted: int = 0) -> None:
         signal.signal(number, leave)
     sys.exit(import_module(f"robot_dynamics_ros.{module}").main())
 
+
+computed_torque_node = partial(_run, "nodes.computed_torque_node")
+simulation_node = partial(_run, "nodes.simulation_node")
+trajectory_node = partial(_run, "nodes.trajectory_node")
+robot_dynamics = partial(_run, "cli.main", interrupted=128 + signal.SIGINT)
 
 if __name__ == "__main__":
     _run(f"nodes.{sys.argv.pop(1)}")

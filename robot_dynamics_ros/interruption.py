@@ -1,7 +1,7 @@
-"""Work beside the main thread, and the end of a process that does not wait for it.
+"""Background threads, and a process exit that does not wait for them.
 
-Python runs signal handlers in the main thread, between its own instructions: compilers sit in machine code for seconds,
-and lose the exception of a handler that runs in one of their callbacks.
+Python runs signal handlers in the main thread, between its own instructions: a compiler stays in machine code for
+seconds, and loses the exception of a handler that runs in one of its callbacks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _started: list[Future[object]] = []
 
 
 def run_in_background(work: Callable[[], object]) -> Future[object]:
-    """Start ``work`` in a thread; a process that may end before it is done must end by ``leave``."""
+    """Start ``work`` in a thread; a process that may end before the work does must end by ``leave``."""
     executor = ThreadPoolExecutor(1)
     _started.append(executor.submit(work))
     executor.shutdown(wait=False)
@@ -25,11 +25,11 @@ def run_in_background(work: Callable[[], object]) -> Future[object]:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process; at once where work in the background is unfinished: an orderly end would wait for it."""
+    """End the process; at once if work in the background is unfinished, since an orderly exit would wait for it."""
     if not all(future.done() for future in _started):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-    gc.collect()  # the node and what it holds of the middleware, shared memory too
-    gc.freeze()  # the rest goes with the process: spares most of a second
+    gc.collect()  # destroys the node and its middleware entities, shared memory included
+    gc.freeze()  # skips the destruction of all other objects, which takes most of a second
     sys.exit(code)

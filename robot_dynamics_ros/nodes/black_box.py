@@ -1,4 +1,4 @@
-"""The last seconds of what the controller received and published, written as a bag after a fault."""
+"""Black box: the last seconds of what the controller received and published, written as a bag after a fault."""
 
 from __future__ import annotations
 
@@ -24,29 +24,28 @@ from robot_dynamics_ros.interruption import run_in_background
 from robot_dynamics_ros.messages.cdr import FLOAT64_MULTI_ARRAY
 from robot_dynamics_ros.offline.replay import INPUTS
 
-_OUTPUTS = {
+_KINDS = {
     "effort_commands": FLOAT64_MULTI_ARRAY,
     "~/command_states": JOINT_STATE,
     "~/configuration": TEXT,
     "/diagnostics": DIAGNOSTIC_ARRAY,
-}
-_KINDS = _OUTPUTS | {name if name == "joint_states" else f"~/{name}": kind for name, kind in INPUTS.items()}
-_LASTING = ("~/configuration", "~/emergency_stop", "~/speed_scaling_factor", "~/payload")  # they count until the next
-_MOST_BYTES = 64_000_000
-_MOST_BAGS = 10
-_AFTERWARDS = 0.3  # s of the time after a fault
-_SWITCH_INTERVAL = 1e-4  # s for which the writing thread keeps a cycle from Python's lock, in place of 5 ms
+} | {name if name == "joint_states" else f"~/{name}": kind for name, kind in INPUTS.items()}
+_LASTING = ("~/configuration", "~/emergency_stop", "~/speed_scaling_factor", "~/payload")  # valid until the next one
+_MAX_BYTES = 64_000_000
+_MAX_BAGS = 10
+_TIME_AFTER_FAULT = 0.3  # s
+_SWITCH_INTERVAL = 1e-4  # s for which the writing thread may hold Python's lock during a cycle; by default 5 ms
 
 
 class BlackBox:
-    """Keeps the newest messages in memory and writes them in a thread, some tenths of a second after a fault.
+    """Recorder of the newest messages in memory, which a thread writes some tenths of a second after a fault.
 
-    A bag holds what came since the one before, at most ``seconds`` and 64 MB; of the bags of this process the newest
-    10 are kept.
+    A bag holds the messages since the one before, at most ``seconds`` and 64 MB. The newest 10 bags of this process
+    are kept.
     """
 
     def __init__(self, node: LifecycleNode, seconds: float, directory: str) -> None:
-        """``seconds``: 0 keeps nothing; ``directory``: empty for that of the logs."""
+        """``seconds``: 0 keeps nothing; ``directory``: empty for the one of the logs."""
         self._seconds = seconds
         self._directory = Path(directory) if directory else get_logging_directory()
         self._name = node.get_fully_qualified_name().strip("/").replace("/", "_")
@@ -60,18 +59,18 @@ class BlackBox:
         self._writing: Future[object] | None = None
         self._bags: list[Path] = []
         if seconds > 0.0:
-            message_types()  # a tenth of a second, before there are cycles
+            message_types()  # takes a tenth of a second, which no cycle may lose
 
     def add(self, topic: str, data: bytes) -> None:
-        """Keep a message of a topic, as it is named in the node."""
+        """Keep a message of a topic, by its name in the node."""
         if self._seconds > 0.0:
             self._messages.append((topic, time.time_ns(), data))
             self._size += len(data)
-            if self._size > _MOST_BYTES:
+            if self._size > _MAX_BYTES:
                 self._trim(0)
 
     def recorded(self, topic: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Return a callback that keeps each message before ``receive`` takes it."""
+        """Return a callback that keeps each message and passes it to ``receive``."""
 
         def record(message: Any) -> None:
             self.add(topic, message if isinstance(message, bytes) else serialize_message(message))
@@ -80,25 +79,25 @@ class BlackBox:
         return record
 
     def fault(self) -> None:
-        """Have a bag written soon, or as soon as the bag before is ``seconds`` old."""
+        """Request a bag, to be written soon, or when the bag before is ``seconds`` old."""
         if self._seconds > 0.0:
-            self._due = min(self._due, max(time.monotonic() + _AFTERWARDS, self._saved_at + self._seconds))
+            self._due = min(self._due, max(time.monotonic() + _TIME_AFTER_FAULT, self._saved_at + self._seconds))
 
     def work(self) -> None:
-        """Forget what is too old, and begin to write where that is due; to be called once a second."""
+        """Drop old messages, and start to write a bag that is due; to be called once a second."""
         self._trim(time.time_ns() - round(self._seconds * 1e9))
         if time.monotonic() >= self._due and (self._writing is None or self._writing.done()):
             self._save()
 
     def finish(self) -> None:
-        """Write what waits to be written, and wait for it."""
+        """Write a requested bag at once, and wait until it is written."""
         if self._due < math.inf:
             self._save()
         if self._writing is not None:
             self._writing.result()
 
     def _trim(self, since: int) -> None:
-        while self._messages and (self._messages[0][1] < since or self._size > _MOST_BYTES):
+        while self._messages and (self._messages[0][1] < since or self._size > _MAX_BYTES):
             topic, _, data = self._messages.popleft()
             self._size -= len(data)
             if topic in _LASTING:
@@ -120,12 +119,12 @@ class BlackBox:
             with BagWriter(path, kinds, {self._topics["~/configuration"]: [LATCHED]}) as writer:
                 for name, at, data in messages:
                     writer.write(self._topics[name], at, data)
-            self._logger.info(f"black box: what led to the fault is in {path}")
-        except (BagError, OSError) as problem:
-            self._logger.error(f"black box: {problem}. Cure: set black_box_directory to a folder that can be written")
+        except (BagError, OSError) as error:
+            self._logger.error(f"black box: {error}. Cure: set black_box_directory to a folder that can be written")
             return
         finally:
             sys.setswitchinterval(interval)
+        self._logger.info(f"black box: what led to the fault is in {path}")
         self._bags.append(path)
-        if len(self._bags) > _MOST_BAGS:
+        if len(self._bags) > _MAX_BAGS:
             shutil.rmtree(self._bags.pop(0), ignore_errors=True)

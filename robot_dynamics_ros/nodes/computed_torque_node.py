@@ -1,4 +1,4 @@
-"""Turns desired trajectories into joint efforts: one command for each joint_states message, or at a fixed rate."""
+"""Controller node: one effort command for each joint_states message, or at a fixed rate."""
 
 from __future__ import annotations
 
@@ -29,54 +29,48 @@ from robot_dynamics_ros.control.trajectory.goals import read_tolerances
 from robot_dynamics_ros.control.trajectory.plan import checked_speed
 from robot_dynamics_ros.control.warm_up import rehearse
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TWIST
 from robot_dynamics_ros.messages.running_controller import RunningController, is_engaged
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import read_bytes
-from robot_dynamics_ros.nodes import spinning as real_time
 from robot_dynamics_ros.nodes.black_box import BlackBox
 from robot_dynamics_ros.nodes.control_interfaces import ABSENT, INSTALLED, ControlInterfaces
-from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs, ControllerReport
-from robot_dynamics_ros.nodes.diagnostics import BoundedLog
-from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
-from robot_dynamics_ros.nodes.polled_inputs import other_publishers, waiting, why_deaf
+from robot_dynamics_ros.nodes.controller_outputs import (
+    ControllerOutputs,
+    ControllerReport,
+    discovery_error,
+    other_publishers,
+)
+from robot_dynamics_ros.nodes.node_program import NodeProgram, waiting
+from robot_dynamics_ros.nodes.parameters import check_changes
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
-from robot_dynamics_ros.nodes.spinning import NodeProgram, run
+from robot_dynamics_ros.nodes.runner import (
+    collect,
+    keep_collector_away,
+    let_collector_back,
+    lock_memory,
+    run,
+    set_priority,
+)
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, ROBOT_DESCRIPTION
 
 _WATCH_PERIOD, _REPORT_PERIOD, _STOP_PERIOD = 0.02, 1.0, 0.0005  # s
-_MOST_STATES = 10  # at once
+_MAX_STATES = 10  # at once
 _CONFIGURED = (
     "it is read when the node is configured. Cure: deactivate and clean up the node, set it, and configure and "
     "activate again"
 )
 
 
-class _NodeClocks:
-    """The times of a node."""
-
-    def __init__(self, node: LifecycleNode) -> None:
-        self._node = node
-        self.steady = time.monotonic
-
-    def now(self) -> int:
-        """Return nanoseconds by the node's clock."""
-        return int(self._node.get_clock().now().nanoseconds)
-
-
 class ComputedTorqueNode(NodeProgram, LifecycleNode):
-    """A lifecycle node; with ``autostart`` it configures and activates itself as soon as it knows its robot.
+    """Lifecycle node; with ``autostart`` it configures and activates itself as soon as it has received its robot.
 
-    With ``update_rate`` 0 it answers each joint_states message and its time is their stamp; otherwise a
-    timer of the node's clock sets the pace. What it does while it is active is in RunningController.
+    With ``update_rate`` 0 it answers each joint_states message and takes their stamps as the time; otherwise a timer
+    of the node's clock sets the pace. RunningController does the work of the active node.
     """
 
     def __init__(self, **options: Any) -> None:
-        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
-        super().__init__("computed_torque_node", **options)
-        self._log = BoundedLog(self.get_logger())
-        declare(self, *parameters.ALL)
+        super().__init__("computed_torque_node", parameters.ALL, **options)
         self._robot: RobotModel | None = None
         self._running: RunningController | None = None
         self._latched = ""
@@ -84,12 +78,18 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
         self._warm_up = WarmUp(self, self._start_when_possible)
         self._obstacle = ""
         self._report = ControllerReport(self)
-        self.create_steady_timer(_REPORT_PERIOD, self._tell)
+        self.create_steady_timer(_REPORT_PERIOD, self._publish_report)
         if not INSTALLED:
             self.get_logger().info(ABSENT)
         self.add_on_set_parameters_callback(self._check_parameters)
         self._descriptions = await_description(self, self._receive_description)
         self._start_when_possible()
+
+    steady = staticmethod(time.monotonic)
+
+    def now(self) -> int:
+        """Return nanoseconds by the node's clock."""
+        return int(self.get_clock().now().nanoseconds)
 
     # Configuring
 
@@ -98,17 +98,17 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
         self._start_when_possible()
 
     def _description(self) -> str:
-        """What the topic brought last, else the parameter."""
-        return self._latched or ROBOT_DESCRIPTION.read(present_values(self))
+        """Return the last URDF of the topic, else the parameter."""
+        return self._latched or ROBOT_DESCRIPTION.read(self.values)
 
     def _start_when_possible(self) -> None:
         if self._robot is not None:
             return
         try:
-            autostart, description = parameters.AUTOSTART.read(present_values(self)), self._description()
-        except RobotDynamicsError as problem:
-            self._obstacle = str(problem)
-            self.get_logger().error(f"not configured: {problem}")
+            autostart, description = parameters.AUTOSTART.read(self.values), self._description()
+        except RobotDynamicsError as error:
+            self._obstacle = str(error)
+            self.get_logger().error(f"not configured: {error}")
             return
         if not description:
             self._obstacle = "waiting for the topic robot_description"
@@ -117,94 +117,82 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
             self.trigger_activate()
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Load the robot, check every parameter, compile, connect; on an error say which and stay unconfigured."""
+        """Load the robot, check every parameter, compile and connect; log an error and stay unconfigured."""
         return self._try(self._configure, "not configured")
 
     def _try(self, work: Callable[[], None], failed: str) -> TransitionCallbackReturn:
         self._obstacle = ""
         try:
             work()
-        except StillCompilingError as problem:
-            self._obstacle = str(problem)
-            self.get_logger().info(f"{failed}: {problem}")
-            return TransitionCallbackReturn.FAILURE
-        except RobotDynamicsError as problem:
-            self._obstacle = str(problem)
-            self.get_logger().error(f"{failed}: {problem}")
+        except RobotDynamicsError as error:
+            self._obstacle = str(error)
+            if isinstance(error, StillCompilingError):
+                self.get_logger().info(f"{failed}: {error}")
+            else:
+                self.get_logger().error(f"{failed}: {error}")
             return TransitionCallbackReturn.FAILURE
         except Exception:
-            self.get_logger().fatal(traceback.format_exc())  # rclpy would swallow it without a word
+            self.get_logger().fatal(traceback.format_exc())  # rclpy would not log it
             raise
         return TransitionCallbackReturn.SUCCESS
 
     def _configure(self) -> None:
         self._warm_up.check()
-        values = present_values(self)
+        values = self.values
         description = self._description()
         if not description:
             raise RobotDynamicsError(
                 "robot_description is empty. Cure: set the parameter, or publish the topic and configure again"
             )
         settings = read_settings(values)
-        self._checks_effort = parameters.ACTIVATION_CHECK.read(values)
-        self._exclusive = parameters.EXCLUSIVE_TOPICS.read(values)
-        self._priority = parameters.REALTIME_PRIORITY.read(values)
         robot = load_robot(self, description, parameters.GRAVITY.read(values) or None)
         Tuning(robot, settings)
         read_tolerances(values, robot.joint_names)
+        dynamics_file = DYNAMICS_FILE.read(values)
+        dynamics = read_bytes(dynamics_file, "dynamics file").decode(errors="replace") if dynamics_file else ""
+        self._files = description, dynamics
+        configuration = Configuration.of(values, *self._files)
         if settings.update_rate == 0.0 and not LAWS[settings.law].needs_state:
             self.get_logger().info("update_rate is 0: commands come only in answer to joint_states")
         self._warm_up.run(lambda: rehearse(robot, settings))
         if parameters.LOCK_MEMORY.read(values):
-            self._warn(real_time.lock_memory())
+            self._warn(lock_memory())
         self._settings = settings
-        self._heard: deque[bytes] = deque(maxlen=8)
+        self._states: deque[bytes] = deque(maxlen=8)
         self._speed = 1.0
-        self._hears = False
+        self._receives_states = False
         try:
             self._connect(robot)
-        except (RuntimeError, ValueError) as problem:
+        except (RuntimeError, ValueError) as error:
             raise RobotDynamicsError(
-                f"qos_overrides: {problem}. Cure: correct them in the parameter file, and start the node again"
-            ) from problem
-        dynamics_file = DYNAMICS_FILE.read(values)
-        dynamics = read_bytes(dynamics_file, "dynamics file").decode(errors="replace") if dynamics_file else ""
-        self._files = description, dynamics
-        self._outputs.configuration(Configuration.of(values, *self._files).text())
+                f"qos_overrides: {error}. Cure: correct them in the parameter file, and start the node again"
+            ) from error
+        self._outputs.configuration(configuration.text())
         self._robot = robot
 
     def _connect(self, robot: RobotModel) -> None:
         overridable = QoSOverridingOptions.with_default_policies()
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-        reliable = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
-        latched = QoSProfile(
-            depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-        )
-        targets = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)  # they may come ahead of their time
+        reliable, targets = QoSProfile(depth=5), QoSProfile(depth=100)  # targets may come ahead of their time
+        latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         longest_gap = self._settings.safety.state_timeout + 2.0 * _WATCH_PERIOD
-        values = present_values(self)
-        self._box = box = BlackBox(
-            self, parameters.BLACK_BOX_SECONDS.read(values), parameters.BLACK_BOX_DIRECTORY.read(values)
-        )
+        seconds, directory = parameters.BLACK_BOX_SECONDS, parameters.BLACK_BOX_DIRECTORY
+        self._box = box = BlackBox(self, seconds.read(self.values), directory.read(self.values))
         self._outputs = ControllerOutputs(self, robot.joint_names, longest_gap, box)
         self._report.box = box
         self._report.robot = robot.name
-        self._interfaces = ControlInterfaces(self, robot.joint_names, values)
+        self._interfaces = ControlInterfaces(self, robot.joint_names, self.values)
 
         def create_polled(
             kind: Any, topic: str, receive: Callable[[Any], None], qos: QoSProfile, raw: bool = True
         ) -> Any:
             return self.create_polled(kind, topic, box.recorded(topic, receive), qos, raw)
 
+        states = self.create_subscription(
+            JointState, "joint_states", self._receive_state, best_effort, qos_overriding_options=overridable, raw=True
+        )
         self._inputs = [
-            self.create_subscription(
-                JointState,
-                "joint_states",
-                self._receive_state,
-                best_effort,
-                qos_overriding_options=overridable,
-                raw=True,
-            ),
+            states,
             create_polled(Bool, "~/emergency_stop", self._receive_emergency_stop, latched),
             create_polled(JointTrajectory, "~/joint_trajectory", self._receive_trajectory, reliable),
             create_polled(Float64, "~/speed_scaling_factor", self._receive_speed, reliable, raw=False),
@@ -222,13 +210,13 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
         self._alarms = [self.create_steady_timer(_WATCH_PERIOD, self._watch)]
         if self._settings.update_rate > 0.0:
             self._alarms.append(self.create_timer(1.0 / self._settings.update_rate, self._tick))
-        self.poll_from_now(self._descriptions)
+        self.start_polling(self._descriptions)
 
     def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
-        """All of the changes or none: what the controller takes while it runs, it takes here."""
+        """Check changes, and apply those to the running controller; all of them or none."""
         try:
-            values = with_changes(present_values(self), changes)
-            check_changes(parameters.ALL, changes, values, "" if self._robot is None else _CONFIGURED)
+            too_late = "" if self._robot is None else _CONFIGURED
+            values = check_changes(parameters.ALL, self.values, changes, too_late)
             if self._robot is not None:
                 settings, configuration = read_settings(values), Configuration.of(values, *self._files)
                 Tuning(self._robot, self._settings).check_change(Tuning(self._robot, settings))
@@ -237,31 +225,29 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
                     self._running.controller.tune(settings)
                 self._settings = settings
                 self._outputs.configuration(configuration.text())
-        except RobotDynamicsError as problem:
-            return SetParametersResult(successful=False, reason=str(problem))
+        except RobotDynamicsError as error:
+            return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     # The other transitions
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Start to command; the arm holds where it is until a trajectory comes."""
+        """Start to command; the arm holds its position until a trajectory comes."""
         result = self._try(self._activate, "not activated")
         return super().on_activate(state) if result == TransitionCallbackReturn.SUCCESS else result
 
     def _activate(self) -> None:
         assert self._robot is not None
         self._check_publishers()
-        if self._report.other_publishers and self._exclusive:
+        if self._report.other_publishers and parameters.EXCLUSIVE_TOPICS.read(self.values):
             raise RobotDynamicsError(self._report.other_publishers)
-        running = RunningController(
-            self._robot, self._settings, _NodeClocks(self), self._outputs, self._report, self._log
-        )
-        running.check_start(self._heard, self._checks_effort)
+        running = RunningController(self._robot, self._settings, self, self._outputs, self._report, self.log)
+        running.check_start(self._states, parameters.ACTIVATION_CHECK.read(self.values))
         running.controller.set_speed_scaling(self._speed)
         self.poll()
         self._forward_emergency_stop(running)
-        self._warn(real_time.set_priority(self._priority))
-        real_time.keep_collector_away()
+        self._warn(set_priority(parameters.REALTIME_PRIORITY.read(self.values)))
+        keep_collector_away()
         self._report.begin()
         self._interfaces.begin(running)
         self._running = running
@@ -269,15 +255,15 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
         self.get_logger().info(f"active: law {self._settings.law}, joints {', '.join(self._robot.joint_names)}")
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Publish the last command."""
+        """Stop the arm and publish the final command."""
         self._end()
-        self._heard.clear()
-        real_time.let_collector_back()
+        self._states.clear()
+        let_collector_back()
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Disconnect and forget the robot; configure reads the parameters again."""
-        self.wait_from_now(self._descriptions)
+        self.stop_polling(self._descriptions)
         for subscription in self._inputs:
             self.destroy_subscription(subscription)
         for service in self._triggers:
@@ -292,12 +278,12 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Publish the last command if the node was active."""
+        """Publish the final command if the node was active."""
         self.close()
         return super().on_shutdown(state)
 
     def close(self) -> None:
-        """Publish the last command while publishing is still possible."""
+        """Publish the final command if the node is active."""
         if self._running is not None:
             self._end()
             self._outputs.flush()
@@ -306,22 +292,20 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
 
     @property
     def unsent(self) -> bool:
-        """Whether the client of a goal that ended with the node has still to hear of it."""
+        """True if the result of a goal that ended with the node is still to be sent."""
         return self._robot is not None and self._interfaces.owe_results
 
     def _stop_arm(self, running: RunningController) -> None:
-        """Have the arm stopped within ``stop_timeout``, taking the inputs here: no executor does meanwhile."""
+        """Stop the arm within ``stop_timeout``; no executor runs meanwhile, so that the inputs are read here."""
         running.controller.begin_stop()
-        rate, now = self._settings.update_rate, self.get_clock().now
-        tick, watch = now().nanoseconds, time.monotonic()
-        end = watch + parameters.STOP_TIMEOUT.read(present_values(self))
+        rate, tick, watch = self._settings.update_rate, self.now(), time.monotonic()
+        end = watch + parameters.STOP_TIMEOUT.read(self.values)
         while not running.controller.stopped and time.monotonic() < end:
-            if self.clock_input is not None:
-                self.clock_input.poll()
-            for data, _ in waiting(self._inputs[0], _MOST_STATES):
+            self.poll_clock()
+            for data, _ in waiting(self._inputs[0], _MAX_STATES):
                 self._receive_state(data)
-            if rate > 0.0 and now().nanoseconds >= tick:
-                tick = now().nanoseconds + round(1e9 / rate)
+            if rate > 0.0 and self.now() >= tick:
+                tick = self.now() + round(1e9 / rate)
                 self._tick()
             if time.monotonic() >= watch:
                 watch = time.monotonic() + _WATCH_PERIOD
@@ -329,30 +313,31 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
             time.sleep(_STOP_PERIOD)
 
     def _end(self) -> None:
-        """Stop the arm, and leave a last effort behind: an effort controller keeps it for ever."""
-        if self._running is not None:
-            self._stop_arm(self._running)
-        effort = None if self._running is None else self._running.controller.last_effort(time.monotonic())
-        if effort is not None:
-            self._outputs.effort(effort)
-        if self._running is not None:
+        """Stop the arm, and publish a final effort: an effort controller keeps it."""
+        if self._running is None:
+            return
+        self._stop_arm(self._running)
+        if self._running is not None:  # an error in a state has not deactivated the node meanwhile
+            effort = self._running.controller.last_effort(time.monotonic())
+            if effort is not None:
+                self._outputs.effort(effort)
             self._interfaces.abort("the node was deactivated")
             self._interfaces.end()
-        self._running = None
+            self._running = None
 
-    # What comes in while it is configured
+    # Inputs of a configured node
 
     def _receive_state(self, data: bytes) -> None:
-        self._hears = True
+        self._receives_states = True
         self.poll()
         self._box.add("joint_states", data)
         if self._running is None:
-            self._heard.append(data)
+            self._states.append(data)
             return
         try:
             self._running.receive_state(data)
-        except RobotDynamicsError as problem:
-            self.get_logger().error(f"deactivated: {problem}")
+        except RobotDynamicsError as error:
+            self.get_logger().error(f"deactivated: {error}")
             self.trigger_deactivate()
         self._interfaces.check()
 
@@ -368,7 +353,7 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
         return response
 
     def _forward_emergency_stop(self, running: RunningController | None) -> None:
-        """Pass on that a stop waits for ``clear_fault``, also one from before the activation, and the topic's state."""
+        """Forward a stop that awaits ``clear_fault``, also one from before the activation, and the topic's state."""
         if running is not None:
             if self._emergency:
                 running.controller.emergency_stop(True)
@@ -376,28 +361,28 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
 
     def _receive_trajectory(self, data: bytes) -> None:
         if self._running is None:
-            self._log.warning("trajectory ignored: the node is not active")
+            self.log.warning("trajectory ignored: the node is not active")
         elif self._running.receive_trajectory(data):
             self._interfaces.abort("replaced by a trajectory on ~/joint_trajectory")
 
     def _receive_target(self, topic: str, data: bytes) -> None:
         if self._running is None:
-            self._log.warning(f"~/{topic} ignored: the node is not active", throttle_duration_sec=1.0)
+            self.log.warning(f"~/{topic} ignored: the node is not active", throttle_duration_sec=1.0)
         else:
             self._running.receive_target(topic, data)
 
     def _receive_speed(self, message: Float64) -> None:
-        """Stretch trajectory time; it stays so when the node is deactivated."""
+        """Set the speed scaling, which outlasts a deactivation."""
         try:
             self._speed = checked_speed(message.data)
-        except RobotDynamicsError as problem:
-            self._log.error(f"~/speed_scaling_factor refused: {problem}", throttle_duration_sec=1.0)
+        except RobotDynamicsError as error:
+            self.log.error(f"~/speed_scaling_factor refused: {error}", throttle_duration_sec=1.0)
             return
         if self._running is not None:
             self._running.controller.set_speed_scaling(self._speed)
 
     def _receive_payload(self, message: InertiaStamped) -> None:
-        """Carry something else, from the next cycle on; it stays when the node is deactivated."""
+        """Set the payload from the next cycle on; it outlasts a deactivation."""
         assert self._robot is not None
         i, link = message.inertia, message.header.frame_id
         payload = link, i.m, (i.com.x, i.com.y, i.com.z), (i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz)
@@ -405,10 +390,10 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
             self._robot = self._robot.with_payload(*payload)
             if self._running is not None:
                 self._running.controller.set_payload(*payload)
-        except RobotDynamicsError as problem:
-            self._log.error(f"~/payload refused: {problem}")
+        except RobotDynamicsError as error:
+            self.log.error(f"~/payload refused: {error}")
             return
-        self._log.info(f"payload of {i.m:g} kg on {link}")
+        self.log.info(f"payload of {i.m:g} kg on {link}")
 
     def _cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success = self._running is not None
@@ -425,8 +410,8 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
                 self._running.clear_fault()
                 self._emergency = False
                 response.success, response.message = True, "active: the arm holds where it is"
-            except RobotDynamicsError as problem:
-                response.message = str(problem)
+            except RobotDynamicsError as error:
+                response.message = str(error)
         return response
 
     def _tick(self) -> None:
@@ -441,26 +426,26 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
             self._running.watch()
             self._interfaces.check()
 
-    def _tell(self) -> None:
+    def _publish_report(self) -> None:
         if self._report.box is not None:
             self._report.box.work()
             self._check_publishers()
         if self._running is None:
             self._report.without_controller("unconfigured" if self._robot is None else "inactive", self._obstacle)
             return
-        self._look_for_deafness(self._running)
-        if self._running.controller.command is None:
-            self._report.waiting(self._running.controller)
-        self._report.regularly(self._running.controller, self._running.state_stamp)
-        real_time.collect()
-
-    def _look_for_deafness(self, running: RunningController) -> None:
-        if not self._hears and (why := why_deaf(self, "joint_states", time.monotonic() - self._active_since)):
-            running.controller.feedback.miss(why)
-            self._log.error(why, throttle_duration_sec=10.0)
+        controller = self._running.controller
+        if not self._receives_states:
+            error = discovery_error(self, "joint_states", time.monotonic() - self._active_since)
+            if error:
+                controller.feedback.miss(error)
+                self.log.error(error, throttle_duration_sec=10.0)
+        if controller.command is None:
+            self._report.waiting(controller)
+        self._report.regularly(controller, self._running.state_stamp)
+        collect()
 
     def _check_publishers(self) -> None:
-        """Warn once of each change of who else publishes what one node alone should."""
+        """Warn once of each change of the additional publishers."""
         before, self._report.other_publishers = self._report.other_publishers, other_publishers(self)
         if self._report.other_publishers != before:
             self._warn(
@@ -472,10 +457,7 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
             self.get_logger().warning(warning)
 
 
-def main() -> None:
-    """Run the node until SIGINT or SIGTERM."""
-    leave(run(ComputedTorqueNode))
-
+main = partial(run, ComputedTorqueNode)
 
 if __name__ == "__main__":
     main()

@@ -1,4 +1,4 @@
-"""What the controller publishes: commands, states and, beside them, log and diagnostics."""
+"""Outputs of the controller: commands, states, diagnostics and the log of its transitions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
+from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.serialization import serialize_message
@@ -17,29 +18,31 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.control.controller import Command, Controller
-from robot_dynamics_ros.control.safety import Cause, Mode, Transition
+from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.control.status import OK, WARN, Status, StatusReport, in_words
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import EffortWriter
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.nodes.black_box import BlackBox
-from robot_dynamics_ros.nodes.diagnostics import BoundedLog, diagnostics_message
+from robot_dynamics_ros.nodes.messages import diagnostics_message
+from robot_dynamics_ros.nodes.node_program import NodeProgram
 
 _NONE: Array = np.empty(0)
-_LONGEST_DEADLINE = 3600.0  # s
+_MAX_DEADLINE = 3600.0  # s
+_DISCOVERY_TIME = 3.0  # s from the activation on
 
 
 class ControllerOutputs:
-    """The topics that a configured controller publishes, but for those of diagnostics and control_msgs."""
+    """Topics of a configured controller, except /diagnostics and those of control_msgs."""
 
     def __init__(self, node: LifecycleNode, joint_names: Sequence[str], longest_gap: float, box: BlackBox) -> None:
-        """``longest_gap``: time (s) between two effort_commands that is offered as deadline and lease; inf: none."""
+        """``longest_gap``: time (s) between two effort_commands, offered as deadline and lease; inf: none."""
         overridable = QoSOverridingOptions.with_default_policies()
         heartbeat = QoSOverridingOptions([*overridable.policy_kinds, QoSPolicyKind.DEADLINE])
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-        if longest_gap < _LONGEST_DEADLINE:
+        if longest_gap < _MAX_DEADLINE:
             reliable.deadline = reliable.liveliness_lease_duration = Duration(seconds=longest_gap)
-            # Manual liveliness would say the same as the deadline, for another 12 us a cycle.
+            # Manual liveliness would repeat the deadline, for another 12 us a cycle.
             reliable.liveliness = LivelinessPolicy.AUTOMATIC
         self._node, self._box = node, box
         self._efforts = node.create_publisher(
@@ -63,20 +66,19 @@ class ControllerOutputs:
     def command(self, command: Command, answered: int) -> None:
         """Publish a command, with the stamp (ns) of the state that it answers."""
         self._number += 1
-        self._publish(command, answered)
-
-    def _publish(self, command: Command, answered: int) -> None:
         self._last = command, answered
+        self.repeat()
+
+    def repeat(self) -> None:
+        """Publish the last command again, as an answer to the same state."""
+        if self._last is None:
+            return
+        command, answered = self._last
         self.effort(command.effort)
         desired = command.desired
         data = self._command_state.write(answered, desired.q, desired.qd, command.effort, self._number)
         self._states.publish(data)
         self._box.add("~/command_states", data)
-
-    def repeat(self) -> None:
-        """Publish what was commanded last once more, as an answer to the same state."""
-        if self._last is not None:
-            self._publish(*self._last)
 
     def unasked(self, command: Command) -> None:
         """Publish a command that answers no state."""
@@ -96,7 +98,7 @@ class ControllerOutputs:
 
     @property
     def trajectory_is_wanted(self) -> bool:
-        """Whether anybody listens to ~/joint_trajectory_with_effort."""
+        """True if ~/joint_trajectory_with_effort has a subscription."""
         return bool(self._trajectories.get_subscription_count() > 0)
 
     def trajectory(self, data: bytes) -> None:
@@ -110,88 +112,113 @@ class ControllerOutputs:
         self._box.add("~/configuration", data)
 
     def flush(self) -> None:
-        """Wait until whoever takes the efforts has them."""
+        """Wait until the subscribers have received the efforts."""
         self._efforts.wait_for_all_acked(Duration(seconds=0.5))
 
     def destroy(self) -> None:
-        """Take the topics out of the graph."""
+        """Destroy the publishers."""
         for publisher in (self._efforts, self._states, self._external, self._trajectories, self._configuration):
             self._node.destroy_publisher(publisher)
 
 
 class ControllerReport:
-    """The topic /diagnostics, and the log of every transition.
+    """Publisher of /diagnostics, and log of every transition.
 
     Attributes
     ----------
     robot
-        The robot's name; empty while it is not known.
+        The robot's name; empty while it is unknown.
     box
-        Keeps what is published, and is told of faults; None while there is none.
+        Recorder of what is published, which writes a bag after a fault; None while there is none.
     other_publishers
-        Warning about others that publish what one node alone should; empty while there are none.
+        Warning about additional publishers of topics that shall have one; empty while there are none.
     """
 
-    def __init__(self, node: LifecycleNode) -> None:
+    def __init__(self, node: NodeProgram) -> None:
         self._node = node
         self.robot = ""
         self.box: BlackBox | None = None
         self.other_publishers = ""
-        self._logger = BoundedLog(node.get_logger())
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", QoSProfile(depth=10))
         self.begin()
 
     def begin(self) -> None:
-        """A controller starts, that counts from zero."""
+        """Count from zero, as a controller that starts now."""
         self._status = StatusReport(time.monotonic())
 
     def transitions(self, controller: Controller, stamp: int) -> None:
         """Log and publish each transition since the last call; ``stamp`` (ns) is that of the state.
 
-        The stop before the end is only logged.
+        The stop on deactivation is only logged.
         """
         for transition in controller.take_transitions():
-            self._log(transition)
+            service = f"{self._node.get_fully_qualified_name()}/clear_fault"
+            cure = f"`ros2 service call {service} std_srvs/srv/Trigger`, or fault_reset: auto"
+            level, text = in_words(transition, cure)
+            if level == OK:
+                self._node.log.info(text)
+            elif level == WARN:
+                self._node.log.warning(text)
+            else:
+                self._node.log.error(text)
             if transition.fault.cause is Cause.DEACTIVATED:  # no fault, and the motion that it ends may be complete
                 continue
             if self.box is not None and transition.before is Mode.ACTIVE:
                 self.box.fault()
-            self._publish(controller, stamp, transition)
+            self._send(self._status.status(controller, time.monotonic(), self._age(stamp), transition))
 
     def waiting(self, controller: Controller) -> None:
-        """Say that nothing is commanded yet, and why."""
-        self._logger.warning(f"nothing is commanded yet: {controller.feedback.trouble}", throttle_duration_sec=5.0)
+        """Log that nothing is commanded yet, and why."""
+        self._node.log.warning(f"nothing is commanded yet: {controller.feedback.trouble}", throttle_duration_sec=5.0)
 
     def regularly(self, controller: Controller, stamp: int) -> None:
-        """Publish the state of things; ``stamp`` (ns) is that of the last joint_states."""
-        self._publish(controller, stamp, None)
+        """Publish the status; ``stamp`` (ns) is that of the last joint_states."""
+        self._send(self._status.status(controller, time.monotonic(), self._age(stamp), None))
         self._status.told(controller, time.monotonic())
 
     def without_controller(self, state: str, obstacle: str) -> None:
-        """Publish the state of a node that is not active, and what has kept it from the next one, if anything has."""
+        """Publish the state of a node that is not active, and what prevents the next one, if anything does."""
         level = WARN if obstacle or state == "unconfigured" else OK
         self._send(Status(level, f"{state}: {obstacle}" if obstacle else state, {"mode": state}))
 
-    def _log(self, transition: Transition) -> None:
-        service = f"{self._node.get_fully_qualified_name()}/clear_fault"
-        level, text = in_words(transition, f"`ros2 service call {service} std_srvs/srv/Trigger`, or fault_reset: auto")
-        if level == OK:
-            self._logger.info(text)
-        elif level == WARN:
-            self._logger.warning(text)
-        else:
-            self._logger.error(text)
-
-    def _publish(self, controller: Controller, stamp: int, transition: Transition | None) -> None:
-        stamp_age = (self._node.get_clock().now().nanoseconds - stamp) * 1e-9
-        self._send(self._status.status(controller, time.monotonic(), stamp_age, transition))
+    def _age(self, stamp: int) -> float:
+        return float(self._node.get_clock().now().nanoseconds - stamp) * 1e-9
 
     def _send(self, status: Status) -> None:
         if self.other_publishers and status.level == OK:
-            status = Status(WARN, f"{status.message}: {self.other_publishers}", status.values)
-        stamp = self._node.get_clock().now().to_msg()
+            status = status._replace(level=WARN, message=f"{status.message}: {self.other_publishers}")
         name = f"{self._node.get_fully_qualified_name().lstrip('/')}: controller"
-        data = serialize_message(diagnostics_message(stamp, name, self.robot, bytes([status.level]), *status[1:]))
+        now = self._node.get_clock().now().to_msg()
+        data = serialize_message(diagnostics_message(now, name, self.robot, status))
         self._publisher.publish(data)
         if self.box is not None:
             self.box.add("/diagnostics", data)
+
+
+def discovery_error(node: Node, topic: str, seconds: float) -> str:
+    """Return cause and cure if ``topic`` has publishers and nothing was received in so many seconds, else ""."""
+    publishers = node.count_publishers(topic)
+    if seconds < _DISCOVERY_TIME or publishers == 0:
+        return ""
+    name = node.resolve_topic_name(topic)
+    return (
+        f"{name} has {publishers} {'publisher' if publishers == 1 else 'publishers'}, but nothing has come in "
+        f"{seconds:.0f} s. Cure: see that it publishes (`ros2 topic hz {name}`); where this node was killed before "
+        "(kill -9), the shared memory between the two may be broken: end this node in order and start it again, else "
+        "start the publisher again, too"
+    )
+
+
+def other_publishers(node: Node) -> str:
+    """Return cause and cure if others publish effort_commands, or more than one joint_states, else ""."""
+    texts, me = [], node.get_fully_qualified_name()
+    for topic in ("effort_commands", "joint_states"):
+        if node.count_publishers(topic) < 2:  # takes a tenth of the time of the names
+            continue
+        infos = node.get_publishers_info_by_topic(topic)
+        names = sorted(f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos)
+        if len(names) > 1:  # discovery counts a publisher before its name is known
+            if me in names:
+                names.remove(me)
+            texts.append(f"{node.resolve_topic_name(topic)} is to have one publisher, others are {', '.join(names)}")
+    return f"{'; '.join(texts)}. Cure: end all but one publisher of each" if texts else ""

@@ -1,26 +1,27 @@
-"""The Python class of a message type that is known by name only."""
+"""Conversions between ROS messages and arrays."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from sensor_msgs.msg import JointState
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from robot_dynamics_ros.control.status import Status, plain
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.kernels.types import Array
 
 
 def message_class(kind: str) -> Any:
-    """Return the class of ``sensor_msgs/msg/JointState`` and the like; BagError where its package is not there."""
+    """Return the class of ``sensor_msgs/msg/JointState`` and the like; BagError if its package is not installed."""
     package, _, name = kind.partition("/msg/")
     try:
-        if not (package.isidentifier() and name.isidentifier()):  # a bag may say anything
+        if not (package.isidentifier() and name.isidentifier()):  # a bag may contain any text
             raise ImportError(kind)
         return getattr(import_module(f"{package}.msg"), name)
     except (ImportError, AttributeError):
@@ -43,50 +44,43 @@ def to_array(values: Array) -> array[float]:
     return array("d", values.tobytes())
 
 
-def joint_state(at: Time, names: Sequence[str], position: Array, velocity: Array, effort: Array) -> JointState:
-    """Return a JointState of one stamp."""
-    message = JointState()
-    message.header.stamp = at
-    message.name = list(names)
-    message.position = to_array(position)
-    message.velocity = to_array(velocity)
-    message.effort = to_array(effort)
-    return message
+def trajectory_point(motion: Iterable[Array | None], seconds: float = 0.0) -> JointTrajectoryPoint:
+    """Return a point of position, velocity, acceleration and effort (n,), or the first of them.
 
-
-def trajectory_point(motion: Iterable[Array], seconds: float = 0.0) -> JointTrajectoryPoint:
-    """Return a point of position, velocity and acceleration (n,), or the first of them, and time_from_start (s)."""
+    Fields that are None stay empty; ``seconds`` is time_from_start.
+    """
     point = JointTrajectoryPoint()
-    for field, values in zip(("positions", "velocities", "accelerations"), motion, strict=False):
-        setattr(point, field, to_array(values))
+    for field, values in zip(("positions", "velocities", "accelerations", "effort"), motion, strict=False):
+        if values is not None:
+            setattr(point, field, to_array(values))
     point.time_from_start.sec, point.time_from_start.nanosec = divmod(round(seconds * 1e9), 1_000_000_000)
     return point
 
 
-def trajectory_points(message: JointTrajectory) -> TrajectoryPoints:
-    """Return a message's points; TrajectoryError where their sizes do not fit."""
-    return TrajectoryPoints.from_rows(
-        message.joint_names,
-        [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in message.points],
-        [p.positions for p in message.points],
-        [p.velocities for p in message.points],
-        [p.accelerations for p in message.points],
-        [p.effort for p in message.points],
-    )
-
-
 def trajectory_message(points: TrajectoryPoints) -> JointTrajectory:
-    """Return the message of points, with stamp 0: it starts when it arrives."""
+    """Return the message of points, with stamp 0: it starts on arrival."""
+    tables = points.positions, points.velocities, points.accelerations, points.effort
     message = JointTrajectory()
     message.joint_names = list(points.joint_names)
-    for i, seconds in enumerate(points.times):
-        point = JointTrajectoryPoint()
-        whole = round(float(seconds) * 1e9)
-        point.time_from_start.sec, point.time_from_start.nanosec = divmod(whole, 1_000_000_000)
-        point.positions = to_array(points.positions[i])
-        for field in ("velocities", "accelerations", "effort"):
-            table = getattr(points, field)
-            if table is not None:
-                setattr(point, field, to_array(table[i]))
-        message.points.append(point)
+    message.points = [
+        trajectory_point((None if table is None else table[i] for table in tables), float(seconds))
+        for i, seconds in enumerate(points.times)
+    ]
+    return message
+
+
+def diagnostics_message(at: Time, name: str, hardware_id: str, status: Status) -> DiagnosticArray:
+    """Return a status as a message.
+
+    By convention ``name`` is "<node name>: <part>" and ``hardware_id`` the robot's name (REP 107 and
+    diagnostic_updater).
+    """
+    message = DiagnosticArray()
+    message.header.stamp = at
+    pairs = [KeyValue(key=key, value=plain(value)) for key, value in status.values.items()]
+    message.status = [
+        DiagnosticStatus(
+            level=bytes([status.level]), name=name, message=status.message, hardware_id=hardware_id, values=pairs
+        )
+    ]
     return message

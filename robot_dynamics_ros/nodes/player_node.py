@@ -1,10 +1,11 @@
-"""Plays a bag once, message by message as they came over the wire, in the rhythm in which they arrived."""
+"""Player node: publishes the serialized messages of a bag once, at the pace of their arrival."""
 
 from __future__ import annotations
 
 import threading
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 from rclpy.duration import Duration
@@ -12,10 +13,9 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dynamics_ros.bags import BagReader
 from robot_dynamics_ros.errors import BagError, BagWarning
-from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.nodes.messages import message_class
-from robot_dynamics_ros.nodes.parameters import declare, present_values
-from robot_dynamics_ros.nodes.spinning import NodeProgram, run
+from robot_dynamics_ros.nodes.node_program import NodeProgram
+from robot_dynamics_ros.nodes.runner import run
 from robot_dynamics_ros.parameters.kinds import POSITIVE, Names, Number, Parameter, Text
 
 INPUT = Text("input", "", "The bag: its folder, or one of its files", when="start")
@@ -25,37 +25,33 @@ LISTENERS = Names("listeners", [], "Names of the nodes that must listen before i
 
 ALL: tuple[Parameter[Any], ...] = (INPUT, RATE, TOPICS, LISTENERS)
 
-_SETTLED = 1.0
-_CONFIRMED = 5.0  # Fast DDS asks its readers every 3 s
+_SETTLING_TIME = 1.0  # s
+_ACKNOWLEDGE_TIMEOUT = 5.0  # s; Fast DDS asks its readers every 3 s
 
 
 class PlayerNode(NodeProgram):
-    """Waits until whoever listens is connected and nobody new has come for a second, plays, and is done.
+    """Node that plays as soon as its subscribers are connected and none has been added for a second, and then ends.
 
-    Topics that were latched are so again. The clock is a steady one; what is late is sent at once.
+    Latched topics are latched again. Messages that are late by the steady clock are sent at once.
     """
 
     def __init__(self, **options: Any) -> None:
-        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
-        super().__init__("player", **options)
-        declare(self, *ALL)
-        values = present_values(self)
-        if not INPUT.read(values):
+        super().__init__("player", ALL, **options)
+        if not INPUT.read(self.values):
             raise BagError("player: nothing to do. Cure: set the parameter input")
-        self._rate = RATE.read(values)
-        self._listeners = set(LISTENERS.read(values))
+        self._rate = RATE.read(self.values)
+        self._listeners = set(LISTENERS.read(self.values))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", BagWarning)
-            self._bag = BagReader(INPUT.read(values))
+            self._bag = BagReader(INPUT.read(self.values))
         for warning in caught:
             self.get_logger().warning(str(warning.message))
-        self._outlets = self._make_publishers(list(TOPICS.read(values)))
-        self._seen: object = None
+        self._outlets = self._make_publishers(list(TOPICS.read(self.values)))
+        self._connected: list[tuple[int, int]] = []
         self._since = time.monotonic()
         self._ended = threading.Event()
-        # Of its own, so that nothing that comes in delays what goes out.
-        self._player = threading.Thread(target=self._play)
-        self.create_timer(0.1, self._play_when_heard)
+        self._player = threading.Thread(target=self._play)  # inputs must not delay outputs
+        self.create_timer(0.1, self._play_when_connected)
 
     def _make_publishers(self, topics: list[str]) -> dict[str, Any]:
         missing = [topic for topic in topics if topic not in self._bag.topics]
@@ -66,10 +62,10 @@ class PlayerNode(NodeProgram):
         for topic in topics or self._bag.topics:
             try:
                 kind = message_class(self._bag.topics[topic])
-            except BagError as problem:
+            except BagError as error:
                 if topics:
                     raise
-                self.get_logger().warning(f"{topic} is left out: {problem}")
+                self.get_logger().warning(f"{topic} is left out: {error}")
                 continue
             qos = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
             if topic in self._bag.latched:
@@ -81,46 +77,44 @@ class PlayerNode(NodeProgram):
             )
         return publishers
 
-    def _play_when_heard(self) -> None:
+    def _play_when_connected(self) -> None:
         if self._player.ident is not None:
             return
-        connected, names = [], set()
+        names: set[str] = set()
+        connected, unmatched = [], []
         for publisher in self._outlets.values():
             ends = self.get_subscriptions_info_by_topic(publisher.topic_name)
-            names |= {end.node_name for end in ends}
+            names.update(end.node_name for end in ends)
             connected.append((len(ends), publisher.get_subscription_count()))
-        now = time.monotonic()
-        if connected != self._seen:
-            self._seen, self._since = connected, now
+            if connected[-1][1] < len(ends):
+                unmatched.append(publisher.topic_name)
+        if connected != self._connected:
+            self._connected, self._since = connected, time.monotonic()
         if missing := self._listeners - names:
             self.get_logger().info(f"waiting for {', '.join(sorted(missing))} to listen", throttle_duration_sec=5.0)
-        elif now - self._since >= _SETTLED:
-            unmatched = [
-                publisher.topic_name
-                for publisher, (there, matched) in zip(self._outlets.values(), connected, strict=True)
-                if matched < there
-            ]
-            if unmatched and self._listeners:
-                self.get_logger().info(f"waiting for a connection on {', '.join(unmatched)}", throttle_duration_sec=5.0)
-            else:
-                self._player.start()
+        elif time.monotonic() - self._since < _SETTLING_TIME:
+            return
+        elif unmatched and self._listeners:
+            self.get_logger().info(f"waiting for a connection on {', '.join(unmatched)}", throttle_duration_sec=5.0)
+        else:
+            self._player.start()
 
     def _play(self) -> None:
         topics = list(self._outlets)
         self.get_logger().info(f"playing {self._bag.count(topics)} messages on {', '.join(topics)}")
         try:
             count = self._send_all(topics)
-        except BagError as problem:
-            self.fail(problem)
+        except BagError as error:
+            self.fail(error)
             return
         for publisher in self._outlets.values():
-            if not publisher.wait_for_all_acked(Duration(seconds=_CONFIRMED)):
+            if not publisher.wait_for_all_acked(Duration(seconds=_ACKNOWLEDGE_TIMEOUT)):
                 self.get_logger().warning(f"not every subscriber confirmed all of {publisher.topic_name}")
         self.get_logger().info(f"played {count} messages")
         self.done = True
 
     def _send_all(self, topics: list[str]) -> int:
-        """Publish each message when it is due; returns how many."""
+        """Publish each message when it is due; return their number."""
         count, first, start = 0, 0, 0.0
         for message in self._bag.messages(topics):
             if count == 0:
@@ -134,17 +128,14 @@ class PlayerNode(NodeProgram):
         return count
 
     def close(self) -> None:
-        """End the playing and close the bag."""
+        """Stop and close the bag."""
         self._ended.set()
         if self._player.ident is not None:
             self._player.join()
         self._bag.close()
 
 
-def main() -> None:
-    """Play until the end of the bag, SIGINT or SIGTERM."""
-    leave(run(PlayerNode))
-
+main = partial(run, PlayerNode)
 
 if __name__ == "__main__":
     main()

@@ -1,4 +1,4 @@
-"""Records topics to an MCAP bag, message by message as they came over the wire."""
+"""Recorder node: writes the serialized messages of topics to an MCAP bag."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, Qo
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.reader import companions
 from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.nodes.messages import message_class
-from robot_dynamics_ros.nodes.parameters import declare, present_values
-from robot_dynamics_ros.nodes.polled_inputs import waiting
-from robot_dynamics_ros.nodes.spinning import NodeProgram, run
+from robot_dynamics_ros.nodes.node_program import NodeProgram, waiting
+from robot_dynamics_ros.nodes.runner import run
 from robot_dynamics_ros.parameters.kinds import Names, Parameter, Text
 
 OUTPUT = Text("output", "", "Folder of the bag, which must not exist yet", when="start")
@@ -49,20 +47,17 @@ _FETCH_PERIOD = 0.005  # s
 
 
 class RecorderNode(NodeProgram):
-    """Subscribes to each topic as soon as it is there and writes what comes, with the time of arrival.
+    """Node that writes what comes on each topic, with the time of arrival, as soon as all topics exist.
 
-    Five times a second it prints the number of messages of each topic, as the parameter report says. What is older
-    than a second is in the file, also where the process is killed.
+    Five times a second it prints the number of messages of each topic, as the parameter report says. Messages that
+    are older than a second are in the file, also if the process is killed.
     """
 
     def __init__(self, **options: Any) -> None:
-        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
-        super().__init__("recorder", **options)
-        declare(self, *ALL)
-        values = present_values(self)
+        super().__init__("recorder", ALL, **options)
         self._writer: BagWriter | None = None
-        self._topics = [self.resolve_topic_name(name) for name in TOPICS.read(values)]
-        self._output = OUTPUT.read(values)
+        self._topics = [self.resolve_topic_name(name) for name in TOPICS.read(self.values)]
+        self._output = OUTPUT.read(self.values)
         if not self._output or not self._topics:
             raise BagError("recorder: nothing to do. Cure: set the parameters output and topics")
         if Path(self._output).exists():
@@ -70,14 +65,14 @@ class RecorderNode(NodeProgram):
         self._companions = companions(self._topics)
         self._counts = dict.fromkeys(self._topics, 0)
         self._sources: dict[str, Subscription[Any]] = {}
-        self._json = REPORT.read(values) == "json"
+        self._json = REPORT.read(self.values) == "json"
         self._begin = 0.0
-        self.create_steady_timer(0.2, self._look)
+        self.create_steady_timer(0.2, self._update)
         self.create_steady_timer(1.0, lambda: self._save(BagWriter.flush))
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         if self._writer is None:
-            self._open_when_all_are_there()
+            self._open_when_all_exist()
         self._save(self._add_companions)
         if self._json:
             print(json.dumps(self._counts), flush=True)
@@ -85,7 +80,7 @@ class RecorderNode(NodeProgram):
             counts = "  ".join(f"{topic} {count}" for topic, count in self._counts.items())
             print(f"\r{time.monotonic() - self._begin:8.1f} s  {counts} ", end="", file=sys.stderr, flush=True)
 
-    def _open_when_all_are_there(self) -> None:
+    def _open_when_all_exist(self) -> None:
         kinds = {name: kinds[0] for name, kinds in self.get_topic_names_and_types() if name in self._counts}
         if len(kinds) < len(self._counts):
             missing = sorted(set(self._counts) - set(kinds))
@@ -94,11 +89,11 @@ class RecorderNode(NodeProgram):
         try:
             classes = {topic: message_class(kind) for topic, kind in kinds.items()}
             self._writer = BagWriter(self._output, kinds, {topic: self._offers(topic) for topic in kinds})
-        except BagError as problem:
-            self.fail(problem)
+        except BagError as error:
+            self.fail(error)
             return
         for topic, kind in classes.items():
-            self._sources[topic] = self.create_polled(kind, topic, lambda data: None, self._qos(topic))
+            self._subscribe(topic, kind)
         self.create_steady_timer(_FETCH_PERIOD, self._fetch)
         self._begin = time.monotonic()
         self.get_logger().info(f"recording {', '.join(kinds)}; Ctrl-C ends it")
@@ -109,33 +104,31 @@ class RecorderNode(NodeProgram):
             if topic not in self._sources and any(info.topic_type == kind for info in publishers):
                 writer.add_topic(topic, kind, self._offers(topic))
                 self._counts[topic] = 0
-                self._sources[topic] = self.create_polled(
-                    message_class(kind), topic, lambda data: None, self._qos(topic)
-                )
+                self._subscribe(topic, message_class(kind))
 
     def _offers(self, topic: str) -> list[Qos]:
-        """Return what the publishers of a topic offer, each kind of offer once."""
+        """Return the different QoS offers of the publishers of a topic."""
         profiles = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
         return list(dict.fromkeys(_offer(profile) for profile in profiles))
 
-    def _qos(self, topic: str) -> QoSProfile:
-        """Reliable and latched where every publisher is, so that all of them match; deep, to lose nothing."""
+    def _subscribe(self, topic: str, kind: Any) -> None:
+        """Subscribe reliably and latched if every publisher is, so that all of them match; deep, to lose nothing."""
         offers = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
         qos = QoSProfile(depth=_DEPTH, reliability=ReliabilityPolicy.RELIABLE)
         if any(offer.reliability == ReliabilityPolicy.BEST_EFFORT for offer in offers):
             qos.reliability = ReliabilityPolicy.BEST_EFFORT
         if offers and all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers):
             qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
-        return qos
+        self._sources[topic] = self.create_polled(kind, topic, lambda data: None, qos)
 
     def _fetch(self) -> None:
-        """Take what waits, in the order in which it came: each topic has its turn, however much there is of others."""
-        came: list[tuple[int, str, bytes]] = []
+        """Write the waiting messages, in the order of their arrival; a flood on one topic leaves room for others."""
+        received: list[tuple[int, str, bytes]] = []
         for topic, source in self._sources.items():
             for data, info in waiting(source, _DEPTH):
-                came.append((info["received_timestamp"] or time.time_ns(), topic, data))  # 0: not told
-        came.sort(key=itemgetter(0))
-        self._save(partial(self._write, came))
+                received.append((info["received_timestamp"] or time.time_ns(), topic, data))  # 0: unknown
+        received.sort(key=itemgetter(0))
+        self._save(partial(self._write, received))
 
     def _write(self, messages: list[tuple[int, str, bytes]], writer: BagWriter) -> None:
         for at, topic, data in messages:
@@ -143,21 +136,23 @@ class RecorderNode(NodeProgram):
             self._counts[topic] += 1
 
     def _save(self, work: Callable[[BagWriter], None]) -> None:
-        """Do something to the bag; where that cannot be, end with the reason."""
-        if self._writer is None or self.problem is not None:
+        """Change the bag, if it is open; on an error end with the reason."""
+        if self._writer is None or self.error is not None:
             return
         try:
             work(self._writer)
-        except BagError as problem:
-            self.fail(problem)
+        except BagError as error:
+            self.fail(error)
 
     def close(self) -> None:
-        """Finish the bag, and say what it holds."""
+        """Finish the bag, and report its content."""
         self._fetch()
         self._save(BagWriter.close)
-        if self._writer is None and self.problem is None:
+        if self.error is not None:
+            return
+        if self._writer is None:
             self.get_logger().warning(f"nothing recorded: {', '.join(self._topics)} were never all there")
-        if self._writer is not None and self.problem is None and not self._json:
+        elif not self._json:
             lines = [f"{count:10d}  {topic}" for topic, count in self._counts.items()]
             print("\n".join(["", *lines, f"written to {self._output}"]), file=sys.stderr)
 
@@ -181,10 +176,7 @@ def _offer(profile: QoSProfile) -> Qos:
     )
 
 
-def main() -> None:
-    """Record until SIGINT or SIGTERM."""
-    leave(run(RecorderNode))
-
+main = partial(run, RecorderNode)
 
 if __name__ == "__main__":
     main()

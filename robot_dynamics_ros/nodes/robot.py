@@ -1,4 +1,4 @@
-"""The robot that a node works with: from parameters, or from the latched topic robot_description."""
+"""Robot of a node: from parameters, or from the latched topic robot_description."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
@@ -18,29 +17,27 @@ from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.interruption import run_in_background
 from robot_dynamics_ros.kernels.compilation import announcement, compilations_reported
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.nodes.parameters import present_values
-from robot_dynamics_ros.nodes.spinning import NodeProgram
+from robot_dynamics_ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS
 
 _PERIOD = 0.1  # s
 
 
-def await_description(node: Node, receive: Callable[[str], None]) -> Subscription[Any]:
-    """Call ``receive`` with each URDF that the topic robot_description brings."""
-    latched = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+def await_description(node: NodeProgram, receive: Callable[[str], None]) -> Subscription[Any]:
+    """Call ``receive`` with each URDF of the topic robot_description."""
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     return node.create_subscription(String, "robot_description", lambda message: receive(message.data), latched)
 
 
 def load_robot(
-    node: Node, description: str, gravity: Sequence[float] | None = None, closes_loops: bool = False
+    node: NodeProgram, description: str, gravity: Sequence[float] | None = None, closes_loops: bool = False
 ) -> RobotModel:
-    """Make the model and log what its files leave open; RobotDynamicsError says what is wrong with them.
+    """Return the model and log its warnings; RobotDynamicsError says what is wrong with its files.
 
-    ``gravity`` (m/s^2 in the root frame) replaces the dynamics file's where it is not None; ``closes_loops``: whether
-    the node knows what a loop is.
+    ``gravity`` (m/s^2 in the root frame) replaces the dynamics file's if it is not None; ``closes_loops``: True if
+    the node computes kinematic loops.
     """
-    values = present_values(node)
-    dynamics_file, joints = DYNAMICS_FILE.read(values), JOINTS.read(values)
+    dynamics_file, joints = DYNAMICS_FILE.read(node.values), JOINTS.read(node.values)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)
         model = RobotModel.from_urdf(
@@ -60,33 +57,32 @@ def load_robot(
 
 
 class StillCompilingError(RobotDynamicsError):
-    """The kernels are being compiled while the node spins."""
+    """Refusal while kernels are compiled in the background."""
 
 
 class WarmUp:
-    """Runs what needs kernels for the first time, in a thread where they have to be compiled.
+    """First run of the kernels, in a thread if they must be compiled.
 
     Parameters
     ----------
     resume
-        Called by the executor when the kernels are compiled: then what was refused can be done.
+        Called by the executor when the kernels are compiled, to do what was refused before.
     """
 
     def __init__(self, node: NodeProgram, resume: Callable[[], object]) -> None:
         self._node, self._resume = node, resume
-        self._future: Future[object] = Future()
-        self._future.set_result(None)
+        self._future: Future[object] | None = None
 
     def check(self) -> None:
-        """Raise StillCompilingError while kernels are compiled: numba would let nobody else load any."""
-        if not self._future.done():
+        """Raise StillCompilingError while kernels are compiled: numba could load no others meanwhile."""
+        if self._future is not None and not self._future.done():
             raise StillCompilingError(
                 f"still compiling the dynamics kernels, for {time.monotonic() - self._start:.0f} s so far; the first "
                 "start takes up to a minute. Cure: try again when they are ready"
             )
 
     def run(self, work: Callable[[], object]) -> None:
-        """Run ``work``; raise StillCompilingError as soon as it compiles, and go on with it in the background."""
+        """Run ``work``; if it compiles, raise StillCompilingError at once and continue in the background."""
         self.check()
         self._start = time.monotonic()
         compiled: list[str] = []
@@ -110,7 +106,7 @@ class WarmUp:
             raise StillCompilingError(announcement(compiled[0]))
 
     def _poll(self) -> None:
-        if self._future.done():
+        if self._future is not None and self._future.done():
             self._node.destroy_timer(self._timer)
             self._node.get_logger().info(f"dynamics kernels ready after {time.monotonic() - self._start:.1f} s")
             self._resume()

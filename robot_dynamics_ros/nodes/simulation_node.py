@@ -1,44 +1,36 @@
-"""A stand-in plant: efforts in, joint_states out, with joint friction that really sticks."""
+"""Simulation node: a plant that takes efforts and publishes joint_states, with exact stiction."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
-from rclpy.qos import QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.nodes import spinning as real_time
-from robot_dynamics_ros.nodes.parameters import check_changes, declare, present_values, with_changes
+from robot_dynamics_ros.nodes.node_program import NodeProgram
+from robot_dynamics_ros.nodes.parameters import check_changes
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
-from robot_dynamics_ros.nodes.running_simulation import Lockstep, RunningSimulation
-from robot_dynamics_ros.nodes.spinning import NodeProgram, run
-from robot_dynamics_ros.parameters.kinds import Values
+from robot_dynamics_ros.nodes.runner import keep_collector_away, run
+from robot_dynamics_ros.nodes.running_simulation import RunningSimulation
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
 from robot_dynamics_ros.simulation import parameters as parameters
 from robot_dynamics_ros.simulation.parameters import read_settings
-from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
 _RUNNING = "it is read when the simulation starts, and it runs. Cure: start the node again with another value"
 
 
 class SimulationNode(NodeProgram):
-    """Paces itself on a steady clock and publishes the state of the arm ``publish_rate`` times a simulated second.
+    """Node that publishes the state of a simulated arm ``publish_rate`` times a simulated second.
 
-    It begins as soon as it knows its robot; what it does then is in RunningSimulation.
+    It begins as soon as it has received its robot; RunningSimulation does the work then.
     """
 
     def __init__(self, **options: Any) -> None:
-        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
-        super().__init__("simulation_node", **options)
-        declare(self, *parameters.ALL)
+        super().__init__("simulation_node", parameters.ALL, **options)
         self._model: RobotModel | None = None
         self._running: RunningSimulation | None = None
         self._latched: str | None = None
@@ -55,89 +47,40 @@ class SimulationNode(NodeProgram):
         self._start_when_possible()
 
     def _start_when_possible(self) -> None:
-        """Start with the URDF that came last, else with that of the parameter; after an error wait for the next one."""
+        """Start with the last URDF of the topic, else with the parameter; after an error wait for the next one."""
         if self._model is not None:
             return
-        values = present_values(self)
+        values = self.values
         try:
             self._warm_up.check()
             description = ROBOT_DESCRIPTION.read(values) if self._latched is None else self._latched
             model = load_robot(self, description, closes_loops=True)
             settings = read_settings(values, model)
             self._warm_up.run(lambda: SimulatedArm(settings).warm_up())
-            self._start(values, settings, SimulatedArm(settings))
-        except StillCompilingError as problem:
-            self.get_logger().info(f"no simulation yet: {problem}")
-        except RobotDynamicsError as problem:
-            self.get_logger().error(f"no simulation: {problem}")
+            self._running = RunningSimulation(self, SimulatedArm(settings), settings)
+            self.start_polling(self._descriptions)
+            keep_collector_away()
+        except StillCompilingError as error:
+            self.get_logger().info(f"no simulation yet: {error}")
+        except RobotDynamicsError as error:
+            self.get_logger().error(f"no simulation: {error}")
         else:
             self._model = model
             self.get_logger().info(f"simulating {model.name}: {', '.join(model.joint_names)}")
 
-    def _start(self, values: Values, settings: SimulationSettings, arm: SimulatedArm) -> None:
-        """Connect it."""
-        lockstep = Lockstep(arm.joint_names, self._answers(values)) if parameters.LOCKSTEP.read(values) else None
-        publish_clock, paused = parameters.PUBLISH_CLOCK.read(values), parameters.START_PAUSED.read(values)
-        running = RunningSimulation(self, arm, settings, lockstep=lockstep, publish_clock=publish_clock, paused=paused)
-        self._running = running
-        reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-        pushes = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
-        if lockstep is None:
-            self.create_polled(Float64MultiArray, "effort_commands", running.receive_command, reliable, raw=False)
-        else:
-            self.create_subscription(JointState, lockstep.topic, running.receive_answer, pushes, raw=True)
-        self.create_polled(WrenchStamped, "external_wrench", running.receive_wrench, pushes, raw=False)
-        self.poll_from_now(self._descriptions)
-        self.create_service(SetBool, "~/pause", self._pause)
-        self.create_service(Trigger, "~/reset", self._reset)
-        self.create_service(Trigger, "~/step", self._step)
-        real_time.keep_collector_away()
-
-    def _answers(self, values: Values) -> str:
-        """Return the full name of the topic on which the controller answers."""
-        topic = parameters.LOCKSTEP_TOPIC.read(values)
-        try:
-            return str(self.resolve_topic_name(topic))
-        except RuntimeError as problem:
-            raise RobotDynamicsError(
-                f'parameter lockstep_topic: "{topic}" is no name of a topic. Cure: give that of the controller\'s '
-                "~/command_states"
-            ) from problem
-
     def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
-        """All of the changes or none: what the simulation takes while it runs, it takes here."""
+        """Check changes, and apply those to the running simulation; all of them or none."""
         try:
-            values = with_changes(present_values(self), changes)
-            check_changes(parameters.ALL, changes, values, "" if self._running is None else _RUNNING)
+            too_late = "" if self._running is None else _RUNNING
+            values = check_changes(parameters.ALL, self.values, changes, too_late)
             if self._running is not None and self._model is not None:
                 self._running.tune(read_settings(values, self._model))
-        except RobotDynamicsError as problem:
-            return SetParametersResult(successful=False, reason=str(problem))
+        except RobotDynamicsError as error:
+            return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
-    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        assert self._running is not None
-        response.success, response.message = True, self._running.pause(request.data)
-        return response
 
-    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        assert self._running is not None
-        response.success, response.message = True, self._running.reset()
-        return response
-
-    def _step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        assert self._running is not None
-        try:
-            response.success, response.message = True, self._running.step()
-        except RobotDynamicsError as problem:
-            response.success, response.message = False, str(problem)
-        return response
-
-
-def main() -> None:
-    """Run the node until SIGINT or SIGTERM."""
-    leave(run(SimulationNode))
-
+main = partial(run, SimulationNode)
 
 if __name__ == "__main__":
     main()

@@ -1,15 +1,15 @@
-"""Sends one trajectory that starts where the arm is, and ends with it."""
+"""Trajectory node: sends one trajectory that starts at the measured position, and ends with it."""
 
 from __future__ import annotations
 
 import time
-from importlib.util import find_spec
+from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.action.client import ActionClient
 from rclpy.duration import Duration
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
@@ -28,63 +28,64 @@ from robot_dynamics_ros.control.trajectory.parameters import (
     trajectory_of_file,
 )
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
-from robot_dynamics_ros.nodes.parameters import declare, present_values
-from robot_dynamics_ros.nodes.spinning import NodeProgram, run
+from robot_dynamics_ros.nodes.node_program import NodeProgram
+from robot_dynamics_ros.nodes.runner import run
+
+try:  # comes with ROS distributions only
+    from control_msgs.action import FollowJointTrajectory
+except ImportError:
+    FollowJointTrajectory = None
 
 _SUCCEEDED = 4  # STATUS_SUCCEEDED of action_msgs/msg/GoalStatus
-_SILENT = 2  # reports of a controller that has had the trajectory and has not accepted it
-_GONE = 10.0  # s without a report, of which one comes each second
+_MAX_REPORTS = 2  # of a controller that has received the trajectory and has not accepted it
+_REPORT_TIMEOUT = 10.0  # s; the controller reports once a second
 
 
 class TrajectoryNode(NodeProgram):
-    """Waits for joint_states and for whoever listens, sends a trajectory, and is done when the motion is.
+    """Node that waits for joint_states and for subscribers, sends a trajectory, and ends with the motion.
 
     The topic ``joint_trajectory``, as it is remapped, names the controller. Its action follow_joint_trajectory gets the
-    trajectory where there is one, and where nobody else, as a recorder, listens to the topic; else it is published. A
-    controller of this package must be active first, and reports in /diagnostics what becomes of the motion. Others
-    without action report nothing: then it is done with publishing. The exit code is 1 for a motion that was refused or
+    trajectory if it exists and nobody else, as a recorder, subscribes to the topic; else the trajectory is published. A
+    controller of this package must be active first, and reports the progress of the motion in /diagnostics. Others
+    without action report nothing: then the node ends after publishing. The exit code is 1 if the motion was refused or
     given up.
 
-    The trajectory's stamp is 0, so that it starts when it arrives, or that of the newest joint_states and
-    ``trajectory.start_delay``. Its points carry position, velocity and acceleration. One from a file is published as it
-    is, and without delay waits for no joint_states.
+    The trajectory's stamp is 0, so that it starts on arrival, or that of the newest joint_states plus
+    ``trajectory.start_delay``. Its points carry position, velocity and acceleration. A trajectory from a file is
+    published unchanged, and without delay waits for no joint_states.
     """
 
     def __init__(self, **options: Any) -> None:
-        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
-        super().__init__("trajectory_node", **options)
-        declare(self, *ALL)
-        self._values = present_values(self)
-        self._listeners = set(LISTENERS.read(self._values))
+        super().__init__("trajectory_node", ALL, **options)
+        self._listeners = set(LISTENERS.read(self.values))
         self._file: JointTrajectory | None = None
-        self._delay = START_DELAY.read(self._values)
-        self._now: int | None = None
+        self._delay = START_DELAY.read(self.values)
         self._state: JointState | None = None
-        reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
-        self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", reliable)
+        self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", QoSProfile(depth=1))
         self._controller = self._publisher.topic_name.rpartition("/")[0]
-        self._action = _action_client(self, f"{self._controller}/follow_joint_trajectory")
+        self._action: ActionClient[Any, Any, Any] | None = None
+        if FollowJointTrajectory is not None:
+            self._action = ActionClient(self, FollowJointTrajectory, f"{self._controller}/follow_joint_trajectory")
         self._status: DiagnosticStatus | None = None
-        self._before: dict[str, str] | None = None  # the controller's counts when the trajectory was published
-        self._silent = 0
+        self._before: dict[str, str] | None = None  # the controller's counts on publication
+        self._reports = 0
         self._reported = 0.0  # s, steady time
         self._sent = False
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         self.create_polled(JointState, "joint_states", self._receive_state, best_effort, raw=False)
         self.create_polled(DiagnosticArray, "/diagnostics", self._receive_status, QoSProfile(depth=100), raw=False)
-        self.create_steady_timer(0.1, self._send_when_heard)
+        self.create_steady_timer(0.1, self._send_when_ready)
 
     def _receive_state(self, message: JointState) -> None:
-        if not _is_whole(message):
+        q = message.position
+        if len(q) != len(message.name) or not all(abs(value) <= LARGEST for value in q):
             self.get_logger().error(
                 f"joint_states: a message of {len(message.name)} names and {len(message.position)} positions, or with "
                 "positions that cannot be, is ignored. Cure: check its publisher",
                 throttle_duration_sec=5.0,
             )
             return
-        self._now = nanoseconds(message.header.stamp)
         self._state = message
 
     def _receive_status(self, message: DiagnosticArray) -> None:
@@ -95,14 +96,14 @@ class TrajectoryNode(NodeProgram):
                     self._judge(status, self._before, _values(status))
 
     def _judge(self, status: DiagnosticStatus, before: dict[str, str], now: dict[str, str]) -> None:
-        """End when the published trajectory has ended, or with an error where the controller does not follow it."""
+        """End when the published trajectory has ended, or with an error if the controller does not follow it."""
         if now["mode"] != "active":
             return self._give_up(f"it is not active: {status.message}")
         if now["dropped trajectories"] != before["dropped trajectories"]:
             return self._give_up("it has dropped the trajectory")
         accepted = int(now["trajectories"]) - int(before["trajectories"])
-        self._silent += accepted == 0
-        if self._silent >= _SILENT:
+        self._reports += accepted == 0
+        if self._reports >= _MAX_REPORTS:
             self._give_up("it has refused the trajectory, its log says why")
         elif accepted > 1:
             self._give_up("another trajectory has come")
@@ -110,8 +111,6 @@ class TrajectoryNode(NodeProgram):
             self._end_well()
 
     def _send_goal(self, action: ActionClient[Any, Any, Any], trajectory: JointTrajectory) -> None:
-        from control_msgs.action import FollowJointTrajectory
-
         goal = FollowJointTrajectory.Goal(trajectory=trajectory)
         action.send_goal_async(goal).add_done_callback(self._receive_answer)
         self.get_logger().info(f"sent a goal of {len(trajectory.points)} points to {self._controller}")
@@ -138,40 +137,36 @@ class TrajectoryNode(NodeProgram):
         self.done = True
 
     def _make(self) -> JointTrajectory | None:
-        """The trajectory from where the arm is now; None where that is not known yet."""
+        """Return the trajectory from the measured position; None if that is unknown yet."""
         try:
-            if self._file is None:
-                self._file = self._read_file()
-            return self._file or (None if self._state is None else self._trajectory(self._state))
-        except RobotDynamicsError as problem:
-            self.get_logger().error(f"no trajectory: {problem}", throttle_duration_sec=5.0)
+            if KIND.read(self.values) == FROM_FILE:
+                self._file = self._file or trajectory_message(trajectory_of_file(self.values))
+                return self._file
+            return None if self._state is None else self._trajectory(self._state)
+        except RobotDynamicsError as error:
+            self.get_logger().error(f"no trajectory: {error}", throttle_duration_sec=5.0)
             return None
-
-    def _read_file(self) -> JointTrajectory | None:
-        return trajectory_message(trajectory_of_file(self._values)) if KIND.read(self._values) == FROM_FILE else None
 
     def _trajectory(self, state: JointState) -> JointTrajectory | None:
-        if KIND.read(self._values) == FROM_FILE:
-            return None
-        names = list(JOINTS.read(self._values)) or list(state.name)
+        names = list(JOINTS.read(self.values)) or list(state.name)
         measured = dict(zip(state.name, state.position, strict=False))
         missing = [name for name in names if name not in measured]
         if len(missing) == len(names):
             return None  # a message of other joints
         if missing:
             raise RobotDynamicsError(f"joint_states do not tell where {', '.join(missing)} are. Cure: see joints")
-        start = list(START.read(self._values)) or [measured[name] for name in names]
-        return trajectory_message(trajectory_from(self._values, names, start))
+        start = list(START.read(self.values)) or [measured[name] for name in names]
+        return trajectory_message(trajectory_from(self.values, names, start))
 
-    def _send_when_heard(self) -> None:
+    def _send_when_ready(self) -> None:
         self.poll()
-        if self._before is not None and not self.done and time.monotonic() - self._reported > _GONE:
-            self._give_up(f"no report for {_GONE:g} s")
+        if self._before is not None and not self.done and time.monotonic() - self._reported > _REPORT_TIMEOUT:
+            self._give_up(f"no report for {_REPORT_TIMEOUT:g} s")
         if self.done or self._sent:
             return
         message = self._make()
-        if message is None or (self._delay > 0.0 and self._now is None):
-            from_file = message is None and self._values(KIND.name) == FROM_FILE
+        if message is None or (self._delay > 0.0 and self._state is None):
+            from_file = message is None and self.values(KIND.name) == FROM_FILE
             source = FILE.name if from_file else "joint_states"
             self.get_logger().info(f"waiting for {source}", throttle_duration_sec=5.0)
         elif missing := self._missing_listeners():
@@ -182,20 +177,23 @@ class TrajectoryNode(NodeProgram):
         elif self._is_ours and (obstacle := self._obstacle()):
             self.get_logger().info(f"waiting for {self._controller} to command: {obstacle}", throttle_duration_sec=5.0)
         else:
-            self._sent = True
-            if self._now is not None and self._delay > 0.0:
-                message.header.stamp = stamp(self._now + round(self._delay * 1e9))
-            alone = self._publisher.get_subscription_count() <= 1
-            if alone and self._action is not None and self._action.wait_for_server(timeout_sec=1.0):
-                return self._send_goal(self._action, message)
-            self._publisher.publish(message)
-            if not self._publisher.wait_for_all_acked(Duration(seconds=1.0)):  # signals wait meanwhile
-                self.get_logger().warning("not every subscriber confirmed the trajectory within a second")
-            self.get_logger().info(f"published a trajectory of {len(message.points)} points")
-            if self._is_ours and self._status is not None:
-                self._before, self._reported = _values(self._status), time.monotonic()
-            else:
-                self.done = True
+            self._send(message)
+
+    def _send(self, message: JointTrajectory) -> None:
+        self._sent = True
+        if self._state is not None and self._delay > 0.0:
+            message.header.stamp = stamp(nanoseconds(self._state.header.stamp) + round(self._delay * 1e9))
+        alone = self._publisher.get_subscription_count() <= 1
+        if alone and self._action is not None and self._action.wait_for_server(timeout_sec=1.0):
+            return self._send_goal(self._action, message)
+        self._publisher.publish(message)
+        if not self._publisher.wait_for_all_acked(Duration(seconds=1.0)):  # signals wait meanwhile
+            self.get_logger().warning("not every subscriber confirmed the trajectory within a second")
+        self.get_logger().info(f"published a trajectory of {len(message.points)} points")
+        if self._is_ours and self._status is not None:
+            self._before, self._reported = _values(self._status), time.monotonic()
+        else:
+            self.done = True
 
     @property
     def _is_ours(self) -> bool:
@@ -203,42 +201,25 @@ class TrajectoryNode(NodeProgram):
         return self.count_publishers(f"{self._controller}/command_states") > 0
 
     def _obstacle(self) -> str:
-        """Return why the controller cannot take a trajectory yet; nothing where it can."""
+        """Return why the controller cannot take a trajectory yet; empty if it can."""
         if self._status is None:
             return "nothing in /diagnostics yet"
         values = _values(self._status)
         return "" if values["mode"] == "active" and values["cycles"] != "0" else str(self._status.message)
 
     def _missing_listeners(self) -> set[str]:
-        """Nodes that do not listen yet; a recorder or `ros2 topic echo` may have come before the controller."""
+        """Return nodes that do not subscribe yet, by name: others may have subscribed before the controller."""
         endpoints = self.get_subscriptions_info_by_topic(self._publisher.topic_name)
         if self._publisher.get_subscription_count() < len(self._listeners):
             return self._listeners  # in the graph already, but not connected
         return self._listeners - {endpoint.node_name for endpoint in endpoints}
 
 
-def _action_client(node: NodeProgram, name: str) -> ActionClient[Any, Any, Any] | None:
-    """Return a client of the action; None without control_msgs, which ROS distributions alone have."""
-    if find_spec("control_msgs") is None:
-        return None
-    from control_msgs.action import FollowJointTrajectory
-
-    return ActionClient(node, FollowJointTrajectory, name)
-
-
 def _values(status: DiagnosticStatus) -> dict[str, str]:
     return {pair.key: pair.value for pair in status.values}
 
 
-def _is_whole(state: JointState) -> bool:
-    """Whether it has a position for each name, and none that no joint can have."""
-    return len(state.position) == len(state.name) and all(abs(q) <= LARGEST for q in state.position)
-
-
-def main() -> None:
-    """Publish the trajectory; ends by itself, or on SIGINT or SIGTERM."""
-    leave(run(TrajectoryNode))
-
+main = partial(run, TrajectoryNode)
 
 if __name__ == "__main__":
     main()

@@ -1,8 +1,9 @@
-"""Shows the arm in a browser, live from joint_states and the controller's command_states."""
+"""View node: shows the arm in a browser, live from joint_states and the controller's command_states."""
 
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.interruption import leave, run_in_background
-from robot_dynamics_ros.messages.joint_state import JointStateReader
+from robot_dynamics_ros.interruption import run_in_background
+from robot_dynamics_ros.messages.joint_state import JointStateReader, Sample
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.nodes.parameters import declare, present_values
-from robot_dynamics_ros.nodes.spinning import NodeProgram, run
+from robot_dynamics_ros.nodes.node_program import NodeProgram
+from robot_dynamics_ros.nodes.runner import run
 from robot_dynamics_ros.parameters.kinds import Parameter, Text, WholeNumber
 from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE
 from robot_dynamics_ros.view.motion import LiveArm
@@ -33,22 +34,19 @@ ALL: tuple[Parameter[Any], ...] = (URDF, DYNAMICS_FILE, GRAVITY, JOINT_STATES, C
 
 
 class ViewNode(NodeProgram):
-    """Serves a page with the arm, and shows 25 times a second what came last; grey where nothing has for a second."""
+    """Node that serves a page with the newest state, 25 times a second; grey if it is older than a second."""
 
     def __init__(self, **options: Any) -> None:
-        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
-        super().__init__("view", **options)
-        declare(self, *ALL)
-        values = present_values(self)
-        path, dynamics = Path(URDF.read(values)), DYNAMICS_FILE.read(values)
-        gravity = GRAVITY.read(values) or None
+        super().__init__("view", ALL, **options)
+        path, dynamics = Path(URDF.read(self.values)), DYNAMICS_FILE.read(self.values)
+        gravity = GRAVITY.read(self.values) or None
         model = RobotModel.from_urdf_file(path, dynamics=dynamics or None, gravity=gravity)
         run_in_background(model.warm_up).result()  # a signal ends the wait
         self._arm = LiveArm()
-        address = HOST.read(values), PORT.read(values)
+        address = HOST.read(self.values), PORT.read(self.values)
         self._viewer, self._update = live_view(model, path.read_bytes(), path.parent, self._arm, address)
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-        states, commands = JOINT_STATES.read(values), COMMAND_STATES.read(values)
+        states, commands = JOINT_STATES.read(self.values), COMMAND_STATES.read(self.values)
         self._states, self._commands = (JointStateReader(model.joint_names, topic) for topic in (states, commands))
         self.create_polled(JointState, states, self._receive_state, best_effort)
         self.create_polled(JointState, commands, self._receive_command, best_effort)
@@ -62,33 +60,27 @@ class ViewNode(NodeProgram):
         self._update(PERIOD)
 
     def _receive_state(self, data: bytes) -> None:
-        try:
-            sample = self._states.read(data)
-        except RobotDynamicsError as problem:
-            self.get_logger().warning(str(problem), throttle_duration_sec=5.0)
-            return
-        if sample is not None:
+        if sample := self._read(self._states, data):
             now = time.monotonic()
             self._arm.state(sample.at * 1e-9 or now, now, sample.q, sample.qd, sample.effort)
 
     def _receive_command(self, data: bytes) -> None:
-        try:
-            sample = self._commands.read(data)
-        except RobotDynamicsError as problem:
-            self.get_logger().warning(str(problem), throttle_duration_sec=5.0)
-            return
-        if sample is not None:
+        if sample := self._read(self._commands, data):
             self._arm.command(time.monotonic(), sample.q, sample.effort)
 
+    def _read(self, reader: JointStateReader, data: bytes) -> Sample | None:
+        try:
+            return reader.read(data)
+        except RobotDynamicsError as error:
+            self.get_logger().warning(str(error), throttle_duration_sec=5.0)
+            return None
+
     def close(self) -> None:
-        """End the server."""
+        """Stop the server."""
         self._viewer.close()
 
 
-def main() -> None:
-    """Show the arm until SIGINT or SIGTERM."""
-    leave(run(ViewNode))
-
+main = partial(run, ViewNode)
 
 if __name__ == "__main__":
     main()

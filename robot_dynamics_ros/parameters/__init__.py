@@ -1,1 +1,1 @@
-"""Parameters of nodes, without ROS: what they are, what they may be, and parameter files."""
+"""Parameters of the nodes, without ROS: declarations, checks and parameter files."""

@@ -1,4 +1,4 @@
-"""The numbers that a parameter may be."""
+"""Kinds of parameters: types, bounds and checks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 
 @dataclass(frozen=True)
 class Bounds:
-    """The numbers from ``least`` to ``most``, never NaN.
+    """Interval from ``least`` to ``most``, without NaN.
 
     Attributes
     ----------
     above
-        Whether ``least`` itself is left out.
+        True if ``least`` itself is excluded.
     infinite
-        Whether infinity is one of them, where ``most`` is.
+        True if infinity is included, provided that ``most`` is infinite.
     or_zero
-        Whether zero is one of them, wherever ``least`` is.
+        True if zero is included, also below ``least``.
     """
 
     least: float = -math.inf
@@ -52,12 +52,12 @@ class Bounds:
 
     @property
     def is_range(self) -> bool:
-        """Whether both ends are finite, so that ROS tools can show a range."""
+        """True if both ends are finite, so that ROS tools can show a range."""
         return not (math.isinf(self.least) or math.isinf(self.most))
 
     @property
     def is_only_a_range(self) -> bool:
-        """Whether the range says it all."""
+        """True if a ROS parameter range expresses these bounds completely."""
         return self.is_range and not (self.above or self.or_zero)
 
 
@@ -74,7 +74,7 @@ RATE_OR_ZERO = Bounds(1e-3, 1e5, or_zero=True)
 T = TypeVar("T")
 
 Values = Callable[[str], object]
-"""The value of the parameter of a name, as rclpy gives it: a node's present values, candidates, or a file's."""
+"""Lookup of a parameter's value by its name: a node's current values, candidates of a change, or a file's."""
 
 When = Literal["start", "configure", "run"]
 
@@ -83,15 +83,15 @@ PER_JOINT = "one for each joint, or one for all"
 
 @dataclass(frozen=True, eq=False)
 class Parameter(ABC, Generic[T]):
-    """A parameter of a node.
+    """Declaration of a node's parameter.
 
     Attributes
     ----------
     name, default, description
         As ROS tools show them; the description has no full stop at its end.
     when
-        start: read-only, it matters only when the process starts. configure: read when the node is configured, or
-        learns its robot. run: may change at any time.
+        start: read-only. configure: read when the node is configured or receives its robot. run: may change at any
+        time.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Parameter(ABC, Generic[T]):
     when: When = "configure"
 
     def read(self, values: Values) -> T:
-        """Return its value, converted; RobotDynamicsError names the parameter, the value and the cure."""
+        """Return its value as ``check`` does."""
         return self.check(values(self.name))
 
     @abstractmethod
@@ -110,14 +110,10 @@ class Parameter(ABC, Generic[T]):
 
     @abstractmethod
     def allowed(self) -> str:
-        """Return what it may be, in words."""
-
-    def constraints(self) -> str:
-        """Return what type and range do not say."""
-        return ""
+        """Describe the allowed values."""
 
     def refuse(self, value: object, where: str = "", hint: str = "") -> RobotDynamicsError:
-        """Return the error for a value that is not allowed; None is a parameter file's `[]`, or was deleted."""
+        """Return the error for a value that is not allowed; None stands for `[]` in a file or a deleted parameter."""
         shown = "no value" if value is None else repr(value)
         return RobotDynamicsError(
             f"parameter {self.name}: {shown}{where} is not allowed. Cure: give {self.allowed()}{hint}"
@@ -126,23 +122,17 @@ class Parameter(ABC, Generic[T]):
 
 @dataclass(frozen=True, eq=False)
 class Text(Parameter[str]):
-    """A text, or one of ``choices``."""
+    """Text, or one of ``choices``."""
 
     choices: tuple[str, ...] = ()
 
     def check(self, value: object) -> str:
-        """Return the text."""
         if not isinstance(value, str) or (self.choices and value not in self.choices):
             raise self.refuse(value)
         return value
 
     def allowed(self) -> str:
-        """Return the choices, where there are any."""
         return f"one of {', '.join(self.choices)}" if self.choices else "a text, in quotes"
-
-    def constraints(self) -> str:
-        """Return the choices."""
-        return self.allowed() if self.choices else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,60 +140,50 @@ class Flag(Parameter[bool]):
     """True or false."""
 
     def check(self, value: object) -> bool:
-        """Return the truth value."""
         if not isinstance(value, bool):
             raise self.refuse(value)
         return value
 
     def allowed(self) -> str:
-        """Return both."""
         return "true or false"
 
 
 @dataclass(frozen=True, eq=False)
 class Number(Parameter[float]):
-    """A number within bounds."""
+    """Number within bounds."""
 
     within: Bounds = ANY
 
     def check(self, value: object) -> float:
-        """Return the number; integers count."""
         if not _is_number(value) or float(value) not in self.within:
             raise self.refuse(value)
         return float(value)
 
     def allowed(self) -> str:
-        """Return the bounds."""
         return self.within.phrase("a number")
-
-    def constraints(self) -> str:
-        """Return what the range does not say."""
-        return "" if self.within.is_only_a_range else self.allowed()
 
 
 @dataclass(frozen=True, eq=False)
 class WholeNumber(Parameter[int]):
-    """A whole number from ``least`` to ``most``."""
+    """Whole number from ``least`` to ``most``."""
 
     least: int
     most: int
 
     def check(self, value: object) -> int:
-        """Return the number."""
         if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
             raise self.refuse(value)
         return value
 
     def allowed(self) -> str:
-        """Return the range."""
         return f"a whole number from {self.least} to {self.most}"
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers(Parameter[Sequence[float]]):
-    """A list of numbers, each within bounds; a single number counts as a list of one.
+    """List of numbers within bounds; a single number is a list of one.
 
-    Only where the default is empty may it be empty. ``how_many`` says in words how many, and ``count`` checks it.
+    It may be empty only if the default is. ``count`` is the required length, ``how_many`` describes it.
     """
 
     within: Bounds = ANY
@@ -211,42 +191,32 @@ class Numbers(Parameter[Sequence[float]]):
     count: int | None = None
 
     def check(self, value: object) -> tuple[float, ...]:
-        """Return the numbers; integers count, and None as no number."""
-        if isinstance(value, str):
-            # What `ros2 param set` makes of [1, 2.5].
+        if isinstance(value, str):  # `ros2 param set` sends [1, 2.5] as text
             raise self.refuse(value, hint="; all of them with decimal points, or none, as [1.0, 2.5]")
         items = _items(value)
         for k, item in enumerate(items, start=1):
             if not _is_number(item) or float(item) not in self.within:
                 raise self.refuse(item, where=f" (number {k} of {len(items)})" if len(items) > 1 else "")
         numbers = tuple(float(item) for item in items if _is_number(item))
-        expected = self.count is None or len(numbers) == self.count
-        if not (expected if numbers else len(self.default) == 0):
+        if self.count not in (None, len(numbers)) if numbers else len(self.default) > 0:
             raise self.refuse(list(numbers))
         return numbers
 
     def allowed(self) -> str:
-        """Return bounds and number."""
         return f"{self.within.phrase('numbers')}, {self.how_many}{', or []' if len(self.default) == 0 else ''}"
-
-    def constraints(self) -> str:
-        """Return all of it: ROS has no ranges for lists."""
-        return self.allowed()
 
 
 @dataclass(frozen=True, eq=False)
 class Names(Parameter[Sequence[str]]):
-    """A list of names, which may be empty; an empty name is none."""
+    """List of names, which may be empty."""
 
     def check(self, value: object) -> tuple[str, ...]:
-        """Return the names; none of them is empty, as [""] is how some write an empty list."""
         items = _items(value)
         if isinstance(value, str) or not all(isinstance(item, str) for item in items):
             raise self.refuse(value)
         return tuple(str(item) for item in items if item)
 
     def allowed(self) -> str:
-        """Return what it may be."""
         return "a list of names"
 
 

@@ -1,4 +1,4 @@
-"""The parameters that several nodes share: which robot it is, and how they run."""
+"""Parameters that several nodes share: the robot and the executor."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ EXECUTOR = Text(
 )
 
 ROBOT: tuple[Parameter[Any], ...] = (ROBOT_DESCRIPTION, DYNAMICS_FILE, JOINTS)
-"""The parameters that say which robot it is."""
+"""Parameters that define the robot."""

@@ -16,6 +16,7 @@ import pytest
 import yaml
 from geometry_msgs.msg import InertiaStamped
 from lifecycle_msgs.msg import Transition
+from rclpy.serialization import serialize_message
 from scipy.interpolate import BPoly
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
@@ -25,7 +26,8 @@ from trajectory_msgs.msg import JointTrajectory
 from oracles import craig_planar_2r, tsai_planar_2r
 from robot_dynamics_ros.cli.processes import NodeProcess
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message, trajectory_points
+from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
+from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
 from support.robot import friction, move, rough_arm
 from support.ros import BEST_EFFORT, JOINTS, LATCHED, PLANAR, RELIABLE, TSAI, URDF, Array, Driver, Graph, Log, gravity
 
@@ -200,9 +202,9 @@ def test_trajectory_with_effort(driver: Driver) -> None:
     graph.repeat(send, lambda: received, "the trajectory")
     answer = received[0]
     assert (answer.header, answer.joint_names) == (message.header, message.joint_names)
-    dense = trajectory_points(answer)
+    _, dense = read_trajectory(serialize_message(answer))
     assert (np.diff(dense.times, prepend=0.0) < 0.0201).all()
-    at_points = np.isin(dense.times, trajectory_points(message).times)
+    at_points = np.isin(dense.times, read_trajectory(serialize_message(message))[1].times)
     rigid = [tsai_planar_2r.torque(TSAI, *state) + friction(state[1]) for state in zip(q, qd, qdd, strict=True)]
     np.testing.assert_allclose(dense.effort[at_points], (rigid + given)[:, ::-1], rtol=0, atol=1e-6)
     np.testing.assert_allclose(dense.positions[at_points], q[:, ::-1], rtol=0, atol=1e-12)

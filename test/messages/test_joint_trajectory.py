@@ -14,7 +14,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_points
-from robot_dynamics_ros.nodes.messages import nanoseconds, trajectory_message, trajectory_points
+from robot_dynamics_ros.nodes.messages import nanoseconds, trajectory_message
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")
 NAMES = ["a", "bc", "ellbogenöl"]
@@ -113,6 +113,14 @@ def assert_same(read: TrajectoryPoints, expected: TrajectoryPoints) -> None:
         else:
             np.testing.assert_array_equal(values, other, err_msg=field.name)
             assert values.shape == other.shape and values.dtype == np.float64 and values.flags.carray
+
+
+def trajectory_points(made: JointTrajectory) -> TrajectoryPoints:
+    return TrajectoryPoints.from_rows(
+        made.joint_names,
+        [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in made.points],
+        *([getattr(p, field) for p in made.points] for field in FIELDS),
+    )
 
 
 def assert_read_as_rclpy_does(data: bytes) -> None:

@@ -1,6 +1,6 @@
 """A log that is written to very often."""
 
-from robot_dynamics_ros.nodes.diagnostics import BoundedLog
+from robot_dynamics_ros.nodes.node_program import BoundedLog
 
 
 class Recorder:

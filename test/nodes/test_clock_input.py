@@ -9,8 +9,8 @@ import rclpy
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 
-from robot_dynamics_ros.nodes import spinning as clock_input
-from robot_dynamics_ros.nodes.spinning import NodeProgram
+from robot_dynamics_ros.nodes import node_program
+from robot_dynamics_ros.nodes.node_program import NodeProgram
 
 LITTLE, BIG = b"\x00\x01\x00\x00", b"\x00\x00\x00\x00"
 
@@ -74,7 +74,7 @@ def test_a_flood_is_shut_out_for_a_while(
     message: bytes, most: int, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr(clock_input.time, "monotonic", lambda: now)
+    monkeypatch.setattr(node_program.time, "monotonic", lambda: now)
     world.receive(*[message] * most, message)
     assert world.receives, "nobody knows in how much time"
     now += 0.09
@@ -92,7 +92,7 @@ def test_a_flood_is_shut_out_for_a_while(
 
 
 def test_simulated_time_is_switched_off_in_a_flood(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock_input, "_PAUSE", 0.05)
+    monkeypatch.setattr(node_program, "_CLOCK_PAUSE", 0.05)
     world.receive(*[serialized(-5)] * 300)
     world.node.set_parameters([Parameter("use_sim_time", value=False)])
     for _ in range(20):
@@ -102,6 +102,6 @@ def test_simulated_time_is_switched_off_in_a_flood(world: World, monkeypatch: py
 
 def test_many_messages_are_no_flood_yet(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter(range(10**9))
-    monkeypatch.setattr(clock_input.time, "monotonic", lambda: 0.11 * next(ticks))
+    monkeypatch.setattr(node_program.time, "monotonic", lambda: 0.11 * next(ticks))
     world.receive(*[serialized(5)] * 20_000)
     assert world.receives

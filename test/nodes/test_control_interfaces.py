@@ -6,7 +6,7 @@ test/integration/test_follow_joint_trajectory.py.
 
 import sys
 from collections.abc import Callable, Iterator
-from importlib.machinery import ModuleSpec
+from importlib import reload
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -32,7 +32,6 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.nodes import control_interfaces, trajectory_node
-from robot_dynamics_ros.nodes.control_interfaces import ControlInterfaces
 from robot_dynamics_ros.nodes.messages import trajectory_message
 from support import arms
 from support.ros import TSAI
@@ -40,7 +39,6 @@ from support.ros import TSAI
 NAMES = ("joint1", "joint2")
 Q, THERE = np.array([0.3, -0.8]), np.array([0.5, -0.6])
 DEFAULTS: dict[str, Any] = {parameter.name: parameter.default for parameter in ALL}
-GLUE = ("robot_dynamics_ros.nodes.follow_joint_trajectory",)
 
 
 class State(SimpleNamespace):
@@ -97,22 +95,19 @@ class Server:
 
 
 @pytest.fixture
-def control_msgs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Stand-ins for its modules; what imports them is imported anew, and forgotten afterwards."""
+def control_msgs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Stand-ins for its modules; what imports them is imported anew, also afterwards."""
     package, action, msg = (ModuleType(f"control_msgs{part}") for part in ("", ".action", ".msg"))
     vars(action)["FollowJointTrajectory"] = Action
     vars(msg)["JointTrajectoryControllerState"] = State
-    package.__spec__ = ModuleSpec("control_msgs", None)
     for module in (package, action, msg):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(server, "ActionServer", Server)
-    monkeypatch.setattr(control_interfaces, "INSTALLED", True)
-    before = {name: sys.modules.pop(name, None) for name in GLUE}
-    yield msg
-    for name, module in before.items():
-        sys.modules.pop(name, None)
-        if module is not None:
-            sys.modules[name] = module
+    monkeypatch.setattr(trajectory_node, "FollowJointTrajectory", Action)
+    reload(control_interfaces)
+    yield
+    monkeypatch.undo()
+    reload(control_interfaces)
 
 
 class Nothing:
@@ -148,9 +143,9 @@ class World:
             ),
             destroy_publisher=lambda publisher: setattr(self, "topics", 0),
         )
-        self.interfaces = ControlInterfaces(node, NAMES, DEFAULTS.get)
+        self.interfaces = control_interfaces.ControlInterfaces(node, NAMES, DEFAULTS.get)
         self.interfaces.check()  # inactive: nothing to look at
-        self.server: Any = self.interfaces._goals._server  # type: ignore[union-attr]
+        self.server: Any = self.interfaces._server
         self.interfaces.begin(self.running)
         self.interfaces.check()
         self.off = np.zeros(2)
@@ -180,7 +175,7 @@ def calls(handle: Mock) -> list[str]:
 
 
 @pytest.fixture
-def world(control_msgs: Any) -> World:
+def world(control_msgs: None) -> World:
     return World()
 
 
@@ -281,17 +276,18 @@ def test_the_state_of_a_cycle_is_desired_measured_and_commanded(world: World) ->
     np.testing.assert_array_equal(published.output.effort, command.effort)
 
 
-def test_without_a_measured_state_none_is_published(control_msgs: Any) -> None:
+@pytest.mark.usefixtures("control_msgs")
+def test_without_a_measured_state_none_is_published(monkeypatch: pytest.MonkeyPatch) -> None:
     """The law feedforward needs none. In Humble the message has no place for the speed."""
     humble = {"header": Header(), "feedback": None, "error": None, "output": JointTrajectoryPoint()}
-    control_msgs.JointTrajectoryControllerState = lambda: SimpleNamespace(**humble)
+    monkeypatch.setattr(control_interfaces, "JointTrajectoryControllerState", lambda: SimpleNamespace(**humble))
     world = World(subscribers=0)
     running, unknown = world.running.controller, SimpleNamespace(known=False)
     blind = SimpleNamespace(
         command=running.command, feedback=unknown, cycles=running.cycles + 1, time=running.time + 1.0
     )
     world.subscribers = 1
-    world.interfaces._state.check(SimpleNamespace(controller=blind, state_stamp=5))  # type: ignore[union-attr, arg-type]
+    world.interfaces._publish_state(SimpleNamespace(controller=blind, state_stamp=5))  # type: ignore[arg-type]
     (published,) = world.published
     assert not hasattr(published, "speed_scaling_factor") and published.feedback is None and published.error is None
     np.testing.assert_array_equal(published.reference.positions, Q)
@@ -314,7 +310,7 @@ def test_each_cycle_is_published_once_for_subscribers_and_not_too_often(world: W
 def test_without_control_msgs_parameters_are_checked(name: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control_interfaces, "INSTALLED", False)
     with pytest.raises(RobotDynamicsError, match=name):
-        ControlInterfaces(Nothing(float), NAMES, {**DEFAULTS, name: value}.get)  # type: ignore[arg-type]
+        control_interfaces.ControlInterfaces(Nothing(float), NAMES, {**DEFAULTS, name: value}.get)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -356,6 +352,6 @@ def test_the_trajectory_node_sends_a_goal_and_takes_its_result(
     executor.add_node(node)
     while not node.done:
         executor.spin_once(timeout_sec=1.0)
-    assert sent == [("/arm/follow_joint_trajectory", ["a"])] and says in str(node.problem)
+    assert sent == [("/arm/follow_joint_trajectory", ["a"])] and says in str(node.error)
     executor.shutdown()
     node.destroy_node()

@@ -6,7 +6,6 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 
 from robot_dynamics_ros.nodes.computed_torque_node import ComputedTorqueNode
-from robot_dynamics_ros.nodes.diagnostics import WARN
 
 
 def test_an_unconfigured_node_says_why(context: rclpy.Context) -> None:
@@ -25,7 +24,7 @@ def test_an_unconfigured_node_says_why(context: rclpy.Context) -> None:
         return messages[0].status[0]
 
     status = last()
-    assert (status.level, status.name) == (WARN, "left/computed_torque_node: controller")
+    assert (status.level, status.name) == (DiagnosticStatus.WARN, "left/computed_torque_node: controller")
     assert status.message == "unconfigured"
     node.trigger_configure()
     assert last().message.startswith("unconfigured: URDF: ")

@@ -6,7 +6,7 @@ import pytest
 import rclpy
 from std_msgs.msg import Float64
 
-from robot_dynamics_ros.nodes.polled_inputs import PolledInputs
+from robot_dynamics_ros.nodes.node_program import NodeProgram
 from support.ros import RELIABLE
 
 
@@ -14,7 +14,7 @@ class World:
     """Such a node, its executor, and a publisher that is connected to it."""
 
     def __init__(self, context: rclpy.Context) -> None:
-        self.node = PolledInputs("polled", context=context)
+        self.node = NodeProgram("polled", context=context)
         self.got: list[float] = []
         self.subscription = self.node.create_subscription(Float64, "x", lambda m: self.got.append(m.data), 100)
         self.publisher = self.node.create_publisher(Float64, "x", RELIABLE)
@@ -44,12 +44,12 @@ def world(context: rclpy.Context) -> Iterator[World]:
 def test_it_is_the_nodes_turn(world: World) -> None:
     world.send(1)
     assert world.got == [1.0], "as usual"
-    world.node.poll_from_now(world.subscription)
+    world.node.start_polling(world.subscription)
     world.send(*range(2, 27))
     assert world.got == [1.0]
     for most in (11.0, 21.0, 26.0, 26.0):
         world.node.poll()
         assert world.got == [float(k) for k in range(1, int(most) + 1)], "in order, ten at once"
-    world.node.wait_from_now(world.subscription)
+    world.node.stop_polling(world.subscription)
     world.send(27)
     assert world.got[-1] == 27.0

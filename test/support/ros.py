@@ -21,14 +21,14 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import Float64MultiArray, Header, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from oracles import tsai_planar_2r
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.nodes.messages import joint_state, nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
 
 Array = NDArray[np.float64]
 
@@ -258,8 +258,9 @@ class Driver:
     def message(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.01) -> JointState:
         """The state ``dt`` seconds after the one before."""
         self.now += round(dt * 1e9)
-        position, velocity = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
-        return joint_state(stamp(self.now), self.joints, position, velocity, np.empty(0))
+        position, velocity = (np.asarray(values, dtype=float).tolist() for values in (q, qd))
+        header = Header(stamp=stamp(self.now))
+        return JointState(header=header, name=list(self.joints), position=position, velocity=velocity)
 
     def send(self, state: JointState) -> None:
         self._states.publish(state)

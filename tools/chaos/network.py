@@ -21,8 +21,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robot_dynamics_ros.interruption import leave
-from robot_dynamics_ros.nodes.spinning import NodeProgram, run
+from robot_dynamics_ros.nodes.node_program import NodeProgram
+from robot_dynamics_ros.nodes.runner import run
 
 SETTINGS = {
     "delay": 0.0,  # s, of each message
@@ -138,10 +138,5 @@ class NetworkNode(NodeProgram):
         self._sender.join()
 
 
-def main() -> None:
-    """Run until SIGINT or SIGTERM."""
-    leave(run(NetworkNode))
-
-
 if __name__ == "__main__":
-    main()
+    run(NetworkNode)
