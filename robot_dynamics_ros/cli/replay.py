@@ -25,7 +25,7 @@ from robot_dynamics_ros.cli.arguments import (
 )
 from robot_dynamics_ros.cli.robot_source import RobotSource
 from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.control.from_parameters import read_settings
+from robot_dynamics_ros.control.parameters import read_settings
 from robot_dynamics_ros.offline.replay import INPUTS, Replay, command_topic, replay
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.parameters.kinds import Values

@@ -30,8 +30,8 @@ from robot_dynamics_ros.cli.replay import summary
 from robot_dynamics_ros.cli.robot_source import RobotSource
 from robot_dynamics_ros.cli.tracking import read_tracking, tracking_table
 from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.control.from_parameters import read_settings as controller_settings
 from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.parameters import read_settings as controller_settings
 from robot_dynamics_ros.control.trajectory import parameters as trajectory
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints

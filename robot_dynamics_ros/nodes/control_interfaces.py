@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from rclpy.lifecycle import LifecycleNode
 
-from robot_dynamics_ros.control.trajectory.goals import ACTION_MONITOR_RATE, STATE_PUBLISH_RATE, read_tolerances
+from robot_dynamics_ros.control.parameters import ACTION_MONITOR_RATE, STATE_PUBLISH_RATE
+from robot_dynamics_ros.control.trajectory.goals import read_tolerances
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.parameters.kinds import Values
 
