@@ -6,9 +6,8 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
 from robot_dynamics_ros.control.task_space.law import COMPONENTS
-from robot_dynamics_ros.control.task_space.settings import TaskSpaceSettings
 from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
 from robot_dynamics_ros.parameters.kinds import (
     ANY,
