@@ -21,8 +21,7 @@ from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
-from robot_dynamics_ros.control.task_space.settings import TaskSpaceSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
 from robot_dynamics_ros.offline.replay import replay
 from support.independent_plant import STORE, TYPES, Session, header, load
 

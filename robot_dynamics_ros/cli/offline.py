@@ -32,7 +32,7 @@ from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, ad
 from robot_dynamics_ros.cli.tracking import error_units, read_tracking, tracking_table
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.configuration import Configuration
-from robot_dynamics_ros.control.from_parameters import read_settings as controller_settings
+from robot_dynamics_ros.control.parameters import read_settings as controller_settings
 from robot_dynamics_ros.control.trajectory import parameters as trajectory
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints

@@ -1,1 +1,8 @@
-"""Control without ROS and without a clock: laws, trajectories, references, limits and safety."""
+"""Control without ROS and without a clock: laws, trajectories, limits, observer and safety."""
+
+from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
+
+__all__ = ["LAWS", "Controller", "ControllerSettings", "Trajectory"]

@@ -1,18 +1,21 @@
-"""The parameters of computed_torque_node."""
+"""The parameters of computed_torque_node, and the settings of its controller that they give."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
 from robot_dynamics_ros.control.task_space.law import COMPONENTS
-from robot_dynamics_ros.control.trajectory.goals import GOAL
+from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
 from robot_dynamics_ros.parameters.kinds import (
     ANY,
     NOT_NEGATIVE,
     NOT_NEGATIVE_OR_INFINITE,
     POSITIVE,
     POSITIVE_OR_INFINITE,
+    RATE,
     RATE_OR_ZERO,
     Bounds,
     Flag,
@@ -20,9 +23,10 @@ from robot_dynamics_ros.parameters.kinds import (
     Numbers,
     Parameter,
     Text,
+    Values,
     WholeNumber,
 )
-from robot_dynamics_ros.parameters.robot import EXECUTOR, ROBOT
+from robot_dynamics_ros.parameters.robot import ROBOT
 
 # Read once, when the process starts
 
@@ -179,7 +183,7 @@ POSITIONS_UPSAMPLING = Flag(
     "Lay a smooth (C2 cubic) spline through points that only have positions; false: straight lines",
     when="run",
 )
-ALLOW_NONZERO_VELOCITY_AT_END = Flag(
+ALLOW_NONZERO_VELOCITY_AT_TRAJECTORY_END = Flag(
     "allow_nonzero_velocity_at_trajectory_end", False, "Take trajectories whose last point still moves", when="run"
 )
 TRAJECTORY_LIMITS = Text(
@@ -216,6 +220,39 @@ MAX_DECELERATION_ON_CANCEL = Numbers(
     POSITIVE,
     when="run",
 )
+
+# Goals of ~/follow_joint_trajectory, and ~/controller_state
+
+STOPPED_VELOCITY_TOLERANCE = Number(
+    "constraints.stopped_velocity_tolerance",
+    0.01,
+    "Velocity error (rad/s or m/s) up to which a joint has arrived at the end of a goal's trajectory; 0: any",
+    NOT_NEGATIVE,
+    when="run",
+)
+GOAL_TIME = Number(
+    "constraints.goal_time",
+    0.0,
+    "Seconds after the end of a goal's trajectory within which the joints must arrive; 0: as long as they take",
+    NOT_NEGATIVE,
+    when="run",
+)
+PATH_TOLERANCE = Numbers(
+    "constraints.path_tolerance",
+    [],
+    "Position error (rad or m) on the way at which a goal is aborted; 0 or empty: none",
+    NOT_NEGATIVE,
+    when="run",
+)
+GOAL_TOLERANCE = Numbers(
+    "constraints.goal_tolerance",
+    [],
+    "Position error (rad or m) up to which a joint has arrived at the end of a goal's trajectory; 0 or empty: any",
+    NOT_NEGATIVE,
+    when="run",
+)
+ACTION_MONITOR_RATE = Number("action_monitor_rate", 20.0, "Feedback (Hz) of a goal of ~/follow_joint_trajectory", RATE)
+STATE_PUBLISH_RATE = Number("state_publish_rate", 50.0, "Messages (Hz) of ~/controller_state", RATE)
 
 # Measured states and commands
 
@@ -376,62 +413,29 @@ COLLISION_THRESHOLD = Numbers(
 
 ALL: tuple[Parameter[Any], ...] = (
     *ROBOT,
-    EXECUTOR,
-    AUTOSTART,
-    REALTIME_PRIORITY,
-    LOCK_MEMORY,
-    UPDATE_RATE,
-    GRAVITY,
-    ROBOT_COMPENSATES_GRAVITY,
-    ACTIVATION_CHECK,
-    EXCLUSIVE_TOPICS,
-    BLACK_BOX_SECONDS,
-    BLACK_BOX_DIRECTORY,
-    LAW,
-    NATURAL_FREQUENCY,
-    DAMPING_RATIO,
-    KP,
-    KD,
-    KI,
-    FRICTION_COMPENSATION,
-    FRICTION_SMOOTHING_VELOCITY,
-    TASK_SPACE_LINK,
-    TASK_SPACE_COMPONENTS,
-    TASK_SPACE_NATURAL_FREQUENCY,
-    TASK_SPACE_DAMPING_RATIO,
-    TASK_SPACE_MAX_LINEAR_VELOCITY,
-    TASK_SPACE_MAX_ANGULAR_VELOCITY,
-    TASK_SPACE_TARGET_TIMEOUT,
-    ALLOW_PARTIAL_JOINTS_GOAL,
-    INTERPOLATE_FROM_DESIRED_STATE,
-    POSITIONS_UPSAMPLING,
-    ALLOW_NONZERO_VELOCITY_AT_END,
-    TRAJECTORY_LIMITS,
-    SET_POINT_STEP_LIMIT,
-    TRAJECTORY_EFFORT_PERIOD,
-    DECELERATE_ON_CANCEL,
-    MAX_DECELERATION_ON_CANCEL,
-    *GOAL,
-    VELOCITY_FILTER_CUTOFF,
-    EFFORT_LIMIT_SCALE,
-    TORQUE_RATE_LIMIT,
-    RAMP_TIME,
-    POSITION_LIMIT_MARGIN,
-    VELOCITY_LIMIT_MARGIN,
-    STATE_TIMEOUT,
-    STALE_HOLD_TIME,
-    ON_FAULT,
-    FAULT_RESET,
-    MINIMUM_RATE_RATIO,
-    UNSTAMPED_STATES,
-    POSITION_STEP_LIMIT,
-    FOLLOWING_ERROR_LIMIT,
-    FOLLOWING_ERROR_TIME,
-    SATURATION_TIMEOUT,
-    HOLD_EFFORT_MARGIN,
-    ACTIVATION_MAX_VELOCITY,
-    STOP_TIMEOUT,
-    EMERGENCY_STOP_EFFECT,
-    OBSERVER_GAIN,
-    COLLISION_THRESHOLD,
+    *(value for value in list(globals().values()) if isinstance(value, Parameter)),
 )
+"""Each of them: those of every robot, then those above in their order."""
+
+T = TypeVar("T")
+
+
+def read_settings(values: Values) -> ControllerSettings:
+    """Return the controller's settings; RobotDynamicsError names the parameter, its value and the cure."""
+    return _read(
+        ControllerSettings,
+        values,
+        trajectories=_read(TrajectoryRules, values),
+        task_space=_read(
+            TaskSpaceSettings, values, "TASK_SPACE_", components=tuple(TASK_SPACE_COMPONENTS.read(values).split())
+        ),
+        safety=_read(SafetySettings, values),
+    )
+
+
+def _read(settings: type[T], values: Values, prefix: str = "", **given: Any) -> T:
+    """Return settings whose fields, but for those ``given``, have the value of the parameter of their name."""
+    for field in fields(settings):  # type: ignore[arg-type]
+        if field.name not in given:
+            given[field.name] = globals()[prefix + field.name.upper()].read(values)
+    return settings(**given)

@@ -1,4 +1,4 @@
-"""What can go wrong in a cycle, and how it is told."""
+"""Faults, and the modes that the controller takes when a check fails."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from enum import Enum
 
 import numpy as np
 
+from robot_dynamics_ros.control.settings import SafetySettings
 from robot_dynamics_ros.kernels.types import Array
+
+RECOVERY_TIME = 0.2
+"""Seconds for which every check must pass before a fault counts as over."""
+
+_WINDOW = 1.0  # s, and at least so many cycles:
+_LEAST_CYCLES = 5
 
 
 class Cause(str, Enum):
-    """Why a check failed; the values are what /diagnostics and bags show."""
+    """Causes of faults; /diagnostics and bags show the values."""
 
     STATE_INVALID = "state_invalid"
     STATE_STALE = "state_stale"
@@ -41,28 +48,30 @@ class Fault:
     value: float = float("nan")
 
 
-def first_not_finite(names: Sequence[str], values: Array) -> tuple[str, float] | None:
-    """Return name and number of the first of ``values`` (n,) that is not finite, or None."""
-    finite = np.isfinite(values)
+def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:
+    """Return a fault for the first joint whose ``torque`` (n,) is not finite, or None."""
+    finite = np.isfinite(torque)
     if finite.all():
         return None
     j = int(np.argmin(finite))
-    return names[j], float(values[j])
-
-
-_WINDOW = 1.0  # s, and at least so many cycles:
-_LEAST_CYCLES = 5
+    name, value = joint_names[j], float(torque[j])
+    return Fault(
+        Cause.TORQUE_NOT_FINITE,
+        f'joint "{name}": the torque comes out as {value}. Cure: check desired motion and payload for huge numbers',
+        name,
+        value,
+    )
 
 
 class CycleRate:
-    """Counts cycles over a second of the controller's time. Nothing is late where no rate is asked for.
+    """Check that ``update_rate`` (Hz) is kept over a second of the controller's time; 0: there is no rate to keep.
 
     Attributes
     ----------
     late
         Cycles that came more than half a period late, since the start.
     fault
-        What was wrong with the last second, or None.
+        The fault of the last second, or None.
     """
 
     def __init__(self, update_rate: float) -> None:
@@ -90,29 +99,22 @@ class CycleRate:
         self._count += 1
         if time - self._begin >= self._window:
             ratio = (self._count - 1) * self._period / (time - self._begin)
-            self.fault = None if ratio >= minimum_ratio else _fault(ratio, self._period)
+            self.fault = None
+            if ratio < minimum_ratio:
+                text = (
+                    f"only {ratio:.0%} of the cycles of update_rate {1.0 / self._period:g} Hz are made. Cure: lower "
+                    "update_rate, or free the processor (realtime_priority)"
+                )
+                self.fault = Fault(Cause.CYCLE_RATE, text, value=ratio)
             self._begin, self._count = time, 1
         return self.fault
 
 
-def _fault(ratio: float, period: float) -> Fault:
-    return Fault(
-        Cause.CYCLE_RATE,
-        f"only {ratio:.0%} of the cycles of update_rate {1.0 / period:g} Hz are made. Cure: lower update_rate, "
-        "or free the processor (realtime_priority)",
-        value=ratio,
-    )
-
-
-RECOVERY_TIME = 0.2
-"""Seconds for which every check must pass before a fault counts as over."""
-
-
 class Mode(str, Enum):
-    """What the controller commands.
+    """Modes of the controller.
 
-    active: the control law. hold: the torque that carries the arm, and damping, while a check fails. zero: no
-    torque, while a check fails. fault: as ``on_fault`` says, all checks pass again, and it waits to be cleared.
+    active: the control law. hold: gravity compensation and damping, while a check fails. zero: no torque, while a
+    check fails. fault: as ``on_fault`` says; all checks pass again, and it waits to be cleared.
     """
 
     ACTIVE = "active"
@@ -132,56 +134,50 @@ class Transition:
 
 
 class Safety:
-    """Modes and the transitions between them. It knows two times: the controller's, and a steady one.
+    """Modes and the transitions between them.
 
-    The first decides wherever it can, so that a recording decides everything. Only how long to hold without
-    feedback is told by the steady one, since the controller's may then stand still.
+    Two times come in. The controller's decides wherever it can, so that a recording decides everything. Only the time
+    to hold without feedback goes by the steady one, since the controller's may then stand still.
 
     Attributes
     ----------
+    settings
+        Reaction to faults; may be changed at any time.
     mode
-        What is commanded.
+        The present mode.
     fault
         The last failed check.
     transitions
-        What has happened and nobody has taken yet.
+        Transitions that have not been taken yet.
     faults
-        How often it left ``active``.
+        Count of the times that it left ``active``.
     """
 
-    def __init__(
-        self, on_fault: str, fault_reset: str, stale_hold_time: float, emergency_stop_effect: str = "stop"
-    ) -> None:
+    def __init__(self, settings: SafetySettings) -> None:
+        self.settings = settings
         self.mode = Mode.ACTIVE
         self.fault: Fault | None = None
         self.transitions: list[Transition] = []
         self.faults = 0
         self._blind_since: float | None = None
         self._passing_since: float | None = None
-        self.set(on_fault, fault_reset, stale_hold_time, emergency_stop_effect)
-
-    def set(self, on_fault: str, fault_reset: str, stale_hold_time: float, emergency_stop_effect: str = "stop") -> None:
-        """Take the settings of these names; ``stale_hold_time`` in s."""
-        self._emergency = Mode.ZERO if emergency_stop_effect == "zero" else Mode.HOLD
-        self._fall_back = Mode(on_fault)
-        self._auto = fault_reset == "auto"
-        self._stale_hold_time = stale_hold_time
 
     @property
     def holds(self) -> bool:
-        """Whether the arm is to be held: in hold, and in fault where ``on_fault`` says so."""
-        return self.mode is Mode.HOLD or (self.mode is Mode.FAULT and self._fall_back is Mode.HOLD)
+        """True if the arm is to be held: in hold, and in fault where ``on_fault`` says so."""
+        return self.mode is Mode.HOLD or (self.mode is Mode.FAULT and self.settings.on_fault == "hold")
 
     def evaluate(self, fault: Fault | None, time: float, steady: float, blind: bool = False) -> None:
         """Take in the outcome of a cycle's checks at controller ``time`` (s) and ``steady`` time (s).
 
-        ``blind``: there is no measured state that could be used.
+        ``blind``: there is no usable measured state.
         """
+        auto = self.settings.fault_reset == "auto"
         if fault is not None:
             self._fail(fault, time, steady, blind)
         elif self.mode in (Mode.HOLD, Mode.ZERO):
-            self._pass(time)
-        elif self.mode is Mode.FAULT and self._auto:
+            self._pass(time, auto)
+        elif self.mode is Mode.FAULT and auto:
             self.clear(time)
 
     def _fail(self, fault: Fault, time: float, steady: float, blind: bool) -> None:
@@ -190,28 +186,30 @@ class Safety:
             self._blind_since = None
         elif self._blind_since is None:
             self._blind_since = steady
-        held_long = self._blind_since is not None and steady - self._blind_since >= self._stale_hold_time
-        fall_back = self._fall_back
-        if fault.cause is Cause.EMERGENCY_STOP:  # what is without effort stays so
-            fall_back = self._emergency if self.mode is Mode.ACTIVE or self.holds else Mode.ZERO
-        self._go(Mode.ZERO if held_long else fall_back, fault, time)
+        fall_back = Mode(self.settings.on_fault)
+        if fault.cause is Cause.EMERGENCY_STOP:
+            held = self.mode is Mode.ACTIVE or self.holds  # what is without effort stays so
+            fall_back = Mode.HOLD if held and self.settings.emergency_stop_effect == "stop" else Mode.ZERO
+        if self._blind_since is not None and steady - self._blind_since >= self.settings.stale_hold_time:
+            fall_back = Mode.ZERO
+        self._go(fall_back, fault, time)
 
-    def _pass(self, time: float) -> None:
+    def _pass(self, time: float, auto: bool) -> None:
         assert self.fault is not None
         self._blind_since = None
-        self._go(self._fall_back, self.fault, time)  # what can be held again is held
+        self._go(Mode(self.settings.on_fault), self.fault, time)
         if self._passing_since is None or time < self._passing_since:
             self._passing_since = time
         if time - self._passing_since >= RECOVERY_TIME:
-            self._go(Mode.ACTIVE if self._auto else Mode.FAULT, self.fault, time)
+            self._go(Mode.ACTIVE if auto else Mode.FAULT, self.fault, time)
 
     def clear(self, time: float) -> None:
-        """Go back to active: the caller has made sure that every check passes."""
+        """Go back to active; the caller has made sure that every check passes."""
         assert self.fault is not None
         self._go(Mode.ACTIVE, self.fault, time)
 
     def force_zero(self, fault: Fault, time: float) -> None:
-        """Command nothing, whatever ``on_fault`` says: even holding is impossible."""
+        """Command no torque, whatever ``on_fault`` says: even holding is impossible."""
         self._go(Mode.ZERO, fault, time)
 
     def _go(self, mode: Mode, fault: Fault, time: float) -> None:
@@ -224,38 +222,3 @@ class Safety:
         self.faults += before is Mode.ACTIVE
         if mode in (Mode.ACTIVE, Mode.FAULT):
             self._passing_since = None
-
-
-class DampingCheck:
-    """Tells damping that drives the arm from damping that stops it: behind a long delay it does the first.
-
-    A joint that is pushed, or falls, goes one way. One that has been too fast both ways since the law was left, and
-    not slow for ``RECOVERY_TIME`` between, swings by what should stop it.
-
-    Attributes
-    ----------
-    drives
-        Whether it has done so, since ``begin``.
-    """
-
-    def __init__(self, limits: Array) -> None:
-        """``limits``: speeds (n,), rad/s or m/s, that are too fast; infinite: none is."""
-        self.limits = limits
-        self.begin()
-
-    def begin(self) -> None:
-        """Damp again: the law is at work, or somebody has cleared the fault."""
-        self.drives = False
-        self._forth = self._back = np.zeros(len(self.limits), dtype=np.bool_)
-        self._too_fast_at = -np.inf
-
-    def look(self, velocity: Array, time: float) -> None:
-        """Take in a measured velocity (n,) at ``time`` (s) of the controller."""
-        forth, back = velocity > self.limits, velocity < -self.limits
-        if not (forth.any() or back.any()):
-            return
-        if not 0.0 <= time - self._too_fast_at < RECOVERY_TIME:
-            self._forth = self._back = np.zeros(len(self.limits), dtype=np.bool_)
-        self._too_fast_at = time
-        self._forth, self._back = self._forth | forth, self._back | back
-        self.drives = self.drives or bool((self._forth & self._back).any())

@@ -14,9 +14,8 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
 
+from robot_dynamics_ros.control.parameters import ACTION_MONITOR_RATE, STATE_PUBLISH_RATE
 from robot_dynamics_ros.control.trajectory.goals import (
-    ACTION_MONITOR_RATE,
-    STATE_PUBLISH_RATE,
     Deadline,
     Ending,
     GoalExecution,

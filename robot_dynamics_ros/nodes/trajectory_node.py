@@ -14,7 +14,6 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics_ros.control.feedback import LARGEST
 from robot_dynamics_ros.control.trajectory.parameters import (
     ALL,
     FILE,
@@ -27,6 +26,7 @@ from robot_dynamics_ros.control.trajectory.parameters import (
     trajectory_from,
     trajectory_of_file,
 )
+from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
 from robot_dynamics_ros.nodes.node_program import NodeProgram

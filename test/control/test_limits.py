@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.checks import LastingCheck, MotionLimits
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.limits import EffortLimiter, LastingCheck, MotionLimits
+from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.control.settings import ControllerSettings
 from support.pinocchio_peer import Peer
@@ -120,7 +121,7 @@ def test_a_joint_on_the_edge_is_not_named_for_another(side: float) -> None:
 
 def test_a_limit_may_be_reached_for_some_time() -> None:
     """Each joint for itself, and anew after it has been left."""
-    check, limits = LastingCheck(NAMES, Cause.SATURATION, "{value} {limit} {seconds}"), np.array([1.0, 2.0])
+    check, limits = LastingCheck(NAMES, Cause.SATURATION), np.array([1.0, 2.0])
     for a, b, counts, fails in (
         (-1.0, 0.0, True, False),
         (-1.0, 0.0, True, False),

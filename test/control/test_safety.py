@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, DampingCheck, Fault, Mode, Safety, first_not_finite
+from robot_dynamics_ros.control.checks import DampingCheck
+from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault, Mode, Safety, not_finite
+from robot_dynamics_ros.control.settings import SafetySettings
 
 LIMIT = Fault(Cause.POSITION_LIMIT, "too far", "joint1", 2.0)
 STALE = Fault(Cause.STATE_STALE, "too old", value=0.3)
@@ -13,7 +15,7 @@ NAN = Fault(Cause.STATE_INVALID, "nan", "joint2")
 
 
 def machine(on_fault: str = "hold", reset: str = "manual") -> Safety:
-    return Safety(on_fault, reset, stale_hold_time=0.5)
+    return Safety(SafetySettings(on_fault=on_fault, fault_reset=reset))
 
 
 @pytest.mark.parametrize(("on_fault", "after"), [("hold", Mode.HOLD), ("zero", Mode.ZERO)])
@@ -98,7 +100,7 @@ def test_zero_is_forced_where_holding_is_impossible() -> None:
     assert safety.mode is Mode.HOLD, "every check has to pass for a while, once more"
     safety.evaluate(None, 1.61 + RECOVERY_TIME, 2.0)
     assert safety.mode is Mode.FAULT
-    safety.set("hold", "auto", 0.5)
+    safety.settings = SafetySettings(fault_reset="auto")
     safety.evaluate(None, 2.1, 2.1)
     assert safety.mode is Mode.ACTIVE
 
@@ -168,6 +170,7 @@ def test_damping_drives_a_joint_that_is_too_fast_both_ways(states: list[tuple[fl
 
 def test_the_first_number_that_is_not_finite_is_named() -> None:
     names = ("a", "b", "c")
-    assert first_not_finite(names, np.array([1.0, -2.0, 1e308])) is None
-    assert first_not_finite(names, np.array([1.0, -np.inf, np.nan])) == ("b", -np.inf)
-    assert first_not_finite(names, np.array([np.inf, 0.0, 0.0])) == ("a", np.inf)
+    assert not_finite(names, np.array([1.0, -2.0, 1e308])) is None
+    for numbers, joint, value in (([1.0, -np.inf, np.nan], "b", -np.inf), ([np.inf, 0.0, 0.0], "a", np.inf)):
+        fault = not_finite(names, np.array(numbers))
+        assert fault is not None and (fault.cause, fault.joint, fault.value) == (Cause.TORQUE_NOT_FINITE, joint, value)

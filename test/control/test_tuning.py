@@ -9,8 +9,8 @@ import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, Tuning
-from robot_dynamics_ros.control.task_space.settings import TaskSpaceSettings, hand_gains
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
+from robot_dynamics_ros.control.tuning import Tuning, component_gains
 from support.comparing import assert_close
 from support.controlled_arm import ARM, MODEL
 
@@ -82,7 +82,7 @@ def test_numbers_for_each_joint() -> None:
     assert tuning.collision_threshold.tolist() == [7.0, 8.0]
     assert tuning.position_margin.tolist() == [0.1, math.inf]
     assert tuning.velocity_margin.tolist() == [0.0, 0.0]
-    assert tuning.hand is None
+    assert tuning.end_effector is None
 
 
 def test_friction_is_added() -> None:
@@ -109,7 +109,7 @@ def test_gains_given_as_numbers_do_not_change_their_unit_unseen() -> None:
 def test_settings_of_the_task_space() -> None:
     speeds = {"max_linear_velocity": 0.3, "max_angular_velocity": 0.7}
     tuning = Tuning(MODEL, nested(law=HAND, components=("y", "x"), kp=[5.0], kd=[1.0], **speeds))
-    hand = tuning.hand
+    hand = tuning.end_effector
     assert hand is not None and (hand.link, hand.rows) == (MODEL.packed.tips[0], (0, 1))
     gains = hand.gains
     assert_close(gains.kp, np.full(6, 100.0), 1e-15)
@@ -117,9 +117,9 @@ def test_settings_of_the_task_space() -> None:
     assert (gains.linear_velocity, gains.angular_velocity) == (0.3, 0.7)
     assert_close(gains.posture_kp, [5.0, 5.0], 0.0)
     assert_close(gains.posture_kd, [1.0, 1.0], 0.0)
-    kp, kd = hand_gains([0.5], [0.25])  # omega^2 and 2 zeta omega, below 1 too
+    kp, kd = component_gains([0.5], [0.25])  # omega^2 and 2 zeta omega, below 1 too
     assert_close(kp, np.full(6, 0.25), 1e-15)
     assert_close(kd, np.full(6, 0.25), 1e-15)
     for frequency, ratio in ((1e200, 1.0), (1e10, 1e300), (1e-200, 1.0), (0.0, 1.0), (1.0, 0.0)):
         with pytest.raises(RobotDynamicsError, match="component x"):
-            hand_gains([frequency], [ratio])
+            component_gains([frequency], [ratio])

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.settings import ControllerSettings, UserGains, check_sampling
+from robot_dynamics_ros.control.laws import LAWS, Gains
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.tuning import check_sampling, user_gains
 from support.comparing import assert_close
 from support.task_space_loops import READY
 
@@ -21,16 +22,16 @@ INERTIA = np.array([2.0, 0.1])
 TORQUE_LAWS = ("pd", "pd_gravity", "pd_feedforward", "pd_plus")
 
 
-def user_gains(law: str = "computed_torque", **changes: Any) -> UserGains:
-    given = {"natural_frequency": [10.0, 20.0], "damping_ratio": [1.0, 0.5], "kp": (), "kd": (), "ki": (), **changes}
-    return UserGains(LAWS[law], NAMES, **given)
+def gains_of(law: str = "computed_torque", **changes: Any) -> Gains:
+    settings = ControllerSettings(**{"natural_frequency": [10.0, 20.0], "damping_ratio": [1.0, 0.5], **changes})
+    return user_gains(LAWS[law], NAMES, settings, INERTIA)
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_from_natural_frequency_and_damping_ratio(law: str) -> None:
     """Inertia x (omega^2, 2 zeta omega): the standard second-order system; accelerations need no inertia."""
     size = INERTIA if law in TORQUE_LAWS else np.ones(2)
-    gains = user_gains(law).at(INERTIA)
+    gains = gains_of(law)
     assert_close(gains.kp, size * [100.0, 400.0], 1e-15)
     assert_close(gains.kd, size * [20.0, 20.0], 1e-15)
     assert_close(gains.ki, [0.0, 0.0], 0.0)
@@ -39,13 +40,13 @@ def test_from_natural_frequency_and_damping_ratio(law: str) -> None:
 @pytest.mark.parametrize("kp, kd", [((), ()), ([30.0], [4.0, 5.0]), ([0.5], [0.5])])
 def test_an_integral_gain_below_kp_kd_is_stable(kp: Any, kd: Any) -> None:
     """A hair below and at kp kd: the roots of s^3 + Kd s^2 + Kp s + Ki cross into the right half-plane."""
-    plain = user_gains(kp=kp, kd=kd).at(INERTIA)
-    below = user_gains(kp=kp, kd=kd, ki=plain.kp * plain.kd * 0.999).at(INERTIA)
+    plain = gains_of(kp=kp, kd=kd)
+    below = gains_of(kp=kp, kd=kd, ki=plain.kp * plain.kd * 0.999)
     for j in range(2):
         assert np.roots([1.0, below.kd[j], below.kp[j], below.ki[j]]).real.max() < 0.0
         assert np.roots([1.0, below.kd[j], below.kp[j], 1.001 * plain.kp[j] * plain.kd[j]]).real.max() > 0.0
     with pytest.raises(RobotDynamicsError, match='gains.ki.*"elbow"'):
-        user_gains(kp=kp, kd=kd, ki=plain.kp * plain.kd * [0.999, 1.0])
+        gains_of(kp=kp, kd=kd, ki=plain.kp * plain.kd * [0.999, 1.0])
 
 
 @given(st.floats(-3.0, 1.0), st.floats(-3.0, 1.0))
@@ -84,8 +85,8 @@ def test_the_controller_refuses_them(law: str, load_robot: Callable[..., RobotMo
 @pytest.mark.parametrize("law", ["feedforward", "pd", "task_space_computed_torque"])
 def test_an_integral_gain_for_a_law_that_does_not_integrate(law: str) -> None:
     with pytest.raises(RobotDynamicsError, match='gains.ki: 1 for joint "elbow"'):
-        user_gains(law, ki=[0.0, 1.0])
-    assert_close(user_gains(law, ki=[0.0]).at(INERTIA).ki, [0.0, 0.0], 0.0)
+        gains_of(law, ki=[0.0, 1.0])
+    assert_close(gains_of(law, ki=[0.0]).ki, [0.0, 0.0], 0.0)
 
 
 @pytest.mark.parametrize(
@@ -108,4 +109,4 @@ def test_an_integral_gain_for_a_law_that_does_not_integrate(law: str) -> None:
 def test_bad_gains_are_refused(changes: dict[str, Any], culprit: str) -> None:
     """They are refused before the arm's inertia is known."""
     with pytest.raises(RobotDynamicsError, match=culprit):
-        user_gains(**changes)
+        gains_of(**changes)

@@ -8,8 +8,7 @@ import numpy as np
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Command, Controller
-from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.task_space.settings import TaskSpaceSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from support import arms
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from robot_dynamics_ros.control.parameters import ALL
+from robot_dynamics_ros.control.trajectory.goals import read_tolerances
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan, TrajectoryRules
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory, TrajectoryPoints
 
@@ -76,3 +78,9 @@ def same(one, other, tolerance=0.0):
     """Assert that arrays are equal within a tolerance."""
     for x, y in zip(one, other, strict=True):
         np.testing.assert_allclose(x, y, rtol=0, atol=tolerance)
+
+
+def goal_tolerances(joint_names, **constraints):
+    """Return the tolerances of goals by some parameters constraints.*, others by default."""
+    values = {one.name: one.default for one in ALL} | {f"constraints.{key}": x for key, x in constraints.items()}
+    return read_tolerances(values.get, joint_names)

@@ -12,8 +12,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.task_space.settings import TaskSpaceSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TARGETS, TWIST
 from robot_dynamics_ros.messages.running_controller import RunningController

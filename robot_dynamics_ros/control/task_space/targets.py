@@ -8,17 +8,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from robot_dynamics_ros.control.laws import Motion
-from robot_dynamics_ros.control.task_space.law import TaskMotion, TaskTorque, task_space_computed_torque
+from robot_dynamics_ros.control.task_space.law import TaskMotion
 from robot_dynamics_ros.control.task_space.poses import rotation_matrix
-from robot_dynamics_ros.control.task_space.settings import HandTuning
+from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
 
 Feedforward = Literal["twist", "acceleration"]
 
-_LARGEST = 1e9  # m and rad, and by s: beyond this a number is no target, and its square still is a number
 _MOST_WAITING = 100  # limits on memory
 _REST: Array = np.zeros(6)
 
@@ -130,8 +127,8 @@ class HandTargets:
 
 
 def _check(name: str, values: Array) -> None:
-    if not (np.abs(values) <= _LARGEST).all():  # nor is NaN
-        raise RobotDynamicsError(f"{name} {values.tolist()}. Cure: give finite numbers of at most {_LARGEST:g}")
+    if not (np.abs(values) <= LARGEST).all():  # nor is NaN
+        raise RobotDynamicsError(f"{name} {values.tolist()}. Cure: give finite numbers of at most {LARGEST:g}")
 
 
 class HandState(NamedTuple):
@@ -141,41 +138,3 @@ class HandState(NamedTuple):
     rotation_error: float
     smallest_singular_value: float
     damped: bool
-
-
-class HandControl:
-    """Leads the hand along its targets; until the first one it stays where it is.
-
-    Attributes
-    ----------
-    targets
-        Where it is to be.
-    state
-        How well it followed in the last cycle; None where there was none.
-    """
-
-    def __init__(self) -> None:
-        self.targets = HandTargets()
-        self.state: HandState | None = None
-        self._begin: Array | None = None
-
-    def begin(self, q: Array) -> None:
-        """Hold the hand where it is with the joints at q (n,), unless a target comes first."""
-        self._begin = q.copy()
-
-    def hold(self) -> None:
-        """Forget every target; the hand stays where the next cycle finds it."""
-        self.targets.clear()
-        self.state = self._begin = None
-
-    def torque(
-        self, model: RobotModel, tuning: HandTuning, time: float, q: Array, qd: Array, posture: Motion, most: Array
-    ) -> TaskTorque:
-        """Return the law's torque at ``time`` (s) for a measured state (n,); ``most``: its ``joint_velocities``."""
-        if self.targets.none_has_begun:
-            self.targets.hold(model.link_pose(q if self._begin is None else self._begin, tuning.link))
-        desired = self.targets.at(time)
-        found = task_space_computed_torque(model, tuning.gains, tuning.link, desired, q, qd, tuning.rows, posture, most)
-        position, rotation = np.linalg.norm(found.error.reshape(2, 3), axis=1).tolist()
-        self.state = HandState(position, rotation, found.smallest_singular_value, found.damped)
-        return found

@@ -6,24 +6,33 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import LAWS, Motion, per_joint
+from robot_dynamics_ros.control.parameters import (
+    GOAL_TIME,
+    GOAL_TOLERANCE,
+    PATH_TOLERANCE,
+    STOPPED_VELOCITY_TOLERANCE,
+)
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError, TrajectoryOverError
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.parameters.kinds import NOT_NEGATIVE, RATE, Number, Numbers, Parameter, Values
+from robot_dynamics_ros.parameters.kinds import Values
 
-_ERASED = -1.0
-_NEAR = float(np.finfo(np.float32).eps)  # that near to -1 is -1, in JTC
+_NEAR = float(np.finfo(np.float32).eps)  # values that near to -1 are -1 in joint_trajectory_controller (JTC), too
+_EARLY = 0.1  # of a period: a cycle that is a bit early counts as the one that is due
+_WHAT = ("position", "velocity")
+_UNIT = ("rad or m", "rad/s or m/s")
+_BLIND = "the trajectory is over; whether the arm is there, nobody knows without joint_states"
 
 
 class Code(IntEnum):
-    """What became of a goal, as control_msgs/action/FollowJointTrajectory numbers it."""
+    """Results of a goal, numbered as in control_msgs/action/FollowJointTrajectory."""
 
     SUCCESSFUL = 0
     INVALID_GOAL = -1
@@ -33,28 +42,8 @@ class Code(IntEnum):
     GOAL_TOLERANCE_VIOLATED = -5
 
 
-@dataclass(frozen=True)
-class GoalConstraints:
-    """What a user sets; sequences hold one number for each joint, one for all, or nothing, and 0 is no tolerance.
-
-    Attributes
-    ----------
-    stopped_velocity_tolerance
-        Velocity error (rad/s or m/s) at the end of a trajectory up to which a joint has arrived.
-    goal_time
-        How long (s) after the end of a trajectory the joints may take to arrive; 0: as long as they need.
-    path_tolerance, goal_tolerance
-        Position error (rad or m) that is allowed on the way, and at the end.
-    """
-
-    stopped_velocity_tolerance: float = 0.01
-    goal_time: float = 0.0
-    path_tolerance: Sequence[float] = ()
-    goal_tolerance: Sequence[float] = ()
-
-
 class JointTolerance(NamedTuple):
-    """What a goal asks for one joint, in rad or m, and a second: 0 as the parameters say, -1 no tolerance."""
+    """Tolerances of a goal for one joint, in rad or m, and a second: 0 as the parameters say, -1 no tolerance."""
 
     name: str
     position: float
@@ -64,27 +53,15 @@ class JointTolerance(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Tolerances:
-    """Errors that are allowed, infinite where any is.
+    """Allowed errors, infinite where any is allowed.
 
-    ``path`` and ``goal`` (2, n) are of position (rad or m) and velocity; ``goal_time`` (s) is how long after its
-    end a trajectory may take to arrive.
+    ``path`` and ``goal`` (2, n) are of position (rad or m) and velocity; ``goal_time`` (s) is the time after the end
+    of the trajectory within which the joints must arrive.
     """
 
     path: Array
     goal: Array
     goal_time: float
-
-    @classmethod
-    def default(cls, constraints: GoalConstraints, joint_names: Sequence[str]) -> Tolerances:
-        """Return what holds for a goal that asks for nothing; RobotDynamicsError names a bad parameter."""
-        n = len(joint_names)
-        path, goal = np.full((2, n), np.inf), np.full((2, n), np.inf)
-        for row, name in ((path, "path_tolerance"), (goal, "goal_tolerance")):
-            given = getattr(constraints, name)
-            if len(given) > 0:
-                row[0] = _or_none(per_joint(f"constraints.{name}", given, joint_names))
-        goal[1] = _or_none(np.array(constraints.stopped_velocity_tolerance))
-        return cls(path, goal, constraints.goal_time or math.inf)
 
     def asked(
         self,
@@ -95,7 +72,7 @@ class Tolerances:
     ) -> Tolerances:
         """Return these with what a goal asks for; ``goal_time`` in s.
 
-        Accelerations are not measured: their tolerances are checked for sense, as the others, and hold nothing up.
+        Tolerances of accelerations, which are not measured, are checked for sense only.
         Raises JointNamesError for another joint, TrajectoryError for a number below 0 that is not -1, or none.
         """
         return Tolerances(
@@ -105,8 +82,15 @@ class Tolerances:
         )
 
 
-def _or_none(tolerances: Array) -> Array:
-    return np.where(tolerances > 0.0, tolerances, np.inf)
+def read_tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
+    """Return the tolerances of goals that ask for none; RobotDynamicsError names the parameter, value and cure."""
+    path, goal = np.full((2, 2, len(joint_names)), np.inf)
+    for tolerances, parameter in ((path, PATH_TOLERANCE), (goal, GOAL_TOLERANCE)):
+        if given := parameter.read(values):
+            tolerances[0] = per_joint(parameter.name, given, joint_names)
+    goal[1] = STOPPED_VELOCITY_TOLERANCE.read(values)
+    path[path == 0.0] = goal[goal == 0.0] = np.inf
+    return Tolerances(path, goal, GOAL_TIME.read(values) or math.inf)
 
 
 def _asked(default: Array, field: str, asked: Iterable[JointTolerance], joint_names: Sequence[str]) -> Array:
@@ -125,82 +109,25 @@ def _asked(default: Array, field: str, asked: Iterable[JointTolerance], joint_na
 
 
 def _resolved(default: float, asked: float, what: str) -> float:
-    """What JointTolerance.msg says: positive as it is, 0 the default, -1 no tolerance."""
+    """Return a tolerance as JointTolerance.msg defines it: positive as it is, 0 the default, -1 none."""
     if asked > 0.0:
         return asked
     if asked == 0.0:
         return default
-    if abs(asked - _ERASED) < _NEAR:
+    if abs(asked + 1.0) < _NEAR:
         return math.inf
     raise TrajectoryError(f"{what} is {asked:g}; give a positive number, 0 for the parameter's or -1 for none")
 
 
-STOPPED_VELOCITY_TOLERANCE = Number(
-    "constraints.stopped_velocity_tolerance",
-    0.01,
-    "Velocity error (rad/s or m/s) up to which a joint has arrived at the end of a goal's trajectory; 0: any",
-    NOT_NEGATIVE,
-    when="run",
-)
-GOAL_TIME = Number(
-    "constraints.goal_time",
-    0.0,
-    "Seconds after the end of a goal's trajectory within which the joints must arrive; 0: as long as they take",
-    NOT_NEGATIVE,
-    when="run",
-)
-PATH_TOLERANCE = Numbers(
-    "constraints.path_tolerance",
-    [],
-    "Position error (rad or m) on the way at which a goal is aborted; 0 or empty: none",
-    NOT_NEGATIVE,
-    when="run",
-)
-GOAL_TOLERANCE = Numbers(
-    "constraints.goal_tolerance",
-    [],
-    "Position error (rad or m) up to which a joint has arrived at the end of a goal's trajectory; 0 or empty: any",
-    NOT_NEGATIVE,
-    when="run",
-)
-ACTION_MONITOR_RATE = Number("action_monitor_rate", 20.0, "Feedback (Hz) of a goal of ~/follow_joint_trajectory", RATE)
-STATE_PUBLISH_RATE = Number("state_publish_rate", 50.0, "Messages (Hz) of ~/controller_state", RATE)
-
-GOAL: tuple[Parameter[Any], ...] = (
-    STOPPED_VELOCITY_TOLERANCE,
-    GOAL_TIME,
-    PATH_TOLERANCE,
-    GOAL_TOLERANCE,
-    ACTION_MONITOR_RATE,
-    STATE_PUBLISH_RATE,
-)
-
-
-def read_tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
-    """Return the tolerances of goals; RobotDynamicsError names the parameter, its value and the cure."""
-    constraints = GoalConstraints(
-        stopped_velocity_tolerance=STOPPED_VELOCITY_TOLERANCE.read(values),
-        goal_time=GOAL_TIME.read(values),
-        path_tolerance=PATH_TOLERANCE.read(values),
-        goal_tolerance=GOAL_TOLERANCE.read(values),
-    )
-    return Tolerances.default(constraints, joint_names)
-
-
-_WHAT = ("position", "velocity")
-_UNIT = ("rad or m", "rad/s or m/s")
-_BLIND = "the trajectory is over; whether the arm is there, nobody knows without joint_states"
-
-
 class Outcome(NamedTuple):
-    """What became of a goal, and in words."""
+    """Result of a goal, and a sentence about it."""
 
     code: Code
     message: str
 
 
 class GoalMonitor:
-    """Judges one goal, cycle by cycle, in trajectory time: a reduced speed puts off its end and every deadline."""
+    """Check of one goal in each cycle, in trajectory time: a reduced speed delays its end and every deadline."""
 
     def __init__(self, joint_names: Sequence[str], tolerances: Tolerances, end: float) -> None:
         """The trajectory of these n joints ends at trajectory time ``end`` (s)."""
@@ -210,7 +137,7 @@ class GoalMonitor:
         self._first = True
 
     def check(self, time: float, error: Array | None) -> Outcome | None:
-        """Return what became of the goal, or None while it runs.
+        """Return the outcome of the goal, or None while it runs.
 
         ``time`` (s) is the cycle's trajectory time, ``error`` (2, n) desired less measured position (rad or m) and
         velocity, None where an open-loop law runs without joint_states: then the goal succeeds at its end.
@@ -233,7 +160,7 @@ class GoalMonitor:
         return None
 
     def _off(self, error: Array, tolerance: Array, name: str) -> str:
-        """Say which joint is farthest outside, as a multiple of its tolerance; empty where all are inside."""
+        """Return a text on the joint that is farthest outside its tolerance; empty where all are inside."""
         size = np.abs(error)
         outside = ~(size <= tolerance)  # so is NaN
         if not outside.any():
@@ -245,20 +172,17 @@ class GoalMonitor:
         )
 
 
-def refusal(problem: RobotDynamicsError) -> Outcome:
-    """Return what becomes of a goal that cannot be followed."""
-    if isinstance(problem, JointNamesError):
-        return Outcome(Code.INVALID_JOINTS, str(problem))
-    if isinstance(problem, TrajectoryOverError):
-        return Outcome(Code.OLD_HEADER_TIMESTAMP, str(problem))
-    return Outcome(Code.INVALID_GOAL, str(problem))
-
-
-_EARLY = 0.1  # of a period: where cycles come at the same rate, one that is a bit early is the one that was meant
+def refusal(error: RobotDynamicsError) -> Outcome:
+    """Return the outcome of a goal that cannot be followed."""
+    if isinstance(error, JointNamesError):
+        return Outcome(Code.INVALID_JOINTS, str(error))
+    if isinstance(error, TrajectoryOverError):
+        return Outcome(Code.OLD_HEADER_TIMESTAMP, str(error))
+    return Outcome(Code.INVALID_GOAL, str(error))
 
 
 class Ending(Enum):
-    """How a goal ends, as an action's status has it."""
+    """Final status of a goal, as of an action."""
 
     SUCCEEDED = "succeeded"
     ABORTED = "aborted"
@@ -266,7 +190,7 @@ class Ending(Enum):
 
 
 class Progress(NamedTuple):
-    """Where a goal is: ``seconds`` of trajectory time since its start, and what the controller wants and measures.
+    """Progress of a goal: ``seconds`` of trajectory time since its start, desired and measured motion.
 
     ``error`` (2, n) is desired less ``measured`` (2, n): position, velocity; both None without joint_states.
     """
@@ -278,24 +202,24 @@ class Progress(NamedTuple):
 
 
 class Goal(Protocol):
-    """Who has sent a goal, and is told of it."""
+    """Receiver of a goal's progress and outcome."""
 
     def progress(self, progress: Progress) -> None:
-        """Take where the goal is."""
+        """Receive the progress."""
 
     def end(self, ending: Ending, outcome: Outcome) -> None:
-        """Take what became of the goal; nothing comes afterwards."""
+        """Receive the outcome; nothing comes afterwards."""
 
 
 class Deadline:
-    """Says when something is due that is to happen ``rate`` times a second of a clock that may jump."""
+    """Deadlines at ``rate`` (Hz), on a clock that may jump."""
 
     def __init__(self, rate: float) -> None:
         self._period = 1.0 / rate
         self._next = -math.inf
 
     def due(self, time: float) -> bool:
-        """Whether it is due at ``time`` (s); then the next time is set."""
+        """Return True, and set the next deadline, if one has come at ``time`` (s)."""
         wait = self._next - time
         if _EARLY * self._period < wait < 2.0 * self._period:  # else the clock has jumped back
             return False
@@ -305,10 +229,9 @@ class Deadline:
 
 
 class GoalExecution:
-    """Leads one goal at a time through the cycles of a controller."""
+    """Execution of one goal at a time on a controller; ``progress_rate`` (Hz) is by the controller's time."""
 
     def __init__(self, controller: Controller, progress_rate: float) -> None:
-        """``progress_rate`` (Hz): how often a goal is told where it is, by the controller's time."""
         self._controller = controller
         self._names = controller.model.joint_names
         self._rate = progress_rate
@@ -326,7 +249,7 @@ class GoalExecution:
             raise RobotDynamicsError(f"the law {law} follows no trajectory of the joints. Cure: set another law")
 
     def start(self, goal: Goal, trajectory: Trajectory, tolerances: Tolerances) -> None:
-        """Lead this goal from now on, whose ``trajectory`` the controller follows already."""
+        """Execute this goal from now on; the controller follows its ``trajectory`` already."""
         self.abort("replaced by a new goal")
         self._goal, self._canceled = goal, False
         self._monitor = GoalMonitor(self._names, tolerances, trajectory.end_time)
@@ -336,19 +259,19 @@ class GoalExecution:
         self._drops = self._controller.dropped_trajectories
 
     def cancel(self) -> None:
-        """Stop the arm; the goal ends at the next ``check``, when its client's request has been answered."""
+        """Stop the arm; the goal ends at the next ``check``, after the answer to its client's request."""
         if self._goal is not None:
             self._controller.cancel()
             self._canceled = True
 
     def abort(self, why: str) -> None:
-        """End the goal that runs, if one does."""
+        """Abort the running goal, if any."""
         self._end(Ending.ABORTED, Outcome(Code.INVALID_GOAL, why))
 
     def check(self, steady: float) -> None:
-        """Look at what the controller did; call it after each cycle, and where cycles fail to come.
+        """Check the goal; to be called after each cycle, and regularly where cycles fail to come.
 
-        ``steady`` (s) is the time that tells the age of joint_states.
+        ``steady`` (s) is the time by which the age of joint_states counts.
         """
         if self._goal is None:
             return
@@ -364,9 +287,9 @@ class GoalExecution:
             self.abort("its trajectory was dropped")
         elif controller.command is not None and controller.cycles > self._cycles:
             self._cycles = controller.cycles
-            self._judge(self._goal, _progress(controller, controller.command.desired, self._start, steady))
+            self._check_tolerances(self._goal, self._progress(controller.command.desired, steady))
 
-    def _judge(self, goal: Goal, progress: Progress) -> None:
+    def _check_tolerances(self, goal: Goal, progress: Progress) -> None:
         outcome = self._monitor.check(self._controller.trajectory_time, progress.error)
         if self._deadline.due(self._controller.time) or outcome is not None:
             goal.progress(progress)
@@ -378,20 +301,15 @@ class GoalExecution:
             self._controller.cancel()
             self._end(Ending.ABORTED, outcome)
 
+    def _progress(self, desired: Motion, steady: float) -> Progress:
+        controller = self._controller
+        seconds, feedback = controller.trajectory_time - self._start, controller.feedback
+        if not (controller.needs_state or (feedback.known and feedback.stale(steady) is None)):
+            return Progress(seconds, desired, None, None)
+        q, qd = feedback.state
+        return Progress(seconds, desired, feedback.state, np.array([desired.q - q, desired.qd - qd]))
+
     def _end(self, ending: Ending, outcome: Outcome) -> None:
         goal, self._goal = self._goal, None
         if goal is not None:
             goal.end(ending, outcome)
-
-
-def _progress(controller: Controller, desired: Motion, start: float, steady: float) -> Progress:
-    """Return where a goal is whose points' times count from trajectory time ``start`` (s)."""
-    seconds = controller.trajectory_time - start
-    feedback, needed = controller.feedback, LAWS[controller.settings.law].needs_state
-    if not (needed or (feedback.known and feedback.stale(steady) is None)):
-        return Progress(seconds, desired, None, None)
-    measured = feedback.state
-    error = np.empty_like(measured)
-    np.subtract(desired.q, measured[0], error[0])
-    np.subtract(desired.qd, measured[1], error[1])
-    return Progress(seconds, desired, measured, error)

@@ -70,24 +70,7 @@ LISTENERS = Names(
     when="start",
 )
 
-ALL: tuple[Parameter[Any], ...] = (
-    JOINTS,
-    KIND,
-    START,
-    CENTER,
-    AMPLITUDE,
-    FREQUENCY,
-    MOVE_TIME,
-    TOTAL_TIME,
-    BASE_FREQUENCY,
-    SINE,
-    COSINE,
-    CYCLES,
-    FILE,
-    RATE,
-    START_DELAY,
-    LISTENERS,
-)
+ALL: tuple[Parameter[Any], ...] = tuple(value for value in list(globals().values()) if isinstance(value, Parameter))
 
 
 def trajectory_of_file(values: Values) -> TrajectoryPoints:

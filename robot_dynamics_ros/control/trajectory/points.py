@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.control.feedback import LARGEST
 from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
+
+LARGEST = 1e9
+"""Plausibility bound (rad or m, and a second): larger values are rejected, and squares of others cannot overflow."""
 
 _REST = float(np.finfo(np.float32).eps)  # a last velocity up to this counts as zero, as in joint_trajectory_controller
 

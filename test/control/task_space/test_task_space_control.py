@@ -9,10 +9,9 @@ import pytest
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.safety import Mode
-from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.control.status import StatusReport
 from robot_dynamics_ros.control.task_space.poses import pose_error
-from robot_dynamics_ros.control.task_space.settings import TaskSpaceSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close
@@ -230,7 +229,7 @@ def test_settings_change_while_it_runs(loop: Loop) -> None:
     with pytest.raises(RobotDynamicsError, match="task_space.link"):
         loop.controller.tune(settings({"link": "hand"}))
     assert loop.controller.settings.task_space.link == "panda_link7"
-    assert Controller(loop.model, settings({"target_timeout": 0.25}))._hand.targets.timeout == 0.25
+    assert Controller(loop.model, settings({"target_timeout": 0.25}))._law.targets.timeout == 0.25
 
 
 def test_status_of_the_end_effector(smooth: Any) -> None:

@@ -15,19 +15,17 @@ from robot_dynamics_ros.control.trajectory.goals import (
     Code,
     Deadline,
     Ending,
-    GoalConstraints,
     GoalExecution,
     Outcome,
     Progress,
-    Tolerances,
 )
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from support.controlled_arm import MODEL, Q, move, teleporting
+from support.trajectories import goal_tolerances
 
 NAMES = MODEL.joint_names
 THERE = np.array([0.5, -0.6])
 STEP = 0.01
-FREE = GoalConstraints()
 
 
 class Client:
@@ -82,10 +80,10 @@ class Arm:
             self.cycle()
         raise AssertionError(f"nothing happened in {most} cycles")
 
-    def send(self, constraints: GoalConstraints = FREE) -> Client:
+    def send(self, **constraints: Any) -> Client:
         client = Client()
         trajectory = self.controller.follow(move(THERE), None, self.time)
-        self.execution.start(client, trajectory, Tolerances.default(constraints, NAMES))
+        self.execution.start(client, trajectory, goal_tolerances(NAMES, **constraints))
         return client
 
 
@@ -96,7 +94,7 @@ def arm() -> Arm:
 
 def test_a_goal_succeeds_at_the_end_of_its_trajectory(arm: Arm) -> None:
     arm.cycle()
-    client = arm.send(GoalConstraints(path_tolerance=[1e-9], goal_tolerance=[1e-9]))
+    client = arm.send(path_tolerance=[1e-9], goal_tolerance=[1e-9])
     assert arm.cycles(lambda: client.end_of_it) == 100
     client.ended(Ending.SUCCEEDED, Code.SUCCESSFUL)
     assert np.array_equal(arm.q, THERE)
@@ -108,7 +106,7 @@ def test_a_goal_succeeds_at_the_end_of_its_trajectory(arm: Arm) -> None:
 
 
 def test_a_joint_off_its_path_stops_the_arm(arm: Arm) -> None:
-    client = arm.send(GoalConstraints(path_tolerance=[0.05, 0.02]))
+    client = arm.send(path_tolerance=[0.05, 0.02])
     arm.off[1] = -0.03
     arm.cycles(lambda: client.end_of_it, 3)
     client.ended(Ending.ABORTED, Code.PATH_TOLERANCE_VIOLATED, '"joint2"', "-0.03")
@@ -119,14 +117,14 @@ def test_a_joint_off_its_path_stops_the_arm(arm: Arm) -> None:
 
 
 def test_it_waits_for_the_arm_to_settle_and_gives_up_in_time(arm: Arm) -> None:
-    client = arm.send(GoalConstraints(goal_tolerance=[0.01], goal_time=0.5))
+    client = arm.send(goal_tolerance=[0.01], goal_time=0.5)
     arm.off[0] = 0.02
     arm.cycles(lambda: arm.time > 1.4)
     assert client.end_of_it is None
     arm.off[0] = 0.0
     arm.cycles(lambda: client.end_of_it, 3)
     client.ended(Ending.SUCCEEDED, Code.SUCCESSFUL)
-    again = arm.send(GoalConstraints(goal_tolerance=[0.01], goal_time=0.5))
+    again = arm.send(goal_tolerance=[0.01], goal_time=0.5)
     begin, arm.off_d[1] = arm.time, 0.02
     arm.cycles(lambda: again.end_of_it)
     assert 1.5 < arm.time - begin < 1.53
@@ -184,7 +182,7 @@ def test_a_reduced_speed_puts_off_the_end_and_the_deadline() -> None:
     arm.controller.set_speed_scaling(0.5)
     arm.cycles(lambda: arm.controller.speed_scaling == 0.5)
     begin = arm.time
-    client = arm.send(GoalConstraints(goal_tolerance=[0.01], goal_time=0.2))
+    client = arm.send(goal_tolerance=[0.01], goal_time=0.2)
     arm.off[0] = 0.02
     arm.cycles(lambda: client.end_of_it)
     assert arm.time - begin == pytest.approx(2.4, abs=0.03)
@@ -196,7 +194,7 @@ def test_the_state_before_its_first_cycle_says_nothing_of_a_goal(arm: Arm) -> No
     """A single point at once, far away: nothing has been commanded for it yet."""
     client = Client()
     trajectory = arm.controller.follow(move(0.5 * (Q + THERE), seconds=0.0), None, arm.time)
-    arm.execution.start(client, trajectory, Tolerances.default(GoalConstraints(goal_tolerance=[0.05]), NAMES))
+    arm.execution.start(client, trajectory, goal_tolerances(NAMES, goal_tolerance=[0.05]))
     arm.execution.check(arm.steady)
     assert client.end_of_it is None and client.seconds == []
 
@@ -221,7 +219,7 @@ def test_an_open_loop_law_succeeds_by_time() -> None:
     execution, client = GoalExecution(controller, 20.0), Client()
     points = TrajectoryPoints(NAMES, np.array([0.0, 1.0]), np.array([Q, THERE]), np.zeros((2, 2)))
     trajectory = controller.follow(points, None, 0.0)
-    execution.start(client, trajectory, Tolerances.default(GoalConstraints(path_tolerance=[0.1]), NAMES))
+    execution.start(client, trajectory, goal_tolerances(NAMES, path_tolerance=[0.1]))
     for k in range(102):
         controller.update(k * STEP, k * STEP)
         execution.check(k * STEP)

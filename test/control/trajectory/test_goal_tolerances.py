@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.trajectory.goals import Code, GoalConstraints, JointTolerance, Tolerances
+from robot_dynamics_ros.control.trajectory.goals import Code, JointTolerance
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError
+from support.trajectories import goal_tolerances
 
 NAMES = ("shoulder", "elbow", "wrist")
 INF = math.inf
-NONE = Tolerances.default(GoalConstraints(), NAMES)
+NONE = goal_tolerances(NAMES)
 
 
 def test_by_default_only_the_velocity_at_the_end_matters() -> None:
@@ -30,7 +31,7 @@ def test_by_default_only_the_velocity_at_the_end_matters() -> None:
 @pytest.mark.parametrize("name", ["path_tolerance", "goal_tolerance"])
 def test_a_wrong_number_of_parameters_is_named(name: str) -> None:
     with pytest.raises(RobotDynamicsError, match=f"constraints.{name}"):
-        Tolerances.default(GoalConstraints(**{name: [0.1, 0.2]}), NAMES)
+        goal_tolerances(NAMES, **{name: [0.1, 0.2]})
 
 
 def resolved(default: float, asked: float) -> float | None:
@@ -55,7 +56,7 @@ values = st.sampled_from([0.0, -1.0, 0.2, 1e-9, -0.5, -2.0, -1.0 + 1e-8]) | st.f
 @given(st.lists(st.tuples(st.sampled_from(NAMES), values, values, values), max_size=4), values)
 def test_tolerances_that_a_goal_asks_for(asked: list[tuple[str, float, float, float]], seconds: float) -> None:
     """get_segment_tolerances: for each joint named, in order; but what makes no sense is refused, not passed over."""
-    default = Tolerances.default(GoalConstraints(0.01, 1.5, [0.3, 0.0, 0.1], [0.2]), NAMES)
+    default = goal_tolerances(NAMES, goal_time=1.5, path_tolerance=[0.3, 0.0, 0.1], goal_tolerance=[0.2])
     sensible = all(resolved(0.0, x) is not None for _, *numbers in asked for x in (*numbers, seconds))
     sensible &= resolved(0.0, seconds) is not None
     for side in ("path", "goal"):

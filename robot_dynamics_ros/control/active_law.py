@@ -1,0 +1,128 @@
+"""The control law with what it keeps from cycle to cycle: gains, integral, end-effector targets and brake."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dynamics_ros.control.laws import Gains, JointLaw, Motion
+from robot_dynamics_ros.control.limits import Brake, ErrorIntegral
+from robot_dynamics_ros.control.task_space.law import task_space_computed_torque
+from robot_dynamics_ros.control.task_space.targets import HandState, HandTargets
+from robot_dynamics_ros.control.trajectory.plan import MotionPlan
+from robot_dynamics_ros.control.tuning import Tuning
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
+
+_SAG_VELOCITY = 0.05  # rad/s or m/s
+
+
+class ActiveLaw:
+    """Torque of the control law, along the desired motion of a plan or towards end-effector targets.
+
+    Attributes
+    ----------
+    tuning, gains
+        Checked settings, and the gains at the inertia with which the arm started.
+    integral
+        Integral of the position error.
+    targets
+        Targets of the end effector.
+    hand
+        Errors of the end effector in the last cycle; None where it followed nothing.
+    """
+
+    gains: Gains
+
+    def __init__(self, model: RobotModel, tuning: Tuning, plan: MotionPlan) -> None:
+        self.tuning = tuning
+        self.integral = ErrorIntegral(model.n)
+        self.targets = HandTargets()
+        self.targets.timeout = tuning.settings.task_space.target_timeout
+        self.hand: HandState | None = None
+        self._begin: Array | None = None
+        self._plan = plan
+        self._desired = Motion(plan.q, plan.qd, plan.qdd)
+        self._brake = Brake(model.soft_lower, model.soft_upper, model.velocity_limits)
+
+    def begin(self, q: Array, inertia: Array) -> None:
+        """Start with the joints at q (n,) and this diagonal (n,) of M; the end effector holds its pose there."""
+        self._begin = q.copy()
+        self.gains = self.tuning.gains(inertia)
+
+    def tune(self, tuning: Tuning, inertia: Array | None) -> None:
+        """Take new settings; an end effector that is another one, or follows otherwise, holds its pose."""
+        old, new = self.tuning.end_effector, tuning.end_effector
+        self.tuning = tuning
+        self._brake.release()
+        if old is None or new is None or (old.link, old.rows) != (new.link, new.rows):
+            self.drop_targets()
+        self.targets.timeout = tuning.settings.task_space.target_timeout
+        if inertia is not None:
+            gains = tuning.gains(inertia)
+            self.integral.keep_torque(self.gains.ki, gains.ki)
+            self.gains = gains
+
+    def drop_targets(self) -> None:
+        """Drop every target; the end effector holds the pose in which the next cycle finds it."""
+        self.targets.clear()
+        self.hand = self._begin = None
+
+    def leave(self) -> None:
+        """Forget what holds only while the law is active: targets, and joints allowed beyond their limits."""
+        self._brake.release()
+        self.drop_targets()
+
+    def effort(self, model: RobotModel, q: Array, qd: Array, time: float, period: float) -> Array:
+        """Return the torque (n,) in the state q, qd (n,) at ``time`` (s); ``period`` (s) is 0 where it is not known."""
+        law, desired = self.tuning.law, self._desired
+        if isinstance(law, JointLaw):
+            effort = law.torque(model, self.gains, desired, q, qd, self.integral.value)
+            effort = self._with_friction(model, effort, desired.q, desired.qd)
+            if law.follows:
+                return effort + self._plan.effort
+        # Ten times the law's bandwidth, but half of what the sampling carries.
+        kd = self.gains.kd
+        bandwidth = np.minimum(10.0 * kd, 0.4 / period) if period > 0.0 else kd
+        allowed = self._brake.velocities(q, self.tuning.deceleration, bandwidth)
+        if law.task_space:
+            effort = self._task_space_effort(model, q, qd, time, allowed)
+        over = qd - np.minimum(np.maximum(qd, allowed[0]), allowed[1])
+        return effort - model.mass_matrix(q) @ (bandwidth * over) if over.any() else effort
+
+    def effort_at_rest(self, model: RobotModel, q: Array) -> Array | None:
+        """Return the torque (n,) of a joint-space law at the desired position, with the joints resting at q (n,)."""
+        law, still = self.tuning.law, np.zeros(len(q))
+        if not isinstance(law, JointLaw):
+            return None
+        return law.torque(model, self.gains, Motion(self._desired.q, still, still), q, still, self.integral.value)
+
+    def start_time(self, model: RobotModel, q: Array, load: Array) -> float:
+        """Return ``ramp_time``, or more where the law at q (n,) would yield fast to the ``load`` (n,)."""
+        seconds, kp = self.tuning.settings.ramp_time, self.gains.kp
+        if seconds > 0.0 and load.any() and (kp > 0.0).all():
+            if self.tuning.law.gains_are_accelerations:
+                load = np.asarray(np.linalg.solve(model.mass_matrix(q), load))
+            seconds = max(seconds, float(np.abs(load / kp).max()) / _SAG_VELOCITY)
+        return seconds
+
+    def _task_space_effort(self, model: RobotModel, q: Array, qd: Array, time: float, allowed: Array) -> Array:
+        """Return the torque (n,) towards the targets, with the plan as posture; its effort would move the end effector.
+
+        Friction is that of the target's own motion. Along the approach to it, too, it would be feedback with a gain of
+        Coulomb torque by smoothing velocity, unstable where the model has more friction than the arm.
+        """
+        tool, targets = self.tuning.end_effector, self.targets
+        assert tool is not None
+        if targets.none_has_begun:
+            targets.hold(model.link_pose(q if self._begin is None else self._begin, tool.link))
+        solution = task_space_computed_torque(
+            model, tool.gains, tool.link, targets.at(time), q, qd, tool.rows, self._desired, allowed
+        )
+        position, rotation = np.linalg.norm(solution.error.reshape(2, 3), axis=1).tolist()
+        self.hand = HandState(position, rotation, solution.smallest_singular_value, solution.damped)
+        return self._with_friction(model, solution.torque, q, solution.joint_velocities)
+
+    def _with_friction(self, model: RobotModel, effort: Array, q: Array, qd: Array) -> Array:
+        if not self.tuning.adds_friction:
+            return effort
+        return effort + model.friction_torque(q, qd, self.tuning.settings.friction_smoothing_velocity)
