@@ -9,6 +9,7 @@ from robot_dynamics_ros.errors import (
     RobotModelWarning,
     TrajectoryError,
 )
+from robot_dynamics_ros.moved import find_former_modules
 
 if TYPE_CHECKING:
     from robot_dynamics_ros.model import RobotModel
@@ -24,6 +25,8 @@ __all__ = [
     "TrajectoryError",
     "__version__",
 ]
+
+find_former_modules()
 
 
 def __getattr__(name: str) -> Any:

@@ -22,7 +22,7 @@ from benchmarks.operation_counts import (
     printed,
 )
 from robot_dynamics_ros.codegen.tracing import GRAVITY_TORQUE, INVERSE_DYNAMICS, MASS_MATRIX, Algorithm, interpreted
-from robot_dynamics_ros.kernels.vectors import cross, rotate, rotate_back
+from robot_dynamics_ros.kernels.placement import cross, rotate, rotate_back
 
 
 @pytest.fixture(scope="module")

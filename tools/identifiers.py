@@ -32,6 +32,7 @@ def offences(path: Path, banned: dict[str, str]) -> list[str]:
 
 
 def main() -> int:
+    """Print the offences of all folders; return 1 if there are any."""
     banned = banned_words()
     files = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
     lines = [line for path in files for line in offences(path, banned)]

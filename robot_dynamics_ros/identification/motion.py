@@ -14,6 +14,7 @@ from robot_dynamics_ros.bags import JointSeries
 from robot_dynamics_ros.errors import BagError, BagWarning
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.moved import former_name
 
 _SHORTEST = 10  # samples that a stretch must leave
 _HIGHEST_CUTOFF = 10.0
@@ -347,3 +348,7 @@ def _without_restarts(stamps: NDArray[np.int64]) -> NDArray[np.int64]:
 def _warn(what: str) -> None:
     """Issue a BagWarning."""
     warnings.warn(BagWarning(f"the recording: {what}"), stacklevel=2)
+
+
+def __getattr__(name: str) -> object:
+    return former_name(__name__, {"Motion": RecordedMotion}, name)

@@ -21,9 +21,8 @@ from robot_dynamics_ros.kernels.layout import (
     SPIN_AXIS,
     ModelArrays,
 )
-from robot_dynamics_ros.kernels.placement import origin, place_bodies, three, to_parent
+from robot_dynamics_ros.kernels.placement import cross, origin, place_bodies, rotate, three, to_parent
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.kernels.vectors import cross, rotate
 
 _BODY = 10  # mass, first moment, inertia: the layout's columns from MASS on
 

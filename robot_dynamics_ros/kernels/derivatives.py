@@ -31,9 +31,8 @@ from robot_dynamics_ros.kernels.layout import (
     SPIN_AXIS,
     ModelArrays,
 )
-from robot_dynamics_ros.kernels.placement import origin, place_bodies, place_in_root
+from robot_dynamics_ros.kernels.placement import cross, origin, place_bodies, place_in_root, rotate
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.kernels.vectors import cross, rotate
 
 Six = tuple[float, float, float, float, float, float]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from robot_dynamics_ros.kernels.compilation import kernel
 from robot_dynamics_ros.kernels.couplings import expand
 from robot_dynamics_ros.kernels.layout import COMPOSITE, JOINT_POSITION, MASS, PARENT, PLACEMENT, ModelArrays
-from robot_dynamics_ros.kernels.placement import place_bodies
+from robot_dynamics_ros.kernels.placement import place_bodies, rotate
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.kernels.vectors import rotate
 
 
 @kernel

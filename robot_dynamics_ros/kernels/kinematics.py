@@ -19,9 +19,8 @@ from robot_dynamics_ros.kernels.layout import (
     ModelArrays,
 )
 from robot_dynamics_ros.kernels.newton_euler import move_bodies
-from robot_dynamics_ros.kernels.placement import compose, place_bodies, place_in_root
+from robot_dynamics_ros.kernels.placement import compose, cross, place_bodies, place_in_root, rotate
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.kernels.vectors import cross, rotate
 
 
 @kernel

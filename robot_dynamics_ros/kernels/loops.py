@@ -23,9 +23,8 @@ from robot_dynamics_ros.kernels.layout import (
     ModelArrays,
 )
 from robot_dynamics_ros.kernels.newton_euler import move_bodies
-from robot_dynamics_ros.kernels.placement import place_bodies, place_in_root
+from robot_dynamics_ros.kernels.placement import Vector, cross, place_bodies, place_in_root, rotate
 from robot_dynamics_ros.kernels.types import Array, IntArray
-from robot_dynamics_ros.kernels.vectors import Vector, cross, rotate
 
 
 class Loops(NamedTuple):

@@ -24,9 +24,8 @@ from robot_dynamics_ros.kernels.layout import (
     SPIN_AXIS,
     ModelArrays,
 )
-from robot_dynamics_ros.kernels.placement import origin, place_bodies, three, times_inertia, to_body, to_parent
+from robot_dynamics_ros.kernels.placement import cross, origin, place_bodies, three, times_inertia, to_body, to_parent
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.kernels.vectors import cross
 
 # The motion of a body, in its own axes: angular velocity and acceleration, linear acceleration.
 _W, _DW, _A = MOTION, MOTION + 3, MOTION + 6

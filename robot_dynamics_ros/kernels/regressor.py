@@ -22,9 +22,8 @@ from robot_dynamics_ros.kernels.layout import (
     ModelArrays,
 )
 from robot_dynamics_ros.kernels.newton_euler import move_bodies
-from robot_dynamics_ros.kernels.placement import place_bodies
+from robot_dynamics_ros.kernels.placement import Vector, cross, place_bodies, rotate, rotate_back
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.kernels.vectors import Vector, cross, rotate, rotate_back
 
 PARAMETERS = 10  # of a body
 

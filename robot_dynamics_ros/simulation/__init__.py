@@ -1,5 +1,6 @@
 """The stand-in plant: friction that sticks, integrators, sensors, and whole runs. No ROS, no clock."""
 
+from robot_dynamics_ros.moved import former_name
 from robot_dynamics_ros.simulation.plant import Plant
 from robot_dynamics_ros.simulation.plant_batch import PlantBatch
 from robot_dynamics_ros.simulation.sensors import EffortDelay, Measurement, Sensors
@@ -17,3 +18,7 @@ __all__ = [
     "simulate",
     "simulate_batch",
 ]
+
+
+def __getattr__(name: str) -> object:
+    return former_name(__name__, {"Plants": PlantBatch}, name)

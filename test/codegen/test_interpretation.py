@@ -11,7 +11,7 @@ from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import kernel
 from robot_dynamics_ros.kernels.layout import WORK_SIZE
 from robot_dynamics_ros.kernels.newton_euler import newton_euler
-from robot_dynamics_ros.kernels.vectors import cross
+from robot_dynamics_ros.kernels.placement import cross
 
 
 def test_a_twin_computes_what_the_kernel_computes(load_robot: Any) -> None:

@@ -1,0 +1,74 @@
+"""Former names of public modules: importing one imports its successor, with a DeprecationWarning, for one release."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+MOVED = {
+    "bags.comparison_table": "bags.comparison",
+    "bags.replay": "offline.replay",
+    "bags.topic_comparison": "bags.differences",
+    "control.faults": "control.safety",
+    "control.gains": "control.laws",
+    "control.hand_control": "control.task_space.targets",
+    "control.hand_targets": "control.task_space.targets",
+    "control.momentum_observer": "control.external_torque",
+    "control.motion_plan": "control.trajectory.plan",
+    "control.trajectory_points": "control.trajectory.points",
+    "formulations.christoffel": "formulations.properties",
+    "formulations.collision_inertias": "formulations.mass_properties",
+    "formulations.configuration_space": "formulations.properties",
+    "formulations.force_propagation": "formulations.propagation",
+    "formulations.frame_transforms": "formulations.propagation",
+    "formulations.inertia_bounds": "formulations.properties",
+    "formulations.minimal_parameters": "formulations.properties",
+    "formulations.newton_euler_base": "formulations.newton_euler",
+    "formulations.newton_euler_links": "formulations.newton_euler",
+    "formulations.resolved_rate": "formulations.cartesian_dynamics",
+    "formulations.rigid_body": "formulations.newton_euler",
+    "formulations.rotor_terms": "formulations.link_tree",
+    "formulations.velocity_propagation": "formulations.propagation",
+    "identification.base_parameters": "model.base_parameters",
+    "identification.smoothing": "identification.motion",
+    "identification.torque_analysis": "identification.motion",
+    "report.faults": "report.recording",
+}
+"""Successors by former names, both below robot_dynamics_ros."""
+
+_PREFIX = "robot_dynamics_ros."
+
+
+class _Former(MetaPathFinder, Loader):
+    """Finder and loader of the former names."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        former = fullname.removeprefix(_PREFIX)
+        return ModuleSpec(fullname, self) if fullname.startswith(_PREFIX) and former in MOVED else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        successor = _PREFIX + MOVED[module.__name__.removeprefix(_PREFIX)]
+        warnings.warn(f"{module.__name__} is {successor} now", DeprecationWarning, stacklevel=2)
+        module.__dict__.update(
+            {name: value for name, value in vars(import_module(successor)).items() if not name.startswith("__")}
+        )
+
+
+def find_former_modules() -> None:
+    """Let the import system find the former names."""
+    sys.meta_path.append(_Former())
+
+
+def former_name(module: str, names: dict[str, object], name: str) -> object:
+    """Return a renamed object of ``module`` by its former ``name``, with a DeprecationWarning; else AttributeError."""
+    if name not in names:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warnings.warn(f"{module}.{name} is {getattr(names[name], '__name__', name)} now", DeprecationWarning, stacklevel=3)
+    return names[name]

@@ -1,0 +1,31 @@
+"""Former names of public modules and classes: the same objects, with a DeprecationWarning."""
+
+import sys
+from importlib import import_module
+
+import pytest
+
+from robot_dynamics_ros.moved import MOVED
+
+
+@pytest.mark.parametrize(("former", "successor"), MOVED.items())
+def test_a_former_module_is_its_successor(former: str, successor: str) -> None:
+    name = f"robot_dynamics_ros.{former}"
+    sys.modules.pop(name, None)
+    with pytest.warns(DeprecationWarning, match=successor):
+        old = import_module(name)
+    new = import_module(f"robot_dynamics_ros.{successor}")
+    public = [key for key in vars(new) if not key.startswith("_")]
+    assert public and all(getattr(old, key) is getattr(new, key) for key in public)
+
+
+@pytest.mark.parametrize(
+    ("module", "former", "present"),
+    [("simulation", "Plants", "PlantBatch"), ("identification.motion", "Motion", "RecordedMotion")],
+)
+def test_a_former_class_is_its_successor(module: str, former: str, present: str) -> None:
+    package = import_module(f"robot_dynamics_ros.{module}")
+    with pytest.warns(DeprecationWarning, match=present):
+        assert getattr(package, former) is getattr(package, present)
+    with pytest.raises(AttributeError, match="nothing"):
+        getattr(package, "nothing")  # noqa: B009
