@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dynamics_ros import __version__
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.report import figures
 from robot_dynamics_ros.report.figures import Figure
 from robot_dynamics_ros.report.recording import (
@@ -363,9 +363,10 @@ def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> 
 def durations(recording: Recording, answered: Answers | None) -> dict[str, Array]:
     """Return the intervals between joint states and the latency of commands (s), each (m,), by name."""
     state = recording.state
+    arrivals: IntArray = np.sort(state.received)
     return {
         "interval of stamps": np.diff(state.stamps) * 1e-9 if recording.stamped else np.empty(0),
-        "interval of arrival": np.diff(np.sort(state.received)) * 1e-9,
+        "interval of arrival": np.diff(arrivals) * 1e-9,
         "latency of commands": np.empty(0) if answered is None else answered.latency,
     }
 

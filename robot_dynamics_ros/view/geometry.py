@@ -165,10 +165,10 @@ def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: floa
     for shape in shapes:
         if shape.link in model.packed.frames and np.isfinite(shape.vertices).all():
             groups.setdefault((shape.link, shape.colour), []).append(shape)
-    merged = [  # fewer things to send and to move
-        Shape(link, *append_faces([part.vertices for part in parts], [part.faces for part in parts]), colour)
-        for (link, colour), parts in groups.items()
-    ]
+    merged = []  # fewer things to send and to move
+    for (link, colour), parts in groups.items():
+        vertices, faces = append_faces([part.vertices for part in parts], [part.faces for part in parts])
+        merged.append(Shape(link, np.asarray(vertices, np.float64), np.asarray(faces, np.int64), colour))
     return [*merged, *_bars(model, {shape.link for shape in merged}, reach)], notes
 
 

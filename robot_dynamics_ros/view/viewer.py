@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ from robot_dynamics_ros.view.scene import (
 )
 
 if TYPE_CHECKING:
-    from viser import GuiEvent, ViserServer
+    from viser import FrameHandle, GuiEvent, ViserServer
 
 Update = Callable[[float], None]
 """Shows the state after so many seconds have passed."""
@@ -101,10 +102,7 @@ class Viewer:
         gui = self.server.gui
         with gui.add_folder("Show", expand_by_default=False):
             for name, (label, shown) in LAYERS.items():
-                layer = self.scene.layers[name]
-                gui.add_checkbox(label, shown).on_update(
-                    lambda event, layer=layer: setattr(layer, "visible", event.target.value)
-                )
+                gui.add_checkbox(label, shown).on_update(partial(_switch, self.scene.layers[name]))
         if self.notes:
             gui.add_html(_lines(self.notes))
 
@@ -134,6 +132,10 @@ class Viewer:
         """End the server; open pages show that the connection is lost."""
         with redirect_stdout(io.StringIO()):
             self.server.stop()
+
+
+def _switch(layer: FrameHandle, event: GuiEvent[Any]) -> None:
+    layer.visible = event.target.value
 
 
 def _free_port(host: str, port: int) -> int:
