@@ -167,16 +167,17 @@ def test_it_is_the_nodes_turn(polling: PollingWorld) -> None:
 class Recorder:
     """A logger, and the clock (s) of the log above it."""
 
-    def __init__(self) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
+        monkeypatch.setattr(node_program.time, "monotonic", lambda: self.now)
         self.lines: list[str] = []
         self.info = self.warning = self.error = self.lines.append
-        self.log = BoundedLog(self, lambda: self.now)
+        self.log = BoundedLog(self)
 
 
-def test_a_flood_of_lines_is_cut_and_counted() -> None:
+def test_a_flood_of_lines_is_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred a second, each place in the code by itself; a place is known by its line, not by its text."""
-    recorder = Recorder()
+    recorder = Recorder(monkeypatch)
     for k in range(1000):
         recorder.log.error(f"refused: {k}")
     recorder.log.error("another place")
@@ -195,8 +196,8 @@ def test_a_flood_of_lines_is_cut_and_counted() -> None:
     assert recorder.lines == ["again"] * 100 + ["again (and 10 more like it before)"] + ["again"] * 99
 
 
-def test_a_line_may_have_a_longer_period() -> None:
-    recorder = Recorder()
+def test_a_line_may_have_a_longer_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder(monkeypatch)
     for k in range(50):
         recorder.now = 0.1 * k
         recorder.log.warning(f"slow {k}", throttle_duration_sec=2.0)
