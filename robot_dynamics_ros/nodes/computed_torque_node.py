@@ -20,7 +20,7 @@ from std_msgs.msg import Bool, Float64
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics_ros.control import parameters as parameters
+from robot_dynamics_ros.control import parameters
 from robot_dynamics_ros.control.configuration import Configuration
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.parameters import read_settings

@@ -211,10 +211,8 @@ class BoundedLog:
     rclpy's own throttle takes a quarter of a millisecond also for a line that it leaves out.
     """
 
-    def __init__(self, logger: Any, clock: Callable[[], float] = time.monotonic) -> None:
-        """``clock`` returns seconds."""
+    def __init__(self, logger: Any) -> None:
         self._logger = logger
-        self._clock = clock
         self._places: dict[tuple[str, int], tuple[float, int, int]] = {}  # begin of a period (s), lines, lines left out
 
     def info(self, message: str) -> None:
@@ -235,7 +233,7 @@ class BoundedLog:
     def _bounded(self, message: str, throttle: float) -> str:
         """Return the text to write; empty if there has been enough from the caller's line."""
         period, most = (throttle, 1) if throttle > 0.0 else (_LOG_PERIOD, _MAX_LINES)
-        caller, now = sys._getframe(2), self._clock()
+        caller, now = sys._getframe(2), time.monotonic()
         place = caller.f_code.co_filename, caller.f_lineno
         begin, lines, left_out = self._places.get(place, (now, 0, 0))
         if now - begin >= period:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from queue import SimpleQueue
 from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -85,25 +85,22 @@ class WarmUp:
         """Run ``work``; if it compiles, raise StillCompilingError at once and continue in the background."""
         self.check()
         self._start = time.monotonic()
-        compiled: list[str] = []
-        decided = threading.Event()
+        compiled: SimpleQueue[str] = SimpleQueue()
 
-        def report(kernel: str) -> None:
-            compiled.append(kernel)
-            decided.set()
+        def warm_up() -> None:
+            try:
+                with compilations_reported(compiled.put):
+                    work()
+            finally:
+                compiled.put("")
 
-        def reported() -> None:
-            with compilations_reported(report):
-                work()
-
-        self._future = run_in_background(reported)
-        self._future.add_done_callback(lambda future: decided.set())
-        decided.wait()
-        if self._future.done():
+        self._future = run_in_background(warm_up)
+        kernel = compiled.get()
+        if not kernel:
             self._future.result()
-        else:
-            self._timer = self._node.create_steady_timer(_PERIOD, self._poll)
-            raise StillCompilingError(announcement(compiled[0]))
+            return
+        self._timer = self._node.create_steady_timer(_PERIOD, self._poll)
+        raise StillCompilingError(announcement(kernel))
 
     def _poll(self) -> None:
         if self._future is not None and self._future.done():

@@ -23,7 +23,7 @@ from robot_dynamics_ros.messages.joint_state import JointStateReader, JointState
 from robot_dynamics_ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.nodes.runner import collect
 from robot_dynamics_ros.nodes.simulation_report import Counts, SimulationMode, SimulationReport
-from robot_dynamics_ros.simulation import parameters as parameters
+from robot_dynamics_ros.simulation import parameters
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 
 _TIME = struct.Struct("<iI")
@@ -139,6 +139,7 @@ class RunningSimulation:
         self._stamp = self._period
         self._repeat_period = _REPEAT_PERIOD if lockstep is not None else max(_REPEAT_PERIOD, settings.period)
         self._timer: Timer | None = None
+        self._published = self._asked = 0.0
         self._set_pace()
         self._publish()
         node.create_steady_timer(1.0, self._report_regularly)

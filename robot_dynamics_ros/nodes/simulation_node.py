@@ -16,7 +16,7 @@ from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_de
 from robot_dynamics_ros.nodes.runner import keep_collector_away, run
 from robot_dynamics_ros.nodes.running_simulation import RunningSimulation
 from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
-from robot_dynamics_ros.simulation import parameters as parameters
+from robot_dynamics_ros.simulation import parameters
 from robot_dynamics_ros.simulation.parameters import read_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 

@@ -110,11 +110,6 @@ class TrajectoryNode(NodeProgram):
         elif accepted and now["following"] == "false":
             self._end_well()
 
-    def _send_goal(self, action: ActionClient[Any, Any, Any], trajectory: JointTrajectory) -> None:
-        goal = FollowJointTrajectory.Goal(trajectory=trajectory)
-        action.send_goal_async(goal).add_done_callback(self._receive_answer)
-        self.get_logger().info(f"sent a goal of {len(trajectory.points)} points to {self._controller}")
-
     def _receive_answer(self, future: Future[Any]) -> None:
         handle: Any = future.result()
         if handle.accepted:
@@ -185,7 +180,10 @@ class TrajectoryNode(NodeProgram):
             message.header.stamp = stamp(nanoseconds(self._state.header.stamp) + round(self._delay * 1e9))
         alone = self._publisher.get_subscription_count() <= 1
         if alone and self._action is not None and self._action.wait_for_server(timeout_sec=1.0):
-            return self._send_goal(self._action, message)
+            goal = FollowJointTrajectory.Goal(trajectory=message)
+            self._action.send_goal_async(goal).add_done_callback(self._receive_answer)
+            self.get_logger().info(f"sent a goal of {len(message.points)} points to {self._controller}")
+            return
         self._publisher.publish(message)
         if not self._publisher.wait_for_all_acked(Duration(seconds=1.0)):  # signals wait meanwhile
             self.get_logger().warning("not every subscriber confirmed the trajectory within a second")

@@ -1,12 +1,14 @@
-"""Between messages and arrays: stamps to the nanosecond, joints by name."""
+"""Between messages and arrays: stamps to the nanosecond, joints by name, classes by type."""
 
 import numpy as np
 import pytest
 from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
-from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.nodes.messages import message_class, nanoseconds, stamp, trajectory_message
 
 
 @pytest.mark.parametrize("time", [0, 1, 999_999_999, 1_000_000_000, 1_700_000_000_123_456_789, -1])
@@ -26,3 +28,15 @@ def test_trajectories_there_and_back() -> None:
     for field in ("positions", "velocities", "accelerations"):
         np.testing.assert_array_equal(getattr(back, field), getattr(points, field))
     assert back.effort is None
+
+
+def test_a_type_that_is_installed() -> None:
+    assert message_class("sensor_msgs/msg/JointState") is JointState
+
+
+@pytest.mark.parametrize(
+    "kind", ["nowhere_msgs/msg/Grip", "sensor_msgs/msg/Grip", "sensor_msgs/JointState", "", "../x/y"]
+)
+def test_one_that_is_not(kind: str) -> None:
+    with pytest.raises(BagError, match="not installed"):
+        message_class(kind)
