@@ -27,6 +27,7 @@ from robot_dynamics_ros.parameters.robot import EXECUTOR
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SEND_TIMEOUT = 0.5  # s
+_DISCOVERY_TIME = 1.0  # s; Fast DDS 3.2 may crash or hang in a participant that ends while others discover it
 _CAP_IPC_LOCK = 14  # capabilities(7)
 _MCL_CURRENT, _MCL_FUTURE = 1, 2  # mlockall(2)
 
@@ -84,7 +85,9 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
         rclpy.try_shutdown()
     error = error or (node.error if node is not None else None)
     if error is not None:
-        print(error, file=sys.stderr)
+        print(error, file=sys.stderr, flush=True)
+        if node is None:
+            time.sleep(_DISCOVERY_TIME)
     return int(error is not None)
 
 
