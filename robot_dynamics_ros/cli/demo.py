@@ -84,8 +84,11 @@ def run_demo(arguments: argparse.Namespace) -> None:
         f"with each of {', '.join(arguments.law)}"
     )
     runs = [_drive(law, arguments, settings, output / law) for law in dict.fromkeys(arguments.law)]
-    units = error_units(model, runs[0].joint_names)
-    print(f"\n{tracking_table(runs, units)}\n{_verdict(runs)}")
+    first, units = runs[0], error_units(model, runs[0].joint_names)
+    print(f"\n{tracking_table(runs, units)}")
+    for run in runs[1:]:
+        if run.total_rms > 0.0:
+            print(f"{run.law} tracks {first.total_rms / run.total_rms:.1f} times better than {first.law}")
     picture = output / "tracking.png"
     plot_tracking(runs, arguments.robot, units, picture)
     print(f"bags and logs: {output}/<law>/   picture: {picture}")
@@ -173,13 +176,3 @@ def _await(topics: Sequence[str], event: str, counts: Iterator[dict[str, int]], 
             break
     logs = "\n".join(f"{member.name}: {member.tail()}" for member in group.members)
     raise RobotDynamicsError(f"waited {_START_TIMEOUT:g} s for {event}. End of the nodes' logs:\n{logs}")
-
-
-def _verdict(runs: list[Tracking]) -> str:
-    """Compare each law's error with that of the first."""
-    first = runs[0]
-    return "\n".join(
-        f"{run.law} tracks {first.total_rms / run.total_rms:.1f} times better than {first.law}"
-        for run in runs[1:]
-        if run.total_rms > 0.0
-    )

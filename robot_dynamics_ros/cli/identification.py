@@ -23,7 +23,7 @@ from robot_dynamics_ros.cli.command_line import (
     table,
     wrapped,
 )
-from robot_dynamics_ros.cli.robot_source import add_robot, bag_robot, load_robot, named_robot
+from robot_dynamics_ros.cli.robot_source import add_robot, load_robot, named_robot, recorded_robot
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.identification.estimate import Identification, identify
@@ -240,7 +240,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
         model, [motion.part(slice(end)) for motion, end in zip(motions, ends, strict=True)], arguments.friction
     )
     # The model under test is read from the written file, which is made of the bags' own data.
-    source = bag_robot(arguments, arguments.bags[0])
+    source = recorded_robot(arguments, arguments.bags[0])
     report = _report(arguments, identification, motions[0].smoothing)
     document = dynamics_document(identification, load_yaml(source.dynamics_content()) or {})
     comments = _comments(identification, report)
