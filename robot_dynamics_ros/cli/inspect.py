@@ -166,9 +166,7 @@ def _over_range(facts: Facts) -> str:
     least, median, most = ("singular" if value is None else f"{value:.4g}" for value in values)
     at = f" at q = {', '.join(_short(condition['position']))}" if whole else ""
     lines = [
-        _table(
-            ["most gravity", "torque", "of limit", "at q"] if whole else ["most gravity", "torque", "of limit"], rows
-        ),
+        _table(["most gravity", "torque", "of limit", *(["at q"] if whole else [])], rows),
         wrapped(f"condition number of M: smallest {least}, median {median}, largest {most}{at}"),
         wrapped(
             f"by {extremes['samples']} random states (seed {extremes['seed']}) between the position limits, or +-pi "

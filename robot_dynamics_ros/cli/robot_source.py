@@ -26,27 +26,13 @@ _UNNAMED = "URDF: "  # begins the errors of a URDF given as text
 
 @dataclass(frozen=True)
 class RobotSource:
-    """Files of a robot, read but not yet parsed.
+    """Files of a robot, read but not yet parsed."""
 
-    Attributes
-    ----------
-    name
-        Name in messages: the path of the URDF, or the bag and the topic.
-    text
-        Content of the URDF.
-    dynamics
-        Path of the dynamics file, None for none.
-    dynamics_text
-        Content of a recorded dynamics file, used if there is no path.
-    gravity
-        Acceleration of gravity (m/s^2) of the recorded controller, empty for none.
-    """
-
-    name: str
-    text: str | bytes
-    dynamics: str | None
-    dynamics_text: str = ""
-    gravity: Sequence[float] = ()
+    name: str  # in messages: the path of the URDF, or the bag and the topic
+    text: str | bytes  # of the URDF
+    dynamics: str | None  # path of the dynamics file
+    dynamics_text: str = ""  # content of a recorded dynamics file, used if there is no path
+    gravity: Sequence[float] = ()  # m/s^2, of the recorded controller; empty for none
 
     def __str__(self) -> str:
         recorded = "as recorded" if self.dynamics_text else "none"
@@ -85,7 +71,7 @@ class RobotSource:
         joints: Sequence[str] | None,
         locked: Mapping[str, float] | None = None,
         note: str = "",
-        **keywords: Any,
+        gravity: Sequence[float] | None = None,
     ) -> RobotModel:
         """Return the model of these joints, of all for None; others are locked at the positions ``locked``, else at 0.
 
@@ -94,7 +80,7 @@ class RobotSource:
         """
         locked = dict(locked or {})
         if joints is None:
-            return self.model(locked=locked, **keywords)
+            return self.model(locked=locked, gravity=gravity)
         names = self.joint_names()
         if unknown := [name for name in joints if name not in names]:
             raise RobotDynamicsError(
@@ -103,7 +89,7 @@ class RobotSource:
         others = [name for name in names if name not in joints and name not in locked]
         if others and note:
             print(f"note: {', '.join(others)}: {note}", file=sys.stderr)
-        return self.model(joints=joints, locked={**dict.fromkeys(others, 0.0), **locked}, **keywords)
+        return self.model(joints=joints, locked={**dict.fromkeys(others, 0.0), **locked}, gravity=gravity)
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
