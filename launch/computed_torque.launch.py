@@ -17,6 +17,7 @@ from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.launching.actions import (
     ROBOT,
+    TOPIC_NAMES,
     TOPICS,
     VIEWING,
     chosen_robot,
@@ -29,7 +30,6 @@ from robot_dynamics_ros.launching.actions import (
     recorder_name,
     robot_parameters,
     shared,
-    topic_names,
     value_of,
     view,
 )
@@ -85,7 +85,7 @@ def _nodes(context: LaunchContext) -> list[Any]:
                 {"publish_rate": LaunchConfiguration("rate"), "publish_clock": LaunchConfiguration("use_sim_time")},
                 *own,
             ],
-            remappings=topic_names(),
+            remappings=TOPIC_NAMES,
             output="screen",
             condition=IfCondition(LaunchConfiguration("sim")),
             on_exit=Shutdown(),
@@ -99,7 +99,7 @@ def _nodes(context: LaunchContext) -> list[Any]:
                 {"law": LaunchConfiguration("law"), **patience, **clock},
                 *own,
             ],
-            remappings=topic_names(),
+            remappings=TOPIC_NAMES,
             output="screen",
             on_exit=Shutdown(),
         ),

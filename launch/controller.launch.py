@@ -15,6 +15,7 @@ from launch_ros.actions import Node
 
 from robot_dynamics_ros.launching.actions import (
     ROBOT,
+    TOPIC_NAMES,
     TOPICS,
     VIEWING,
     chosen_robot,
@@ -24,7 +25,6 @@ from robot_dynamics_ros.launching.actions import (
     record,
     robot_parameters,
     shared,
-    topic_names,
     value_of,
     view,
 )
@@ -69,7 +69,7 @@ def _nodes(context: LaunchContext) -> list[Any]:
                 },
                 *own_parameters(context),
             ],
-            remappings=[*topic_names(), ("~/joint_trajectory", LaunchConfiguration("joint_trajectory"))],
+            remappings=[*TOPIC_NAMES, ("~/joint_trajectory", LaunchConfiguration("joint_trajectory"))],
             output="screen",
             on_exit=Shutdown(),
         ),

@@ -14,6 +14,7 @@ from launch_ros.actions import Node
 
 from robot_dynamics_ros.launching.actions import (
     ROBOT,
+    TOPIC_NAMES,
     TOPICS,
     VIEWING,
     chosen_robot,
@@ -23,7 +24,6 @@ from robot_dynamics_ros.launching.actions import (
     record,
     robot_parameters,
     shared,
-    topic_names,
     value_of,
     view,
 )
@@ -57,7 +57,7 @@ def _nodes(context: LaunchContext) -> list[Any]:
                 {"publish_rate": LaunchConfiguration("rate"), "publish_clock": LaunchConfiguration("use_sim_time")},
                 *own_parameters(context),
             ],
-            remappings=topic_names(),
+            remappings=TOPIC_NAMES,
             output="screen",
             on_exit=Shutdown(),
         ),

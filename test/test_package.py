@@ -162,6 +162,7 @@ class Interrupting:
         if name in ("numpy", "rclpy"):
             os.kill(os.getpid(), {number:d})
 sys.meta_path.insert(0, Interrupting)
+sys.argv = ["{name}", "inspect", "panda"]  # robot_dynamics loads the module of its subcommand only
 importlib.import_module("{module}").{function}()
 """)
         assert (run.returncode, run.stderr) == (130 if name == "robot_dynamics" else 0, ""), script

@@ -22,14 +22,12 @@ from robot_dynamics_ros.cli.tracking import Tracking, error_units, plot_tracking
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.interruption import run_in_background
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.offline.replay import COMMANDS
+from robot_dynamics_ros.offline.simulation import EFFORTS, STATES, TRAJECTORY
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
 from robot_dynamics_ros.simulation import Plant
 
 _LAWS = ("pd", "pd_gravity", "computed_torque")
-_STATES = "/joint_states"
-_COMMANDS = "/computed_torque_node/command_states"
-_TRAJECTORY = "/computed_torque_node/joint_trajectory"
-_EFFORTS = "/effort_commands"
 _OUTPUT = Path("demo_output")
 _START_TIMEOUT = 120.0  # s
 _START_DELAY = 0.5  # s; stamped trajectories can be replayed bit for bit
@@ -84,8 +82,11 @@ def run_demo(arguments: argparse.Namespace) -> None:
         f"with each of {', '.join(arguments.law)}"
     )
     runs = [_drive(law, arguments, settings, output / law) for law in dict.fromkeys(arguments.law)]
-    units = error_units(model, runs[0].joint_names)
-    print(f"\n{tracking_table(runs, units)}\n{_verdict(runs)}")
+    first, units = runs[0], error_units(model, runs[0].joint_names)
+    print(f"\n{tracking_table(runs, units)}")
+    for run in runs[1:]:
+        if run.total_rms > 0.0:
+            print(f"{run.law} tracks {first.total_rms / run.total_rms:.1f} times better than {first.law}")
     picture = output / "tracking.png"
     plot_tracking(runs, arguments.robot, units, picture)
     print(f"bags and logs: {output}/<law>/   picture: {picture}")
@@ -107,7 +108,7 @@ def _settings(arguments: argparse.Namespace, urdf: Path, dynamics: Path | None) 
     settings["velocity_limit_margin"] = [math.inf]
     # On a busy machine the plant waits for each answer, so that delays do not enter the comparison.
     settings["lockstep"], settings["state_timeout"] = True, math.inf
-    settings["qos_overrides"] = {_STATES: {"subscription": {"reliability": "reliable"}}}
+    settings["qos_overrides"] = {STATES: {"subscription": {"reliability": "reliable"}}}
     return settings
 
 
@@ -130,20 +131,20 @@ def _drive(law: str, arguments: argparse.Namespace, settings: dict[str, Any], fo
         common = ("--params-file", str(parameters))
         for node in ("simulation_node", "computed_torque_node"):
             start(node, *common)
-        topics = f"['{_STATES}', '{_COMMANDS}', '{_TRAJECTORY}', '{_EFFORTS}']"
+        topics = f"['{STATES}', '{COMMANDS}', '{TRAJECTORY}', '{EFFORTS}']"
         recorder = start("recorder_node", "-p", f"output:={bag}", "-p", f"topics:={topics}", pipe=True)
         counts = _counts(recorder, group)
-        _await((_STATES, _COMMANDS), "the controller to answer", counts, group)
-        renamed = ("-r", f"joint_trajectory:={_TRAJECTORY}")
+        _await((STATES, COMMANDS), "the controller to answer", counts, group)
+        renamed = ("-r", f"joint_trajectory:={TRAJECTORY}")
         listeners = ("-p", "listeners:=[computed_torque_node, recorder]")
         trajectory = start("trajectory_node", *common, *renamed, *listeners)
-        begin = _await((_TRAJECTORY,), "the trajectory", counts, group)
+        begin = _await((TRAJECTORY,), "the trajectory", counts, group)
         # Half a second more than the motion: the trajectory may have come at the end of a report.
         total = arguments.duration + _START_DELAY + 0.5
         layout = "{desc:<18}{percentage:3.0f}% |{bar:30}| {n:4.1f} of {total:.1f} s"
         with tqdm(total=total, desc=law, bar_format=layout, file=sys.stdout) as bar:
             for now in counts:
-                seconds = (now[_STATES] - begin[_STATES]) / arguments.rate
+                seconds = (now[STATES] - begin[STATES]) / arguments.rate
                 bar.update(min(seconds, total) - bar.n)
                 # Not by the count alone: a late answer makes a state come twice.
                 if seconds >= total and trajectory.process.poll() is not None:
@@ -151,7 +152,7 @@ def _drive(law: str, arguments: argparse.Namespace, settings: dict[str, Any], fo
         for member in group.members:
             if errors := member.errors():
                 raise RobotDynamicsError(f"{law}: this run shows nothing, see {member.log}:\n{errors[0]}")
-    return read_tracking(bag, law, _STATES, _COMMANDS, arguments.duration)
+    return read_tracking(bag, law, STATES, COMMANDS, arguments.duration)
 
 
 def _counts(recorder: NodeProcess, group: ProcessGroup) -> Iterator[dict[str, int]]:
@@ -173,13 +174,3 @@ def _await(topics: Sequence[str], event: str, counts: Iterator[dict[str, int]], 
             break
     logs = "\n".join(f"{member.name}: {member.tail()}" for member in group.members)
     raise RobotDynamicsError(f"waited {_START_TIMEOUT:g} s for {event}. End of the nodes' logs:\n{logs}")
-
-
-def _verdict(runs: list[Tracking]) -> str:
-    """Compare each law's error with that of the first."""
-    first = runs[0]
-    return "\n".join(
-        f"{run.law} tracks {first.total_rms / run.total_rms:.1f} times better than {first.law}"
-        for run in runs[1:]
-        if run.total_rms > 0.0
-    )

@@ -13,17 +13,19 @@ from typing import Any
 import numpy as np
 import yaml
 
+from robot_dynamics_ros.bags import read_joint_names
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_cutoff,
     add_joint_states,
     add_output,
     check_output,
+    joint_state_topic,
     read_series,
     table,
     wrapped,
 )
-from robot_dynamics_ros.cli.robot_source import add_robot, bag_robot, load_robot, named_robot
+from robot_dynamics_ros.cli.robot_source import add_robot, load_robot, named_robot, recorded_robot
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.identification.estimate import Identification, identify
@@ -240,13 +242,18 @@ def run_identify(arguments: argparse.Namespace) -> None:
             f"--holdout {arguments.holdout:g} is out of range. Cure: give a share from 0 to {_MAX_HOLDOUT:g}"
         )
     check_output(arguments, arguments.output)
-    model, motions = _recorded_motions(arguments)
+    smoothing, first = Smoothing(arguments.cutoff), arguments.bags[0]
+    names = read_joint_names(first, joint_state_topic(first, arguments.topic), dict(arguments.rename))
+    model = load_robot(arguments, names, first)
+    motions = []
+    for bag in arguments.bags:  # recordings are long: one at a time is in memory
+        motions.append(recorded_motion(read_series(bag, arguments).in_order(model.joint_names), smoothing))
     ends = [round((1.0 - arguments.holdout) * len(motion.time)) for motion in motions]
     identification = identify(
         model, [motion.part(slice(end)) for motion, end in zip(motions, ends, strict=True)], arguments.friction
     )
     # The model under test is read from the written file, which is made of the bags' own data.
-    source = bag_robot(arguments, arguments.bags[0])
+    source = recorded_robot(arguments, first)
     report = _report(arguments, identification, motions[0].smoothing)
     document = dynamics_document(identification, load_yaml(source.dynamics_content()) or {})
     comments = _comments(identification, report)
@@ -263,22 +270,6 @@ def run_identify(arguments: argparse.Namespace) -> None:
         print(f"\nheld out: the last {100 * arguments.holdout:.0f} % of each bag, {len(tested.time)} samples")
         print(_holdout_table(analyse_torque(model, tested), analyse_torque(identified, tested)))
     print(f"\ndynamics file: {arguments.output}")
-
-
-def _recorded_motions(arguments: argparse.Namespace) -> tuple[RobotModel, list[RecordedMotion]]:
-    """Return the robot and its motions; recordings are long, so that each is read once, one at a time in memory."""
-    smoothing = Smoothing(arguments.cutoff)
-    model: RobotModel | None = None
-    motions = []
-    for bag in arguments.bags:
-        series = read_series(bag, arguments)
-        if model is None:
-            model = load_robot(arguments, series.joint_names, bag)
-        series = series.in_order(model.joint_names)
-        motions.append(recorded_motion(series, smoothing))
-        del series
-    assert model is not None, "there is at least one bag"
-    return model, motions
 
 
 def _joined(motions: Sequence[RecordedMotion]) -> RecordedMotion:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,15 +91,16 @@ def _state(arguments: argparse.Namespace, model: RobotModel) -> Array:
 def _sections(facts: Facts) -> Iterator[str]:
     """Yield tables, equations and notes as text."""
     yield _summary(facts)
-    yield table(["joint", "kind", "lower", "upper", "velocity", "effort"], _rows(facts["joints"]))
+    yield _table(["joint", "kind", "lower", "upper", "velocity", "effort"], facts["joints"])
     axes = ["x", "y", "z", "ixx", "ixy", "ixz", "iyy", "iyz", "izz"]
-    yield table(["body", "moved by", "mass", *axes], _rows(facts["bodies"]))
+    yield _table(["body", "moved by", "mass", *axes], facts["bodies"])
     friction = [entry for entry in facts["friction"] if entry["joint"] not in facts["joints_without_friction"]]
     if friction:
-        yield table(["friction of", "viscous", "coulomb", "negative", "static", "ripple", "sigmoid"], _rows(friction))
+        header = ["friction of", "viscous", "coulomb", "negative", "static", "ripple", "sigmoid"]
+        yield _table(header, friction)
     if facts["rotors"]:
         rotors = [{**rotor, "carrier": rotor["carrier"] or "base or none"} for rotor in facts["rotors"]]
-        yield table(["rotor", "on", "inertia", "reflected", "rate"], _rows(rotors))
+        yield _table(["rotor", "on", "inertia", "reflected", "rate"], rotors)
     if constraints := _constraints(facts):
         yield "\n".join(constraints)
     count = facts["parameters"]
@@ -141,39 +142,31 @@ def _constraints(facts: Facts) -> list[str]:
 
 
 def _at_state(facts: Facts) -> str:
-    pose, n = facts["pose"], len(facts["joints"])
-    whole = n <= _MAX_COLUMNS
+    pose, whole = facts["pose"], len(facts["joints"]) <= _MAX_COLUMNS
     columns = (facts["joints"], pose["position"], pose["gravity"], pose["gravity_percent"], pose["mass_matrix"])
     rows = [
-        [
-            joint["name"],
-            *map(_cell, (position, torque)),
-            _percent(share),
-            *map(_cell, row if whole else row[i : i + 1]),
-        ]
-        for i, (joint, position, torque, share, row) in enumerate(zip(*columns, strict=True))
+        [joint["name"], q, torque, _percent(share), row if whole else row[i]]
+        for i, (joint, q, torque, share, row) in enumerate(zip(*columns, strict=True))
     ]
-    matrix = ["M", *[""] * (n - 1)] if whole else ["diagonal of M"]
     condition = pose["condition"]
     last = "M is singular" if condition is None else f"condition number of M: {condition:.4g}"
-    return f"{table(['at', 'q', 'gravity', 'of limit', *matrix], rows)}\n{last}"
+    return f"{_table(['at', 'q', 'gravity', 'of limit', 'M' if whole else 'diagonal of M'], rows)}\n{last}"
 
 
 def _over_range(facts: Facts) -> str:
     extremes, n = facts["range"], len(facts["joints"])
     whole = n <= _MAX_COLUMNS
-    header = ["most gravity", "torque", "of limit", *(["at q", *[""] * (n - 1)] if whole else [])]
-    rows = [
-        [entry["joint"], _cell(entry["torque"]), _percent(entry["percent"])]
-        + ([] if not whole else _short(entry["position"]) if entry["torque"] else [""] * n)
-        for entry in extremes["gravity"]
-    ]
+    rows = []
+    for entry in extremes["gravity"]:
+        position = _short(entry["position"]) if entry["torque"] else [""] * n
+        row = [entry["joint"], entry["torque"], _percent(entry["percent"])]
+        rows.append([*row, position] if whole else row)
     condition = extremes["condition"]
     values = (condition[key] for key in ("minimum", "median", "maximum"))
     least, median, most = ("singular" if value is None else f"{value:.4g}" for value in values)
     at = f" at q = {', '.join(_short(condition['position']))}" if whole else ""
     lines = [
-        table(header, rows),
+        _table(["most gravity", "torque", "of limit", *(["at q"] if whole else [])], rows),
         wrapped(f"condition number of M: smallest {least}, median {median}, largest {most}{at}"),
         wrapped(
             f"by {extremes['samples']} random states (seed {extremes['seed']}) between the position limits, or +-pi "
@@ -194,22 +187,27 @@ def _equations(facts: Facts) -> Iterator[str]:
     yield "\n".join(map(wrapped, facts["equations"]["lines"]))
 
 
-def _rows(entries: Sequence[Facts]) -> list[list[str]]:
-    """Return the values of each entry as cells; vectors are a cell for each number."""
-    return [
-        [_cell(x) for value in entry.values() for x in (value if isinstance(value, list) else [value])]
-        for entry in entries
-    ]
+def _table(header: Sequence[str], entries: Sequence[Facts | Sequence[Any]]) -> str:
+    """Return a table of the values of each entry; the columns beyond the header belong to its last one."""
+    rows = [_cells(entry.values() if isinstance(entry, dict) else entry) for entry in entries]
+    return table([*header, *[""] * (len(rows[0]) - len(header))], rows)
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, dict):
-        return _rates(value)
-    if isinstance(value, str):
-        return value
-    return f"{value:.4g}" if abs(value) > _ROUNDING else "0"
+def _cells(values: Iterable[Any]) -> list[str]:
+    """Return values as text; vectors are a cell for each number."""
+    cells = []
+    for value in values:
+        if isinstance(value, list):
+            cells += _cells(value)
+        elif isinstance(value, dict):
+            cells.append(_rates(value))
+        elif isinstance(value, str):
+            cells.append(value)
+        elif value is None:
+            cells.append("-")
+        else:
+            cells.append(f"{value:.4g}" if abs(value) > _ROUNDING else "0")
+    return cells
 
 
 def _rates(factors: Mapping[str, float]) -> str:

@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     line = sys.argv[1:] if argv is None else argv
     chosen = next((word for word in line if word in COMMANDS), "")
     arguments = command_parser(chosen).parse_args(line)
-    warnings.formatwarning = _one_line
+    warnings.formatwarning = lambda message, *_: f"warning: {message}\n"  # to the user, without a place in the code
     # SIGTERM unwinds like Ctrl-C, so that no child process is left behind.
     for number in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: shells start background jobs with it ignored
         signal.signal(number, signal.default_int_handler)
@@ -66,13 +66,6 @@ def command_parser(chosen: str) -> argparse.ArgumentParser:
             getattr(module, f"add_{suffix}")(command)
             command.set_defaults(run=getattr(module, f"run_{suffix}"))
     return parser
-
-
-def _one_line(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
-) -> str:
-    """Show a warning as a message to the user, not as a place in this code."""
-    return f"warning: {message}\n"
 
 
 if __name__ == "__main__":

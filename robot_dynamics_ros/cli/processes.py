@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import gettempdir
-from types import TracebackType
 from typing import NoReturn
 
 from robot_dynamics_ros.errors import RobotDynamicsError
@@ -156,9 +155,7 @@ class ProcessGroup:
     def __enter__(self) -> ProcessGroup:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # A second Ctrl-C would leave processes behind; the wait is bounded.
         before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
         try:

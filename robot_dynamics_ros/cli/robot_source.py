@@ -20,32 +20,19 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_file
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
 
+_ROBOTS = f"one of {', '.join(robot_names())}, or a URDF or xacro file"
 _UNNAMED = "URDF: "  # begins the errors of a URDF given as text
 
 
 @dataclass(frozen=True)
 class RobotSource:
-    """Files of a robot, read but not yet parsed.
+    """Files of a robot, read but not yet parsed."""
 
-    Attributes
-    ----------
-    name
-        Name in messages: the path of the URDF, or the bag and the topic.
-    text
-        Content of the URDF.
-    dynamics
-        Path of the dynamics file, None for none.
-    dynamics_text
-        Content of a recorded dynamics file, used if there is no path.
-    gravity
-        Acceleration of gravity (m/s^2) of the recorded controller, empty for none.
-    """
-
-    name: str
-    text: str | bytes
-    dynamics: str | None
-    dynamics_text: str = ""
-    gravity: Sequence[float] = ()
+    name: str  # in messages: the path of the URDF, or the bag and the topic
+    text: str | bytes  # of the URDF
+    dynamics: str | None  # path of the dynamics file
+    dynamics_text: str = ""  # content of a recorded dynamics file, used if there is no path
+    gravity: Sequence[float] = ()  # m/s^2, of the recorded controller; empty for none
 
     def __str__(self) -> str:
         recorded = "as recorded" if self.dynamics_text else "none"
@@ -84,7 +71,7 @@ class RobotSource:
         joints: Sequence[str] | None,
         locked: Mapping[str, float] | None = None,
         note: str = "",
-        **keywords: Any,
+        gravity: Sequence[float] | None = None,
     ) -> RobotModel:
         """Return the model of these joints, of all for None; others are locked at the positions ``locked``, else at 0.
 
@@ -93,7 +80,7 @@ class RobotSource:
         """
         locked = dict(locked or {})
         if joints is None:
-            return self.model(locked=locked, **keywords)
+            return self.model(locked=locked, gravity=gravity)
         names = self.joint_names()
         if unknown := [name for name in joints if name not in names]:
             raise RobotDynamicsError(
@@ -102,27 +89,19 @@ class RobotSource:
         others = [name for name in names if name not in joints and name not in locked]
         if others and note:
             print(f"note: {', '.join(others)}: {note}", file=sys.stderr)
-        return self.model(joints=joints, locked={**dict.fromkeys(others, 0.0), **locked}, **keywords)
+        return self.model(joints=joints, locked={**dict.fromkeys(others, 0.0), **locked}, gravity=gravity)
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
-    """Add --robot, by default the robot of the bag; see ``recorded_robot`` and ``load_robot``."""
-    parser.add_argument(
-        "--robot",
-        metavar="NAME|URDF",
-        help=f"{_robots()} (default: the robot that the bag carries)",
-    )
+    """Add --robot, by default the robot of the bag, and its files; see ``recorded_robot`` and ``load_robot``."""
+    parser.add_argument("--robot", metavar="NAME|URDF", help=f"{_ROBOTS} (default: the robot that the bag carries)")
     _add_robot_files(parser)
 
 
 def add_named_robot(parser: argparse.ArgumentParser, **options: Any) -> None:
-    """Add ROBOT, with options of ``add_argument``; see ``named_robot``."""
-    parser.add_argument("robot", metavar="ROBOT|URDF", help=_robots(), **options)
+    """Add ROBOT, with options of ``add_argument``, and its files; see ``named_robot``."""
+    parser.add_argument("robot", metavar="ROBOT|URDF", help=_ROBOTS, **options)
     _add_robot_files(parser)
-
-
-def _robots() -> str:
-    return f"one of {', '.join(robot_names())}, or a URDF or xacro file"
 
 
 def _add_robot_files(parser: argparse.ArgumentParser) -> None:
@@ -173,14 +152,16 @@ def named_robot(arguments: argparse.Namespace) -> RobotSource:
     return RobotSource(str(path), text, None if dynamics == "none" else dynamics)
 
 
-def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str) -> RobotSource:
+def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = None) -> RobotSource:
     """Return the robot of --robot, else of the bag; RobotDynamicsError if there is none.
 
-    The bag's is that of the ~/configuration of a controller in the namespace of the topic ``near``, else of its
-    robot_description.
+    The bag's is that of the ~/configuration of a controller in the namespace of the topic ``near``, by default that of
+    the joint states, else of its robot_description.
     """
     if arguments.robot is not None:
         return named_robot(arguments)
+    if near is None:
+        near = joint_state_topic(bag, arguments.topic)
     dynamics = None if arguments.dynamics in (None, "none") else arguments.dynamics
     recorded = read_configuration(bag, near)
     if recorded is not None:
@@ -197,18 +178,13 @@ def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str) -> Robot
     return RobotSource(f"{bag}: robot_description", description, dynamics)
 
 
-def bag_robot(arguments: argparse.Namespace, bag: Path) -> RobotSource:
-    """Return ``recorded_robot`` for the topic of the joint states."""
-    return recorded_robot(arguments, bag, "" if arguments.robot else joint_state_topic(bag, arguments.topic))
-
-
 def load_robot(arguments: argparse.Namespace, joint_names: Sequence[str], bag: Path) -> RobotModel:
     """Return the model of the recorded ``joint_names``, of --robot or else of the bag.
 
     The robot of a bag, and other joints, which are locked at 0, are reported on stderr. RobotDynamicsError names what
     is wrong and the cure.
     """
-    source = bag_robot(arguments, bag)
+    source = recorded_robot(arguments, bag)
     joints = source.joint_names()
     recorded = [name for name in joints if name in joint_names]
     if not recorded:

@@ -27,8 +27,6 @@ from robot_dynamics_ros.resources import find_resource, robot_names
 PACKAGE = "robot_dynamics_ros"
 
 _FLAG = ["true", "false", "True", "False"]  # Python and launch's own conditions write True and False
-
-
 _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
     "robot": ("panda", robot_names(), "An arm of this package: urdf/<robot>.urdf with config/<robot>.yaml."),
     "urdf": ("", None, "Path of your own robot's URDF or .xacro file, which takes the place of robot."),
@@ -65,6 +63,8 @@ _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
 ROBOT = ("robot", "urdf", "xacro_args", "dynamics_file", "params_file")
 VIEWING = ("robot_state_publisher", "rviz")
 TOPICS = ("joint_states", "effort_commands")
+TOPIC_NAMES = [(name, LaunchConfiguration(name)) for name in TOPICS]
+"""Remappings of a Node to the topics that joint_states and effort_commands name."""
 
 
 def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
@@ -77,11 +77,6 @@ def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
             choices, description = [default, *choices], f"{description} Empty: the one of the topic robot_description."
         declared.append(DeclareLaunchArgument(name, default_value=default, choices=choices, description=description))
     return declared
-
-
-def topic_names() -> list[tuple[str, LaunchConfiguration]]:
-    """Return the remappings of a Node to the topics that joint_states and effort_commands name."""
-    return [(name, LaunchConfiguration(name)) for name in TOPICS]
 
 
 def flag(name: str, default: str, description: str) -> DeclareLaunchArgument:

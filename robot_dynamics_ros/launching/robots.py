@@ -51,24 +51,12 @@ def _xacro_error(path: Path, message: str) -> RobotDynamicsError:
 
 @dataclass(frozen=True)
 class LaunchedRobot:
-    """Files of a robot.
+    """Files of a robot; all but the dynamics file are empty if the topic robot_description brings the URDF."""
 
-    Attributes
-    ----------
-    urdf
-        Text of the URDF; empty if the topic robot_description brings it.
-    root
-        Name of the root link; empty with ``urdf``.
-    dynamics_file
-        Path of the dynamics file; empty: none.
-    settings
-        Path of the parameter file in config/, for a robot of this package.
-    """
-
-    urdf: str
-    root: str
-    dynamics_file: str
-    settings: tuple[str, ...]
+    urdf: str  # text
+    root: str  # name of the root link
+    dynamics_file: str  # path; empty for none
+    settings: tuple[str, ...]  # path of the parameter file in config/, for a robot of this package
 
 
 def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = "") -> LaunchedRobot:

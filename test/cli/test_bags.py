@@ -1,32 +1,71 @@
-"""robot_dynamics report: from the command line to the page."""
+"""robot_dynamics compare and report: printed differences and exit codes, and the page."""
 
+import struct
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
-from robot_dynamics_ros.bags import BagWriter
-from robot_dynamics_ros.bags.reader import BagReader
+from robot_dynamics_ros.bags import BagReader, BagWriter
 from robot_dynamics_ros.errors import RobotDynamicsError
-from support.commands import parse
+from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
+from support.commands import parse, run
 from support.report_recordings import ARM, COMMANDS, JOINT_STATE, STATES, TYPES, make, record
 
-pytest.importorskip("plotly")
+FLOAT64, TEXT = "std_msgs/msg/Float64", "std_msgs/msg/String"
+
+
+# --- compare
+
+
+def write(path: Path, *numbers: float, topic: str = "/x") -> str:
+    with BagWriter(path, {topic: FLOAT64}) as writer:
+        for k, number in enumerate(numbers):
+            writer.write(topic, k, LITTLE_ENDIAN + struct.pack("<d", number))
+    return str(path)
+
+
+def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = write(tmp_path / "a", 1.0, 2.0), write(tmp_path / "b", 1.0, 2.25)
+    assert run("compare", a, a) == 0
+    assert run("compare", a, b) == 1
+    assert run("compare", a, b, "--atol", "0.25") == 0
+    assert run("compare", a, b, "--rtol", "0.12", "--topics", "/x") == 0
+    capsys.readouterr()
+    assert run("compare", a, str(tmp_path / "c")) == 2
+    said = capsys.readouterr()
+    assert str(tmp_path / "c") in said.err and not said.out
+    assert run("compare", a, write(tmp_path / "y", 1.0, topic="/y")) == 2
+
+
+def test_junit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = write(tmp_path / "a", 1.0, 2.0), write(tmp_path / "b", 1.0, 2.25)
+    out = tmp_path / "out.xml"
+    for line, code, kinds in (((a, a), 0, []), ((a, b), 1, ["failure"]), ((a, "nothing"), 2, ["error"])):
+        assert run("compare", *line, "--junit", out, "--overwrite") == code
+        (case,) = ElementTree.parse(out).getroot().iter("testcase")
+        assert [problem.tag for problem in case] == kinds
+    assert run("compare", a, a, "--junit", tmp_path / "missing" / "out.xml") == 2
+    assert "missing" in capsys.readouterr().err
+
+
+# --- report
 
 
 def page_of(*line: str) -> str:
     """The page that the command writes."""
+    pytest.importorskip("plotly")
     arguments = parse("report", *line)
     arguments.run(arguments)
     return Path(arguments.output).read_text(encoding="utf-8").partition("<main>")[2]
 
 
 def record_with_description(folder: Path, description: str) -> None:
-    text = "std_msgs/msg/String"
     with (
         BagReader(record(folder / "plain")) as plain,
-        BagWriter(folder / "bag", {**plain.topics, "/robot_description": text}) as bag,
+        BagWriter(folder / "bag", {**plain.topics, "/robot_description": TEXT}) as bag,
     ):
-        bag.write("/robot_description", 1, bytes(TYPES.serialize_cdr(make(text, description), text)))
+        bag.write("/robot_description", 1, bytes(TYPES.serialize_cdr(make(TEXT, description), TEXT)))
         for message in plain.messages():
             bag.write(message.topic, message.received, message.data)
 

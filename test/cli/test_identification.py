@@ -1,0 +1,134 @@
+"""robot_dynamics excite, torque and identify: an exciting trajectory, recorded torques explained, a dynamics file."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.control.trajectory.parameters import ALL, JOINTS, trajectory_from
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.parameters.file import read_parameter_file
+from robot_dynamics_ros.resources import robot_urdf
+from support.commands import run
+from support.noisy_recordings import Truth, exciting_motion, fourier, with_friction
+
+KIND = "sensor_msgs/msg/JointState"
+ROOT = Path(__file__).resolve().parents[2]
+SCARA = ROOT / "urdf" / "scara.urdf"
+
+
+# --- excite
+
+
+def test_what_it_writes_is_what_the_node_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "excitation.yaml"
+    line = ("excite", "--robot", "planar_2r", "--restarts", 1, "-o", file)
+    run(*line, "--duration", 6, "--cycles", 2, "--acceleration", 8)
+    values = read_parameter_file(file, "/any/trajectory_node", ALL)
+    model = RobotModel.from_urdf_file(robot_urdf("planar_2r"))
+    assert JOINTS.read(values) == model.joint_names
+    farthest = model.position_lower * 0.9
+    points = trajectory_from(values, model.joint_names, farthest.tolist())
+    assert points.velocities is not None and points.accelerations is not None
+    # From anywhere within the limits, all the way: a tenth of each stays free.
+    assert (points.positions >= 0.9 * model.position_lower - 1e-9).all()
+    assert (points.positions <= 0.9 * model.position_upper + 1e-9).all()
+    assert (np.abs(points.velocities) <= 0.9 * model.velocity_limits).all()
+    assert (np.abs(points.accelerations) <= 8.0).all()
+    move_time = values("trajectory.move_time")
+    assert isinstance(move_time, float) and points.times[-1] == pytest.approx(move_time + 12.0)
+    out = capsys.readouterr().out
+    found = re.search(r"(\S+) for the first random motion, (\S+) for the best found", out)
+    assert found is not None and float(found[2]) < float(found[1])
+    largest = np.abs(points.velocities[points.times > move_time, 1]).max()
+    row = next(line for line in out.splitlines() if line.startswith("joint2"))
+    assert float(row.split()[7]) == pytest.approx(largest, abs=0.05)
+
+
+def test_some_joints_move_and_the_others_are_locked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "excitation.yaml"
+    run("excite", "--robot", "planar_2r", "--joints", "joint2", "--duration", 4, "--restarts", 1, "-o", file)
+    assert JOINTS.read(read_parameter_file(file, "/trajectory_node", ALL)) == ("joint2",)
+    assert "joint1: locked at 0" in capsys.readouterr().err
+
+
+# --- torque
+
+
+@pytest.fixture
+def bag(tmp_path: Path, load_robot: Callable[..., RobotModel]) -> Path:
+    """20 s of a Panda that carries 1.2 kg, at 50 Hz."""
+    truth = load_robot("panda", "panda").with_payload("panda_link7", 1.2, [0.0, 0.0, 0.1], [0.0] * 6)
+    motion = exciting_motion(truth, seed=3, noise=0.02, samples=1000)
+    writer = JointStateWriter([name.replace("panda_", "fer_") for name in truth.joint_names])
+    with BagWriter(tmp_path / "bag", {"/joint_states": KIND}) as out:
+        for time, q, qd, tau in zip(motion.time, motion.q, motion.qd, motion.tau, strict=True):
+            stamp = 10**18 + round(time * 1e9)
+            out.write("/joint_states", stamp, writer.write(stamp, q, qd, tau))
+    return tmp_path / "bag"
+
+
+def test_table_and_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    csv = tmp_path / "torque.csv"
+    run("torque", bag, "--robot", "panda", "--rename", "fer_=panda_", "-o", csv)
+    out = " ".join(capsys.readouterr().out.split())
+    assert "from 1000 messages" in out and "Butterworth filter of order 4 at 8.325 Hz" in out
+    assert "hint: the robot carries what the model does not know: 1.2" in out
+    names = csv.read_text(encoding="utf-8").splitlines()[0].split(",")
+    table = np.loadtxt(csv, delimiter=",", skiprows=1)
+    column = {name: table[:, k] for k, name in enumerate(names)}
+    assert len(names) == 1 + 6 * 7 and table.shape[1] == len(names)
+    parts = sum(column[f"panda_joint2.{part}"] for part in ("inertia", "velocity", "gravity", "friction", "residual"))
+    np.testing.assert_allclose(parts, column["panda_joint2.measured"], atol=1e-6)
+    measured = np.sqrt(np.mean(column["panda_joint2.measured"] ** 2))
+    assert f"panda_joint2 Nm {measured:.3f} " in out
+
+
+def test_a_fitting_model_gets_no_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dynamics = tmp_path / "loaded.yaml"
+    dynamics.write_text("payload: {link: panda_link7, mass: 1.2, com: [0, 0, 0.1], inertia: [0, 0, 0, 0, 0, 0]}\n")
+    shipped = ROOT / "config" / "panda.dynamics.yaml"
+    dynamics.write_text(shipped.read_text(encoding="utf-8") + dynamics.read_text(), encoding="utf-8")
+    run("torque", bag, "--robot", "panda", "--rename", "fer_=panda_", "--dynamics", dynamics, "--cutoff", 3)
+    out = capsys.readouterr().out
+    assert "at 3 Hz" in out and "hints: none" in out
+
+
+# --- identify
+
+
+def write_bag(path: Path, truth: Truth, seed: int, prefix: str = "") -> Path:
+    """Write a recording with 1 % noise on effort; ``prefix`` before the names of the joints."""
+    series = truth.recorded(seed, 0.01)
+    writer = JointStateWriter([prefix + name for name in series.joint_names])
+    with BagWriter(path, {"/joint_states": KIND}) as bag:
+        for k, stamp in enumerate(series.stamps.tolist()):
+            bag.write(
+                "/joint_states", stamp, writer.write(stamp, series.position[k], series.velocity[k], series.effort[k])
+            )
+    return path
+
+
+@pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two bags of a SCARA with friction, which the model does not have: the file has it, within 3 %."""
+    actual = with_friction(SCARA, tmp_path)
+    bags = [write_bag(tmp_path / f"bag{k}", fourier(actual, 30.0, 100.0, k), k, "left_") for k in (1, 2)]
+    before = {path: path.read_bytes() for bag in bags for path in bag.iterdir()}
+    output = tmp_path / "new.yaml"
+    run("identify", *bags, "--rename", "left_=", "--robot", SCARA, "--dynamics", "none", "-o", output)
+    told = capsys.readouterr().out
+    assert "identified from the first 67 % of" in told and "condition number" in told
+    assert "link1.izz + 0.16 link2.mass" in told and "held out: the last 33 % of each bag" in told
+    assert all(path.read_bytes() == content for path, content in before.items())
+    assert output.read_text().startswith("# Made by robot_dynamics identify.\n# identified from the first 67 % of")
+    found = RobotModel.from_urdf_file(SCARA, dynamics=output)
+    other = fourier(actual, 10.0, 50.0, 5)
+    torque = found.inverse_dynamics(other.q, other.qd, other.qdd) + found.friction_torque(other.q, other.qd)
+    error = np.sqrt(((torque - other.tau) ** 2).mean(axis=0) / (other.tau**2).mean(axis=0))
+    assert error.max() < 0.01
+    np.testing.assert_allclose(found.packed.friction[:, :3], actual.packed.friction[:, :3], rtol=0.03)
