@@ -75,9 +75,9 @@ def implicit_midpoint(
         middle, change = start + 0.5 * step * rate, np.inf  # the last step's rate is a guess
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is reported below
             for _ in range(_ITERATIONS):
-                q, p = middle
-                tau = None if force is None else force(time, q, velocities(model, q, p))
-                rate = np.array(hamilton_equations(model, q, p, tau))
+                position, momentum = middle
+                tau = None if force is None else force(time, position, velocities(model, position, momentum))
+                rate = np.array(hamilton_equations(model, position, momentum, tau))
                 new = start + 0.5 * step * rate
                 size = np.maximum(_SMALL, np.abs(new).max(axis=1))
                 last, change = change, float((np.abs(new - middle).max(axis=1) / size).max())

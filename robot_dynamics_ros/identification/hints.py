@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,19 +56,24 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     motion = analysis.motion.part(slice(None, None, -(-len(analysis.motion.time) // _SAMPLES)))
     if len(motion.time) < _FEWEST:
         return []
-    payloads = (partial(_payload, body) for body in _last_bodies(model))
-    kinds: list[Kind] = [_gravity, *payloads, _friction, _scale, _offsets]
-    case = _Case.of(model, motion)
+    links = model.packed.body_links
+    kinds: dict[str, Kind] = {
+        "another direction of gravity": _gravity,
+        **{f"a payload on {links[body]}": partial(_payload, body) for body in _last_bodies(model)},
+        "missing friction": _friction,
+        "a scale of all efforts": _scale,
+        "constant offsets": _offsets,
+    }
+    case = _Case(model, kinds, motion, analyse_torque(model, motion).residual)
     causes: list[tuple[str, str | None, str]] = []
-    while len(causes) < _MOST and (step := _next(case, kinds)) is not None:
+    while len(causes) < _MOST and (step := _next(case)) is not None:
         case, name, how_sure = step
         causes.append((name, case.words(name), how_sure))
     # With all causes fitted together the numbers are better.
     return [f"{case.words(name) or words} ({how_sure})" for name, words, how_sure in causes]
 
 
-@dataclass(frozen=True, eq=False)
-class Hypothesis:
+class Hypothesis(NamedTuple):
     """A cause whose torque is linear in p numbers.
 
     Attributes
@@ -79,9 +85,11 @@ class Hypothesis:
         the numbers make no sense.
     """
 
-    name: str
     columns: Array
     words: Callable[[Array, Array], str | None]
+
+
+Kind = Callable[[RobotModel, RecordedMotion], Hypothesis]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,33 +101,24 @@ class Mistake:
     words: str
 
 
-Kind = Callable[[RobotModel, RecordedMotion], Hypothesis]
-
-
 @dataclass(frozen=True, eq=False)
 class _Case:
     """A reading of the recording: its residual (m, n), the causes that are fitted to it, the mistake it is without."""
 
     model: RobotModel
+    kinds: Mapping[str, Kind]
     motion: RecordedMotion
     residual: Array
-    kinds: tuple[Kind, ...] = ()
-    hypotheses: tuple[Hypothesis, ...] = ()
+    causes: Mapping[str, Hypothesis] = field(default_factory=dict)
     mistake: Mistake | None = None
 
-    @classmethod
-    def of(cls, model: RobotModel, motion: RecordedMotion) -> _Case:
-        return cls(model, motion, analyse_torque(model, motion).residual)
-
-    def with_cause(self, kind: Kind) -> _Case:
-        hypothesis = kind(self.model, self.motion)
-        return replace(self, kinds=(*self.kinds, kind), hypotheses=(*self.hypotheses, hypothesis))
+    def with_cause(self, name: str) -> _Case:
+        return replace(self, causes={**self.causes, name: self.kinds[name](self.model, self.motion)})
 
     def without_mistake(self, mistake: Mistake) -> _Case:
-        case = _Case.of(self.model, mistake.motion)
-        for kind in self.kinds:
-            case = case.with_cause(kind)
-        return replace(case, mistake=mistake)
+        residual = analyse_torque(self.model, mistake.motion).residual
+        causes = {name: self.kinds[name](self.model, mistake.motion) for name in self.causes}
+        return replace(self, motion=mistake.motion, residual=residual, causes=causes, mistake=mistake)
 
     @cached_property
     def floor(self) -> Array:
@@ -128,7 +127,7 @@ class _Case:
 
     def predicted_error(self, weights: Array) -> Array:
         """Return the error (m, n) that the causes leave in the blocks that they are not fitted to."""
-        return self._fit.predicted_error(weights) if self.hypotheses else self.residual
+        return self._fit.predicted_error(weights) if self.causes else self.residual
 
     def words(self, name: str) -> str | None:
         """Describe a cause or the mistake, as all causes are fitted together; None where that makes no sense."""
@@ -136,30 +135,26 @@ class _Case:
             return self.mistake.words
         error = root_mean_square(self.predicted_error(np.ones(self.model.n)))
         values, errors = self._fit.values(1.0 / np.maximum(error, self.floor))
-        ends = np.cumsum([cause.columns.shape[2] for cause in self.hypotheses])[:-1]
-        for cause, own, deviations in zip(self.hypotheses, np.split(values, ends), np.split(errors, ends), strict=True):
-            if cause.name == name:
-                return cause.words(own, deviations)
-        raise AssertionError(name)
+        ends = np.cumsum([cause.columns.shape[2] for cause in self.causes.values()])[:-1]
+        place = list(self.causes).index(name)
+        return self.causes[name].words(np.split(values, ends)[place], np.split(errors, ends)[place])
 
     @cached_property
     def _fit(self) -> CrossValidation:
-        return CrossValidation(np.concatenate([cause.columns for cause in self.hypotheses], axis=2), self.residual)
+        return CrossValidation(np.concatenate([cause.columns for cause in self.causes.values()], axis=2), self.residual)
 
 
-def _next(case: _Case, kinds: Sequence[Kind]) -> tuple[_Case, str, str] | None:
+def _next(case: _Case) -> tuple[_Case, str, str] | None:
     """Return the case with the cause that predicts most of what is left, its name and how sure it is, or None."""
     left = root_mean_square(case.predicted_error(np.ones(case.model.n)))
     if (left <= case.floor).all():
         return None
-    trials = [
-        (trial.hypotheses[-1].name, trial) for trial in map(case.with_cause, [k for k in kinds if k not in case.kinds])
-    ]
+    trials = {name: case.with_cause(name) for name in case.kinds if name not in case.causes}
     if case.mistake is None:  # one is all that a reading may have
-        readings = list(_mistakes(case.motion))
-        trials += [(m.name, case.without_mistake(m)) for m in progress(readings, "looking for what is wrong")]
+        for mistake in progress(list(_mistakes(case.motion)), "looking for what is wrong"):
+            trials[mistake.name] = case.without_mistake(mistake)
     rough = 1.0 / np.maximum(left, case.floor)
-    errors = [root_mean_square(trial.predicted_error(rough)) for _, trial in trials]
+    errors = [root_mean_square(trial.predicted_error(rough)) for trial in trials.values()]
     weights = 1.0 / np.maximum(np.min(errors, axis=0), case.floor)
     now = case.predicted_error(weights)
 
@@ -172,18 +167,17 @@ def _next(case: _Case, kinds: Sequence[Kind]) -> tuple[_Case, str, str] | None:
         effect = root_mean_square(now - trial.predicted_error(weights))
         return bool((effect > _EFFECT * root_mean_square(trial.motion.tau)).any()) and trial.words(name) is not None
 
-    shares = [1.0 - cost(trial.predicted_error(weights)) / cost(now) for _, trial in trials]
-    good = [k for k, share in enumerate(shares) if share > _SHARE and makes_sense(*trials[k])]
+    shares = {name: 1.0 - cost(trial.predicted_error(weights)) / cost(now) for name, trial in trials.items()}
+    good = [name for name, share in shares.items() if share > _SHARE and makes_sense(name, trials[name])]
     if not good:
         return None
-    most = max(shares[k] for k in good)
-    best, *rivals = (k for k in good if 1.0 - shares[k] <= _CLOSE * (1.0 - most))
-    rest = "what is left after that" if case.hypotheses or case.mistake is not None else "what the model leaves"
+    most = max(shares[name] for name in good)
+    best, *rivals = (name for name in good if 1.0 - shares[name] <= _CLOSE * (1.0 - most))
+    rest = "what is left after that" if case.causes or case.mistake is not None else "what the model leaves"
     how_sure = f"it predicts {100 * shares[best]:.0f} % of {rest}"
     if rivals:
-        how_sure += f"; so does, nearly, {' or '.join(trials[k][0] for k in rivals)}"
-    name, best_case = trials[best]
-    return best_case, name, how_sure
+        how_sure += f"; so does, nearly, {' or '.join(rivals)}"
+    return trials[best], best, how_sure
 
 
 def _mistakes(motion: RecordedMotion) -> Iterator[Mistake]:
@@ -276,7 +270,7 @@ def _gravity(model: RobotModel, motion: RecordedMotion) -> Hypothesis:
             f"it is ({vector}) m/s^2. Cure: --gravity {vector}, or gravity in the dynamics file"
         )
 
-    return Hypothesis("another direction of gravity", columns, words)
+    return Hypothesis(columns, words)
 
 
 def _last_bodies(model: RobotModel) -> list[int]:
@@ -317,7 +311,7 @@ def _payload(body: int, model: RobotModel, motion: RecordedMotion) -> Hypothesis
         )
 
     columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
-    return Hypothesis(f"a payload on {link}", columns, words)
+    return Hypothesis(columns, words)
 
 
 def _friction(model: RobotModel, motion: RecordedMotion) -> Hypothesis:
@@ -355,7 +349,7 @@ def _friction(model: RobotModel, motion: RecordedMotion) -> Hypothesis:
             "or let identify do it"
         )
 
-    return Hypothesis("missing friction", columns, words)
+    return Hypothesis(columns, words)
 
 
 def _scale(model: RobotModel, motion: RecordedMotion) -> Hypothesis:
@@ -372,7 +366,7 @@ def _scale(model: RobotModel, motion: RecordedMotion) -> Hypothesis:
             "Cure: record torque at the joints in Nm"
         )
 
-    return Hypothesis("a scale of all efforts", torque[:, :, np.newaxis], words)
+    return Hypothesis(torque[:, :, np.newaxis], words)
 
 
 def _offsets(model: RobotModel, motion: RecordedMotion) -> Hypothesis:
@@ -385,7 +379,7 @@ def _offsets(model: RobotModel, motion: RecordedMotion) -> Hypothesis:
             return None
         return f"the measured effort has constant offsets: {', '.join(offsets)}. Cure: zero the torque sensors"
 
-    return Hypothesis("constant offsets", columns, words)
+    return Hypothesis(columns, words)
 
 
 class CrossValidation:

@@ -170,6 +170,12 @@ def test_a_clock_set_back_starts_another_stretch() -> None:
     assert_follows(later, start=6.0 + 0.15 - later.time[0])  # its first message is that of 6 s, its edge 0.15 s
 
 
+def test_a_message_between_two_gaps_is_left_out() -> None:
+    with pytest.warns(BagWarning, match="1 messages are in stretches|it has 1 gaps"):
+        motion = recorded_motion(recording(np.concatenate([even(5.0), [10.0], 15.0 + even(5.0)])), DEFAULT)
+    assert stretches(motion) == 2
+
+
 def test_turns_are_counted_on() -> None:
     """A joint that turns on and on at 1 rad/s, reported between -pi and pi."""
     time = even(20.0)
