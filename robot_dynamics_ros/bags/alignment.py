@@ -134,15 +134,21 @@ def _repeats(codes: IntArray) -> IntArray:
 
 
 def paired(a: Iterable[Message], b: Iterable[Message], pairs: Alignment) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the bytes of each pair; both streams are read once, and only what is out of order is kept."""
+    """Yield the bytes of each pair; both streams are read once, and only what is out of order is kept.
+
+    Raises BagError where a damaged recording has fewer messages than when its times were read.
+    """
     has_partner = np.zeros(int(pairs.b.max(initial=-1)) + 1, dtype=bool)
     has_partner[pairs.b] = True
     waiting: dict[int, bytes] = {}
     rest_a, rest_b = enumerate(a), enumerate(b)
-    for i, k in zip(pairs.a.tolist(), pairs.b.tolist(), strict=True):
-        data_a = next(message.data for number, message in rest_a if number == i)
-        while k not in waiting:
-            number, message = next(rest_b)
-            if has_partner[number]:
-                waiting[number] = message.data
-        yield data_a, waiting.pop(k)
+    try:
+        for i, k in zip(pairs.a.tolist(), pairs.b.tolist(), strict=True):
+            data_a = next(message.data for number, message in rest_a if number == i)
+            while k not in waiting:
+                number, message = next(rest_b)
+                if number < len(has_partner) and has_partner[number]:
+                    waiting[number] = message.data
+            yield data_a, waiting.pop(k)
+    except StopIteration:
+        raise BagError("a damaged recording changes while it is read. Cure: copy it again") from None

@@ -19,7 +19,7 @@ from robot_dynamics_ros.bags.storage import JOINT_STATE, TEXT
 from robot_dynamics_ros.control import configuration
 from robot_dynamics_ros.control.configuration import Configuration
 from robot_dynamics_ros.errors import BagError, BagWarning
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader
 from robot_dynamics_ros.messages.joint_state import Renaming, renaming
 from robot_dynamics_ros.progress import progress
@@ -36,8 +36,8 @@ class JointSeries:
     """
 
     joint_names: tuple[str, ...]
-    stamps: NDArray[np.int64]
-    received: NDArray[np.int64]
+    stamps: IntArray
+    received: IntArray
     position: Array
     velocity: Array
     effort: Array

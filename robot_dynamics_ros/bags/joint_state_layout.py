@@ -60,10 +60,11 @@ class JointStateLayout:
         self.fields = tuple(places)
         self._head, self._same, self._size = data[:HEADER], data[self._frame_end : names_end], len(data)
         self._frame_length = data[_FRAME : _FRAME + 4]
-        first, second, third = ends
-        self._counts = struct.Struct(f"{reader.order}I{second - first - 4}xI{third - second - 4}xI")
+        order, (first, second, third) = reader.order, ends
+        self._counts = struct.Struct(f"{order}I{second - first - 4}xI{third - second - 4}xI")
         self._counts_at, self._expected = first - 4, tuple(counts)
-        formats = {"sec": "i4", "nanosec": "u4", **{field: f"({len(names)},)f8" for field in places}}
+        formats = {"sec": f"{order}i4", "nanosec": f"{order}u4"}
+        formats |= {field: f"({len(names)},){order}f8" for field in places}
         self._record = np.dtype(
             {
                 "names": list(formats),
@@ -71,7 +72,7 @@ class JointStateLayout:
                 "offsets": [HEADER, HEADER + 4, *places.values()],
                 "itemsize": len(data),
             }
-        ).newbyteorder(reader.order)
+        )
 
     def fits(self, data: bytes) -> bool:
         """Return True if a message has this layout."""

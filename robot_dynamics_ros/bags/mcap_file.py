@@ -1,8 +1,8 @@
 """MCAP files (mcap.dev/spec), whole or cut off.
 
 Neither rosbags nor mcap limits what a chunk unpacks to, or reads a file that breaks off. Here the records of every file
-are gone through, with or without a summary; a chunk is unpacked when its messages are asked for, and before that only
-where no message index stands behind it, or its channels are defined in chunks alone.
+are gone through, with or without a summary. Chunks are unpacked when their messages are asked for, and before that only
+where the statistics at the end are missing or disagree with the message indexes behind the chunks.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ from robot_dynamics_ros.progress import progress
 
 MAGIC = b"\x89MCAP0\r\n"
 
-_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _MESSAGE_INDEX, _DATA_END = 2, 3, 4, 5, 6, 7, 15
+_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _MESSAGE_INDEX, _STATISTICS, _DATA_END = 2, 3, 4, 5, 6, 7, 11, 15
 _RECORD = struct.Struct("<BQ")  # operation, length of what follows
 _MESSAGE_HEAD = struct.Struct("<H4xq8x")  # channel, received
 _CHUNK_HEAD = struct.Struct("<qqQI")  # first and last arrival, size, checksum
 _INDEX_HEAD = struct.Struct("<HI")  # channel, bytes of the entries
 _INDEX_ENTRY = 16  # bytes: arrival, offset
+_STATISTICS_HEAD = 46  # bytes before the messages of each channel
 _RUN = 1 << 20  # messages outside of chunks are read in runs of about this many bytes
 _OBJECT = 200  # bytes of a message in memory beside its data
 _FEW, _RECORDS_PER_BYTE = 1000, 8  # of a packed chunk: times differ between messages, and take some bytes of each
@@ -87,15 +88,21 @@ class McapFile:
         self.losses: list[str] = []
         if self._at(0, len(MAGIC)) != MAGIC:
             raise ValueError("not an MCAP file")
-        self._find_blocks()
-        self._complete_blocks()
+        statistics = self._find_blocks()
+        counts = self.counts()
+        indexed = all(block.counts for block in self._blocks) and counts.keys() <= self.channels.keys()
+        if not indexed or statistics != counts:
+            self._read_blocks()
+            if statistics and not self.losses and (missing := statistics.total() - self.counts().total()) > 0:
+                self.losses.append(f"{missing} of {statistics.total()} messages of {path.name} are missing")
+        self._blocks = sorted((block for block in self._blocks if block.counts), key=attrgetter("start"))
         self.start = self._blocks[0].start if self._blocks else 0
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
-    def counts(self) -> Mapping[int, int]:
+    def counts(self) -> Counter[int]:
         """Return the number of messages of each channel."""
         counts: Counter[int] = Counter()
         for block in self._blocks:
@@ -169,8 +176,12 @@ class McapFile:
             _check_count(records, _FEW + _RECORDS_PER_BYTE * block.size)
         return records
 
-    def _find_blocks(self) -> None:
-        """Find blocks, and the channels that are defined outside of them, without unpacking any; note a loss."""
+    def _find_blocks(self) -> Counter[int] | None:
+        """Find blocks, and the channels that are defined outside of them, without unpacking any; note a loss.
+
+        Returns the number of messages of each channel by the statistics of the summary; None where there are none.
+        """
+        statistics: Counter[int] | None = None
         at = len(MAGIC)
         data_ended = False
         while True:
@@ -178,13 +189,11 @@ class McapFile:
             operation, length = _RECORD.unpack_from(head) if len(head) >= _RECORD.size else (0, 0)
             begin, body, last = at + _RECORD.size, head[_RECORD.size :], self._blocks[-1] if self._blocks else None
             if operation == _FOOTER:
-                return
+                return statistics
             if operation == 0 or begin + length > self._size:
                 if not data_ended:
                     self.losses.append(self._break(operation, body))
-                    if last is not None and last.is_chunk:
-                        last.counts.clear()  # some of its message indexes may be lost
-                return
+                return None
             data_ended = data_ended or operation == _DATA_END
             if operation == _MESSAGE and length >= _MESSAGE_HEAD.size:
                 number, received = _MESSAGE_HEAD.unpack_from(body)
@@ -204,14 +213,16 @@ class McapFile:
             elif operation in (_SCHEMA, _CHANNEL) and length <= LARGEST:
                 with suppress(*_DAMAGE):  # it may be defined once more, in a chunk or in the summary
                     self._note(operation, self._at(begin, length))
+            elif operation == _STATISTICS and _STATISTICS_HEAD <= length <= LARGEST:
+                with suppress(*_DAMAGE):
+                    pairs = struct.iter_unpack("<HQ", self._at(begin, length)[_STATISTICS_HEAD:])
+                    statistics = Counter(dict(pairs))
             at = begin + length
 
-    def _complete_blocks(self) -> None:
-        """Unpack the chunks without an index, or with one that names unknown channels; drop those without messages."""
+    def _read_blocks(self) -> None:
+        """Count the messages of all blocks, and find the channels that are defined in chunks; note losses."""
         damaged = 0
-        for block in progress(self._blocks, f"{self._path.name}: chunks", len(self._blocks)):
-            if block.counts and block.counts.keys() <= self.channels.keys():
-                continue
+        for block in progress(self._blocks, f"{self._path.name}: no index, reading all", len(self._blocks)):
             counts: Counter[int] = Counter()
             start = 1 << 64
             try:
@@ -224,12 +235,10 @@ class McapFile:
                     else:
                         self._note(operation, data[at:end])
             except _DAMAGE:
-                counts.clear()
-                damaged += 1
+                damaged += not counts  # what stands before the damage is read, with a warning then
             block.start, block.counts = start, counts
         if damaged:
             self.losses.append(f"{damaged} of {len(self._blocks)} chunks of {self._path.name} are damaged and left out")
-        self._blocks = sorted((block for block in self._blocks if block.counts), key=attrgetter("start"))
         if lost := sum(count for number, count in self.counts().items() if number not in self.channels):
             self.losses.append(f"{lost} messages of {self._path.name} are left out: their channels are not defined")
 

@@ -108,8 +108,9 @@ class BagReader:
         self._stack = ExitStack()
         self._counts: Counter[str] = Counter()
         self._room = Room()
+        self._storages: list[McapFile | SqliteFile] = []
         try:
-            self._storages = self._open()
+            self._open()
             channels = [channel for storage in self._storages for channel in storage.channels.values()]
             for channel in channels:
                 if channel.encoding != "cdr":
@@ -167,17 +168,17 @@ class BagReader:
 
     # Opening
 
-    def _open(self) -> list[McapFile | SqliteFile]:
+    def _open(self) -> None:
         try:
             files = self._files() if self.path.is_dir() else [self.path]
-            opened = [self._storage(file, alone=len(files) == 1) for file in files]
+            for file in files:
+                self._open_file(file, alone=len(files) == 1)
         except FileNotFoundError:
             raise self._error("there is no such file or folder", "check the path") from None
         except PermissionError as error:
             raise self._error(f"no permission to read {error.filename}", "ask its owner, or copy it") from None
         except (OSError, zstd.ZstdError) as error:
             raise self._error(f"cannot read the bag: {error}", "copy it to this machine again") from None
-        return [storage for storage in opened if storage is not None]
 
     def _files(self) -> list[Path]:
         """Return the storage files of the folder, in the order in which they were recorded."""
@@ -216,8 +217,8 @@ class BagReader:
         self._counts = counts
         return there
 
-    def _storage(self, file: Path, *, alone: bool) -> McapFile | SqliteFile | None:
-        """Open a storage file, by what it contains; None for one of several that holds nothing."""
+    def _open_file(self, file: Path, *, alone: bool) -> None:
+        """Open a storage file by its content; an empty one of several is left out."""
         head = _head(file)
         if head.startswith(ZSTD):
             file = self._unpacked(file)
@@ -226,7 +227,7 @@ class BagReader:
             if alone:
                 raise self._error(f"cannot read the bag: {file.name} is empty", "record again")
             self._losses.append(f"{file.name} is empty")
-            return None
+            return
         storage: McapFile | SqliteFile
         try:
             if head.startswith(mcap_file.MAGIC):
@@ -241,7 +242,7 @@ class BagReader:
             raise self._error(f"cannot read the bag: {file.name}: {error}", "name a bag of ROS 2") from None
         self._stack.callback(storage.close)
         self._losses += storage.losses
-        return storage
+        self._storages.append(storage)
 
     def _unpacked(self, file: Path) -> Path:
         """Unpack a file that is compressed as a whole, as far as it goes."""

@@ -19,16 +19,14 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags.storage import Channel, Message, is_latched
 from robot_dynamics_ros.errors import BagWarning
+from robot_dynamics_ros.kernels.types import IntArray
 
 _LEAF = 0x0D  # of a table
 _SIZES = (0, 1, 2, 3, 4, 6, 8)  # bytes of integers, by their serial type
 _TIMES = 4  # how often all bytes may be read: each belongs to one row, but damage can look like rows
-
-_Table = NDArray[np.int64]
 
 
 class _Row(NamedTuple):
@@ -70,7 +68,7 @@ class _SqlitePages:
                 if row is not None:
                     yield received, row.topic, row.data
 
-    def _find(self) -> _Table:
+    def _find(self) -> IntArray:
         """Return time of arrival, row id, page and place in it (m, 4) of each row that is whole, sorted."""
         self.counts: Counter[int] = Counter()
         places = array("q")
@@ -92,7 +90,7 @@ class _SqlitePages:
                         places.extend((row.received, row.number, page, at))
                         self.counts[row.topic] += 1
         self._left = sys.maxsize  # reading these rows again is within it
-        table: _Table = np.frombuffer(places, dtype=np.int64).reshape(-1, 4)
+        table: IntArray = np.frombuffer(places, dtype=np.int64).reshape(-1, 4)
         return table[np.lexsort((table[:, 1], table[:, 0]))]
 
     def _spend(self, count: int) -> None:

@@ -31,7 +31,7 @@ LATCHED = RELIABLE._replace(depth=1, durability=QosDurability.TRANSIENT_LOCAL)
 
 
 class BagWriter:
-    """Writes messages as they came over the wire (CDR); a context manager that closes the bag.
+    """A bag that is being written, message by message in CDR; a context manager that closes it.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class _Layout:
     """
 
     def __init__(self, order: str, frame: bytes, same: bytes, size: int, places: NDArray[np.intp]) -> None:
-        """For messages of ``size`` joints; ``places`` (n,) are the indices of the robot's joints among them."""
+        """Describe messages of ``size`` joints; ``places`` (n,) are the indices of the robot's joints among them."""
         self.order, self.same, self.size, self.places = order, same, size, places
         self._frame_length, self._frame_end = frame[:4], _NAMES + len(frame)
         end = self._frame_end + len(same)
@@ -180,7 +180,8 @@ def stamp_of(data: bytes) -> int | None:
     order = BYTE_ORDERS.get(data[:2])
     if order is None or len(data) < _NAMES:
         return None
-    return CdrReader(order, memoryview(data)[HEADER:]).stamp()
+    sec, nanosec = struct.unpack_from(order + "iI", data, HEADER)
+    return int(sec) * 1_000_000_000 + int(nanosec)
 
 
 def frame_and_names(frame_id: str, names: Sequence[str]) -> bytes:
