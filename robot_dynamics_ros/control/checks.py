@@ -48,11 +48,9 @@ class MotionLimits:
         self._least = np.array([lower, low[1]]) - self._margins
         self._most = np.array([upper, high[1]]) + self._margins
 
-    def accept(self, q: Array) -> tuple[str, ...]:
-        """Take position ``q`` (n,) as allowed; return the joints that are beyond their limits."""
-        low, high = self._bounds[0][0], self._bounds[1][0]
-        self._widen(np.minimum(low, q), np.maximum(high, q))
-        return tuple(name for name, out in zip(self._names, (q < low) | (q > high), strict=True) if out)
+    def accept(self, q: Array) -> None:
+        """Take position ``q`` (n,) as allowed."""
+        self._widen(np.minimum(self._bounds[0][0], q), np.maximum(self._bounds[1][0], q))
 
     def check(self, state: Array) -> Fault | None:
         """Return the fault of a finite ``state`` (2, n), positions, then velocities, or None."""

@@ -64,7 +64,7 @@ class MomentumObserver:
         """
         self._model: RobotModel | None = None
         self._time = math.inf
-        self._estimate: Array = np.zeros(0)
+        self._estimate = self._q = self._qd = self._momentum = self._drift = np.zeros(0)
 
     def update(self, model: RobotModel, time: float, q: Array, qd: Array, effort: Array) -> Array:
         """Return the estimated external torque (n,), Nm or N, positive along the joints.

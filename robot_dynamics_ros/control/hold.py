@@ -35,8 +35,8 @@ class Hold:
     def begin(self, model: RobotModel, fault: Fault, effort: Array) -> None:
         """Take over from the law, whose last ``effort`` (n,) this was.
 
-        What the law commands at rest beyond the gravity torque, within the margin, is kept: it carries a load that is
-        not in the model.
+        Its torque at rest beyond the gravity torque is kept if it is within the margin: it carries a load that is not
+        in the model.
         """
         law, margin = self._law.tuning.law, self._law.tuning.hold_margin
         self._load = self._offset = np.zeros(len(effort))

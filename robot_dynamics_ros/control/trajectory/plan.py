@@ -16,6 +16,15 @@ from robot_dynamics_ros.control.trajectory.trajectory import JointLimits, Trajec
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 
+SPEED_RATE = 2.0
+"""Change of the speed factor in a second: from standstill to full speed takes half a second."""
+
+Mask = NDArray[np.bool_]
+
+_MOST_WAITING = 100  # trajectories whose start is still to come: a limit on memory
+_SLOWEST = 0.1  # measured velocities are not divided by a smaller speed factor
+_STANDSTILL = 1e-6  # speed factor of an arm that needs no stop
+
 
 def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
     """Return the motion from position q and velocity qd (n,) at `time` (s) to rest, without effort.
@@ -40,10 +49,6 @@ def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
     holds = np.zeros((2, 4, len(q)))
     holds[0, 0], holds[1] = q, coefficients[-1, -1]
     return Trajectory(time, knots, holds, coefficients)
-
-
-SPEED_RATE = 2.0
-"""Change of the speed factor in a second: from standstill to full speed takes half a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,40 +91,20 @@ def checked_speed(factor: float) -> float:
     return float(factor)
 
 
-Mask = NDArray[np.bool_]
-
-_MOST_WAITING = 100  # trajectories whose start is still to come: a limit on memory
-_SLOWEST = 0.1  # measured velocities are not divided by a smaller speed factor
-_STANDSTILL = 1e-6  # a speed factor at which nothing is left to slow down
-
-
 @dataclass(frozen=True)
 class TrajectoryRules:
-    """Rules for accepting and joining trajectories, named as parameters of joint_trajectory_controller.
+    """Rules for accepting and joining trajectories: the parameters of these names in docs/parameters.md.
 
-    Attributes
-    ----------
-    allow_partial_joints_goal
-        True if a trajectory may leave joints out; these continue as before.
-    interpolate_from_desired_state
-        True if a trajectory starts from the desired state, False from the measured one.
-    positions_upsampling
-        True if positions alone are joined by a C2 cubic spline, False by straight lines.
-    allow_nonzero_velocity_at_trajectory_end
-        True if the last point may move; the arm stops there all the same.
-    trajectory_limits
-        "refuse": motion beyond the joints' limits of position and velocity is refused; "clamp": points are moved
-        inside, and motion that is still beyond is refused; "off": it is accepted.
-    set_point_step_limit
-        Largest distance (rad or m), for each joint or all, of a set point from the desired position; inf: not checked.
+    ``positions_upsampling`` is ``positions_upsampling.enable``. Names and meaning are those of
+    joint_trajectory_controller's parameters, where it has them.
     """
 
     allow_partial_joints_goal: bool = False
     interpolate_from_desired_state: bool = True
     positions_upsampling: bool = True
     allow_nonzero_velocity_at_trajectory_end: bool = False
-    trajectory_limits: str = "refuse"
-    set_point_step_limit: Sequence[float] = (0.2,)
+    trajectory_limits: str = "refuse"  # or "clamp", "off"
+    set_point_step_limit: Sequence[float] = (0.2,)  # rad or m
 
 
 @dataclass(slots=True)
@@ -136,10 +121,10 @@ class _Piece:
 
 
 class MotionPlan:
-    """The desired motion of n joints, asked for once a cycle.
+    """Desired motion of n joints along trajectories.
 
     Times are seconds on the clock of the caller; trajectory time follows it by a `TimeScaling`.
-    A trajectory replaces what its joints followed, from its start on; other joints go on as before, and
+    A trajectory replaces what its joints followed, from its start on; other joints continue as before, and
     a joint whose trajectory is over keeps its last desired position, as joint_trajectory_controller (JTC)
     documents it. Up to n trajectories are followed at a time, and some more wait for their start.
 
@@ -186,9 +171,8 @@ class MotionPlan:
     def set_speed(self, factor: float) -> None:
         """Let trajectory time run at this share (0 to 1) of the clock's, at once or as soon as a stop is over.
 
-        The share changes by `SPEED_RATE` a second, so that velocities do not jump. Effort is
-        stretched in time, not in size, and streamed set points are not slowed down: who streams sets the pace.
-        Raises RobotDynamicsError for other numbers.
+        The share changes by `SPEED_RATE` a second, so that velocities stay continuous. Effort is stretched in time, not
+        in size, and streamed set points are not slowed down. Raises RobotDynamicsError for other numbers.
         """
         self._requested_speed = checked_speed(factor)
         if self.empty:
@@ -227,13 +211,12 @@ class MotionPlan:
     ) -> Trajectory:
         """Take in a trajectory, and return it in trajectory time; it replaces what its joints followed.
 
-        The points' times count from `start_time` (s), None for `now`. Until a start in the future, which
-        a reduced speed puts off like all that is planned, the joints go on; where the first point is to be
-        reached AT that start, until the last point before it. A start in the past starts in the middle:
-        motion joins the first point that is still to come. It begins in the desired state, without a jump in
-        position, velocity and effort, or by `rules` in the `measured` one (q and qd, (n,)). Only a first
-        point AT a start that is now is taken at once, as in JTC. An empty plan begins at rest in the measured
-        position, or without one in that of the first point.
+        The points' times count from `start_time` (s), None for `now`. Until a start in the future, which a reduced
+        speed delays, the joints continue; where the first point is AT that start, until the last point before it. With
+        a start in the past, motion joins the first point that is still to come. It begins in the desired state, with
+        position, velocity and effort continuous, or by `rules` in the `measured` one (q and qd, (n,)). Only a first
+        point AT a start that is now is taken at once, as in JTC. An empty plan begins at rest in the measured position,
+        or without one in that of the first point.
 
         Raises TrajectoryError, and changes nothing, for points as `Trajectory.from_points`, for a trajectory
         that ended before `now`, and where too many wait.
@@ -278,9 +261,9 @@ class MotionPlan:
         return trajectory
 
     def cancel(self, now: float, deceleration: Array | None) -> None:
-        """Drop every trajectory, and its effort; every joint stops from its desired motion and stays there.
+        """Drop every trajectory, and its effort; every joint stops from its desired motion and rests.
 
-        Each slows down by its `deceleration` (n,), rad/s^2 or m/s^2 by the clock; None: it stands at once.
+        Each slows down by its `deceleration` (n,), rad/s^2 or m/s^2 by the clock; None: it stops at once.
         Raises RobotDynamicsError where that is not positive and finite.
         """
         if deceleration is not None and not bool(((deceleration > 0.0) & (deceleration < np.inf)).all()):
@@ -304,7 +287,7 @@ class MotionPlan:
     def advance(self, time: float) -> bool:
         """Write the desired motion at `time` (s); True while a trajectory runs or waits.
 
-        Should the time go back all the same, every trajectory is dropped: the arm rests where it was to be.
+        If the time goes back, every trajectory is dropped: the arm rests in its desired position.
         An empty plan writes nothing.
         """
         if self.empty:

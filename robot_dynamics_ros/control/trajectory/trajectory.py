@@ -15,6 +15,13 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, check
 from robot_dynamics_ros.errors import TrajectoryError, TrajectoryOverError
 from robot_dynamics_ros.kernels.types import Array
 
+__all__ = ["Trajectory", "TrajectoryPoints"]
+
+_NANOSECOND = 1e-9  # the resolution of time_from_start
+_TOLERANCE = 1e-3  # rad or m, beyond a position limit
+_EXCESS = 0.05  # share, beyond a velocity limit: plans that keep it at their points exceed it a little between them
+_AT_ONCE = 64  # segments whose polynomials are computed together, some 0.1 ms
+_STATE = ("position", "velocity", "acceleration", "effort")
 _HALVINGS = 8  # finds the excess of a curve over its ends to 4^-8 of that of its coefficients
 
 
@@ -138,15 +145,6 @@ def spline_velocities(times: Array, q: Array, begin: Array) -> Array:
         return np.asarray(solve_banded((1, 1), bands, right, check_finite=False, overwrite_b=True))
     except np.linalg.LinAlgError:
         return np.full_like(q, np.nan)
-
-
-__all__ = ["Trajectory", "TrajectoryPoints"]
-
-_NANOSECOND = 1e-9  # the resolution of time_from_start
-_TOLERANCE = 1e-3  # rad or m, beyond a position limit
-_EXCESS = 0.05  # share, beyond a velocity limit: plans that keep it at their points exceed it a little between them
-_AT_ONCE = 64  # segments whose polynomials are made together, some 0.1 ms
-_STATE = ("position", "velocity", "acceleration", "effort")
 
 
 class JointLimits(NamedTuple):
