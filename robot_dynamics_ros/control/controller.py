@@ -9,19 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.control.activation_check import holding_friction
-from robot_dynamics_ros.control.active_law import ActiveLaw
-from robot_dynamics_ros.control.checks import Checks
+from robot_dynamics_ros.control.active_law import ActiveLaw, Hold
 from robot_dynamics_ros.control.feedback import Feedback, clock_jump, clock_leap
-from robot_dynamics_ros.control.hold import Hold
 from robot_dynamics_ros.control.laws import Motion
-from robot_dynamics_ros.control.limits import EffortLimiter
+from robot_dynamics_ros.control.limits import Checks, EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, CycleRate, Fault, Mode, Safety, Transition, not_finite
-from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, Tuning
 from robot_dynamics_ros.control.task_space.targets import HandState, HandTargets
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
-from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -324,7 +321,7 @@ class Controller:
             self._begin(time)
         fault = self._failing(steady, dt)
         self._safety.evaluate(fault or jump or late, time, steady, not feedback.usable)
-        self._checks.look_at_damping(self.mode is Mode.ACTIVE, time)
+        self._checks.check_damping(self.mode is Mode.ACTIVE, time)
         command = self._decide(time, steady, dt, since)
         if self.settings.update_rate == 0.0 and dt > 0.0 and not by_steady_clock:
             self.period = min(dt, 2.0 * self.period) if self.period > 0.0 else dt
@@ -379,9 +376,9 @@ class Controller:
             return self._stop
         if not self.needs_state and (fault is not None or not self.feedback.known):
             return None  # an open-loop law does without
-        fault = fault or self._checks.moving(self.model.joint_names)
+        fault = fault or self._checks.check_motion(self.model.joint_names)
         if fault is None and self.mode is Mode.ACTIVE and dt > 0.0:
-            fault = self._checks.lasting(self._desired.q, self._limiter, dt)
+            fault = self._checks.check_lasting(self._desired.q, self._limiter, dt)
         return fault
 
     def _decide(self, time: float, steady: float, dt: float, since: float) -> Command | None:

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.checks import LastingCheck, MotionLimits
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.limits import EffortLimiter
+from robot_dynamics_ros.control.limits import EffortLimiter, LastingCheck, MotionLimits
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.control.settings import ControllerSettings
 from support.pinocchio_peer import Peer
