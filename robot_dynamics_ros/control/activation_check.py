@@ -53,7 +53,7 @@ _CAUSES_AND_CURES = {
 def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tuple[str, ...]:
     """Check the measured effort (n,) of an arm at rest at ``q`` (n,), as ``check_effort`` says.
 
-    The model is one with gravity, also where the robot makes up for it by itself.
+    The model is one with gravity, also where the robot compensates for it.
     """
     gravity = model.gravity_torque(q)
     return check_effort(model.joint_names, measured, gravity, holding_friction(model, q), tip_load(model, q))
@@ -73,7 +73,7 @@ def holding_effort(model: RobotModel, q: Array, measured: Array | None) -> Array
 def check_effort(
     joint_names: Sequence[str], measured: Array | None, gravity: Array, friction: Array, load: Array
 ) -> tuple[str, ...]:
-    """Compare measured effort with gravity; return warnings, or raise where it shows what makes an arm jump.
+    """Compare measured effort with gravity; return warnings, or raise an error for a difference that makes an arm jump.
 
     Refused: wrong sign (of all joints or of some), joints in another order, about twice or half of g(q).
     Fine: about g(q); about zero (brakes hold, or the robot leaves gravity out of what it reports); efforts that are

@@ -1,4 +1,4 @@
-"""The controller: trajectory, law and safety put together, cycle by cycle. It knows neither ROS nor clocks."""
+"""The controller: one cycle of trajectory, law, limits and safety, without ROS and without a clock."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ class Controller:
             dt = since
         elif self._by_steady_clock:
             dt = min(dt, since)
-        self._by_steady_clock = by_steady_clock  # the next step counts from here, whatever the stamps say
+        self._by_steady_clock = by_steady_clock  # then the next step counts from this cycle
         if jump is not None:
             self._rate.restart()
         late = self._rate.cycle(time, self.settings.safety.minimum_rate_ratio)
@@ -334,7 +334,7 @@ class Controller:
         late = self._stop is not None and since > _STOP_PATIENCE
         if self.command is None or not (self.needs_state or late):
             return None
-        # States go on and cycles do not; in a simulation that pauses both stand still.
+        # States come and cycles do not; in a paused simulation neither come.
         gap = min(steady - self._cycled_at, self.feedback.stamp - self._cycled_stamp)
         stalled = gap > self.feedback.state_timeout
         if not (stalled or late or self.feedback.missing(steady)):
@@ -348,7 +348,7 @@ class Controller:
         return self._decide(self.time, steady, since, max(since, 0.0))
 
     def last_effort(self, steady: float) -> Array | None:
-        """Effort (n,) to leave behind, as ``on_fault`` says; None where nothing has been commanded."""
+        """Return the final effort (n,) by ``on_fault``; None where nothing has been commanded."""
         if self.command is None or self.stopped:
             return None if self.command is None else self.command.effort
         zero = self.mode is Mode.ZERO or self.settings.safety.on_fault == "zero"
@@ -385,8 +385,8 @@ class Controller:
         """Command the law's effort or the fall-back's, ``dt`` after the last one, or ``since`` by the steady clock."""
         safety, limiter = self._safety, self._limiter
         self._decided_at = steady
-        # Rate limits go by at most a period more than the steady clock, for drives get efforts when they come, late and
-        # two at once included. All else goes by stamps, so that a replay, with other arrivals, gives the same commands.
+        # Rate limits use at most a period more than the steady clock: drives get efforts when they arrive, also late or
+        # two at once. All else uses stamps, so that a replay, with other arrivals, gives the same commands.
         rate_dt = min(dt, since + (self.period if self.period > 0.0 else since))
         if safety.mode is Mode.ACTIVE:
             if self._plan.empty:

@@ -224,8 +224,8 @@ class LastingCheck:
 class DampingCheck:
     """Detection of damping that drives the arm, as it does behind a long delay.
 
-    A joint that is pushed, or falls, goes one way. One that has been too fast both ways since the law was left, and
-    not slow for ``RECOVERY_TIME`` between, oscillates because of what should stop it.
+    A joint that is pushed, or falls, moves in one direction. One that has been too fast in both since the law was left,
+    and not slow for ``RECOVERY_TIME`` between, oscillates because of the damping.
 
     Attributes
     ----------

@@ -113,8 +113,8 @@ def task_space_computed_torque(
     posture
         Desired motion of the joints in the null space; None: they are only damped.
     joint_velocities
-        Least and largest velocity (2, n) of each joint, rad/s or m/s: half of it is for the way to the goal, a quarter
-        for the way to the posture. The target's own motion comes on top. None: no limits.
+        Least and largest velocity (2, n) of each joint, rad/s or m/s: half of it is for the approach to the goal, a
+        quarter for that to the posture. The target's own motion is added. None: no limits.
 
     Raises
     ------

@@ -29,8 +29,8 @@ _STANDSTILL = 1e-6  # speed factor of an arm that needs no stop
 def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
     """Return the motion from position q and velocity qd (n,) at `time` (s) to rest, without effort.
 
-    Each joint slows down by its own constant `deceleration` (n,), positive, and stands after |qd| / a seconds
-    and qd^2 / (2 a) of way (uniformly accelerated motion); so does joint_trajectory_controller's
+    Each joint slows down by its own constant `deceleration` (n,), positive, and rests after |qd| / a seconds
+    and a distance of qd^2 / (2 a) (uniformly accelerated motion); so does joint_trajectory_controller's
     decelerate_on_cancel, from the measured state.
     """
     brake = -np.copysign(deceleration, qd)

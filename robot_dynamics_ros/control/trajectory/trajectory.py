@@ -263,19 +263,17 @@ class Trajectory:
     ) -> Trajectory:
         """Check the points and interpolate them for the n joints `joint_names`.
 
-        `start_time` (s) is where the points' times count from. `start_state` is (q, qd, qdd), each (n,),
-        None for zero: the desired or measured state of the robot at `state_time` (default: `start_time`),
-        so that motion goes on from it without a jump in position or velocity. Points with velocities are
-        joined by cubic, with accelerations too by quintic Hermite polynomials; positions alone by a C2
-        cubic spline that starts with the start state's velocity and ends at rest, or by straight lines
-        without `upsample_positions`. The segment from the start state to the first point is of the same
-        kind. Effort is interpolated linearly, from `start_effort` (n,), None for zero, on.
+        The points' times count from `start_time` (s). `start_state` is (q, qd, qdd), each (n,), None for zero: the
+        desired or measured state of the robot at `state_time` (default: `start_time`), from which position and velocity
+        are continuous. Points with velocities are joined by cubic, with accelerations too by quintic Hermite
+        polynomials; positions alone by a C2 cubic spline that starts with the start state's velocity and ends at rest,
+        or by straight lines without `upsample_positions`. The segment from the start state to the first point is of the
+        same kind. Effort is interpolated linearly, from `start_effort` (n,), None for zero, on.
 
-        A start in the past starts in the middle: points before `state_time` are passed over, and the start
-        state is joined to the first one after it. As in JTC nothing is joined where the first point is AT
-        `state_time`: motion then goes to that point at once, wherever the robot is. A single point at time 0
-        is a streamed set point: its position, velocity, acceleration and effort hold until the next. Joints
-        that the points do not name hold the start state's position. See `check_not_over`, too.
+        With a start in the past, points before `state_time` are passed over, and the start state is joined to the first
+        one after it. As in JTC nothing is joined where the first point is AT `state_time`: motion then goes to that
+        point at once, wherever the robot is. A single point at time 0 is a streamed set point: its position, velocity,
+        acceleration and effort hold until the next. Joints that the points do not name hold the start state's position.
 
         `limits` hold for all of the motion, between the points too, but for 1 mm or mrad and 5 % of the velocity. Where
         the start state is beyond them, the motion may come back from there.
@@ -307,7 +305,7 @@ class Trajectory:
         if points.velocities is None:
             degree = 3 if upsample_positions else 1
         if points.velocities is None and upsample_positions and len(knots.times) > 1:
-            # A state of now says nothing about the velocity at a first point in the past.
+            # The present velocity is not that at a first point in the past.
             moving = abs(knots.times[0] - state_at) <= _NANOSECOND
             begin = state[1] if moving else np.zeros_like(state[1])
             knots.qd[:, columns] = spline_velocities(knots.times, knots.q[:, columns], begin[columns])
