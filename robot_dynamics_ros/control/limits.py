@@ -47,7 +47,9 @@ class ErrorIntegral:
 
     def add(self, error: Array, dt: float, cut: Array) -> None:
         """Add ``error`` (n,) over ``dt`` (s), after a cycle whose limits have ``cut`` off effort (n,), Nm or N."""
-        self.value += np.where(cut * error > 0.0, 0.0, error * dt)
+        step = error * dt
+        step[cut * error > 0.0] = 0.0
+        self.value += step
 
 
 class EffortLimiter:
@@ -91,7 +93,7 @@ class EffortLimiter:
             self._left = max(self._left - dt, 0.0)
             requested = requested + self._left / self._fade_time * self._difference
         effort = np.minimum(np.maximum(requested, self._lower), self.limits)
-        self.clamped = bool((effort != requested).any())
+        self.clamped = effort.tolist() != requested.tolist()  # for few joints several times as fast as arrays
         self.slowed = False
         if self._rated and self.effort is not None:
             step = self._rates * dt + self._free
