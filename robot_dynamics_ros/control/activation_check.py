@@ -1,12 +1,12 @@
-"""Whether the efforts that a driver reports fit the model's gravity torque, before anything moves.
+"""Check of the efforts that a driver reports against the model's gravity torque, before anything moves.
 
-A wrong sign, joints in a wrong order or gravity counted twice make an arm jump when a controller starts; at
-rest they show in the measured effort, which should be g(q), Craig (6.59), but for the friction that holds. Each
-hypothesis foretells an effort h, and misses joint i by
+A wrong sign, joints in a wrong order or gravity counted twice make an arm jump when a controller starts. At rest they
+show in the measured effort, which should be g(q), Craig (6.59), but for the friction that holds. Each hypothesis
+predicts an effort h, and misses joint i by
 
     z_i = |measured_i - h_i| / (friction_i + floor + TOLERANCE |h_i|).
 
-A wrong one is believed only if it misses no joint by more than 1, g(q) misses some joint by MARGIN or
+A wrong one is accepted only if it misses no joint by more than 1, g(q) misses some joint by MARGIN or
 more, and neither g(q) nor 0 fits together with a mass at the tip: that is a payload.
 """
 
@@ -21,22 +21,39 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
-#: Relative error of measured effort and model that is taken for nothing special.
 TOLERANCE = 0.12
-#: Error of every joint, against the largest gravity torque: offsets, cables, friction that the model does not know.
+"""Usual relative error of measured effort and model."""
 FLOOR = 0.02
-#: The least floor (Nm or N), so that rounding is no load where gravity does nothing.
+"""Usual error of every joint, as a share of the largest gravity torque: offsets, cables, unmodelled friction."""
 LEAST_FLOOR = 0.01
-#: How far g(q) must be missed, where a wrong hypothesis is within 1.
+"""Least floor (Nm or N), so that rounding is no load where gravity does nothing."""
 MARGIN = 2.5
-#: Efforts below this share of the largest gravity torque are zero: brakes, or a robot that leaves gravity out.
+"""Least miss of g(q) with which a wrong hypothesis is accepted."""
 ZERO = 0.1
+"""Share of the largest gravity torque below which efforts are zero: brakes, or a robot that leaves gravity out."""
+
+_CAUSES_AND_CURES = {
+    "sign": ("wrong sign of the measured effort", "turn round the sign in the driver, or the axes in the URDF"),
+    "order": (
+        "measured efforts in a wrong order, the joints look swapped",
+        "report efforts in the order of the names, and check which motor is which joint",
+    ),
+    "twice": (
+        "the measured effort is about twice gravity",
+        "let only one of robot and controllers make up for gravity (robot_compensates_gravity), or check that the URDF "
+        "has all masses",
+    ),
+    "half": (
+        "the measured effort is about half of gravity",
+        "check the masses in the URDF, the gravity, and the unit of the efforts",
+    ),
+}
 
 
 def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tuple[str, ...]:
     """Check the measured effort (n,) of an arm at rest at ``q`` (n,), as ``check_effort`` says.
 
-    The model is one with gravity, also where the robot makes up for it by itself.
+    The model is one with gravity, also where the robot compensates for it.
     """
     gravity = model.gravity_torque(q)
     return check_effort(model.joint_names, measured, gravity, holding_friction(model, q), tip_load(model, q))
@@ -56,18 +73,16 @@ def holding_effort(model: RobotModel, q: Array, measured: Array | None) -> Array
 def check_effort(
     joint_names: Sequence[str], measured: Array | None, gravity: Array, friction: Array, load: Array
 ) -> tuple[str, ...]:
-    """Compare measured effort with gravity; return warnings, or raise where it shows what makes an arm jump.
+    """Compare measured effort with gravity; return warnings, or raise an error for a difference that makes an arm jump.
 
     Refused: wrong sign (of all joints or of some), joints in another order, about twice or half of g(q).
     Fine: about g(q); about zero (brakes hold, or the robot leaves gravity out of what it reports); efforts that are
     not reported (None, empty; for single joints: not finite); a pose where gravity does nothing. Anything else,
     as a payload that the model does not know or contact, gives a warning with the joint that fits worst.
 
-    One pose cannot tell everything: twice the gravity of a single joint looks like a payload, two joints that carry
+    Not everything shows in one pose: twice the gravity of a single joint looks like a payload, two joints that carry
     the same can be swapped unseen, and the sign of a joint shows only where it carries about twice its friction
-    and a twentieth of what the most loaded joint does. A good pose loads every joint whose axis is not
-    vertical, each another much: upper arm leaning, forearm about level, wrist bent, no axis above another. Stretched
-    out far the shoulder carries so much that the wrist cannot be judged.
+    and a twentieth of what the most loaded joint does.
 
     Parameters
     ----------
@@ -117,7 +132,12 @@ def check_effort(
     if worst[best] <= 1.0 and right.max() >= MARGIN:
         with_load = min(float(misses(_with_load(m, base, load, slack)).max()) for base in (g, np.zeros_like(g)))
         if with_load > 1.0:
-            raise RobotDynamicsError(_refusal(best, names, m, g, off))
+            cause, cure = _CAUSES_AND_CURES[best]
+            listed = ", ".join(f'"{names[j]}" {m[j]:.3g} (gravity takes {g[j]:.3g})' for j in np.flatnonzero(off))
+            raise RobotDynamicsError(
+                f"activation_check: {cause}: {listed}. Cure: {cure}; "
+                "or turn activation_check off where all this is known to be right"
+            )
     j = int(np.argmax(right))
     return (
         f'activation_check: joint "{names[j]}" reports an effort of {m[j]:.3g}, gravity takes {g[j]:.3g}. Cure: give '
@@ -126,7 +146,7 @@ def check_effort(
 
 
 def _slack(gravity: Array, friction: Array) -> Array:
-    """Difference (n,) between measured effort and model that tells nothing, Nm or N."""
+    """Return the usual difference (n,) between measured effort and model, Nm or N."""
     slack: Array = friction + max(FLOOR * float(np.abs(gravity).max()), LEAST_FLOOR)
     return slack
 
@@ -137,7 +157,7 @@ def _about_zero(measured: Array, gravity: Array, slack: Array) -> bool:
 
 
 def holding_friction(model: RobotModel, q: Array) -> Array:
-    """Friction (n,) that may hold the resting joints at ``q`` (n,), Nm or N; 0 where the model has none.
+    """Return the friction (n,) that may hold the resting joints at ``q`` (n,), Nm or N; 0 where the model has none.
 
     The largest of both directions, at creeping (static level, Stribeck) and at 0.1 rad/s or m/s, where smooth
     models of dry friction (a sigmoid) have most of it.
@@ -148,7 +168,7 @@ def holding_friction(model: RobotModel, q: Array) -> Array:
 
 
 def tip_load(model: RobotModel, q: Array) -> Array:
-    """Effort (n,) that a mass of 1 kg takes at ``q`` (n,), Nm or N: -J^T g at the link that most joints move."""
+    """Return the effort (n,) for a mass of 1 kg at ``q`` (n,), Nm or N: -J^T g at the link that most joints move."""
     jacobians = [model.jacobian(q, link)[:3] for link in reversed(model.link_names)]
     tip = max(jacobians, key=lambda jacobian: int(np.count_nonzero(np.abs(jacobian).max(axis=0) > 1e-9)))
     effort: Array = -tip.T @ model.gravity
@@ -156,7 +176,7 @@ def tip_load(model: RobotModel, q: Array) -> Array:
 
 
 def _wrong_hypotheses(measured: Array, gravity: Array, off: NDArray[np.bool_]) -> dict[str, Array]:
-    """Efforts (n,) that each error foretells; ``off``: the joints that do not report gravity."""
+    """Return the effort (n,) that each error predicts; ``off``: the joints that do not report gravity."""
     # Sorting both pairs the joints that are off with the least sum of squares: no permutation fits better.
     order = gravity.copy()
     places = np.flatnonzero(off)
@@ -166,36 +186,10 @@ def _wrong_hypotheses(measured: Array, gravity: Array, off: NDArray[np.bool_]) -
 
 
 def _with_load(measured: Array, base: Array, load: Array, slack: Array) -> Array:
-    """``base`` (n,) and the mass at the tip, not negative, that brings it nearest to the measured effort."""
+    """Return ``base`` (n,) with the mass at the tip, not negative, that brings it nearest to the measured effort."""
     weight = 1.0 / (slack + TOLERANCE * np.abs(base))
     column = load * weight
     square = float(column @ column)
     mass = max(float(column @ (weight * (measured - base))) / square, 0.0) if square > 0.0 else 0.0
     loaded: Array = base + mass * load
     return loaded
-
-
-def _refusal(cause: str, names: Sequence[str], measured: Array, gravity: Array, off: NDArray[np.bool_]) -> str:
-    """The error's message: which joints, what they report and should, and what to do."""
-    listed = ", ".join(
-        f'"{name}" {m:.3g} (gravity takes {g:.3g})'
-        for name, m, g, is_off in zip(names, measured, gravity, off, strict=True)
-        if is_off
-    )
-    causes = {
-        "sign": "wrong sign of the measured effort",
-        "order": "measured efforts in a wrong order, the joints look swapped",
-        "twice": "the measured effort is about twice gravity",
-        "half": "the measured effort is about half of gravity",
-    }
-    cures = {
-        "sign": "turn round the sign in the driver, or the axes in the URDF",
-        "order": "report efforts in the order of the names, and check which motor is which joint",
-        "twice": "let only one of robot and controllers make up for gravity (robot_compensates_gravity), or check that "
-        "the URDF has all masses",
-        "half": "check the masses in the URDF, the gravity, and the unit of the efforts",
-    }
-    return (
-        f"activation_check: {causes[cause]}: {listed}. Cure: {cures[cause]}; "
-        "or turn activation_check off where all this is known to be right"
-    )

@@ -1,4 +1,4 @@
-"""The controller: trajectory, law and safety put together, cycle by cycle. It knows neither ROS nor clocks."""
+"""The controller: one cycle of trajectory, law, limits and safety, without ROS and without a clock."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.control.activation_check import holding_friction
-from robot_dynamics_ros.control.active_law import ActiveLaw
-from robot_dynamics_ros.control.checks import Checks
+from robot_dynamics_ros.control.active_law import ActiveLaw, Hold
 from robot_dynamics_ros.control.feedback import Feedback, clock_jump, clock_leap
-from robot_dynamics_ros.control.hold import Hold
 from robot_dynamics_ros.control.laws import Motion
-from robot_dynamics_ros.control.limits import EffortLimiter
+from robot_dynamics_ros.control.limits import Checks, EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, CycleRate, Fault, Mode, Safety, Transition, not_finite
-from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, Tuning
 from robot_dynamics_ros.control.task_space.targets import HandState, HandTargets
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
-from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -316,7 +313,7 @@ class Controller:
             dt = since
         elif self._by_steady_clock:
             dt = min(dt, since)
-        self._by_steady_clock = by_steady_clock  # the next step counts from here, whatever the stamps say
+        self._by_steady_clock = by_steady_clock  # then the next step counts from this cycle
         if jump is not None:
             self._rate.restart()
         late = self._rate.cycle(time, self.settings.safety.minimum_rate_ratio)
@@ -324,7 +321,7 @@ class Controller:
             self._begin(time)
         fault = self._failing(steady, dt)
         self._safety.evaluate(fault or jump or late, time, steady, not feedback.usable)
-        self._checks.look_at_damping(self.mode is Mode.ACTIVE, time)
+        self._checks.check_damping(self.mode is Mode.ACTIVE, time)
         command = self._decide(time, steady, dt, since)
         if self.settings.update_rate == 0.0 and dt > 0.0 and not by_steady_clock:
             self.period = min(dt, 2.0 * self.period) if self.period > 0.0 else dt
@@ -337,7 +334,7 @@ class Controller:
         late = self._stop is not None and since > _STOP_PATIENCE
         if self.command is None or not (self.needs_state or late):
             return None
-        # States go on and cycles do not; in a simulation that pauses both stand still.
+        # States come and cycles do not; in a paused simulation neither come.
         gap = min(steady - self._cycled_at, self.feedback.stamp - self._cycled_stamp)
         stalled = gap > self.feedback.state_timeout
         if not (stalled or late or self.feedback.missing(steady)):
@@ -351,7 +348,7 @@ class Controller:
         return self._decide(self.time, steady, since, max(since, 0.0))
 
     def last_effort(self, steady: float) -> Array | None:
-        """Effort (n,) to leave behind, as ``on_fault`` says; None where nothing has been commanded."""
+        """Return the final effort (n,) by ``on_fault``; None where nothing has been commanded."""
         if self.command is None or self.stopped:
             return None if self.command is None else self.command.effort
         zero = self.mode is Mode.ZERO or self.settings.safety.on_fault == "zero"
@@ -379,17 +376,17 @@ class Controller:
             return self._stop
         if not self.needs_state and (fault is not None or not self.feedback.known):
             return None  # an open-loop law does without
-        fault = fault or self._checks.moving(self.model.joint_names)
+        fault = fault or self._checks.check_motion(self.model.joint_names)
         if fault is None and self.mode is Mode.ACTIVE and dt > 0.0:
-            fault = self._checks.lasting(self._desired.q, self._limiter, dt)
+            fault = self._checks.check_lasting(self._desired.q, self._limiter, dt)
         return fault
 
     def _decide(self, time: float, steady: float, dt: float, since: float) -> Command | None:
         """Command the law's effort or the fall-back's, ``dt`` after the last one, or ``since`` by the steady clock."""
         safety, limiter = self._safety, self._limiter
         self._decided_at = steady
-        # Rate limits go by at most a period more than the steady clock, for drives get efforts when they come, late and
-        # two at once included. All else goes by stamps, so that a replay, with other arrivals, gives the same commands.
+        # Rate limits use at most a period more than the steady clock: drives get efforts when they arrive, also late or
+        # two at once. All else uses stamps, so that a replay, with other arrivals, gives the same commands.
         rate_dt = min(dt, since + (self.period if self.period > 0.0 else since))
         if safety.mode is Mode.ACTIVE:
             if self._plan.empty:

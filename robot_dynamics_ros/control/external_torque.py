@@ -33,11 +33,10 @@ class MomentumObserver:
     for s by the trapezoidal rule. The lag is exact for an external torque that is constant over each
     interval, so that any gain is stable at any rate.
 
-    What the model does not know shows as external torque: a payload, wrong masses. Friction at rest is whatever
-    holds the joint, up to the static level, and nothing measures it: F is brought down to 0 from
-    ``friction_smoothing_velocity`` to rest. The estimate of a resting joint then is the external torque less the
-    friction that holds it, and noise around rest makes no steps of twice the Coulomb torque. A threshold on r
-    should lie above the joints' static friction.
+    Errors of the model show as external torque: a payload, wrong masses. Friction at rest is whatever holds the joint,
+    up to the static level, and is not measured: F fades to 0 below ``friction_smoothing_velocity``. The estimate of a
+    resting joint then is the external torque less the friction that holds it, and noise around rest makes no steps of
+    twice the Coulomb torque. A threshold on r should lie above the joints' static friction.
     """
 
     def __init__(self, gain: float | Array, friction_smoothing_velocity: float = 0.01) -> None:
@@ -59,21 +58,21 @@ class MomentumObserver:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: the next state is the first, where the estimate is 0.
+        """Start anew: the next state is the first, where the estimate is 0.
 
         To be called after a gap in the states or the efforts, over which the torque is not known to have been held.
         """
         self._model: RobotModel | None = None
         self._time = math.inf
-        self._estimate: Array = np.zeros(0)
+        self._estimate = self._q = self._qd = self._momentum = self._drift = np.zeros(0)
 
     def update(self, model: RobotModel, time: float, q: Array, qd: Array, effort: Array) -> Array:
         """Return the estimated external torque (n,), Nm or N, positive along the joints.
 
         ``q``, ``qd`` (n,) is the state at ``time`` (s), ``effort`` (n,) the torque that was sent, after all limits,
         for the interval that ends now. ``qd`` should be little filtered: its lag shows as torque while the
-        arm accelerates. The model may lack gravity where the robot makes up for it by itself; a model that
-        differs from the last one takes over without a jump. A repeated time changes nothing; one that went
+        arm accelerates. The model may lack gravity where the robot compensates for it by itself; with a model that
+        differs from the last one the estimate stays continuous. A repeated time changes nothing; one that went
         back starts anew.
 
         Raises
@@ -83,40 +82,32 @@ class MomentumObserver:
             the model; the observer stays as it was.
         """
         dt = time - self._time
-        if dt < 0.0 or self._model is None:
-            return self._start(model, time, q, qd)
         if dt == 0.0:
             return self._estimate.copy()
-        if model is not self._model:
-            self._model = model
-            self._momentum, self._drift = self._terms(model, self._q, self._qd)
         momentum, drift = self._terms(model, q, qd)
-        external = (momentum - self._momentum) / dt - effort - 0.5 * (drift + self._drift)
-        _check_finite(model, external)
-        share: Array = -np.expm1(-self._gain * dt)
-        self._estimate = self._estimate + share * (external - self._estimate)
-        self._keep(model, time, q, qd, momentum, drift)
-        return self._estimate.copy()
-
-    def _start(self, model: RobotModel, time: float, q: Array, qd: Array) -> Array:
-        if self._gain.size not in (1, model.n):
-            raise RobotDynamicsError(
-                f"observer gain: {self._gain.size} numbers. Cure: give one, or {model.n}: one for each of "
-                f"{', '.join(model.joint_names)}"
-            )
-        momentum, drift = self._terms(model, q, qd)
-        _check_finite(model, momentum + drift)
-        self._keep(model, time, q, qd, momentum, drift)
-        self._estimate = np.zeros(model.n)
-        return self._estimate.copy()
-
-    def _keep(self, model: RobotModel, time: float, q: Array, qd: Array, momentum: Array, drift: Array) -> None:
+        if dt < 0.0 or self._model is None:
+            if self._gain.size not in (1, model.n):
+                raise RobotDynamicsError(
+                    f"observer gain: {self._gain.size} numbers. Cure: give one, or {model.n}: one for each of "
+                    f"{', '.join(model.joint_names)}"
+                )
+            _check_finite(model, momentum + drift)
+            self._estimate = np.zeros(model.n)
+        else:
+            if model is not self._model:
+                self._model = model
+                self._momentum, self._drift = self._terms(model, self._q, self._qd)
+            external = (momentum - self._momentum) / dt - effort - 0.5 * (drift + self._drift)
+            _check_finite(model, external)
+            share: Array = -np.expm1(-self._gain * dt)
+            self._estimate = self._estimate + share * (external - self._estimate)
         self._model, self._time = model, time
         self._q, self._qd = q.copy(), qd.copy()
         self._momentum, self._drift = momentum, drift
+        return self._estimate.copy()
 
     def _terms(self, model: RobotModel, q: Array, qd: Array) -> tuple[Array, Array]:
-        """Momentum M qd, and s = C^T qd - g - F, each (n,)."""
+        """Return the momentum M qd, and s = C^T qd - g - F, each (n,)."""
         friction = model.friction_torque(q, qd, self._smoothing_velocity)
         drift: Array = qd @ model.coriolis_matrix(q, qd) - model.gravity_torque(q) - friction
         momentum: Array = model.mass_matrix(q) @ qd
@@ -124,7 +115,7 @@ class MomentumObserver:
 
 
 def _check_finite(model: RobotModel, torque: Array) -> None:
-    """Raise RobotDynamicsError for what would make every later estimate no number."""
+    """Raise RobotDynamicsError for a non-finite torque (n,), which would spoil every later estimate."""
     if not math.isfinite(torque.sum()):
         bad = int(np.argmin(np.isfinite(torque)))
         raise RobotDynamicsError(
@@ -134,16 +125,16 @@ def _check_finite(model: RobotModel, torque: Array) -> None:
 
 
 class ExternalTorque:
-    """The observed torque, and the check of it; nothing at all where the gain is zero.
+    """External torque of one arm under observation, and the check for collisions; a zero gain means no observer.
 
     Attributes
     ----------
     torque
-        External torque (n,), Nm or N; None while nothing is known.
+        External torque (n,), Nm or N; None while it is not known.
     """
 
     def __init__(self, gain: float, friction_smoothing_velocity: float) -> None:
-        """``gain`` (1/s) and ``friction_smoothing_velocity`` (rad/s or m/s) as MomentumObserver; 0: no observer."""
+        """``gain`` (1/s) and ``friction_smoothing_velocity`` (rad/s or m/s) as MomentumObserver."""
         self._observer = MomentumObserver(gain, friction_smoothing_velocity) if gain > 0.0 else None
         self.torque: Array | None = None
 
@@ -154,7 +145,7 @@ class ExternalTorque:
             self.torque = self._observer.update(model, feedback.stamp, q, speed, effort)
 
     def forget(self) -> None:
-        """Start anew after a gap: nobody knows what happened in it."""
+        """Start anew after a gap in the states."""
         if self._observer is not None:
             self._observer.reset()
             self.torque = None
@@ -168,10 +159,5 @@ class ExternalTorque:
             return None
         j = int(np.argmax(over))
         name, value = joint_names[j], float(self.torque[j])
-        return Fault(
-            Cause.COLLISION,
-            f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
-            "Cure: see what the arm has hit",
-            name,
-            value,
-        )
+        text = f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
+        return Fault(Cause.COLLISION, text + "Cure: see what the arm has hit", name, value)

@@ -1,4 +1,4 @@
-"""Joint velocity from what a driver measures: filtered, and differentiated from position where it sends none."""
+"""Measured joint states: filtered velocities, plausibility and age."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.safety import Cause, Fault
+from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.plausibility import GOOD, OUT_OF_BOUNDS, UNCHANGED, check_state
 from robot_dynamics_ros.kernels.types import Array
 
-_TURN = 2.0 * math.pi
+_STAMP_REPEATS = Fault(
+    Cause.STAMP_REPEATS,
+    "joint_states: another state with the same header.stamp, so that velocities and time steps are unknown. Cure: set "
+    "the stamp for each state in the driver, or leave it 0 (unstamped_states: arrival)",
+)
 
 
 class VelocityFilter:
@@ -24,14 +29,13 @@ class VelocityFilter:
     there is no transient from zero.
 
     Where no velocity is measured, u_k is the backward difference of the positions: for constant acceleration
-    the velocity half an interval ago. Differences are taken modulo a turn, into [-pi, pi]: drivers of continuous
-    joints may report positions modulo 2 pi. That is so for every joint, as none moves half a turn, or three
-    metres, between two samples.
+    the velocity half an interval ago. Differences are taken modulo a turn, into [-pi, pi], for every joint: drivers of
+    continuous joints may report positions modulo 2 pi, and no joint moves half a turn between two samples.
 
     Attributes
     ----------
     started
-        Whether a velocity is known: one that is not measured is only from the second position on.
+        True if a velocity is known: one that is not measured is known from the second position on.
     """
 
     def __init__(self, n: int, cutoff: float) -> None:
@@ -41,19 +45,19 @@ class VelocityFilter:
         """
         if not cutoff >= 0.0:
             raise RobotDynamicsError(f"velocity_filter_cutoff: {cutoff} Hz. Cure: give a positive number, or 0 for off")
-        self._rate = _TURN * cutoff if cutoff > 0.0 else math.inf
+        self._rate = math.tau * cutoff if cutoff > 0.0 else math.inf
         self._n = n
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: the next sample is the first."""
+        """Start anew with the next sample."""
         self._time = math.inf
         self._position: Array = np.zeros(self._n)
         self._velocity: Array = np.zeros(self._n)
         self.started = False
 
     def update(self, time: float, q: Array, qd: Array | None) -> Array:
-        """Take in positions ``q`` and velocities ``qd`` (n,) of ``time`` (s); return the velocities (n,) to use.
+        """Return the filtered velocities (n,) for positions ``q`` and velocities ``qd`` (n,) at ``time`` (s).
 
         ``qd`` None: none are measured; the first estimate is then 0. A repeated time changes nothing; one that
         went back starts anew.
@@ -69,7 +73,7 @@ class VelocityFilter:
             self.reset()
         elif qd is None:
             step = q - self._position
-            qd = (step - _TURN * np.rint(step / _TURN)) / dt
+            qd = (step - math.tau * np.rint(step / math.tau)) / dt
         if qd is not None:
             kept = math.exp(-self._rate * dt) if self.started else 0.0
             self._velocity = qd + kept * (self._velocity - qd)
@@ -79,21 +83,8 @@ class VelocityFilter:
         return self._velocity.copy()
 
 
-LARGEST = 1e9
-"""rad or m, and a second: beyond this a number is no measurement and no goal, and its square still is a number."""
-
-
-TURN = 2.0 * math.pi
-
-_STAMP_REPEATS = Fault(
-    Cause.STAMP_REPEATS,
-    "joint_states: another state with the same header.stamp, so that velocities and time steps are unknown. Cure: set "
-    "the stamp for each state in the driver, or leave it 0 (unstamped_states: arrival)",
-)
-
-
 class Feedback:
-    """What is known of the joints, and how old it is.
+    """The last measured state of the joints, its faults and its age.
 
     Attributes
     ----------
@@ -102,18 +93,18 @@ class Feedback:
     unfiltered
         The last good velocity (n,) as it was measured, or differentiated from position.
     known
-        Whether there has been a good state yet.
+        True if there has been a good state yet.
     stamp
         Time of the last good state by its sender (s).
     state_timeout
         Age (s) beyond which it is stale.
     arrival
-        When the last message of these joints came (s, steady time), good or not.
+        Steady time (s) of the last message of these joints, good or not.
     stamp_repeats
         True if the last state has the stamp of another one, until ``fault`` is called.
     usable
-        Whether the last ``fault`` found a state to go by: one that is not stale, and the newest, or new since the one
-        before. A message that cannot be read does not spoil the good one beside it.
+        True if the last ``fault`` found a usable state: not stale, and the newest, or new since the one before. A
+        message that cannot be read does not spoil the good one beside it.
     """
 
     def __init__(
@@ -155,7 +146,7 @@ class Feedback:
         self._step, self._speed = position_step, largest_velocity
 
     def set_breakaway_effort(self, effort: Array) -> None:
-        """Take the change of effort (n,), Nm or N, under which friction may keep every joint exactly at rest."""
+        """Set the change of effort (n,), Nm or N, under which friction may keep every joint exactly at rest."""
         self._breakaway = effort
 
     def set_cutoff(self, cutoff: float) -> None:
@@ -164,20 +155,20 @@ class Feedback:
 
     @property
     def trouble(self) -> str:
-        """Why there is no state, where there is none."""
+        """Reason why there is no state, where there is none."""
         return self._invalid.message if self._invalid is not None else self._absent or "no joint_states yet"
 
     @property
     def settled(self) -> bool:
-        """Whether the velocity is known, too; see ``VelocityFilter.started``."""
+        """True if the velocity is known, too; see ``VelocityFilter.started``."""
         return self._filter.started
 
     def take(self, stamp: float, steady: float, q: Array, qd: Array | None, effort: Array | None = None) -> bool:
         """Take in ``q`` and ``qd`` (n,), None where no velocity is measured; return True if they are good.
 
-        Nor is it measured where all have been NaN from the first: so says ros2_control's broadcaster. Positions of
-        continuous joints are counted on over full turns. ``effort`` (n,), Nm or N, is the one commanded last; None
-        where it may change while the arm stands still.
+        Nor is it measured where all have been NaN from the first, as ros2_control's broadcaster has it. Positions of
+        continuous joints are continued over full turns. ``effort`` (n,), Nm or N, is the one commanded last; None
+        where it may change while the arm rests.
         """
         self.arrival = steady
         self._absent = ""
@@ -188,25 +179,24 @@ class Feedback:
         new[0] = q
         new[1] = 0.0 if qd is None else qd
         if self._continuous is not None and self.known and np.isfinite(new[0]).all():
-            turns = np.rint((self.state[0] - new[0]) / TURN)
-            new[0] += TURN * np.where(self._continuous, turns, 0.0)
+            turns = np.rint((self.state[0] - new[0]) / math.tau)
+            new[0] += math.tau * np.where(self._continuous, turns, 0.0)
         dt = stamp - self.stamp
         compared = dt if dt <= self.state_timeout else -1.0
         result = check_state(new, self._measured, LARGEST, self._step, self._speed, compared, qd is not None)
-        if result == OUT_OF_BOUNDS:
-            self._invalid = self._momentary = self._wrong(new)
-            return False
         fault = None
-        if result == UNCHANGED and self.known:
+        if result == OUT_OF_BOUNDS:
+            fault = self._out_of_bounds()
+        elif result == UNCHANGED and self.known:
             fault = self._frozen_values(stamp, effort)
         else:
             self._frozen = None
             if result > GOOD:
                 fault = self._implausible(result - 1, dt)
+        self._invalid = fault
         if fault is not None:
-            self._invalid = self._momentary = fault
+            self._momentary = fault
             return False
-        self._invalid = None
         if stamp < self.stamp:
             self._momentary = clock_jump(self.stamp - stamp)
             self._filter.reset()
@@ -218,13 +208,13 @@ class Feedback:
                 self._momentary, self.stamp_repeats = _STAMP_REPEATS, True
             if ahead > self.state_timeout:
                 late = ahead - self._lag <= self.state_timeout
-                self._momentary = self._caught_up(ahead) if late else clock_leap(ahead)
+                self._momentary = self._late(ahead) if late else clock_leap(ahead)
             self._lag = max(0.0, self._lag * max(0.0, 1.0 - passed) - ahead)
         before, self.stamp, self._taken = self.stamp, stamp, steady
         self.known = self._fresh = True
         self._measured[:] = new
         filtered = self._filter.update(stamp, new[0], qd)
-        if qd is None or stamp > before:  # else a repeated stamp, of which the filter knows nothing
+        if qd is None or stamp > before:  # the filter passes over a repeated stamp
             new[1] = filtered
         self.unfiltered = new[1] if qd is None else qd
         self.state[:] = new
@@ -261,33 +251,31 @@ class Feedback:
         )
 
     def reject(self, steady: float, reason: str) -> None:
-        """Note a message of these joints that cannot be used."""
+        """Record a message of these joints that cannot be used."""
         self.arrival = steady
         self._invalid = self._momentary = Fault(Cause.STATE_INVALID, reason)
 
     def hear(self, steady: float) -> None:
-        """Note that the last state was sent once more."""
+        """Record that the last state was sent once more."""
         self.arrival = steady
 
     def miss(self, reason: str) -> None:
-        """Note a message that lacks some of the joints: no error unless it stays so."""
+        """Record a message that lacks some of the joints: no error unless it stays so."""
         self._absent = reason
 
     def age(self, steady: float) -> float:
-        """Seconds since the last message of these joints."""
+        """Return the seconds since the last message of these joints."""
         return steady - self.arrival
 
     def fault(self, steady: float) -> Fault | None:
-        """Return what is wrong with the state, and forget what was wrong for a moment only."""
-        momentary, self._momentary = self._momentary, None
-        self.stamp_repeats = False
-        fresh, self._fresh = self._fresh, False
-        stale = self.stale(steady)
-        self.usable = self.known and stale is None and (fresh or self._invalid is None)
+        """Return the fault of the state, or of a message since the last call."""
+        momentary, stale = self._momentary, self.stale(steady)
+        self.usable = self.known and stale is None and (self._fresh or self._invalid is None)
+        self._momentary, self._fresh, self.stamp_repeats = None, False, False
         return momentary or self._invalid or stale
 
     def missing(self, steady: float) -> bool:
-        """Whether the newest message cannot be used, or is too old."""
+        """True if the newest message cannot be used, or is too old."""
         return self._invalid is not None or self.stale(steady) is not None
 
     def stale(self, steady: float) -> Fault | None:
@@ -302,7 +290,7 @@ class Feedback:
             value=age,
         )
 
-    def _caught_up(self, seconds: float) -> Fault:
+    def _late(self, seconds: float) -> Fault:
         return Fault(
             Cause.STATE_STALE,
             f"joint_states were delivered late: their stamps caught up by {seconds:.3f} s at once, over state_timeout "
@@ -310,9 +298,9 @@ class Feedback:
             value=seconds,
         )
 
-    def _wrong(self, state: Array) -> Fault:
-        row, j = (int(k) for k in np.argwhere(~(np.abs(state) <= LARGEST))[0])
-        what, name, value = ("position", "velocity")[row], self._names[j], float(state[row, j])
+    def _out_of_bounds(self) -> Fault:
+        row, j = (int(k) for k in np.argwhere(~(np.abs(self._new) <= LARGEST))[0])
+        what, name, value = ("position", "velocity")[row], self._names[j], float(self._new[row, j])
         wrong = "is not finite" if not math.isfinite(value) else "cannot be"
         return Fault(
             Cause.STATE_INVALID,
@@ -323,7 +311,7 @@ class Feedback:
 
 
 def clock_jump(seconds: float) -> Fault:
-    """Return the fault of a time that went back by so much."""
+    """Return the fault of a time that went back."""
     return Fault(
         Cause.CLOCK_JUMPED_BACK,
         f"time jumped back by {seconds:.6g} s: the trajectory is dropped. Cure: after a simulation's reset, or where "
@@ -333,7 +321,7 @@ def clock_jump(seconds: float) -> Fault:
 
 
 def clock_leap(seconds: float) -> Fault:
-    """Return the fault of a time that went ahead by so much more than a steady clock."""
+    """Return the fault of a time that went ahead by so much more than the steady clock."""
     return Fault(
         Cause.CLOCK_JUMPED_AHEAD,
         f"time jumped ahead by {seconds:.6g} s, over state_timeout: the trajectory, which would jump too, is dropped. "

@@ -1,4 +1,4 @@
-"""Feedback gains, and numbers for each joint, as users give them."""
+"""Joint-space control laws, their gains, and settings with one number for each joint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def per_joint(
 ) -> Array:
     """Return ``values``, n of them or one for all, as (n,); each must lie in 0..``most``.
 
-    Raises RobotDynamicsError naming the setting, the joint (or what else they are numbers ``of``) and the cure.
+    Raises RobotDynamicsError naming the setting, the joint (or the component, which ``of`` names) and the cure.
     """
     array = np.array(values, dtype=np.float64)
     n = len(joint_names)
@@ -50,9 +50,9 @@ def per_joint_limit(name: str, values: Sequence[float], joint_names: Sequence[st
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """Gains (n,) on the errors of position and velocity, and on the integral of the position's.
+    """Gains (n,) on the errors of position and velocity, and on the integral of the position error.
 
-    For `computed_torque` they are accelerations (1/s^2, 1/s, 1/s^3), for the other laws torques (Nm/rad, Nms/rad).
+    For `computed_torque` they give accelerations (1/s^2, 1/s, 1/s^3), for the other laws torques (Nm/rad, Nms/rad).
     """
 
     kp: Array
@@ -70,7 +70,7 @@ class Motion:
 
 
 def feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
-    """ID(q_d, qd_d, qdd_d): open loop, the measured state does not enter.
+    """Return ID(q_d, qd_d, qdd_d): open loop, without the measured state.
 
     Craig, Introduction to Robotics, (6.45)-(6.53), computed along the desired path as in 10.5.
     """
@@ -78,7 +78,7 @@ def feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: 
 
 
 def computed_torque(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
-    """ID(q, qd, qdd_d + Kd e' + Kp e + Ki int e): the model inverted at the measured state.
+    """Return ID(q, qd, qdd_d + Kd e' + Kp e + Ki int e): inverse dynamics at the measured state.
 
     The error then obeys e'' + Kd e' + Kp e + Ki int e = 0. Craig 10.4; Luh, Walker and Paul 1980 ("resolved
     acceleration"); with the integral Lewis, Dawson and Abdallah, Robot Manipulator Control, 4.4.
@@ -87,7 +87,7 @@ def computed_torque(model: RobotModel, gains: Gains, desired: Motion, q: Array, 
 
 
 def pd_feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
-    """ID(q_d, qd_d, qdd_d) + Kp e + Kd e': what the desired motion takes, and each joint's own feedback.
+    """Return ID(q_d, qd_d, qdd_d) + Kp e + Kd e': feedforward of the desired motion, and feedback of each joint.
 
     Craig 10.5, "feedforward nonlinear control"; Kelly, Santibanez and Loria, Control of Robot Manipulators in Joint
     Space (2005), chapter 12.
@@ -96,7 +96,7 @@ def pd_feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, q
 
 
 def pd_plus(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
-    """M(q) qdd_d + C(q, qd) qd_d + g(q) + Kp e + Kd e', C by Christoffel symbols: globally stable when tracking.
+    """Return M(q) qdd_d + C(q, qd) qd_d + g(q) + Kp e + Kd e', C by Christoffel symbols: globally stable tracking.
 
     1/2 e'^T M e' + 1/2 e^T Kp e falls at the rate e'^T Kd e', as dM/dt - 2 C is skew. Paden and Panja 1988,
     "Globally asymptotically stable PD+ controller for robot manipulators".
@@ -108,62 +108,49 @@ def pd_plus(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Arra
 
 
 def pd_gravity(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
-    """g(q) + Kp e + Kd e': holds without error. Takegaki and Arimoto 1981."""
+    """Return g(q) + Kp e + Kd e', which holds without error. Takegaki and Arimoto 1981."""
     return model.gravity_torque(q) + _pd(gains, desired, q, qd)
 
 
 def pd(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
-    """Kp e + Kd e': each joint for itself, the baseline. Craig 10.6."""
+    """Return Kp e + Kd e', independent joint control. Craig 10.6."""
     return _pd(gains, desired, q, qd)
 
 
 def gravity_compensation(
     model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array
 ) -> Array:
-    """g(q): the arm floats, to be moved by hand. G of Craig (6.59)."""
+    """Return g(q): the arm floats, to be moved by hand. G of Craig (6.59)."""
     return model.gravity_torque(q)
 
 
 def _pd(gains: Gains, desired: Motion, q: Array, qd: Array) -> Array:
-    """Kp e + Kd e'."""
     return gains.kp * (desired.q - q) + gains.kd * (desired.qd - qd)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Law:
-    """What a control law needs.
-
-    Attributes
-    ----------
-    needs_state
-        Whether the measured state enters.
-    gains_are_accelerations
-        Whether inertia multiplies the gains; so it does, by convention, where the law itself has no feedback.
-    compensates_gravity
-        True if g(q), or g of the desired position, is part of it.
-    compensates_friction
-        Whether friction at the desired velocity is to be added.
-    follows
-        Whether the joints follow the desired motion.
-    integrates
-        Whether the integral of the error enters.
-    task_space
-        Whether a link follows targets of its own, and the joints' desired motion is only the posture that they keep
-        as far as it allows: see task_space/law.py.
-    """
+    """Properties of a control law."""
 
     needs_state: bool = True
+    """True if the measured state enters."""
     gains_are_accelerations: bool = False
+    """True if inertia multiplies the gains; so it does, by convention, where the law itself has no feedback."""
     compensates_gravity: bool = True
+    """True if g(q), or g of the desired position, is part of it."""
     compensates_friction: bool = False
+    """True if friction at the desired velocity is to be added."""
     follows: bool = True
+    """True if the joints follow the desired motion."""
     integrates: bool = False
+    """True if the integral of the error enters."""
     task_space: bool = False
+    """True if a link follows targets, with the joints' desired motion as posture: see task_space/law.py."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JointLaw(Law):
-    """A law of the joints: ``torque`` is the law itself."""
+    """Joint-space law: its properties, and its ``torque`` as a function."""
 
     torque: Callable[[RobotModel, Gains, Motion, Array, Array, Array], Array]
 

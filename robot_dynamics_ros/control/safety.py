@@ -81,7 +81,7 @@ class CycleRate:
         self.restart()
 
     def restart(self) -> None:
-        """Forget the cycles until now: the time jumped, or nothing ran."""
+        """Start anew after a jump of the time."""
         self._last: float | None = None
         self._begin = 0.0
         self._count = 0
@@ -136,8 +136,8 @@ class Transition:
 class Safety:
     """Modes and the transitions between them.
 
-    Two times come in. The controller's decides wherever it can, so that a recording decides everything. Only the time
-    to hold without feedback goes by the steady one, since the controller's may then stand still.
+    Transitions depend on the controller's time, so that a replay repeats them. Only the time to hold without feedback
+    is measured by the steady clock, since the controller's may then stop.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a controller says of itself, for /diagnostics and for a person."""
+"""Status of a controller, for /diagnostics and the log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OK, WARN, ERROR = 0, 1, 2
 
 
 class Status(NamedTuple):
-    """A level, what to say of it, and numbers and words by name."""
+    """Level, message and values by name, as in diagnostic_msgs/DiagnosticStatus."""
 
     level: int
     message: str
@@ -22,22 +22,22 @@ class Status(NamedTuple):
 
 
 class StatusReport:
-    """Tells the state of a controller, and what has changed since it was told last."""
+    """Status of a controller, with rates since the last report."""
 
     def __init__(self, steady: float) -> None:
-        """The controller starts at ``steady`` (s) and counts from zero."""
+        """Start at ``steady`` (s), with a controller that counts from zero."""
         self._cycles, self._clamped, self._since = 0, 0, steady
 
     def told(self, controller: Controller, steady: float) -> None:
-        """Count from here on."""
+        """Count from this report on."""
         self._cycles, self._clamped, self._since = controller.cycles, controller.clamped_cycles, steady
 
     def status(self, controller: Controller, steady: float, stamp_age: float, transition: Transition | None) -> Status:
-        """Return the state of things or, where there is one, of ``transition``; ``stamp_age`` (s) is the state's."""
+        """Return the present status, or that of a ``transition``; ``stamp_age`` (s) is that of the measured state."""
         mode = controller.mode if transition is None else transition.after
         fault = controller.fault if transition is None else transition.fault
         if mode is Mode.ACTIVE and transition is None:
-            fault = None  # that is over
+            fault = None
         feedback = controller.feedback
         level, message = OK, mode.value
         if mode is not Mode.ACTIVE:
@@ -66,24 +66,14 @@ class StatusReport:
             "dropped trajectories": controller.dropped_trajectories,
             "following": controller.following,
         }
-        return Status(level, message, values | _hand(controller))
-
-
-def _hand(controller: Controller) -> dict[str, object]:
-    """Return how well the hand follows, where a law leads it."""
-    hand = controller.hand
-    if hand is None:
-        return {}
-    return {
-        "hand position error": hand.position_error,
-        "hand rotation error": hand.rotation_error,
-        "smallest singular value": hand.smallest_singular_value,
-        "hand directions damped": hand.damped,
-    }
+        if controller.hand is not None:
+            names = "hand position error", "hand rotation error", "smallest singular value", "hand directions damped"
+            values |= zip(names, controller.hand, strict=True)
+        return Status(level, message, values)
 
 
 def in_words(transition: Transition, cure: str) -> tuple[int, str]:
-    """Return a level and a line for the log; ``cure`` is what clears a fault whose cause is gone."""
+    """Return a level and a line for the log; ``cure`` is the way to clear a fault whose cause is gone."""
     text = f"{transition.before.value} -> {transition.after.value}"
     if transition.after is Mode.ACTIVE:
         return OK, f"{text}: the fault is cleared, the arm holds where it is"
@@ -94,7 +84,7 @@ def in_words(transition: Transition, cure: str) -> tuple[int, str]:
 
 
 def plain(value: object) -> str:
-    """Return a value as a person writes it: 0.1 as 0.1, true or false, nothing for None, a list with commas."""
+    """Return a value as text: 0.1 as 0.1, true or false, nothing for None, a list with commas."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if value is None:

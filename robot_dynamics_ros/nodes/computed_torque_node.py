@@ -24,9 +24,9 @@ from robot_dynamics_ros.control import parameters
 from robot_dynamics_ros.control.configuration import Configuration
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.parameters import read_settings
+from robot_dynamics_ros.control.settings import Tuning
 from robot_dynamics_ros.control.trajectory.goals import read_tolerances
 from robot_dynamics_ros.control.trajectory.plan import checked_speed
-from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.control.warm_up import rehearse
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TWIST

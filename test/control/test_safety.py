@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.checks import DampingCheck
+from robot_dynamics_ros.control.limits import DampingCheck
 from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault, Mode, Safety, not_finite
 from robot_dynamics_ros.control.settings import SafetySettings
 

@@ -9,8 +9,13 @@ import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
-from robot_dynamics_ros.control.tuning import Tuning, component_gains
+from robot_dynamics_ros.control.settings import (
+    ControllerSettings,
+    SafetySettings,
+    TaskSpaceSettings,
+    Tuning,
+    component_gains,
+)
 from support.comparing import assert_close
 from support.controlled_arm import ARM, MODEL
 

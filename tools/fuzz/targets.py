@@ -16,8 +16,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.laws import JOINT_LAWS, LAWS
 from robot_dynamics_ros.control.parameters import read_settings
-from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
-from robot_dynamics_ros.control.tuning import Tuning
+from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings, Tuning
 from robot_dynamics_ros.control.warm_up import rehearse
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.resources import find_resource, robot_names, robot_urdf

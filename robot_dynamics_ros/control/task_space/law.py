@@ -1,4 +1,4 @@
-"""Computed torque in task space: from the desired motion of the hand to joint torque. A pure function.
+"""Computed torque in task space: joint torque for the desired motion of the end effector.
 
 x is the pose of a link; velocities and forces of it are (6,), linear then angular, in the root's axes.
 """
@@ -20,13 +20,13 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
-"""What a pose consists of: the position, and the rotation about each axis."""
+"""Components of a pose: the position, and the rotation about each axis."""
 ALL = (0, 1, 2, 3, 4, 5)
 
 
 @dataclass(frozen=True, eq=False)
 class TaskMotion:
-    """Pose (4, 4), velocity (6,) and acceleration (6,) of the hand, in the root frame: m, rad/s and so on."""
+    """Pose (4, 4), velocity (6,) and acceleration (6,) of the end effector, in the root frame: m, rad/s and so on."""
 
     pose: Array
     twist: Array
@@ -34,7 +34,7 @@ class TaskMotion:
 
     @classmethod
     def at_rest(cls, pose: ArrayLike) -> TaskMotion:
-        """Stay at a pose (4, 4)."""
+        """Return the motion of an end effector that rests at a pose (4, 4)."""
         return cls(np.array(pose, dtype=np.float64), np.zeros(6), np.zeros(6))
 
 
@@ -45,15 +45,15 @@ class TaskGains:
     Attributes
     ----------
     kp, kd
-        On the errors of pose and velocity of the hand, accelerations: 1/s^2 and 1/s, (6,). kd above 0.
+        On the errors of pose and velocity of the end effector, accelerations: 1/s^2 and 1/s, (6,). kd above 0.
     posture_kp, posture_kd
-        The same for what the joints of a redundant arm can do without moving the hand, (n,). At a singularity of any
-        arm posture_kd is all that damps the direction that is lost. posture_kd above 0.
+        The same for joint motion (n,) in the null space of the Jacobian. At a singularity posture_kd alone damps the
+        direction that is lost. posture_kd above 0.
     linear_velocity, angular_velocity
-        How fast (m/s, rad/s) the hand goes to where it is to be, beyond the desired velocity; inf: as the gains say.
+        Largest velocity (m/s, rad/s) of the approach, beyond the desired velocity; inf: as the gains say.
     singular_value
-        Directions in which the hand moves less than this at joint rates of unit length (m or rad, by rad or m) are
-        damped: they get the mass that the hand would have with this one. Above 0.
+        Directions whose singular value of the Jacobian (m or rad, by rad or m) is below this are damped: they get the
+        mass that the end effector would have with this one. Above 0.
     """
 
     kp: Array
@@ -66,18 +66,18 @@ class TaskGains:
 
 
 class TaskTorque(NamedTuple):
-    """A torque and how well the hand can follow it."""
+    """Torque of the task-space law, and how well the end effector can follow."""
 
     torque: Array
     """(n,), Nm or N."""
     error: Array
-    """``pose_error`` (6,), zero where the hand is not to follow."""
+    """``pose_error`` (6,), zero in components that are free."""
     joint_velocities: Array
-    """(n,), rad/s or m/s: those that the desired velocity of the hand takes, by the dynamically consistent inverse."""
+    """(n,), rad/s or m/s, for the desired velocity of the end effector, by the dynamically consistent inverse."""
     smallest_singular_value: float
     """Of the Jacobian; 0 at a singularity."""
     damped: bool
-    """Whether it is below the gains' ``singular_value``, so that the hand lags in some direction."""
+    """True if it is below the gains' ``singular_value``, so that the end effector lags in some direction."""
 
 
 def task_space_computed_torque(
@@ -91,13 +91,12 @@ def task_space_computed_torque(
     posture: Motion | None = None,
     joint_velocities: Array | None = None,
 ) -> TaskTorque:
-    """J^T F + (I - J^T Jbar^T)(M qdd0 + V + G) with F = Mx (xdd_d + Kd e' + Kp e) + Vx + Gx, without friction.
+    """Return J^T F + (I - J^T Jbar^T)(M qdd0 + V + G), F = Mx (xdd_d + Kd e' + Kp e) + Vx + Gx, without friction.
 
-    The error of the hand then obeys e'' + Kd e' + Kp e = 0, where e is ``pose_error``. What the joints can do besides
-    follows the posture p by qdd0 = pdd + posture_kd (pd - qd) + posture_kp (p - q) through the dynamically consistent
-    Jbar, so that it does not move the hand. Craig (6.99), (6.104) with the control of 10.4 at the hand; Khatib 1987;
-    orientation Luh, Walker and Paul 1980. The torque is finite at singularities, where the mass in the directions that
-    are lost is bounded.
+    The error of the end effector then obeys e'' + Kd e' + Kp e = 0, where e is ``pose_error``. In the null space, by
+    the consistent Jbar, the joints follow the posture p: qdd0 = pdd + posture_kd (pd - qd) + posture_kp (p - q).
+    Craig (6.99), (6.104) with the control of 10.4; Khatib 1987; orientation Luh, Walker and Paul 1980. The torque is
+    finite at singularities, where the mass in the directions that are lost is bounded.
 
     Where e is large, Kp e = Kd xd with xd the velocity of approach (Khatib 1987, "A unified approach", velocity
     saturation): xd = Kp/Kd e is shortened, not turned, to the velocities that the gains allow, less near the
@@ -106,16 +105,16 @@ def task_space_computed_torque(
     Parameters
     ----------
     link
-        The hand.
+        Link of the end effector.
     q, qd
         Measured positions and velocities (n,).
     rows
-        Which of x y z, rotation about x y z are to follow, as 0 to 5, at most n of them; the others are free.
+        Components that follow, of x y z, rotation about x y z, as 0 to 5, at most n of them; the others are free.
     posture
-        How the joints are to move as far as the hand allows; None: anywhere, they are only damped.
+        Desired motion of the joints in the null space; None: they are only damped.
     joint_velocities
-        Least and largest velocity (2, n) of each joint, rad/s or m/s: half of it is for the way to the goal, a quarter
-        for the way to the posture. The target's own motion comes on top. None: no limits.
+        Least and largest velocity (2, n) of each joint, rad/s or m/s: half of it is for the approach to the goal, a
+        quarter for that to the posture. The target's own motion is added. None: no limits.
 
     Raises
     ------
@@ -127,7 +126,7 @@ def task_space_computed_torque(
         raise RobotDynamicsError(f"rows {rows}. Cure: choose different ones of 0 to 5: x y z, rotation about x y z")
     if len(rows) > model.n:
         raise RobotDynamicsError(
-            f"{len(rows)} components of the hand's motion are to follow, but there are {model.n} joints. "
+            f"{len(rows)} components of the end effector's motion are to follow, but there are {model.n} joints. "
             f"Cure: choose at most {model.n} rows"
         )
     model.require_mass()
@@ -162,15 +161,15 @@ def task_space_computed_torque(
 
 
 def _task_mass(j: Array, m: Array, u: Array, sigma: Array, v_t: Array, least: float) -> tuple[Array, Array]:
-    """Mx = (J M^-1 J^T)^-1, Craig (6.99), as if no singular value of J (m, n) were below ``least``.
+    """Return Mx = (J M^-1 J^T)^-1, Craig (6.99), and Jbar = M^-1 J^T Mx (n, m).
 
-    With Jbar = M^-1 J^T Mx (n, m).
+    Singular values of J (m, n) below ``least`` count as that.
     """
     m_inverse = np.linalg.inv(m)
     inverse = m_inverse @ j.T
     mobility = j @ inverse
     if sigma[-1] < least:
-        # In a direction u_k that is nearly lost, sigma_k^2 v_k^T M^-1 v_k is what the hand yields to a force.
+        # In a direction u_k that is nearly lost, sigma_k^2 v_k^T M^-1 v_k is the mobility of the end effector.
         missing = np.maximum(least**2 - sigma**2, 0.0) * np.einsum("ki,ij,kj->k", v_t, m_inverse, v_t)
         mobility += (u * missing) @ u.T
     mass = np.asarray(np.linalg.inv(mobility), dtype=np.float64)
@@ -178,7 +177,7 @@ def _task_mass(j: Array, m: Array, u: Array, sigma: Array, v_t: Array, least: fl
 
 
 def _approach(gains: TaskGains, error: Array) -> Array:
-    """Kp/Kd e (6,), shortened to what the hand may do."""
+    """Return Kp/Kd e (6,), shortened to the velocities that the gains allow."""
     velocity = gains.kp / gains.kd * error
     for part, most in ((slice(0, 3), gains.linear_velocity), (slice(3, 6), gains.angular_velocity)):
         speed = math.hypot(*velocity[part])

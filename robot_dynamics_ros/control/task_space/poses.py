@@ -14,15 +14,15 @@ _UNIT_LENGTH = 1e-3
 
 
 def pose_error(desired: Array, pose: Array) -> Array:
-    """What leads from a pose to the desired one, both (4, 4): the way (3,), m, then the rotation vector (3,), rad.
+    """Return the translation (3,), m, and the rotation vector (3,), rad, from a pose to the desired one, both (4, 4).
 
-    In the root's axes. The angle is at most pi; at pi either axis will do.
+    Both are in the root's axes. The angle is at most pi; at pi the sign of the axis is arbitrary.
     """
     return np.concatenate([desired[:3, 3] - pose[:3, 3], rotation_vector(desired[:3, :3] @ pose[:3, :3].T)])
 
 
 def rotation_vector(rotation: ArrayLike) -> Array:
-    """Axis times angle (3,), rad, of a rotation (3, 3): through its quaternion, exact at small angles and at pi."""
+    """Return axis times angle (3,), rad, of a rotation (3, 3), by its quaternion: exact at small angles and at pi."""
     r = np.asarray(rotation, dtype=np.float64)
     # 4 times the products of (w, x, y, z), whose largest row has no cancellation: Shepperd 1978, as a matrix.
     diagonal = np.diag(r)
@@ -41,7 +41,7 @@ def rotation_vector(rotation: ArrayLike) -> Array:
 
 
 def rotation_matrix(vector: Array) -> Array:
-    """Rotation (3, 3) of an axis times angle (3,), rad: Rodrigues' formula, Craig (2.80), exact at small angles."""
+    """Return the rotation (3, 3) of an axis times angle (3,), rad: Rodrigues' formula, Craig (2.80)."""
     angle = math.hypot(*vector)
     x, y, z = vector * np.sinc(angle / (2.0 * np.pi))  # 2 sin(angle / 2) along the axis
     half = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -49,9 +49,9 @@ def rotation_matrix(vector: Array) -> Array:
 
 
 def pose_of(position: ArrayLike, quaternion: ArrayLike) -> Array:
-    """Pose (4, 4) of a position (3,), m, and a quaternion (4,), x y z w as in geometry_msgs/Pose.
+    """Return the pose (4, 4) of a position (3,), m, and a quaternion (4,), x y z w as in geometry_msgs/Pose.
 
-    Raises RobotDynamicsError where these are no finite numbers or the quaternion's length is not 1.
+    Raises RobotDynamicsError for numbers that are not finite and a quaternion whose length is not 1.
     """
     p, given = np.asarray(position, dtype=np.float64), np.asarray(quaternion, dtype=np.float64)
     if p.shape != (3,) or not np.isfinite(p).all():

@@ -1,4 +1,4 @@
-"""Where the hand is to be: targets as they come and, between two of them, along their velocity."""
+"""Targets of the end effector, extrapolated between messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REST: Array = np.zeros(6)
 
 @dataclass(slots=True)
 class _Target:
-    """A pose from ``begin`` (s) on, and the feedforward that has come for it; no stamp: nothing can come."""
+    """Pose from ``begin`` (s) on, and its feedforward; a pose to hold has no stamp and gets none."""
 
     begin: float
     pose: Array
@@ -30,18 +30,22 @@ class _Target:
     feedforward: dict[Feedforward, Array] = field(default_factory=dict)
 
 
+class HandState(NamedTuple):
+    """Errors (m, rad) of the end effector in the components that follow, and as ``TaskTorque``."""
+
+    position_error: float
+    rotation_error: float
+    smallest_singular_value: float
+    damped: bool
+
+
 class HandTargets:
-    """The desired motion of the hand, asked for once a cycle.
+    """Desired motion of the end effector.
 
-    Times are seconds on the controller's clock, stamps the nanoseconds of messages. A target counts from its begin on
-    and replaces what begins at the same time or later. A velocity or an acceleration belongs to the pose of the same
-    stamp, whichever comes first, and to one pose only. From its begin on a target goes on along them, for ``timeout``
-    at most: then it stands still.
-
-    Attributes
-    ----------
-    timeout
-        Seconds.
+    Times are seconds on the controller's clock, stamps the nanoseconds of messages. A target is valid from its begin on
+    and replaces those that begin at the same time or later. A velocity or an acceleration belongs to the pose of the
+    same stamp, whichever comes first, and to one pose only. A target is extrapolated by them, for ``timeout`` (s) at
+    most: then it rests.
     """
 
     def __init__(self) -> None:
@@ -49,19 +53,19 @@ class HandTargets:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Drop all targets."""
         self._current: _Target | None = None
         self._waiting: list[_Target] = []
         self._early: dict[tuple[Feedforward, int], tuple[float, Array]] = {}
 
     @property
     def none_has_begun(self) -> bool:
-        """Whether there is no target yet, nor a pose to hold."""
+        """True if there is no target yet, nor a pose to hold."""
         return self._current is None
 
     @property
     def none_has_come(self) -> bool:
-        """Whether there is at most a pose to hold."""
+        """True if there is at most a pose to hold."""
         return not self._waiting and (self._current is None or self._current.stamp is None)
 
     def hold(self, pose: Array) -> None:
@@ -69,7 +73,7 @@ class HandTargets:
         self._current = _Target(0.0, pose)
 
     def follow(self, pose: Array, stamp: int, begin: float, now: float) -> None:
-        """Be at a pose (4, 4) at ``begin`` (s), ``now`` or before or later; ``stamp`` (ns) is what the message says.
+        """Add the target to be at a pose (4, 4) at ``begin`` (s), before or after ``now``; ``stamp`` is in ns.
 
         Raises RobotDynamicsError, and changes nothing, for numbers that are too large and where too many wait.
         """
@@ -83,13 +87,13 @@ class HandTargets:
         kinds: Sequence[Feedforward] = ("twist", "acceleration")
         for kind in kinds:
             early = self._early.pop((kind, stamp), None)
-            # Stamps of 0 are all alike: what has found no pose in time belongs to none.
+            # Stamps of 0 are all alike: what came too early for its pose belongs to none.
             if early is not None and (stamp != 0 or now - early[0] <= self.timeout):
                 target.feedforward[kind] = early[1]
         self._waiting = [*waiting, target]
 
     def feed_forward(self, kind: Feedforward, vector: Array, stamp: int, now: float) -> None:
-        """Take a velocity or an acceleration (6,) of the pose with this ``stamp`` (ns), which came or is to come.
+        """Add a velocity or an acceleration (6,) of the pose with this ``stamp`` (ns), which came or is to come.
 
         Raises RobotDynamicsError, and changes nothing, for numbers that are too large.
         """
@@ -103,10 +107,10 @@ class HandTargets:
             del self._early[next(iter(self._early))]
 
     def at(self, time: float) -> TaskMotion:
-        """Return the desired motion at ``time`` (s), which does not go back; something has begun.
+        """Return the desired motion at ``time`` (s), which does not go back; a target has begun.
 
-        p + v t + a t^2 / 2, and the rotation by the exponential of w t + alpha t^2 / 2 (exact where w and alpha are
-        parallel, else to the second order in t).
+        It is p + v t + a t^2 / 2, and the rotation by the exponential of w t + alpha t^2 / 2 (exact for parallel w and
+        alpha, else to the second order in t).
         """
         while self._waiting and self._waiting[0].begin <= time:
             self._current = self._waiting.pop(0)
@@ -119,22 +123,13 @@ class HandTargets:
         t = time - target.begin
         over = t > self.timeout
         t = min(t, self.timeout)
-        way = t * twist + 0.5 * t * t * acceleration
+        change = t * twist + 0.5 * t * t * acceleration
         pose = target.pose.copy()
-        pose[:3, 3] += way[:3]
-        pose[:3, :3] = rotation_matrix(way[3:]) @ pose[:3, :3]
+        pose[:3, 3] += change[:3]
+        pose[:3, :3] = rotation_matrix(change[3:]) @ pose[:3, :3]
         return TaskMotion(pose, _REST, _REST) if over else TaskMotion(pose, twist + t * acceleration, acceleration)
 
 
 def _check(name: str, values: Array) -> None:
     if not (np.abs(values) <= LARGEST).all():  # nor is NaN
         raise RobotDynamicsError(f"{name} {values.tolist()}. Cure: give finite numbers of at most {LARGEST:g}")
-
-
-class HandState(NamedTuple):
-    """How well the hand follows: errors (m, rad) in what it follows, and as ``TaskTorque``."""
-
-    position_error: float
-    rotation_error: float
-    smallest_singular_value: float
-    damped: bool

@@ -15,6 +15,7 @@ from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_documents
 
+_MOST_ADDED = 1000  # a limit on what a node has to compute beside its cycles
 _FIELDS = ("positions", "velocities", "accelerations", "effort")
 
 
@@ -27,17 +28,17 @@ def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
     """
     try:
         documents = [document for document in load_documents(Path(path).read_bytes()) if document is not None]
-    except OSError as problem:
-        raise TrajectoryError(f"{path}: cannot read it: {problem.strerror}. Cure: check the path") from None
-    except NotPlainYaml as problem:
-        raise TrajectoryError(f"{path}: not plain YAML: {problem}. Cure: correct it") from None
+    except OSError as error:
+        raise TrajectoryError(f"{path}: cannot read it: {error.strerror}. Cure: check the path") from None
+    except NotPlainYaml as error:
+        raise TrajectoryError(f"{path}: not plain YAML: {error}. Cure: correct it") from None
     if len(documents) != 1:
         raise TrajectoryError(f"{path}: it holds {len(documents)} messages. Cure: leave one")
     try:
         points = _trajectory(documents[0])
         checked_points(points, allow_nonzero_velocity_at_end=False)
-    except TrajectoryError as problem:
-        raise TrajectoryError(f"{path}: {problem}") from None
+    except TrajectoryError as error:
+        raise TrajectoryError(f"{path}: {error}") from None
     return points
 
 
@@ -80,9 +81,6 @@ def _numbers(i: int, field: str, values: Any) -> list[float]:
     raise TrajectoryError(f"point {i} has the {field} {values!r}. Cure: give a list of numbers")
 
 
-_MOST_ADDED = 1000  # a limit on what a node has to compute beside its cycles
-
-
 def joined(slices: Sequence[TrajectoryPoints]) -> TrajectoryPoints:
     """Return the points of all slices, which have the same fields."""
     first = slices[0]
@@ -100,13 +98,11 @@ def trajectory_effort(
 ) -> Iterator[TrajectoryPoints]:
     """Yield the trajectory, some at a time, as points at most `period` (s) apart with effort (Nm or N) of some joints.
 
-    They are the points still to come and, as controllers interpolate effort linearly, more between them: at most
-    1,000, as far apart as that takes. Interpolated like the trajectory, they are the same motion: velocities and
-    accelerations are there where they take part in that. The effort is what the law `feedforward` commands:
-    ID(q, qd, qdd), Craig (6.45)-(6.53), and the effort that the points had. With a `friction_smoothing_velocity`
-    (rad/s or m/s), it makes up for friction as `RobotModel.friction_torque` does. The last point's effort
-    holds the arm there, as a joint_trajectory_controller goes on with it; a streamed set point's belongs to
-    its own motion.
+    They are the points still to come and, as controllers interpolate effort linearly, up to 1,000 between them.
+    Interpolated like the trajectory, they are the same motion: velocities and accelerations are there where they take
+    part in that. The effort is that of the law `feedforward`, ID(q, qd, qdd), Craig (6.45)-(6.53), and the effort that
+    the points had; with a `friction_smoothing_velocity` (rad/s or m/s) friction as `RobotModel.friction_torque` is
+    added. The last point's effort holds the arm there; a streamed set point's belongs to its own motion.
 
     The trajectory is one of all the model's joints, in its order. Raises TrajectoryError for a name that is
     not among them, and where an effort is not finite.
@@ -116,9 +112,9 @@ def trajectory_effort(
     columns = joint_columns(joint_names, model.joint_names, allow_partial=True)
     for times, motion in trajectory.resampled(max(period, trajectory.duration / _MOST_ADDED)):
         positions, velocities, accelerations = (motion[:, i, columns] for i in range(3))
-        positions -= trajectory.shift[columns]  # whoever follows them may have turned differently
+        positions -= trajectory.shift[columns]  # another controller may have counted turns differently
         if times[-1] == trajectory.duration:
-            trajectory.sample_rows(trajectory.end_time, motion[-1])  # what holds from there on
+            trajectory.sample_rows(trajectory.end_time, motion[-1])  # holds from there on
         q, qd, qdd, given = (np.ascontiguousarray(motion[:, i]) for i in range(4))
         effort = model.inverse_dynamics(q, qd, qdd) + given
         if friction_smoothing_velocity is not None:

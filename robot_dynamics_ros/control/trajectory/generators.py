@@ -1,4 +1,4 @@
-"""Generators of reference motions: analytical references, and Fourier series for identification."""
+"""Generators of trajectories: quintics, sines, and Fourier series for identification."""
 
 from __future__ import annotations
 
@@ -12,25 +12,7 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 
-
-def sine(
-    joint_names: Sequence[str],
-    center: ArrayLike,
-    amplitude: ArrayLike,
-    frequency: ArrayLike,
-    duration: float,
-    rate: float,
-) -> TrajectoryPoints:
-    """Return q = center + amplitude sin(2 pi frequency t) from t = 0 to `duration` (s).
-
-    Center and amplitude are rad or m, frequency is Hz; each is one number or (k,). At least `rate` points a
-    second. The motion starts and, in general, ends moving. Raises TrajectoryError for arguments that do not
-    fit.
-    """
-    names = named_joints(joint_names)
-    times = time_grid(positive("duration", duration), rate)
-    wave = _wave(times, joint_vector("amplitude", amplitude, names), _frequencies(frequency, names))
-    return TrajectoryPoints(names, times, wave[0] + joint_vector("center", center, names), wave[1], wave[2])
+_REST = 1e-8  # of what the coefficients could sum up to
 
 
 def point_to_point(
@@ -59,15 +41,12 @@ def quintic_then_sine(
     move_time: float,
     total_time: float,
     rate: float,
-    *,
-    fade_time: float | None = None,
 ) -> TrajectoryPoints:
     """Return a quintic from `start` to `center` in `move_time` (s), then a sine about it until `total_time`.
 
-    The sine's amplitude rises from zero and falls back to it by quintic steps of `fade_time` (s; default a
-    quarter of the sine's time), so that all is C2 and at rest at both ends. Positions and amplitude are rad
-    or m, frequency is Hz, each one number or (k,); at least `rate` points a second. Raises TrajectoryError
-    for arguments that do not fit.
+    The sine's amplitude rises from zero and falls back to it by quintic steps, each over a quarter of the sine's time,
+    so that all is C2 and at rest at both ends. Positions and amplitude are rad or m, frequency is Hz, each one number
+    or (k,); at least `rate` points a second. Raises TrajectoryError for arguments that do not fit.
     """
     names = named_joints(joint_names)
     move = positive("move_time", move_time)
@@ -76,14 +55,17 @@ def quintic_then_sine(
         raise TrajectoryError(
             f"total_time {total_time} s leaves no time for the sine; give more than move_time {move} s"
         )
-    fade = sine_time / 4 if fade_time is None else positive("fade_time", fade_time)
-    if fade > sine_time / 2:
-        raise TrajectoryError(f"fade_time {fade} s is more than half of the sine's {sine_time} s; give less")
+    fade = sine_time / 4
     times = time_grid(total_time, rate)
     begin, middle = joint_vector("start", start, names), joint_vector("center", center, names)
+    size, hertz = joint_vector("amplitude", amplitude, names), joint_vector("frequency", frequency, names)
+    if (hertz <= 0.0).any():
+        raise TrajectoryError(f"frequency is {hertz.tolist()} Hz; give positive numbers")
     step = smooth_step(np.minimum(times / move, 1.0), move)
     local = np.maximum(times - move, 0.0)
-    wave = _wave(local, joint_vector("amplitude", amplitude, names), _frequencies(frequency, names))
+    w = 2 * math.pi * hertz
+    phase = local[:, None] * w
+    wave = size * np.sin(phase), size * w * np.cos(phase), -size * w**2 * np.sin(phase)
     rise = smooth_step(np.minimum(local / fade, 1.0), fade)
     fall = smooth_step(np.clip((total_time - times) / fade, 0.0, 1.0), fade)
     # The two steps never overlap, so that at any time one factor of their product is constant.
@@ -95,13 +77,6 @@ def quintic_then_sine(
         step[1] * (middle - begin) + window[1] * wave[0] + window[0] * wave[1],
         step[2] * (middle - begin) + window[2] * wave[0] + 2 * window[1] * wave[1] + window[0] * wave[2],
     )
-
-
-def _wave(times: Array, amplitude: Array, frequency: Array) -> tuple[Array, Array, Array]:
-    """Return amplitude sin(w t) and its two derivatives, (m, k) each."""
-    w = 2 * math.pi * frequency
-    phase = times[:, None] * w
-    return amplitude * np.sin(phase), amplitude * w * np.cos(phase), -amplitude * w**2 * np.sin(phase)
 
 
 def smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
@@ -147,16 +122,6 @@ def joint_vector(name: str, value: ArrayLike, names: tuple[str, ...]) -> Array:
     if not np.isfinite(array).all():
         raise TrajectoryError(f"{name} is {array.tolist()}; give finite numbers")
     return np.broadcast_to(array, (len(names),)).astype(np.float64)
-
-
-def _frequencies(value: ArrayLike, names: tuple[str, ...]) -> Array:
-    array = joint_vector("frequency", value, names)
-    if (array <= 0.0).any():
-        raise TrajectoryError(f"frequency is {array.tolist()} Hz; give positive numbers")
-    return array
-
-
-_REST = 1e-8  # of what the coefficients could sum up to
 
 
 def fourier(

@@ -1,4 +1,4 @@
-"""Which joint follows which trajectory, and how fast its time runs."""
+"""Desired motion of the joints along trajectories that start, replace each other, slow down and stop."""
 
 from __future__ import annotations
 
@@ -16,12 +16,21 @@ from robot_dynamics_ros.control.trajectory.trajectory import JointLimits, Trajec
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 
+SPEED_RATE = 2.0
+"""Change of the speed factor in a second: from standstill to full speed takes half a second."""
+
+Mask = NDArray[np.bool_]
+
+_MOST_WAITING = 100  # trajectories whose start is still to come: a limit on memory
+_SLOWEST = 0.1  # measured velocities are not divided by a smaller speed factor
+_STANDSTILL = 1e-6  # speed factor of an arm that needs no stop
+
 
 def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
     """Return the motion from position q and velocity qd (n,) at `time` (s) to rest, without effort.
 
-    Each joint slows down by its own constant `deceleration` (n,), positive, and stands after |qd| / a seconds
-    and qd^2 / (2 a) of way (uniformly accelerated motion); so does joint_trajectory_controller's
+    Each joint slows down by its own constant `deceleration` (n,), positive, and rests after |qd| / a seconds
+    and a distance of qd^2 / (2 a) (uniformly accelerated motion); so does joint_trajectory_controller's
     decelerate_on_cancel, from the measured state.
     """
     brake = -np.copysign(deceleration, qd)
@@ -40,10 +49,6 @@ def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
     holds = np.zeros((2, 4, len(q)))
     holds[0, 0], holds[1] = q, coefficients[-1, -1]
     return Trajectory(time, knots, holds, coefficients)
-
-
-SPEED_RATE = 2.0
-"""How much the factor changes in a second: from standstill to full speed takes half a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +83,6 @@ class TimeScaling:
         scaled, speed, _ = self.at(time)
         return TimeScaling(time, scaled, speed, target)
 
-    def frozen(self, time: float) -> TimeScaling:
-        """Return the scaling that from the clock time on keeps the factor that it has then."""
-        scaled, speed, _ = self.at(time)
-        return TimeScaling(time, scaled, speed, speed)
-
 
 def checked_speed(factor: float) -> float:
     """Return a speed factor from 0 (standstill) to 1 (as planned); RobotDynamicsError for other numbers."""
@@ -91,40 +91,20 @@ def checked_speed(factor: float) -> float:
     return float(factor)
 
 
-Mask = NDArray[np.bool_]
-
-_MOST_WAITING = 100  # trajectories whose start is still to come: a limit on memory
-_SLOWEST = 0.1  # measured velocities are not divided by a smaller speed factor
-_STANDSTILL = 1e-6  # a speed factor at which nothing is left to slow down
-
-
 @dataclass(frozen=True)
 class TrajectoryRules:
-    """What trajectories may do; names and meaning are those of joint_trajectory_controller's parameters.
+    """Rules for accepting and joining trajectories: the parameters of these names in docs/parameters.md.
 
-    Attributes
-    ----------
-    allow_partial_joints_goal
-        Whether a trajectory may leave joints out; they go on with what they do.
-    interpolate_from_desired_state
-        Whether a trajectory starts from the desired state, or from the measured one.
-    positions_upsampling
-        Whether positions alone are joined by a C2 cubic spline, or by straight lines.
-    allow_nonzero_velocity_at_trajectory_end
-        Whether the last point may move; the arm stops there all the same.
-    trajectory_limits
-        "refuse": motion beyond the joints' limits of position and velocity is refused; "clamp": points are moved
-        inside, and what is beyond all the same is refused; "off": it is taken.
-    set_point_step_limit
-        How far (rad or m), for each joint or all, a set point may be from the desired position; inf: not checked.
+    ``positions_upsampling`` is ``positions_upsampling.enable``. Names and meaning are those of
+    joint_trajectory_controller's parameters, where it has them.
     """
 
     allow_partial_joints_goal: bool = False
     interpolate_from_desired_state: bool = True
     positions_upsampling: bool = True
     allow_nonzero_velocity_at_trajectory_end: bool = False
-    trajectory_limits: str = "refuse"
-    set_point_step_limit: Sequence[float] = (0.2,)
+    trajectory_limits: str = "refuse"  # or "clamp", "off"
+    set_point_step_limit: Sequence[float] = (0.2,)  # rad or m
 
 
 @dataclass(slots=True)
@@ -141,10 +121,10 @@ class _Piece:
 
 
 class MotionPlan:
-    """The desired motion of n joints, asked for once a cycle.
+    """Desired motion of n joints along trajectories.
 
-    Times are seconds on one clock, that of the caller; `time_scaling` tells how trajectory time follows it.
-    A trajectory replaces what its joints followed, from its start on; other joints go on as before, and
+    Times are seconds on the clock of the caller; trajectory time follows it by a `TimeScaling`.
+    A trajectory replaces what its joints followed, from its start on; other joints continue as before, and
     a joint whose trajectory is over keeps its last desired position, as joint_trajectory_controller (JTC)
     documents it. Up to n trajectories are followed at a time, and some more wait for their start.
 
@@ -154,11 +134,14 @@ class MotionPlan:
         Desired position, velocity, acceleration and feedforward effort (n,), always the same arrays;
         `advance` writes them.
     drops
-        How often every trajectory was dropped, by `hold` and `cancel`.
+        Count of the times that every trajectory was dropped, by `hold` and `cancel`.
+    empty
+        True until a position to hold or a trajectory is given.
+    speed
+        Speed of trajectory time in the last cycle, as a share of the clock's.
     """
 
     def __init__(self, joint_names: Sequence[str]) -> None:
-        """Make a plan that knows nothing yet."""
         self._names = tuple(joint_names)
         n = len(self._names)
         self._motion = np.zeros((4, n))  # by trajectory time
@@ -166,29 +149,19 @@ class MotionPlan:
         self._desired = np.zeros((4, n))  # by the clock
         self.q, self.qd, self.qdd, self.effort = self._desired
         self._factors = np.ones((4, n))
-        self._empty = True
+        self.empty = True
         self.drops = 0
         self._time = -math.inf
         self._scaling = TimeScaling()
-        self._speed = self._wanted_speed = 1.0
+        self.speed = self._requested_speed = 1.0
         self._followed: list[_Piece] = []
         self._waiting: list[_Piece] = []
         self._stop: Trajectory | None = None
 
     @property
-    def empty(self) -> bool:
-        """Whether neither a position to hold nor a trajectory has been given yet."""
-        return self._empty
-
-    @property
     def busy(self) -> bool:
         """True while a trajectory runs or waits for its start."""
         return bool(self._followed or self._waiting)
-
-    @property
-    def speed(self) -> float:
-        """How fast trajectory time ran in the last cycle, as a share of the clock's."""
-        return self._speed
 
     @property
     def trajectory_time(self) -> float:
@@ -198,26 +171,25 @@ class MotionPlan:
     def set_speed(self, factor: float) -> None:
         """Let trajectory time run at this share (0 to 1) of the clock's, at once or as soon as a stop is over.
 
-        The share changes by `time_scaling.SPEED_RATE` a second, so that velocities do not jump. Effort is
-        stretched in time, not in size, and streamed set points are not slowed down: who streams sets the pace.
-        Raises RobotDynamicsError for other numbers.
+        The share changes by `SPEED_RATE` a second, so that velocities stay continuous. Effort is stretched in time, not
+        in size, and streamed set points are not slowed down. Raises RobotDynamicsError for other numbers.
         """
-        self._wanted_speed = checked_speed(factor)
-        if self._empty:
+        self._requested_speed = checked_speed(factor)
+        if self.empty:
             self._take_speed(factor)
         elif self._stop is None:
             self._scaling = self._scaling.toward(self._time, factor)
 
     def hold(self, time: float, q: Array) -> None:
         """Rest at q (n,) from now on, without effort; drops every trajectory. The clock may have jumped."""
-        self._empty = False
+        self.empty = False
         self._time = time
-        self._scaling = TimeScaling(time, time, self._wanted_speed, self._wanted_speed)
+        self._scaling = TimeScaling(time, time, self._requested_speed, self._requested_speed)
         self._followed, self._waiting, self._stop = [], [], None
         self.drops += 1
         self._motion[0] = q
         self._motion[1:] = 0.0
-        self._take_speed(self._wanted_speed)
+        self._take_speed(self._requested_speed)
         self._desired[:] = self._motion
 
     def rest_from(self, time: float, q: Array, qd: Array, deceleration: Array) -> None:
@@ -239,13 +211,12 @@ class MotionPlan:
     ) -> Trajectory:
         """Take in a trajectory, and return it in trajectory time; it replaces what its joints followed.
 
-        The points' times count from `start_time` (s), None for `now`. Until a start in the future, which
-        a reduced speed puts off like all that is planned, the joints go on; where the first point is to be
-        reached AT that start, until the last point before it. A start in the past starts in the middle:
-        motion joins the first point that is still to come. It begins in the desired state, without a jump in
-        position, velocity and effort, or by `rules` in the `measured` one (q and qd, (n,)). Only a first
-        point AT a start that is now is taken at once, as in JTC. An empty plan begins at rest in the measured
-        position, or without one in that of the first point.
+        The points' times count from `start_time` (s), None for `now`. Until a start in the future, which a reduced
+        speed delays, the joints continue; where the first point is AT that start, until the last point before it. With
+        a start in the past, motion joins the first point that is still to come. It begins in the desired state, with
+        position, velocity and effort continuous, or by `rules` in the `measured` one (q and qd, (n,)). Only a first
+        point AT a start that is now is taken at once, as in JTC. An empty plan begins at rest in the measured position,
+        or without one in that of the first point.
 
         Raises TrajectoryError, and changes nothing, for points as `Trajectory.from_points`, for a trajectory
         that ended before `now`, and where too many wait.
@@ -254,7 +225,7 @@ class MotionPlan:
         if not math.isfinite(now) or not (start_time is None or math.isfinite(start_time)):
             raise TrajectoryError("the start time is not a finite number; give seconds")
         wait = 0.0 if start_time is None else start_time - now
-        here, speed, _ = (now, self._speed, 0.0) if self._empty else self._scaling.at(now)
+        here, speed, _ = (now, self.speed, 0.0) if self.empty else self._scaling.at(now)
         joints = np.zeros(len(self._names), dtype=bool)
         joints[joint_columns(points.joint_names, self._names, rules.allow_partial_joints_goal)] = True
         begin = here
@@ -263,7 +234,7 @@ class MotionPlan:
             begin = max(here, self._last_knot(here + wait, joints)) if at_start else here + wait
         if measured is not None and wait <= 0.0 and not rules.interpolate_from_desired_state:
             state = np.stack((measured[0], measured[1] / max(speed, _SLOWEST), np.zeros(len(joints)), self._motion[3]))
-        elif self._empty:
+        elif self.empty:
             state = self._first_state(points, joints, measured)
         else:
             state = self._state(begin)
@@ -283,41 +254,43 @@ class MotionPlan:
         waiting = _without(joints, self._waiting, begin)
         if len(waiting) >= _MOST_WAITING:
             raise TrajectoryError(f"{len(waiting)} trajectories wait for their start already; send fewer ahead of time")
-        if self._empty:
+        if self.empty:
             self.hold(now, state[0])
         insort(waiting, _Piece(begin, trajectory, joints), key=attrgetter("begin"))
         self._waiting = waiting
         return trajectory
 
     def cancel(self, now: float, deceleration: Array | None) -> None:
-        """Drop every trajectory, and its effort; every joint stops from its desired motion and stays there.
+        """Drop every trajectory, and its effort; every joint stops from its desired motion and rests.
 
-        Each slows down by its `deceleration` (n,), rad/s^2 or m/s^2 by the clock; None: it stands at once.
+        Each slows down by its `deceleration` (n,), rad/s^2 or m/s^2 by the clock; None: it stops at once.
         Raises RobotDynamicsError where that is not positive and finite.
         """
         if deceleration is not None and not bool(((deceleration > 0.0) & (deceleration < np.inf)).all()):
             raise RobotDynamicsError(
                 f"the decelerations to stop with are {deceleration.tolist()}. Cure: give one positive number a joint"
             )
-        if self._empty:
+        if self.empty:
             return
-        # Another speed would brake with another deceleration: it waits until the stop is over.
-        self._scaling = scaling = self._scaling.frozen(max(now, self._time))
-        q, qd, *_ = self._state(scaling.scaled)
-        if deceleration is None or scaling.speed <= _STANDSTILL:
-            self._stop = stop(scaling.scaled, q, 0.0 * qd, np.ones_like(qd))
+        # Another speed would brake with another deceleration: it is kept until the stop is over.
+        now = max(now, self._time)
+        here, speed, _ = self._scaling.at(now)
+        self._scaling = TimeScaling(now, here, speed, speed)
+        q, qd, *_ = self._state(here)
+        if deceleration is None or speed <= _STANDSTILL:
+            self._stop = stop(here, q, 0.0 * qd, np.ones_like(qd))
         else:
-            self._stop = stop(scaling.scaled, q, qd, deceleration / scaling.speed**2)
-        self._waiting = [_Piece(scaling.scaled, self._stop, np.ones(len(self._names), dtype=bool))]
+            self._stop = stop(here, q, qd, deceleration / speed**2)
+        self._waiting = [_Piece(here, self._stop, np.ones(len(self._names), dtype=bool))]
         self.drops += 1
 
     def advance(self, time: float) -> bool:
         """Write the desired motion at `time` (s); True while a trajectory runs or waits.
 
-        Should the time go back all the same, every trajectory is dropped: the arm rests where it was to be.
+        If the time goes back, every trajectory is dropped: the arm rests in its desired position.
         An empty plan writes nothing.
         """
-        if self._empty:
+        if self.empty:
             return False
         if time < self._time:
             self.hold(time, self.q)
@@ -333,14 +306,14 @@ class MotionPlan:
         elif followed:
             self._followed = [piece for piece in followed if self._sample(piece, here)]
         # From trajectory time to the clock's: the chain rule.
-        if speed != self._speed:
+        if speed != self.speed:
             self._take_speed(speed)
         np.multiply(self._motion, self._factors, self._desired)
         if rate != 0.0:
             self.qdd += rate * self._motion[1]
         if self._stop is not None and all(p.trajectory is not self._stop for p in (*self._followed, *self._waiting)):
             self._stop = None
-            self._scaling = self._scaling.toward(time, self._wanted_speed)
+            self._scaling = self._scaling.toward(time, self._requested_speed)
         return self.busy
 
     def _sample(self, piece: _Piece, here: float) -> bool:
@@ -349,7 +322,7 @@ class MotionPlan:
         return active
 
     def _take_speed(self, speed: float) -> None:
-        self._speed = speed
+        self.speed = speed
         self._factors[1] = speed
         self._factors[2] = speed * speed
 

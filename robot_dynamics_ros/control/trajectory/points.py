@@ -1,4 +1,4 @@
-"""What a JointTrajectory message says, free of ROS, and the checks that it must pass."""
+"""Points of a JointTrajectory, and their checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REST = float(np.finfo(np.float32).eps)  # a last velocity up to this counts as 
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryPoints:
-    """What a JointTrajectory message says: m points of k joints, in SI units.
+    """Contents of a JointTrajectory message: m points of k joints, in SI units.
 
     `times` (m,) are seconds from the start; `positions` and the optional fields are (m, k), columns in the
     order of `joint_names`. Plain data: `Trajectory.from_points` checks them.
@@ -65,8 +65,8 @@ class TrajectoryPoints:
             numbers = chain.from_iterable(rows)  # many times faster than an array of array.array rows
             table = np.fromiter(numbers, np.float64).reshape(-1, max(1, len(names)))
             tables.append(None if absent else table)
-        found = tables[0] if tables[0] is not None else np.empty((0, len(names)))
-        return cls(names, np.array(times, dtype=np.float64), found, *tables[1:])
+        q = tables[0] if tables[0] is not None else np.empty((0, len(names)))
+        return cls(names, np.array(times, dtype=np.float64), q, *tables[1:])
 
 
 def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partial: bool) -> list[int]:
@@ -115,7 +115,7 @@ def checked_times(values: Any) -> Array:
     return times
 
 
-def checked_field(
+def _checked_field(
     field: str, values: Any, shape: tuple[int, int], names: Sequence[str], most: float = np.finfo(np.float64).max
 ) -> Array:
     """Return one field as an array of this shape (m, k), finite and at most `most` in size, or TrajectoryError."""
@@ -145,15 +145,19 @@ def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool
     shape = (len(times), len(names))
     if points.velocities is None and points.accelerations is not None:
         raise TrajectoryError("the points have accelerations without velocities; give velocities too")
-    tables = [checked_field("positions", points.positions, shape, names, LARGEST)]
+    tables = [_checked_field("positions", points.positions, shape, names, LARGEST)]
     for field, values in (
         ("velocities", points.velocities),
         ("accelerations", points.accelerations),
         ("effort", points.effort),
     ):
-        tables.append(np.zeros(shape) if values is None else checked_field(field, values, shape, names))
-    if not allow_nonzero_velocity_at_end:
-        check_rest(tables[1][-1], names)
+        tables.append(np.zeros(shape) if values is None else _checked_field(field, values, shape, names))
+    end = tables[1][-1]
+    for i in [] if allow_nonzero_velocity_at_end else np.flatnonzero(np.abs(end) > _REST).tolist():
+        raise TrajectoryError(
+            f"the last point's velocity of joint '{names[i]}' is {end[i]:.6g}, not zero; end at rest "
+            "or allow it (allow_nonzero_velocity_at_trajectory_end)"
+        )
     return times, tables
 
 
@@ -168,12 +172,3 @@ def checked_state(name: str, values: Any, joint_names: Sequence[str]) -> Array:
             f"the start state's {name} of joint '{joint_names[i]}' is {array[i]}; wait for a finite state"
         )
     return array
-
-
-def check_rest(velocity: Array, names: Sequence[str]) -> None:
-    """Raise TrajectoryError where the last point still moves."""
-    for i in np.flatnonzero(np.abs(velocity) > _REST).tolist():
-        raise TrajectoryError(
-            f"the last point's velocity of joint '{names[i]}' is {velocity[i]:.6g}, not zero; end at rest "
-            "or allow it (allow_nonzero_velocity_at_trajectory_end)"
-        )

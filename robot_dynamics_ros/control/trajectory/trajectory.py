@@ -15,11 +15,18 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, check
 from robot_dynamics_ros.errors import TrajectoryError, TrajectoryOverError
 from robot_dynamics_ros.kernels.types import Array
 
-_HALVINGS = 8  # what a curve exceeds its ends by is found to 4^-8 of what its coefficients do
+__all__ = ["Trajectory", "TrajectoryPoints"]
+
+_NANOSECOND = 1e-9  # the resolution of time_from_start
+_TOLERANCE = 1e-3  # rad or m, beyond a position limit
+_EXCESS = 0.05  # share, beyond a velocity limit: plans that keep it at their points exceed it a little between them
+_AT_ONCE = 64  # segments whose polynomials are computed together, some 0.1 ms
+_STATE = ("position", "velocity", "acceleration", "effort")
+_HALVINGS = 8  # finds the excess of a curve over its ends to 4^-8 of that of its coefficients
 
 
 class Knots(NamedTuple):
-    """Motion at m instants: times (m,) in seconds, and position, velocity, acceleration and effort (m, n)."""
+    """Motion at m times: times (m,) in seconds, and position, velocity, acceleration and effort (m, n)."""
 
     times: Array
     q: Array
@@ -40,8 +47,8 @@ def segments(knots: Knots, degree: int) -> Array:
     """Return the m - 1 polynomials of `degree` 1, 3 or 5 that join m knots, each in its own segment's time.
 
     (m - 1, degree + 1, 4, n): the highest power first, then rows for position, velocity, acceleration and effort.
-    Hermite interpolation matches positions (1), velocities too (3), accelerations too (5); effort is linear. Numbers
-    that overflow come out non-finite.
+    Hermite interpolation matches positions (1), velocities too (3), accelerations too (5); effort is linear. Overflow
+    gives non-finite coefficients.
     """
     q, qd, qdd, effort = knots[1:]
     m, n = len(knots.times) - 1, q.shape[1]
@@ -72,14 +79,14 @@ def segments(knots: Knots, degree: int) -> Array:
 
 
 def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
-    """Return where the position (`order` 0) or the velocity (1) leaves what is between `low` and `high` (n,), or None.
+    """Return the first place where the position (`order` 0) or velocity (1) leaves `low` to `high` (n,), or None.
 
-    The time (s) at which that segment begins, the joint and a value outside. A polynomial lies between the smallest and
-    the largest of its Bernstein coefficients; where those do not tell, it is halved (de Casteljau).
+    It is the time (s) at which that segment begins, the joint and a value outside. A polynomial lies between the
+    smallest and the largest of its Bernstein coefficients; where those do not decide, it is halved (de Casteljau).
     """
     q, qd, qdd = (x.T for x in knots[1:4])
     h = np.diff(knots.times)
-    # For most joints a bound by their largest numbers will do.
+    # For most joints a bound by their largest values is enough.
     longest, speed, bend = h.max(initial=0.0), *(np.abs(x).max(axis=1) for x in (qd, qdd))
     if order == 0:
         reach = 0.4 * longest * speed + 0.05 * longest**2 * bend
@@ -122,7 +129,7 @@ def spline_velocities(times: Array, q: Array, begin: Array) -> Array:
     """Return the velocities (m, n) of the C2 cubic spline through q (m, n) at times (m,), m at least 2.
 
     It begins with the velocity `begin` (n,) and ends at rest: the complete cubic spline of de Boor, A
-    Practical Guide to Splines, chapter IV. Numbers that overflow come out non-finite.
+    Practical Guide to Splines, chapter IV. Overflow gives non-finite velocities.
     """
     bands, right = np.zeros((3, len(times))), np.zeros_like(q)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -138,15 +145,6 @@ def spline_velocities(times: Array, q: Array, begin: Array) -> Array:
         return np.asarray(solve_banded((1, 1), bands, right, check_finite=False, overwrite_b=True))
     except np.linalg.LinAlgError:
         return np.full_like(q, np.nan)
-
-
-__all__ = ["Trajectory", "TrajectoryPoints"]
-
-_NANOSECOND = 1e-9  # the resolution of time_from_start
-_TOLERANCE = 1e-3  # rad or m, beyond a position limit
-_EXCESS = 0.05  # share, beyond a velocity limit: plans that keep it at their points exceed it a little between them
-_AT_ONCE = 64  # segments whose polynomials are made together, some 0.1 ms
-_STATE = ("position", "velocity", "acceleration", "effort")
 
 
 class JointLimits(NamedTuple):
@@ -193,9 +191,9 @@ class JointLimits(NamedTuple):
             (1, -self.velocity, self.velocity, _EXCESS * self.velocity),
         ):
             low, high = np.minimum(lower - tolerance, start[order]), np.maximum(upper + tolerance, start[order])
-            found = excess(knots, degree, order, low, high)
-            if found is not None:
-                time, j, value = found
+            first = excess(knots, degree, order, low, high)
+            if first is not None:
+                time, j, value = first
                 what, cure = ("moves at", "give it more time") if order else ("comes to", "keep it inside")
                 raise TrajectoryError(
                     f"joint '{names[j]}' {what} {value:.6g} from {time:.6g} s on, beyond its limit "
@@ -206,25 +204,33 @@ class JointLimits(NamedTuple):
 class Trajectory:
     """A checked trajectory in the controller's joint order; made by `from_points`, never changed afterwards.
 
-    Times are seconds from any origin that the caller keeps; a small origin keeps float64 fine (at 1.7e9 s its
-    step is 0.24 us). `sample_rows` makes polynomials on its way: one thread at a time.
+    Times are seconds from any origin that the caller keeps; near a small origin the steps of float64 are small (at
+    1.7e9 s 0.24 us). `sample_rows` computes polynomials when it needs them: one thread at a time.
+
+    Attributes
+    ----------
+    start_time, end_time
+        Time (s) from which the points' times count, and that of the last point.
+    duration
+        Seconds from the start to the last point.
+    shift
+        Position (n,) that was added to that of the points.
     """
 
     def __init__(
         self, start: float, times: Array, holds: Array, coefficients: Array, knots: Knots | None = None, joined: int = 0
     ) -> None:
-        """Take over polynomials that are known to be good.
+        """Take polynomials without a check.
 
         `times` (m,) of the knots are seconds after `start`. `holds` (2, 4, n) is position, velocity, acceleration and
         effort before the first knot and from the last one on. Coefficients are those of the first segments, (segments,
-        degree + 1, 4, n), the highest power first; those of others are made of the `knots` when they are entered. The
-        first `joined` knots, 0 or 1, are none of the trajectory's points. `shift` (n,) is what was added to the points'
-        positions.
+        degree + 1, 4, n), the highest power first; those of others are computed from the `knots` when they are
+        entered. The first `joined` knots, 0 or 1, are none of the trajectory's points.
         """
-        self._start = start
+        self.start_time = start
+        self.duration = float(times[-1])
+        self.end_time = start + self.duration
         self._times = times
-        self._duration = float(times[-1])
-        self._end = start + self._duration
         self._holds = holds
         self._coefficients = coefficients
         self._first = 0  # segment that the coefficients begin with
@@ -234,21 +240,6 @@ class Trajectory:
         self._begin = self._until = -math.inf  # of the segment whose rows these are
         self._rows = tuple(holds[0])
         self.shift = np.zeros(holds.shape[2])
-
-    @property
-    def start_time(self) -> float:
-        """Time in seconds from which the points' times count."""
-        return self._start
-
-    @property
-    def end_time(self) -> float:
-        """Time in seconds of the last point."""
-        return self._end
-
-    @property
-    def duration(self) -> float:
-        """Seconds from the start to the last point."""
-        return self._duration
 
     @property
     def degree(self) -> int:
@@ -272,19 +263,17 @@ class Trajectory:
     ) -> Trajectory:
         """Check the points and interpolate them for the n joints `joint_names`.
 
-        `start_time` (s) is where the points' times count from. `start_state` is (q, qd, qdd), each (n,),
-        None for zero: the desired or measured state of the robot at `state_time` (default: `start_time`),
-        so that motion goes on from it without a jump in position or velocity. Points with velocities are
-        joined by cubic, with accelerations too by quintic Hermite polynomials; positions alone by a C2
-        cubic spline that starts with the start state's velocity and ends at rest, or by straight lines
-        without `upsample_positions`. The segment from the start state to the first point is of the same
-        kind. Effort is interpolated linearly, from `start_effort` (n,), None for zero, on.
+        The points' times count from `start_time` (s). `start_state` is (q, qd, qdd), each (n,), None for zero: the
+        desired or measured state of the robot at `state_time` (default: `start_time`), from which position and velocity
+        are continuous. Points with velocities are joined by cubic, with accelerations too by quintic Hermite
+        polynomials; positions alone by a C2 cubic spline that starts with the start state's velocity and ends at rest,
+        or by straight lines without `upsample_positions`. The segment from the start state to the first point is of the
+        same kind. Effort is interpolated linearly, from `start_effort` (n,), None for zero, on.
 
-        A start in the past starts in the middle: points before `state_time` are passed over, and the start
-        state is joined to the first one after it. As in JTC nothing is joined where the first point is AT
-        `state_time`: motion then goes to that point at once, wherever the robot is. A single point at time 0
-        is a streamed set point: its position, velocity, acceleration and effort hold until the next. Joints
-        that the points do not name hold the start state's position. See `check_not_over`, too.
+        With a start in the past, points before `state_time` are passed over, and the start state is joined to the first
+        one after it. As in JTC nothing is joined where the first point is AT `state_time`: motion then goes to that
+        point at once, wherever the robot is. A single point at time 0 is a streamed set point: its position, velocity,
+        acceleration and effort hold until the next. Joints that the points do not name hold the start state's position.
 
         `limits` hold for all of the motion, between the points too, but for 1 mm or mrad and 5 % of the velocity. Where
         the start state is beyond them, the motion may come back from there.
@@ -312,9 +301,11 @@ class Trajectory:
             shift = limits.fit(knots, state[0], first, at_once, joint_names)
         if passed == 0:
             knots = start.then(knots)
-        degree = _degree(points, upsample_positions)
+        degree = 3 if points.accelerations is None else 5
+        if points.velocities is None:
+            degree = 3 if upsample_positions else 1
         if points.velocities is None and upsample_positions and len(knots.times) > 1:
-            # A state of now says nothing about the velocity at a first point in the past.
+            # The present velocity is not that at a first point in the past.
             moving = abs(knots.times[0] - state_at) <= _NANOSECOND
             begin = state[1] if moving else np.zeros_like(state[1])
             knots.qd[:, columns] = spline_velocities(knots.times, knots.q[:, columns], begin[columns])
@@ -328,7 +319,9 @@ class Trajectory:
         if limits is not None:
             limits.check(knots, degree, state, joint_names)
         holds = np.zeros((2, len(_STATE), len(joint_names)))
-        holds[0, 0], holds[1] = state[0], _hold(knots)
+        holds[0, 0], holds[1] = state[0], np.stack([x[-1] for x in knots[1:]])
+        if len(knots.times) > 1:
+            holds[1, 1:3] = 0.0
         coefficients = segments(knots.some(0, _AT_ONCE + 1), degree)
         trajectory = cls(float(start_time), knots.times, holds, coefficients, knots, int(passed == 0 or late))
         trajectory.shift = shift
@@ -336,22 +329,22 @@ class Trajectory:
 
     def check_not_over(self, now: float) -> None:
         """Raise TrajectoryOverError where the last point lies before the time `now` (s), as JTC refuses it."""
-        if self._end < now:
+        if self.end_time < now:
             raise TrajectoryOverError(
-                f"the trajectory ended {now - self._end:.3f} s ago; give a later header.stamp, or 0 to start now"
+                f"the trajectory ended {now - self.end_time:.3f} s ago; give a later header.stamp, or 0 to start now"
             )
 
     def last_knot_before(self, t: float) -> float:
         """Return the time (s) of the last point, or start state, before time t (s); -inf where there is none."""
-        i = bisect_left(self._times, t - self._start)
-        return self._start + float(self._times[i - 1]) if i else -math.inf
+        i = bisect_left(self._times, t - self.start_time)
+        return self.start_time + float(self._times[i - 1]) if i else -math.inf
 
     def resampled(self, period: float) -> Iterator[tuple[Array, Array]]:
-        """Yield the points still to come, with as many between them that none are further apart than `period` (s).
+        """Yield the points still to come, with others between them so that none are further apart than `period` (s).
 
         Some at a time: times (m,) in seconds after the start, and the motion (m, 4, n): position, velocity,
         acceleration and effort. The segment between two points is divided into equal parts. Where two segments meet,
-        the acceleration is that with which the later one begins; at the last point that with which the last one ends.
+        the acceleration is that of the later one; at the last point that of the last one.
         """
         knots = self._times
         lengths = np.diff(knots)
@@ -365,7 +358,7 @@ class Trajectory:
         times = np.append(knots[segment] + since[:-1], knots[-1])
         segment = np.append(segment, len(lengths) - 1)
         to_come = times >= 0.0
-        to_come[: self._joined] = False  # where the robot was
+        to_come[: self._joined] = False  # the start state
         left = np.flatnonzero(to_come)
         for some in np.split(left, range(_AT_ONCE, len(left), _AT_ONCE)):
             first, after = segment[some[0]], segment[some[-1]] + 1
@@ -384,13 +377,13 @@ class Trajectory:
         and acceleration (only a streamed set point keeps its own), and with the last point's effort, as in JTC. Raises
         TrajectoryError where t is not a number.
         """
-        s = t - self._start
-        active = t < self._end
+        s = t - self.start_time
+        active = t < self.end_time
         if not (active and self._begin <= s < self._until):
             if t != t:
                 raise TrajectoryError("the time to sample at is not a number; give seconds")
-            if not (active and self._times[0] <= s < self._duration):
-                out[:] = self._holds[0 if active and s < self._duration else 1]
+            if not (active and self._times[0] <= s < self.duration):
+                out[:] = self._holds[0 if active and s < self.duration else 1]
                 return active
             self._enter(bisect_right(self._times, s) - 1)
         rows, time = self._rows, self._time
@@ -419,24 +412,10 @@ class Trajectory:
 def _spread(given: Sequence[Array], columns: Sequence[int], q: Array) -> list[Array]:
     """Return the fields (m, k) as (m, n): joints that are not named hold the position q (n,).
 
-    The numbers of one joint lie side by side, which makes everything that goes along a trajectory several times faster.
+    Values of one joint are adjacent in memory, which makes operations along a trajectory several times faster.
     """
     full = [np.zeros((len(q), len(given[0]))).T for _ in given]
     full[0][:] = q
     for x, table in zip(given, full, strict=True):
         table[:, columns] = x
     return full
-
-
-def _degree(points: TrajectoryPoints, upsample_positions: bool) -> int:
-    if points.velocities is None:
-        return 3 if upsample_positions else 1
-    return 3 if points.accelerations is None else 5
-
-
-def _hold(knots: Knots) -> Array:
-    """Return (4, n), what holds from the end on."""
-    last = np.stack([x[-1] for x in knots[1:]])
-    if len(knots.times) > 1:
-        last[1:3] = 0.0
-    return last

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.trajectory.generators import point_to_point, quintic_then_sine, sine
+from robot_dynamics_ros.control.trajectory.generators import point_to_point, quintic_then_sine
 from robot_dynamics_ros.errors import TrajectoryError
 
 NAMES = ("a", "b")
@@ -20,17 +20,6 @@ def assert_derivatives(points):
         difference = (value[2:] - value[:-2]) / (2 * h)
         bound = np.abs(np.diff(value, n=3, axis=0)).max() / h  # h^2 |f'''|, six times the error's bound
         np.testing.assert_allclose(difference, slope[1:-1], rtol=0, atol=bound + 1e-9)
-
-
-def test_sine_is_a_sine():
-    points = sine(NAMES, [0.1, -0.2], [0.5, 0.3], [1.0, 0.25], 2.0, 1000.0)
-    np.testing.assert_allclose(points.times, np.arange(2001) / 1000.0, rtol=0, atol=1e-15)
-    # Quarter and whole periods: joint a turns at 0.25 s, joint b at 1 s.
-    expected = [[0.1, -0.2], [0.6, -0.2 + 0.3 * np.sin(np.pi / 8)], [0.1, 0.1]]
-    np.testing.assert_allclose(points.positions[[0, 250, 1000]], expected, atol=1e-14)
-    np.testing.assert_allclose(points.velocities[0], [np.pi, 0.15 * np.pi], rtol=1e-14)
-    np.testing.assert_allclose(points.accelerations[250, 0], -0.5 * (2 * np.pi) ** 2, rtol=1e-14)
-    assert_derivatives(points)
 
 
 def test_point_to_point_is_the_minimum_jerk_move():
@@ -85,7 +74,6 @@ def test_grid_has_both_ends_and_at_least_the_rate(duration, rate, count):
         (dict(total_time=np.inf), "total_time"),
         (dict(total_time=2.0), "total_time 2.0"),
         (dict(rate=-1.0), "rate"),
-        (dict(fade_time=4.5), "fade_time 4.5"),
     ],
 )
 def test_bad_arguments_are_refused(change, message):
