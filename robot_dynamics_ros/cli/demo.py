@@ -16,11 +16,11 @@ from typing import Any
 import yaml
 from tqdm import tqdm
 
+from robot_dynamics_ros.background import run_in_background
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph, require_ros
 from robot_dynamics_ros.cli.tracking import Tracking, error_units, plot_tracking, read_tracking, tracking_table
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.interruption import run_in_background
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.offline.replay import COMMANDS
 from robot_dynamics_ros.offline.simulation import EFFORTS, STATES, TRAJECTORY

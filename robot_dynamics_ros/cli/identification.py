@@ -39,7 +39,7 @@ from robot_dynamics_ros.identification.motion import (
     recorded_motion,
     root_mean_square,
 )
-from robot_dynamics_ros.identification.unknowns import KINDS
+from robot_dynamics_ros.identification.parameterization import KINDS
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.plain_yaml import load_yaml
 
@@ -294,14 +294,14 @@ def _report(arguments: argparse.Namespace, identification: Identification, smoot
         lines.append("hint: that is much, as if no robot gave these torques; robot_dynamics torque may say why")
     if estimate.unseen:
         lines.append(f"the motion tells nothing of {', '.join(estimate.unseen)}: these are as the prior model has them")
-    if identification.unknowns.model.packed.payload is not None:
-        link = identification.unknowns.model.packed.payload[0]
+    if identification.parameterization.model.packed.payload is not None:
+        link = identification.parameterization.model.packed.payload[0]
         lines.append(f"the payload on {link} is taken as known: it stays in the file, and the link is without it")
     return [wrapped(line) for line in lines]
 
 
 def _comments(identification: Identification, report: Sequence[str]) -> list[str]:
-    names, noise = identification.unknowns.model.joint_names, identification.estimate.noise
+    names, noise = identification.parameterization.model.joint_names, identification.estimate.noise
     residuals = ", ".join(f"{name} {value:.3g}" for name, value in zip(names, noise, strict=True))
     lines = [
         "Made by robot_dynamics identify.",

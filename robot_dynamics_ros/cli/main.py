@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from robot_dynamics_ros import __version__
+from robot_dynamics_ros.background import exit_process
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.interruption import leave
 
 COMMANDS = {
     "demo": ("demo", "compare control laws on a simulated arm, over real DDS"),
@@ -46,12 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # for good: the interpreter takes a while to end
         print("\ninterrupted", file=sys.stderr)
-        leave(128 + signal.SIGINT)  # not to be taken for a success
+        exit_process(128 + signal.SIGINT)  # not to be taken for a success
     except RobotDynamicsError as error:
         print(f"robot_dynamics: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader has closed it, as head does
-        leave(128 + signal.SIGPIPE)  # as a program that does not catch it
+        exit_process(128 + signal.SIGPIPE)  # as a program that does not catch it
 
 
 def command_parser(chosen: str) -> argparse.ArgumentParser:

@@ -7,12 +7,12 @@ import time
 
 import numpy as np
 
+from robot_dynamics_ros.background import run_in_background
 from robot_dynamics_ros.cli.robot_source import add_named_robot, named_robot
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.warm_up import rehearse
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.closed_loops import close_loops
-from robot_dynamics_ros.interruption import run_in_background
 from robot_dynamics_ros.kernels.compilation import (
     COMPILED,
     cache_directory,

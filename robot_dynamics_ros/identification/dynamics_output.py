@@ -12,7 +12,7 @@ import yaml
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.estimate import Identification
-from robot_dynamics_ros.identification.unknowns import COEFFICIENTS
+from robot_dynamics_ros.identification.parameterization import COEFFICIENTS
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.model.inertia import steiner, symmetric
 
@@ -27,18 +27,18 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
     payload, and friction where it was kept. The link that a joint moves gets its whole body; links that are fixed to
     that one count with it, and have no mass of their own any more.
     """
-    unknowns = identification.unknowns
-    model = unknowns.model
+    parameterization = identification.parameterization
+    model = parameterization.model
     document: dict[str, Any] = copy.deepcopy(dict(prior))
     document["gravity"] = model.gravity.tolist()
-    values = dict(zip(unknowns.names, identification.values.tolist(), strict=True))
+    values = dict(zip(parameterization.names, identification.values.tolist(), strict=True))
     joints = document["joints"] = dict(document.get("joints") or {})
     for name in model.moving_joints:
         entry = joints.get(name) or {}
         friction = {c: values[f"{name}.{c}"] for c in COEFFICIENTS if f"{name}.{c}" in values}
-        if unknowns.friction == "keep":
+        if parameterization.friction == "keep":
             friction = {key: value for key, value in entry.items() if key in _FRICTION}
-        elif unknowns.friction == "none":
+        elif parameterization.friction == "none":
             friction = dict.fromkeys(COEFFICIENTS, 0.0)
         elif "coulomb_negative" not in friction:
             friction["coulomb_negative"] = friction["coulomb"]
@@ -49,7 +49,7 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
             joint |= {"rotor_inertia": values[f"{name}.rotor_inertia"], "gear_ratio": 1.0, "rotor_carrier": "none"}
     for k, rotor in enumerate(document.get("rotors") or []):
         rotor["inertia"] = values.get(f"rotors[{k}].inertia", rotor["inertia"])
-    bodies = identification.values[: PARAMETERS * unknowns.bodies].reshape(-1, PARAMETERS)
+    bodies = identification.values[: PARAMETERS * parameterization.bodies].reshape(-1, PARAMETERS)
     links = document["links"] = dict(document.get("links") or {})
     for link, frame in model.packed.frames.items():
         if frame.body >= 0:

@@ -17,7 +17,7 @@ from scipy.linalg import solve_triangular
 
 from robot_dynamics_ros.identification.least_squares import PARTS, BaseEstimate, Factors, Samples, estimate_base
 from robot_dynamics_ros.identification.motion import RecordedMotion
-from robot_dynamics_ros.identification.unknowns import Unknowns
+from robot_dynamics_ros.identification.parameterization import Parameterization
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -192,7 +192,7 @@ class Identification:
         Number of torques that were used, of all joints.
     """
 
-    unknowns: Unknowns
+    parameterization: Parameterization
     estimate: BaseEstimate
     values: Array
     weight: float
@@ -208,43 +208,47 @@ class Identification:
 def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str = "viscous_coulomb") -> Identification:
     """Identify a robot from recorded motions of its joints, in its order.
 
-    ``friction``: one of ``unknowns.KINDS``. Raises RobotDynamicsError for another, and BagError, with its cure,
+    ``friction``: one of ``parameterization.KINDS``. Raises RobotDynamicsError for another, and BagError, with its cure,
     where a joint never moves or the samples are too few.
     """
-    unknowns = Unknowns.of(model, friction)
-    samples = Samples.of(unknowns, motions)
-    factors = Factors.of(unknowns, samples)
-    estimate = estimate_base(unknowns, samples, factors)
-    prior = _prior(unknowns, estimate, samples)
-    weight = _chosen_weight(unknowns, factors, estimate.noise, prior)
-    values = _fit(unknowns, factors.weighted(estimate.noise), prior, weight)
+    parameterization = Parameterization.of(model, friction)
+    samples = Samples.of(parameterization, motions)
+    factors = Factors.of(parameterization, samples)
+    estimate = estimate_base(parameterization, samples, factors)
+    prior = _prior(parameterization, estimate, samples)
+    weight = _chosen_weight(parameterization, factors, estimate.noise, prior)
+    values = _fit(parameterization, factors.weighted(estimate.noise), prior, weight)
     x = np.zeros(len(values))
     x[estimate.base.independent] = estimate.values
     least, constrained = (float((factors.squares(y) / estimate.noise**2).sum()) for y in (x, values))
     loss = float(np.sqrt(constrained / least)) - 1.0
-    return Identification(unknowns, estimate, values, weight, loss, int(factors.counts.sum()))
+    return Identification(parameterization, estimate, values, weight, loss, int(factors.counts.sum()))
 
 
-def _prior(unknowns: Unknowns, estimate: BaseEstimate, samples: Samples) -> Array:
+def _prior(parameterization: Parameterization, estimate: BaseEstimate, samples: Samples) -> Array:
     """Return physical values (p,) near the model's own; of friction near the estimate, where there is one."""
-    prior = unknowns.own.copy()
-    first = unknowns.scalars.start
+    prior = parameterization.own.copy()
+    first = parameterization.scalars.start
     prior[:first] = physical_prior(prior[:first].reshape(-1, PARAMETERS)).ravel()
-    prior[unknowns.new_rotors] = _NEW_ROTOR * unknowns.joint_inertias(samples.q[:: max(1, len(samples) // 50)])
+    prior[parameterization.new_rotors] = _NEW_ROTOR * parameterization.joint_inertias(
+        samples.q[:: max(1, len(samples) // 50)]
+    )
     estimates = dict(zip(estimate.base.independent.tolist(), estimate.values.tolist(), strict=True))
     floor = _LEAST_FRICTION * float(estimate.noise.mean())
-    for k in range(unknowns.new_rotors.stop, len(prior)):
+    for k in range(parameterization.new_rotors.stop, len(prior)):
         prior[k] = max(estimates.get(k, prior[k]), floor)
     return prior
 
 
-def _fit(unknowns: Unknowns, triangle: Array, prior: Array, weight: float, start: Array | None = None) -> Array:
-    weights = np.full(unknowns.scalars.stop - unknowns.scalars.start, _BARRIER)
-    weights[: len(unknowns.model.packed.rotor_names)] = weight
-    return feasible_fit(triangle, prior, unknowns.bodies, weight, weights, start)
+def _fit(
+    parameterization: Parameterization, triangle: Array, prior: Array, weight: float, start: Array | None = None
+) -> Array:
+    weights = np.full(parameterization.scalars.stop - parameterization.scalars.start, _BARRIER)
+    weights[: len(parameterization.model.packed.rotor_names)] = weight
+    return feasible_fit(triangle, prior, parameterization.bodies, weight, weights, start)
 
 
-def _chosen_weight(unknowns: Unknowns, factors: Factors, noise: Array, prior: Array) -> float:
+def _chosen_weight(parameterization: Parameterization, factors: Factors, noise: Array, prior: Array) -> float:
     """Return the weight of the prior, chosen by predicting each part from the others.
 
     The largest weight whose mean square is within a standard error of the least, since a few parts cannot distinguish
@@ -256,7 +260,7 @@ def _chosen_weight(unknowns: Unknowns, factors: Factors, noise: Array, prior: Ar
     fits = [prior] * len(there)
     for row in progress(range(len(_WEIGHTS))[::-1], "cross-validation"):  # from the prior on
         for column, (k, triangle) in enumerate(zip(there, triangles, strict=True)):
-            fits[column] = _fit(unknowns, triangle, prior, float(_WEIGHTS[row]), fits[column])
+            fits[column] = _fit(parameterization, triangle, prior, float(_WEIGHTS[row]), fits[column])
             squares[row, column] = (factors.squares(fits[column])[k] / noise**2).sum() / factors.counts[k].sum()
     best = squares[int(np.argmin(squares.mean(axis=1)))]
     error = best.std(ddof=1) / np.sqrt(len(there)) if len(there) > 1 else 0.0

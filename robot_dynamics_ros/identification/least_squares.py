@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.identification.motion import RecordedMotion
-from robot_dynamics_ros.identification.unknowns import Unknowns, at_rest
+from robot_dynamics_ros.identification.parameterization import Parameterization, at_rest
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.base_parameters import BaseParameters
 from robot_dynamics_ros.progress import progress
@@ -40,7 +40,7 @@ class Samples:
     q, qd, qdd, tau
         (m, n) in SI units.
     used
-        (m, n): True if this joint's torque counts, see ``unknowns.at_rest``.
+        (m, n): True if this joint's torque counts, see ``parameterization.at_rest``.
     part
         (m,): number of the part, of PARTS.
     """
@@ -53,7 +53,7 @@ class Samples:
     part: NDArray[np.intp]
 
     @classmethod
-    def of(cls, unknowns: Unknowns, motions: Sequence[RecordedMotion]) -> Samples:
+    def of(cls, parameterization: Parameterization, motions: Sequence[RecordedMotion]) -> Samples:
         """Choose samples of recordings.
 
         They are half a period of the filter's cutoff apart: what the filter leaves of white noise is then nearly white
@@ -66,7 +66,7 @@ class Samples:
                 period = float(np.median(np.diff(motion.time)))
                 step = max(1, int(0.5 / (cutoff * period) + 1e-6))
                 reach = math.ceil(_REACH / (cutoff * period))
-            used = ~unknowns.touched(at_rest(unknowns.joint_rates(motion.qd), reach)[::step])
+            used = ~parameterization.touched(at_rest(parameterization.joint_rates(motion.qd), reach)[::step])
             part = np.arange(len(used)) * PARTS // max(len(used), 1)
             chosen = (values[::step] for values in (motion.q, motion.qd, motion.qdd, motion.tau))
             recordings.append((*chosen, used, part))
@@ -80,7 +80,7 @@ class Samples:
         """Number of chunks that ``columns`` yields."""
         return -(-len(self) // _CHUNK)
 
-    def columns(self, unknowns: Unknowns, overlap: int = 0) -> Iterator[tuple[slice, Array, Array]]:
+    def columns(self, parameterization: Parameterization, overlap: int = 0) -> Iterator[tuple[slice, Array, Array]]:
         """Yield places, columns (k, n, p) and torque (k, n) of the samples, chunk by chunk.
 
         Rows that do not count are zero. Each chunk begins with the last ``overlap`` samples of the one before it.
@@ -89,8 +89,8 @@ class Samples:
             places = slice(max(0, start - overlap), min(start + _CHUNK, len(self)))
             motion = self.q[places], self.qd[places], self.qdd[places]
             used = self.used[places]
-            torque = (self.tau[places] - unknowns.known(*motion)) * used
-            yield places, unknowns.columns(*motion) * used[:, :, np.newaxis], torque
+            torque = (self.tau[places] - parameterization.known(*motion)) * used
+            yield places, parameterization.columns(*motion) * used[:, :, np.newaxis], torque
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +104,11 @@ class Factors:
     counts: NDArray[np.intp]
 
     @classmethod
-    def of(cls, unknowns: Unknowns, samples: Samples) -> Factors:
+    def of(cls, parameterization: Parameterization, samples: Samples) -> Factors:
         """Reduce the samples chunk by chunk: Golub, Van Loan, sequential QR."""
-        n, p = unknowns.model.n, len(unknowns.names)
+        n, p = parameterization.model.n, len(parameterization.names)
         triangles = np.zeros((PARTS, n, p + 1, p + 1))
-        for places, columns, torque in progress(samples.columns(unknowns), "regressor", samples.chunks):
+        for places, columns, torque in progress(samples.columns(parameterization), "regressor", samples.chunks):
             rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2)
             part = samples.part[places]
             for k in np.unique(part):
@@ -156,13 +156,13 @@ class BaseEstimate:
     unseen: tuple[str, ...]
 
 
-def estimate_base(unknowns: Unknowns, samples: Samples, factors: Factors) -> BaseEstimate:
+def estimate_base(parameterization: Parameterization, samples: Samples, factors: Factors) -> BaseEstimate:
     """Estimate the base parameters: least squares, weighted by each joint's residual, until the weights settle.
 
     Raises BagError where there are fewer samples than base parameters.
     """
-    base, counts = unknowns.base, factors.counts.sum(axis=0)
-    silent = [name for name, count in zip(unknowns.model.joint_names, counts, strict=True) if not count]
+    base, counts = parameterization.base, factors.counts.sum(axis=0)
+    silent = [name for name, count in zip(parameterization.model.joint_names, counts, strict=True) if not count]
     if silent:
         raise BagError(
             f"the recording: {', '.join(silent)} never moves one way for longer than three periods of the filter's "
@@ -174,14 +174,14 @@ def estimate_base(unknowns: Unknowns, samples: Samples, factors: Factors) -> Bas
             "Cure: record longer"
         )
     noise = np.ones(len(counts))
-    recorded = BaseParameters.of(factors.weighted(noise)[:, :-1], unknowns.names, _RECORDED_RANK)
+    recorded = BaseParameters.of(factors.weighted(noise)[:, :-1], parameterization.names, _RECORDED_RANK)
     lost: list[int] = []
     if len(recorded.names) < len(base.names):
         lost = np.setdiff1d(base.independent, recorded.independent).tolist()
         base = recorded
     freedom = 1.0 - len(base.names) / counts.sum()
-    floor = _LEAST_NOISE * np.sqrt(factors.squares(np.zeros(len(unknowns.names))).sum(axis=0) / counts) + _TINY
-    x = np.zeros(len(unknowns.names))
+    floor = _LEAST_NOISE * np.sqrt(factors.squares(np.zeros(len(parameterization.names))).sum(axis=0) / counts) + _TINY
+    x = np.zeros(len(parameterization.names))
     for _ in range(_ROUNDS):
         weighted = factors.weighted(noise)
         matrix, target = weighted[:, base.independent], weighted[:, -1]
@@ -194,14 +194,14 @@ def estimate_base(unknowns: Unknowns, samples: Samples, factors: Factors) -> Bas
     condition = float(np.linalg.cond(matrix / np.linalg.norm(matrix, axis=0)))
     inverse = np.linalg.pinv(matrix)
     inverse = inverse @ inverse.T
-    covariance = inverse @ _scatter(unknowns, samples, base, x, noise, freedom) @ inverse
+    covariance = inverse @ _scatter(parameterization, samples, base, x, noise, freedom) @ inverse
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    unseen = tuple(unknowns.names[k] for k in lost)
+    unseen = tuple(parameterization.names[k] for k in lost)
     return BaseEstimate(base, x[base.independent], deviations, noise, condition, unseen)
 
 
 def _scatter(
-    unknowns: Unknowns, samples: Samples, base: BaseParameters, x: Array, noise: Array, freedom: float
+    parameterization: Parameterization, samples: Samples, base: BaseParameters, x: Array, noise: Array, freedom: float
 ) -> Array:
     """Covariance (r, r) of X^T e, for residuals whose correlation over time and between joints does not change.
 
@@ -209,7 +209,7 @@ def _scatter(
     weights, so many of them as Andrews 1991 (6.4) finds of a first-order process: White's and Newey and West's
     estimator with X taken as given, which serves for fewer samples.
     """
-    chunks = progress(samples.columns(unknowns), "residuals", samples.chunks)
+    chunks = progress(samples.columns(parameterization), "residuals", samples.chunks)
     error = np.concatenate([torque - columns @ x for _, columns, torque in chunks]) / noise
     lags = _lags(error)
     counted = samples.used.astype(np.float64)
@@ -219,7 +219,7 @@ def _scatter(
         sums = error[: len(error) - lag].T @ error[lag:]
         covariances.append((1.0 - lag / (lags + 1)) * sums / np.maximum(pairs, 1.0) / freedom)
     total = np.zeros((len(base.names), len(base.names)))
-    for places, columns, _ in progress(samples.columns(unknowns, overlap=lags), "deviations", samples.chunks):
+    for places, columns, _ in progress(samples.columns(parameterization, overlap=lags), "deviations", samples.chunks):
         rows = columns[:, :, base.independent] / noise[:, np.newaxis]
         fresh = 0 if places.start == 0 else lags
         for lag, covariance in enumerate(covariances):

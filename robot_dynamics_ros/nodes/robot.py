@@ -13,8 +13,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
+from robot_dynamics_ros.background import run_in_background
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
-from robot_dynamics_ros.interruption import run_in_background
 from robot_dynamics_ros.kernels.compilation import announcement, compilations_reported
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.node_program import NodeProgram

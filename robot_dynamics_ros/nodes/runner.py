@@ -19,8 +19,8 @@ from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedE
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.signals import SignalHandlerOptions
 
+from robot_dynamics_ros.background import exit_process
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.interruption import leave
 from robot_dynamics_ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.nodes.parameters import warn_of_unknown
 from robot_dynamics_ros.parameters.robot import EXECUTOR
@@ -41,7 +41,7 @@ def run(make_node: Callable[[], NodeProgram], argv: Sequence[str] | None = None)
 
     rclpy's own signal handlers would shut the context down before the node could publish its final command.
     """
-    leave(_run(make_node, sys.argv if argv is None else list(argv)))
+    exit_process(_run(make_node, sys.argv if argv is None else list(argv)))
 
 
 def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:

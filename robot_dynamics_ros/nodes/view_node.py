@@ -10,9 +10,9 @@ from typing import Any
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
+from robot_dynamics_ros.background import run_in_background
 from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.interruption import run_in_background
 from robot_dynamics_ros.messages.joint_state import JointStateReader, Sample
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.node_program import NodeProgram

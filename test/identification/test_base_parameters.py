@@ -8,7 +8,7 @@ from hypothesis import given
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.identification.unknowns import Unknowns
+from robot_dynamics_ros.identification.parameterization import Parameterization
 from robot_dynamics_ros.kernels.layout import RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE, STATIC
 from robot_dynamics_ros.model.base_parameters import BaseParameters
 from support.robots_with_drives import Robot, robots, state
@@ -73,10 +73,12 @@ def test_counts_are_the_published_ones(name: str, count: int, load_robot: Callab
 )
 def test_torque_by_base_parameters(name: str, dynamics: str | None, load_robot: Callable[..., RobotModel]) -> None:
     """W x = W_b (combination x) for any x, at states that the combination was not made of; W_b has full rank."""
-    unknowns = Unknowns.of(load_robot(name, dynamics))
-    columns = unknowns.columns(*random_states(unknowns.model, 9, 60)).reshape(-1, len(unknowns.names))
-    base = unknowns.base
-    x = np.random.default_rng(2).standard_normal(len(unknowns.names))
+    parameterization = Parameterization.of(load_robot(name, dynamics))
+    columns = parameterization.columns(*random_states(parameterization.model, 9, 60)).reshape(
+        -1, len(parameterization.names)
+    )
+    base = parameterization.base
+    x = np.random.default_rng(2).standard_normal(len(parameterization.names))
     chosen = columns[:, base.independent]
     np.testing.assert_allclose(chosen @ (base.combination @ x), columns @ x, rtol=0, atol=1e-9 * np.abs(columns).max())
     assert np.linalg.matrix_rank(chosen / np.linalg.norm(chosen, axis=0), tol=1e-6) == len(base.names)
@@ -100,18 +102,20 @@ def test_what_hides_in_another_parameter_is_no_unknown(load_robot: Callable[...,
 
     A rotor that the model has is not added again.
     """
-    names = Unknowns.of(load_robot("scara")).names
+    names = Parameterization.of(load_robot("scara")).names
     assert "joint1.rotor_inertia" not in names and "joint2.rotor_inertia" in names
     assert "joint3.coulomb" in names and "joint3.coulomb_negative" not in names
     assert "joint1.coulomb_negative" in names
-    names = Unknowns.of(load_robot("puma560", "puma560")).names
+    names = Parameterization.of(load_robot("puma560", "puma560")).names
     assert "joint3 rotor.inertia" in names and not [name for name in names if name.endswith(".rotor_inertia")]
 
 
 def torque(model: RobotModel, friction: str, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array]:
-    unknowns = Unknowns.of(model, friction)
+    parameterization = Parameterization.of(model, friction)
     motion = tuple(x[np.newaxis] for x in (q, qd, qdd))
-    return (unknowns.columns(*motion) @ unknowns.own + unknowns.known(*motion))[0], model.inverse_dynamics(q, qd, qdd)
+    return (parameterization.columns(*motion) @ parameterization.own + parameterization.known(*motion))[
+        0
+    ], model.inverse_dynamics(q, qd, qdd)
 
 
 @given(robot=SMALL)
@@ -131,8 +135,8 @@ def test_columns_of_friction_are_the_nodes_friction(robot: Robot) -> None:
     """Viscous and Coulomb friction, also through couplings: tau = G^T tau_tree."""
     model = robot.model()
     model.packed.friction[:, [STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]] = 0.0
-    unknowns = Unknowns.of(model)
-    if len([name for name in unknowns.names if name.endswith(".coulomb_negative")]) < len(model.moving_joints):
+    parameterization = Parameterization.of(model)
+    if len([name for name in parameterization.names if name.endswith(".coulomb_negative")]) < len(model.moving_joints):
         return  # one level for both directions: not what the model has
     q, qd, qdd = state(robot, model.n)
     found, rigid = torque(model, "viscous_coulomb", q, qd, qdd)
@@ -142,4 +146,4 @@ def test_columns_of_friction_are_the_nodes_friction(robot: Robot) -> None:
 
 def test_unknown_kind_of_friction_is_refused(load_robot: Callable[..., RobotModel]) -> None:
     with pytest.raises(RobotDynamicsError, match="oil"):
-        Unknowns.of(load_robot("planar_2r"), "oil")
+        Parameterization.of(load_robot("planar_2r"), "oil")

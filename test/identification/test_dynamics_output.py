@@ -16,7 +16,7 @@ from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.identification.estimate import Identification, physical_prior
 from robot_dynamics_ros.identification.least_squares import BaseEstimate
-from robot_dynamics_ros.identification.unknowns import Unknowns
+from robot_dynamics_ros.identification.parameterization import Parameterization
 from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE, VISCOUS
 from support.robots_with_drives import Robot, load, robots, state
 
@@ -27,15 +27,17 @@ PANDA = "panda_description/urdf/panda"
 
 def made_up(model: RobotModel, friction: str, seed: int) -> Identification:
     """Physical values that no recording gave: other bodies, rotors and friction than the model's."""
-    unknowns = Unknowns.of(model, friction)
+    parameterization = Parameterization.of(model, friction)
     rng = np.random.default_rng(seed)
-    first = unknowns.scalars.start
-    values = rng.uniform(0.1, 2.0, len(unknowns.names))
-    bodies = physical_prior(unknowns.own[:first].reshape(-1, 10)) * rng.uniform(0.5, 2.0, (unknowns.bodies, 1))
+    first = parameterization.scalars.start
+    values = rng.uniform(0.1, 2.0, len(parameterization.names))
+    bodies = physical_prior(parameterization.own[:first].reshape(-1, 10)) * rng.uniform(
+        0.5, 2.0, (parameterization.bodies, 1)
+    )
     values[:first] = bodies.ravel()
-    nothing = np.zeros(len(unknowns.base.names))
-    estimate = BaseEstimate(unknowns.base, nothing, nothing, np.ones(model.n), 1.0, ())
-    return Identification(unknowns, estimate, values, 1.0, 0.0, 0)
+    nothing = np.zeros(len(parameterization.base.names))
+    estimate = BaseEstimate(parameterization.base, nothing, nothing, np.ones(model.n), 1.0, ())
+    return Identification(parameterization, estimate, values, 1.0, 0.0, 0)
 
 
 @pytest.mark.skipif(PANDA not in PUBLIC, reason=CURE)
@@ -51,7 +53,7 @@ def test_a_panda_with_a_hand_is_what_was_identified(tmp_path: Path) -> None:
     assert file.read_text().startswith("# one\n# two\n")
     loaded = RobotModel.from_urdf_file(PUBLIC[PANDA], dynamics=file, locked=fingers)
     np.testing.assert_allclose(loaded.inertial_parameters[:70], identification.values[:70], rtol=0, atol=1e-12)
-    named = dict(zip(identification.unknowns.names, identification.values, strict=True))
+    named = dict(zip(identification.parameterization.names, identification.values, strict=True))
     for row, joint in zip(loaded.packed.friction, loaded.moving_joints, strict=True):
         friction = [named[f"{joint}.{c}"] for c in ("viscous", "coulomb", "coulomb_negative")]
         assert [row[VISCOUS], row[COULOMB], row[COULOMB_NEGATIVE]] == friction
@@ -65,11 +67,13 @@ def test_a_panda_with_a_hand_is_what_was_identified(tmp_path: Path) -> None:
 def test_any_robots_torque_is_the_identified_one(friction: str, robot: Robot) -> None:
     """Payload, rotors of both forms, couplings, mimic joints, any gravity: tau = columns values + known."""
     identification = made_up(robot.model(), friction, robot.seed)
-    model = identification.unknowns.model
+    model = identification.parameterization.model
     loaded = load(robot.arm, dynamics_document(identification, robot.dynamics))
     q, qd, qdd = state(robot, model.n)
     motion = tuple(x[np.newaxis] for x in (q, qd, qdd))
-    expected = identification.unknowns.columns(*motion) @ identification.values + identification.unknowns.known(*motion)
+    expected = identification.parameterization.columns(
+        *motion
+    ) @ identification.values + identification.parameterization.known(*motion)
     found = loaded.inverse_dynamics(q, qd, qdd) + loaded.friction_torque(q, qd)
     np.testing.assert_allclose(found, expected[0], rtol=0, atol=1e-8 * (1.0 + np.abs(expected).max()))
 

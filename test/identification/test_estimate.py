@@ -11,7 +11,7 @@ from robot_dynamics_ros import BagError, RobotModel
 from robot_dynamics_ros.identification.estimate import identify, pseudo_inertia
 from robot_dynamics_ros.identification.least_squares import PARTS, Factors, Samples, estimate_base
 from robot_dynamics_ros.identification.motion import RecordedMotion, Smoothing
-from robot_dynamics_ros.identification.unknowns import Unknowns, at_rest, friction_columns
+from robot_dynamics_ros.identification.parameterization import Parameterization, at_rest, friction_columns
 
 Array = NDArray[np.float64]
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
@@ -45,7 +45,7 @@ def test_samples_near_rest_or_reversal_are_left_out() -> None:
 def test_samples_are_half_a_period_of_the_cutoff_apart(load_robot: Callable[..., RobotModel]) -> None:
     model = load_robot("planar_2r")
     motion = replace(motion_of(model, 0, 1000, np.zeros(2)), smoothing=Smoothing(5.0))
-    samples = Samples.of(Unknowns.of(model, "none"), [motion, motion])
+    samples = Samples.of(Parameterization.of(model, "none"), [motion, motion])
     np.testing.assert_array_equal(samples.q, np.concatenate([motion.q[::10]] * 2))
     assert len(samples) == 200 and np.bincount(samples.part).tolist() == [40] * PARTS
 
@@ -55,11 +55,13 @@ def test_estimate_is_weighted_least_squares(load_robot: Callable[..., RobotModel
     model = load_robot("scara")
     noise = np.array([1.0, 0.1, 3.0])
     motion = motion_of(model, 1, 3000, noise)
-    unknowns = Unknowns.of(model, "none")
-    samples = Samples.of(unknowns, [motion])
-    found = estimate_base(unknowns, samples, Factors.of(unknowns, samples))
-    base = unknowns.base
-    rows = unknowns.columns(motion.q, motion.qd, motion.qdd)[:, :, base.independent] / found.noise[:, np.newaxis]
+    parameterization = Parameterization.of(model, "none")
+    samples = Samples.of(parameterization, [motion])
+    found = estimate_base(parameterization, samples, Factors.of(parameterization, samples))
+    base = parameterization.base
+    rows = (
+        parameterization.columns(motion.q, motion.qd, motion.qdd)[:, :, base.independent] / found.noise[:, np.newaxis]
+    )
     matrix, target = rows.reshape(-1, len(base.names)), (motion.tau / found.noise).ravel()
     np.testing.assert_allclose(found.values, np.linalg.lstsq(matrix, target, rcond=None)[0], rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.noise, noise, rtol=0.05)
@@ -78,10 +80,10 @@ def test_deviations_allow_for_correlation(load_robot: Callable[..., RobotModel])
     once = motion_of(model, 2, 800, np.array([0.5, 0.2]))
     places = np.repeat(np.arange(800), 20)
     again = replace(once.part(places), time=np.arange(len(places)) * 0.01)
-    unknowns = Unknowns.of(model, "none")
+    parameterization = Parameterization.of(model, "none")
     one, many = (
-        estimate_base(unknowns, samples, Factors.of(unknowns, samples))
-        for samples in (Samples.of(unknowns, [m]) for m in (once, again))
+        estimate_base(parameterization, samples, Factors.of(parameterization, samples))
+        for samples in (Samples.of(parameterization, [m]) for m in (once, again))
     )
     np.testing.assert_allclose(many.values, one.values, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(many.deviations, one.deviations, rtol=0.2)
@@ -99,11 +101,11 @@ def test_without_noise_the_truth_comes_out(load_robot: Callable[..., RobotModel]
     """From a prior of other masses; base parameters to 1e-6 of the largest."""
     truth = load_robot("panda").scaled(mass=1.2)
     result = identify(load_robot("panda"), [motion_of(truth, 4, 400, np.zeros(7))], "none")
-    unknowns, base = result.unknowns, result.estimate.base
-    true = base.combination @ Unknowns.of(truth, "none").own
+    parameterization, base = result.parameterization, result.estimate.base
+    true = base.combination @ Parameterization.of(truth, "none").own
     np.testing.assert_allclose(result.estimate.values, true, rtol=0, atol=1e-6 * np.abs(true).max())
     np.testing.assert_allclose(result.base_values, true, rtol=0, atol=1e-4 * np.abs(true).max())
-    assert unknowns.base.names == base.names
+    assert parameterization.base.names == base.names
 
 
 def test_what_the_motion_does_not_show_is_said(load_robot: Callable[..., RobotModel]) -> None:
@@ -116,7 +118,7 @@ def test_what_the_motion_does_not_show_is_said(load_robot: Callable[..., RobotMo
     result = identify(model, [replace(motion, q=q, qd=qd, qdd=qdd, tau=tau)], "none")
     assert "joint2.rotor_inertia" in result.estimate.unseen
     np.testing.assert_allclose(
-        result.estimate.values, result.estimate.base.combination @ result.unknowns.own, rtol=0, atol=1e-9
+        result.estimate.values, result.estimate.base.combination @ result.parameterization.own, rtol=0, atol=1e-9
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.identification.estimate import identify
 from robot_dynamics_ros.identification.least_squares import Factors, Samples, estimate_base
 from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
-from robot_dynamics_ros.identification.unknowns import Unknowns
+from robot_dynamics_ros.identification.parameterization import Parameterization
 from robot_dynamics_ros.simulation import simulate
 from support.noisy_recordings import Truth, fourier, with_friction
 
@@ -23,12 +23,12 @@ NORMAL_95 = 1.959964  # two-sided
 
 def covered(truth: Truth, noise: float, seeds: int) -> Array:
     """True, (seeds, parameters), where the estimate +- 1.96 standard deviations holds the true value."""
-    unknowns = Unknowns.of(truth.model)
-    true = unknowns.base.combination @ unknowns.own
+    parameterization = Parameterization.of(truth.model)
+    true = parameterization.base.combination @ parameterization.own
     found = []
     for seed in range(seeds):
-        samples = Samples.of(unknowns, [recorded_motion(truth.recorded(seed, noise), Smoothing())])
-        estimate = estimate_base(unknowns, samples, Factors.of(unknowns, samples))
+        samples = Samples.of(parameterization, [recorded_motion(truth.recorded(seed, noise), Smoothing())])
+        estimate = estimate_base(parameterization, samples, Factors.of(parameterization, samples))
         found.append(np.abs(estimate.values - true) <= NORMAL_95 * estimate.deviations)
     return np.array(found)
 
@@ -61,13 +61,13 @@ def test_friction_comes_within_two_percent(name: str, urdf_path: Path_, tmp_path
     model = with_friction(urdf_path(name), tmp_path)
     truth = fourier(model, seconds=90.0, rate=250.0, seed=1)
     result = identify(model, [recorded_motion(truth.recorded(7, 0.01), Smoothing())])
-    unknowns = result.unknowns
-    places = range(unknowns.new_rotors.stop, len(unknowns.names))
+    parameterization = result.parameterization
+    places = range(parameterization.new_rotors.stop, len(parameterization.names))
     assert len(places) >= 3 * model.n - 1
     least = dict(zip(result.estimate.base.independent.tolist(), result.estimate.values.tolist(), strict=True))
     for k in places:
-        assert least[k] == pytest.approx(unknowns.own[k], rel=0.02), unknowns.names[k]
-        assert result.values[k] == pytest.approx(unknowns.own[k], rel=0.02), unknowns.names[k]
+        assert least[k] == pytest.approx(parameterization.own[k], rel=0.02), parameterization.names[k]
+        assert result.values[k] == pytest.approx(parameterization.own[k], rel=0.02), parameterization.names[k]
 
 
 @pytest.mark.slow
@@ -89,5 +89,5 @@ def test_friction_of_joints_that_stick(urdf_path: Path_, tmp_path: Path) -> None
     time, q, qd = run.time[1:-1], run.position[1:-1], run.velocity[1:-1]
     truth = Truth(model, time, q, qd, np.zeros_like(qd), between)  # acceleration is not recorded
     result = identify(model, [recorded_motion(truth.recorded(5, 0.01), Smoothing())])
-    places = slice(result.unknowns.new_rotors.stop, None)
-    np.testing.assert_allclose(result.values[places], result.unknowns.own[places], rtol=0.02)
+    places = slice(result.parameterization.new_rotors.stop, None)
+    np.testing.assert_allclose(result.values[places], result.parameterization.own[places], rtol=0.02)

@@ -17,14 +17,14 @@ _started: list[Future[object]] = []
 
 
 def run_in_background(work: Callable[[], object]) -> Future[object]:
-    """Start ``work`` in a thread; a process that may end before the work does must end by ``leave``."""
+    """Start ``work`` in a thread; a process that may end before the work does must end by ``exit_process``."""
     executor = ThreadPoolExecutor(1)
     _started.append(executor.submit(work))
     executor.shutdown(wait=False)
     return _started[-1]
 
 
-def leave(code: int) -> NoReturn:
+def exit_process(code: int) -> NoReturn:
     """End the process; at once if work in the background is unfinished, since an orderly exit would wait for it."""
     if not all(future.done() for future in _started):
         sys.stdout.flush()

@@ -54,7 +54,7 @@ def at_rest(rates: Array, reach: int) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class Unknowns:
+class Parameterization:
     """The unknowns of a model, and how the torque depends on them: tau = columns x + known.
 
     Attributes
@@ -80,7 +80,7 @@ class Unknowns:
     _tail: Array  # (all columns beside the model's own, those that are used)
 
     @classmethod
-    def of(cls, model: RobotModel, friction: str = "viscous_coulomb") -> Unknowns:
+    def of(cls, model: RobotModel, friction: str = "viscous_coulomb") -> Parameterization:
         """Return the unknowns of a model; RobotDynamicsError for a ``friction`` that is none of KINDS."""
         if friction not in KINDS:
             raise RobotDynamicsError(f"friction {friction!r} is no kind. Cure: use one of {', '.join(KINDS)}")
@@ -99,7 +99,7 @@ class Unknowns:
         driven = np.any(tree.rotor_couplings != 0.0, axis=0)
         return full._reduced(np.any(tree.couplings[:, driven], axis=1))
 
-    def _reduced(self, driven: NDArray[np.bool_]) -> Unknowns:
+    def _reduced(self, driven: NDArray[np.bool_]) -> Parameterization:
         """Return the unknowns without those that no motion shows, and without rotors on ``driven`` joints."""
         first = len(self.model.parameter_names)
         tail, joints = self._tail.copy(), self.bodies
