@@ -37,6 +37,7 @@ MOVED = {
     "identification.base_parameters": "model.base_parameters",
     "identification.smoothing": "identification.motion",
     "identification.torque_analysis": "identification.motion",
+    "identification.unknowns": "identification.parameterization",
     "report.faults": "report.recording",
 }
 """Successors by former names, both below robot_dynamics_ros."""
@@ -57,7 +58,11 @@ class _Former(MetaPathFinder, Loader):
         successor = _PREFIX + MOVED[module.__name__.removeprefix(_PREFIX)]
         warnings.warn(f"{module.__name__} is {successor} now", DeprecationWarning, stacklevel=2)
         module.__dict__.update(
-            {name: value for name, value in vars(import_module(successor)).items() if not name.startswith("__")}
+            {
+                name: value
+                for name, value in vars(import_module(successor)).items()
+                if name == "__getattr__" or not name.startswith("__")
+            }
         )
 
 

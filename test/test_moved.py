@@ -21,7 +21,11 @@ def test_a_former_module_is_its_successor(former: str, successor: str) -> None:
 
 @pytest.mark.parametrize(
     ("module", "former", "present"),
-    [("simulation", "Plants", "PlantBatch"), ("identification.motion", "Motion", "RecordedMotion")],
+    [
+        ("simulation", "Plants", "PlantBatch"),
+        ("identification.motion", "Motion", "RecordedMotion"),
+        ("identification.parameterization", "Unknowns", "Parameterization"),
+    ],
 )
 def test_a_former_class_is_its_successor(module: str, former: str, present: str) -> None:
     package = import_module(f"robot_dynamics_ros.{module}")

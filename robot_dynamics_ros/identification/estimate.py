@@ -9,6 +9,7 @@ itself: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: a 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -178,12 +179,12 @@ class Identification:
 
     Attributes
     ----------
-    unknowns
+    parameterization
         The identified parameters, and the prior model.
     estimate
         The base parameters by unconstrained least squares, with standard deviations.
     values
-        (p,): all unknowns, physically consistent, as the dynamics file gets them.
+        (p,): all parameters, physically consistent, as the dynamics file gets them.
     weight
         Weight of the prior model in them, chosen by cross-validation over PARTS of the samples.
     loss
@@ -198,6 +199,12 @@ class Identification:
     weight: float
     loss: float
     samples: int
+
+    @property
+    def unknowns(self) -> Parameterization:
+        """Former name of ``parameterization``."""
+        warnings.warn("Identification.unknowns is parameterization now", DeprecationWarning, stacklevel=2)
+        return self.parameterization
 
     @property
     def base_values(self) -> Array:

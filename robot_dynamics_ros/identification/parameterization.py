@@ -20,6 +20,7 @@ from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.base_parameters import BaseParameters
+from robot_dynamics_ros.moved import former_name
 
 KINDS = ("viscous_coulomb", "none", "keep")
 """Friction to identify: viscous and Coulomb by direction; none; none, but the model's own is known."""
@@ -180,3 +181,7 @@ class Parameterization:
         dry = np.any(self.model.packed.friction[:, [COULOMB, COULOMB_NEGATIVE, STATIC]] > 0.0, axis=1)
         stuck = joints & (dry if self.friction == "keep" else self.friction == "viscous_coulomb")
         return stuck.astype(np.float64) @ np.abs(self._factors) > 0.0
+
+
+def __getattr__(name: str) -> object:
+    return former_name(__name__, {"Unknowns": Parameterization}, name)
