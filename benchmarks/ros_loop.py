@@ -112,7 +112,7 @@ class Loop:
 
     def start(self, seconds: float) -> None:
         """Wait until all nodes answer and the controller follows a trajectory of ``seconds`` at least."""
-        self._wait(lambda: self._plant.heard == set(self.kinds), "all nodes to answer")
+        self._wait(lambda: self._plant.received == set(self.kinds), "all nodes to answer")
         self._wait(lambda: self._trajectories.get_subscription_count() > 0, "the controller to listen")
         self._swing = Swing(self._names, time.time_ns(), seconds)
         self._trajectories.publish(self._swing.message)
@@ -129,9 +129,9 @@ class Loop:
     def _follows(self) -> bool:
         """Whether the controller wants what the trajectory says, away from the ready pose."""
         command = self._plant.commands[CONTROLLER]
-        wanted = self._swing.position(nanoseconds(command.header.stamp))
-        moved = np.abs(wanted - READY).max() > 2.0 * FOLLOWS
-        return bool(moved and np.abs(wanted - command.position).max() < FOLLOWS)
+        required = self._swing.position(nanoseconds(command.header.stamp))
+        moved = np.abs(required - READY).max() > 2.0 * FOLLOWS
+        return bool(moved and np.abs(required - command.position).max() < FOLLOWS)
 
     def turn(self, kind: str) -> Measured:
         """Measure one node for TURN seconds."""
@@ -151,8 +151,8 @@ class Loop:
     def check(self) -> None:
         """Raise RobotDynamicsError where what the controller answered came not from its law and trajectory."""
         command = self._plant.commands[CONTROLLER]
-        wanted = self._swing.position(nanoseconds(command.header.stamp))
-        if not np.abs(wanted - command.position).max() < FOLLOWS:
+        required = self._swing.position(nanoseconds(command.header.stamp))
+        if not np.abs(required - command.position).max() < FOLLOWS:
             raise RobotDynamicsError(f"the controller left its trajectory. {self._last_words()}")
 
     def busy_seconds(self) -> float:

@@ -114,7 +114,7 @@ class PlantEcho:
         self._publishers = {
             kind: node.create_publisher(JointState, f"/{kind}/joint_states", QoSProfile(depth=10)) for kind in kinds
         }
-        self.heard: set[str] = set()
+        self.received: set[str] = set()
         self.commands: dict[str, JointState] = {}
         self._trips = RoundTrips()
         self._kind: str | None = None
@@ -162,7 +162,7 @@ class PlantEcho:
 
     def _receive(self, kind: str) -> None:
         now = time.perf_counter_ns()
-        self.heard.add(kind)
+        self.received.add(kind)
         if kind == self._kind:
             self._trips.answer(now)
             if self._idle_due:

@@ -116,8 +116,8 @@ def torques(model: RobotModel, start: Floats, least: float, count: int) -> Float
     amplitude = (least + SWING * np.maximum(0.0, stiffness)) * (-1.0) ** np.arange(model.n)
     frequency = np.linspace(0.3, 0.9, model.n)
     time = STEP * HOLD * np.arange(count)[:, None]
-    wanted = model.gravity_torque(start) + amplitude * np.sin(2.0 * math.pi * frequency * time)
-    torque: Floats = np.clip(wanted, -model.effort_limits, model.effort_limits)
+    required = model.gravity_torque(start) + amplitude * np.sin(2.0 * math.pi * frequency * time)
+    torque: Floats = np.clip(required, -model.effort_limits, model.effort_limits)
     return torque
 
 

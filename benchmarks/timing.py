@@ -21,14 +21,14 @@ class Timed(NamedTuple):
     calls: Sequence[tuple[Any, ...]]
 
 
-def available_cores(wanted: int) -> list[int]:
-    """The first ``wanted`` processor cores that this process may use; leaves the program where there are fewer."""
+def available_cores(required: int) -> list[int]:
+    """The first ``required`` processor cores that this process may use; leaves the program where there are fewer."""
     if not hasattr(os, "sched_setaffinity"):
         raise SystemExit("The benchmark binds itself to processor cores, which only Linux offers. Cure: run it there")
     cores = sorted(os.sched_getaffinity(0))
-    if len(cores) < wanted:
-        raise SystemExit(f"The batches need {wanted} processor cores, there is {len(cores)}. Cure: allow it more")
-    return cores[:wanted]
+    if len(cores) < required:
+        raise SystemExit(f"The batches need {required} processor cores, there is {len(cores)}. Cure: allow it more")
+    return cores[:required]
 
 
 @contextmanager

@@ -25,7 +25,7 @@ EMPTY = RobotModel.from_urdf_file(robot_urdf("panda"))
 LOADED = EMPTY.with_payload("panda_link8", 1.2, [0.0, 0.0, 0.05], [0.002, 0.0, 0.0, 0.002, 0.0, 0.002])
 HOLD = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8])
 PERIOD = 0.002  # s
-TAKEN, TOLD, END = 500, 1000, 1500  # periods
+TAKEN, REPORTED, END = 500, 1000, 1500  # periods
 
 
 def run() -> tuple[Array, Array, Array]:
@@ -37,7 +37,7 @@ def run() -> tuple[Array, Array, Array]:
     for k in range(END):
         if k == TAKEN:
             plant.change_model(LOADED)
-        if k == TOLD:
+        if k == REPORTED:
             controller = LOADED
         q, qd = plant.position, plant.velocity
         errors.append(HOLD - q)
@@ -52,9 +52,9 @@ def main() -> None:
     """Simulate, print the torques just before the controller is told, and draw all."""
     path = sys.argv[1] if len(sys.argv) > 1 else "payload_at_run_time.png"
     errors, observed, true = run()
-    for name, seen, there in zip(EMPTY.joint_names, observed[TOLD - 1], true[TOLD - 1], strict=True):
+    for name, seen, there in zip(EMPTY.joint_names, observed[REPORTED - 1], true[REPORTED - 1], strict=True):
         print(f"{name}: observed {seen:7.3f} Nm, the unknown weight is {there:7.3f} Nm")
-    sunk, back = 1e3 * np.abs(errors[[TOLD - 1, -1]]).max(axis=1)
+    sunk, back = 1e3 * np.abs(errors[[REPORTED - 1, -1]]).max(axis=1)
     print(f"The arm sinks by {sunk:.1f} mrad, and is {back:.2f} mrad off at the end.")
     figure = Figure(figsize=(8, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)

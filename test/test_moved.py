@@ -25,6 +25,8 @@ def test_a_former_module_is_its_successor(former: str, successor: str) -> None:
         ("simulation", "Plants", "PlantBatch"),
         ("identification.motion", "Motion", "RecordedMotion"),
         ("identification.parameterization", "Unknowns", "Parameterization"),
+        ("control.task_space.targets", "HandState", "EndEffectorState"),
+        ("control.task_space.targets", "HandTargets", "EndEffectorTargets"),
     ],
 )
 def test_a_former_class_is_its_successor(module: str, former: str, present: str) -> None:

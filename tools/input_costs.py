@@ -111,11 +111,11 @@ def measure(name: str) -> None:
         before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
         try:
             run()
-            said = "taken"
+            reported = "taken"
         except RobotDynamicsError as problem:
-            said = f"refused: {problem}".replace(folder, "")[:60]
+            reported = f"refused: {problem}".replace(folder, "")[:60]
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    print(f"{time.monotonic() - start:8.3f} s {grown:6.0f} MB  {said}")
+    print(f"{time.monotonic() - start:8.3f} s {grown:6.0f} MB  {reported}")
 
 
 if __name__ == "__main__":

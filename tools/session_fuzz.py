@@ -216,7 +216,7 @@ def _set_points(run: Run, random: Generator) -> None:
         run.cycle()
 
 
-def _hand_target(run: Run, random: Generator) -> None:
+def _end_effector_target(run: Run, random: Generator) -> None:
     where = run.plant.hand() + random.standard_normal(3) * 10.0 ** random.uniform(-2.0, 1.0)
     run.aim(where, random.standard_normal(4))
 
@@ -270,7 +270,7 @@ def _brakes(run: Run, random: Generator) -> None:
 
 EVENTS: tuple[Event, ...] = (
     _stuck_stamp, _zero_stamp, _other_stamp, _silence, _late_states, _bad_numbers, _jump, _frozen, _no_velocity,
-    _odd_bytes, _motion, _motion, _motion, _absurd_motion, _set_points, _hand_target, _tune, _payload, _speed,
+    _odd_bytes, _motion, _motion, _motion, _absurd_motion, _set_points, _end_effector_target, _tune, _payload, _speed,
     _clock_leap, _other_clock, _clear_fault, _clear_fault, _cancel, _emergency_stop, _kick, _brakes,
 )  # fmt: skip
 

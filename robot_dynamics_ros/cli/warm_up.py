@@ -10,7 +10,7 @@ import numpy as np
 from robot_dynamics_ros.background import run_in_background
 from robot_dynamics_ros.cli.robot_source import add_named_robot, named_robot
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.warm_up import rehearse
+from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.closed_loops import close_loops
 from robot_dynamics_ros.kernels.compilation import (
@@ -67,7 +67,7 @@ def _refuse(kernel: str) -> None:
 
 def _run_kernels(model: RobotModel) -> None:
     """Run once the kernels that nodes run at their start, and those that commands run for many states."""
-    rehearse(model, ControllerSettings())
+    warm_up_controller(model, ControllerSettings())
     q = close_loops(model, np.zeros(model.n)) if model.loops else np.zeros(model.n)
     Plant(model, initial_positions=q).warm_up()
     states = np.zeros((2, model.n))

@@ -49,11 +49,11 @@ class Trace:
 
     def needed(self, results: Iterable[Scalar]) -> list[int]:
         """Places of the nodes that ``results`` and the guards need, in order."""
-        wanted = {value.place for value in results if isinstance(value, Expression)} | set(self.guards)
+        needed = {value.place for value in results if isinstance(value, Expression)} | set(self.guards)
         for place in reversed(range(len(self.nodes))):
-            if place in wanted:
-                wanted.update(self.nodes[place].operands)
-        return sorted(wanted)
+            if place in needed:
+                needed.update(self.nodes[place].operands)
+        return sorted(needed)
 
     def count_operations(self, results: Iterable[Scalar]) -> Counter[str]:
         """How often each operation ("+", "-", "*", "/", ">", "sin", "cos", "sqrt") is done for all ``results``."""

@@ -10,7 +10,7 @@ from robot_dynamics_ros.control.limits import Brake, Checks, ErrorIntegral
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.settings import Tuning
 from robot_dynamics_ros.control.task_space.law import task_space_computed_torque
-from robot_dynamics_ros.control.task_space.targets import HandState, HandTargets
+from robot_dynamics_ros.control.task_space.targets import EndEffectorState, EndEffectorTargets
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -48,9 +48,9 @@ class ActiveLaw:
     def __init__(self, model: RobotModel, tuning: Tuning, plan: MotionPlan) -> None:
         self.tuning = tuning
         self.integral = ErrorIntegral(model.n)
-        self.targets = HandTargets()
+        self.targets = EndEffectorTargets()
         self.targets.timeout = tuning.settings.task_space.target_timeout
-        self.hand: HandState | None = None
+        self.end_effector: EndEffectorState | None = None
         self._begin: Array | None = None
         self._plan = plan
         self._desired = Motion(plan.q, plan.qd, plan.qdd)
@@ -77,7 +77,7 @@ class ActiveLaw:
     def drop_targets(self) -> None:
         """Drop every target; the end effector holds the pose in which the next cycle finds it."""
         self.targets.clear()
-        self.hand = self._begin = None
+        self.end_effector = self._begin = None
 
     def leave(self) -> None:
         """Forget what holds only while the law is active: targets, and joints allowed beyond their limits."""
@@ -131,7 +131,7 @@ class ActiveLaw:
             model, tool.gains, tool.link, targets.at(time), q, qd, tool.rows, self._desired, allowed
         )
         position, rotation = np.linalg.norm(solution.error.reshape(2, 3), axis=1).tolist()
-        self.hand = HandState(position, rotation, solution.smallest_singular_value, solution.damped)
+        self.end_effector = EndEffectorState(position, rotation, solution.smallest_singular_value, solution.damped)
         return self._with_friction(model, solution.torque, q, solution.joint_velocities)
 
     def _with_friction(self, model: RobotModel, effort: Array, q: Array, qd: Array) -> Array:

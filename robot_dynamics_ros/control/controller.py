@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.limits import Checks, EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, CycleRate, Fault, Mode, Safety, Transition, not_finite
 from robot_dynamics_ros.control.settings import ControllerSettings, Tuning
-from robot_dynamics_ros.control.task_space.targets import HandState, HandTargets
+from robot_dynamics_ros.control.task_space.targets import EndEffectorState, EndEffectorTargets
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
@@ -139,9 +140,15 @@ class Controller:
         return self._checks.external.torque
 
     @property
-    def hand(self) -> HandState | None:
+    def end_effector(self) -> EndEffectorState | None:
         """Errors of the end effector; None under laws without targets, or while a check fails."""
-        return self._law.hand
+        return self._law.end_effector
+
+    @property
+    def hand(self) -> EndEffectorState | None:
+        """Former name of ``end_effector``."""
+        warnings.warn("Controller.hand is end_effector now", DeprecationWarning, stacklevel=2)
+        return self.end_effector
 
     @property
     def trajectory_time(self) -> float:
@@ -232,7 +239,7 @@ class Controller:
         self.trajectories += 1
         return trajectory
 
-    def targets(self) -> HandTargets:
+    def targets(self) -> EndEffectorTargets:
         """Return the targets of the end effector; RobotDynamicsError where it follows none now."""
         if not self._tuning.law.task_space:
             raise RobotDynamicsError(

@@ -255,11 +255,11 @@ class Feedback:
         self.arrival = steady
         self._invalid = self._momentary = Fault(Cause.STATE_INVALID, reason)
 
-    def hear(self, steady: float) -> None:
+    def receive(self, steady: float) -> None:
         """Record that the last state was sent once more."""
         self.arrival = steady
 
-    def miss(self, reason: str) -> None:
+    def note_incomplete(self, reason: str) -> None:
         """Record a message that lacks some of the joints: no error unless it stays so."""
         self._absent = reason
 

@@ -28,7 +28,7 @@ class StatusReport:
         """Start at ``steady`` (s), with a controller that counts from zero."""
         self._cycles, self._clamped, self._since = 0, 0, steady
 
-    def told(self, controller: Controller, steady: float) -> None:
+    def report(self, controller: Controller, steady: float) -> None:
         """Count from this report on."""
         self._cycles, self._clamped, self._since = controller.cycles, controller.clamped_cycles, steady
 
@@ -66,9 +66,9 @@ class StatusReport:
             "dropped trajectories": controller.dropped_trajectories,
             "following": controller.following,
         }
-        if controller.hand is not None:
+        if controller.end_effector is not None:
             names = "hand position error", "hand rotation error", "smallest singular value", "hand directions damped"
-            values |= zip(names, controller.hand, strict=True)
+            values |= zip(names, controller.end_effector, strict=True)
         return Status(level, message, values)
 
 

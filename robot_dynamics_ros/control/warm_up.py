@@ -15,12 +15,12 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.model import RobotModel
 
 
-def rehearse(model: RobotModel, settings: ControllerSettings) -> None:
+def warm_up_controller(model: RobotModel, settings: ControllerSettings) -> None:
     """Do once what a controller does, so that every kernel is compiled and loaded."""
     model.warm_up()
-    still, hand = np.zeros(model.n), model.link_names[-1]
-    model.link_pose(still, hand)
-    model.jacobian_dot_qd(still, still, hand)
+    still, end_effector = np.zeros(model.n), model.link_names[-1]
+    model.link_pose(still, end_effector)
+    model.jacobian_dot_qd(still, still, end_effector)
     points = TrajectoryPoints(model.joint_names, np.array([0.1, 0.2]), np.zeros((2, model.n)))
     controller = Controller(model, dataclasses.replace(settings, observer_gain=10.0))
     for step in range(3):

@@ -19,7 +19,7 @@ from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import HEADER
-from robot_dynamics_ros.messages.hand_target import POSE, TWIST, read_target
+from robot_dynamics_ros.messages.end_effector_target import POSE, TWIST, read_target
 from robot_dynamics_ros.messages.joint_state import (
     JointsMissing,
     JointStateReader,
@@ -51,14 +51,14 @@ class Outputs(Protocol):
     def repeat(self) -> None:
         """Take what was commanded last once more, as an answer to the same state."""
 
-    def unasked(self, command: Command) -> None:
+    def unsolicited(self, command: Command) -> None:
         """Take a command that answers no state."""
 
     def external_torque(self, torque: Array, at: int) -> None:
         """Take the observed external torque (n,), with the stamp (ns) of the state."""
 
     @property
-    def trajectory_is_wanted(self) -> bool:
+    def has_trajectory_subscribers(self) -> bool:
         """True if anybody takes what ``trajectory`` is given."""
 
     def trajectory(self, data: bytes) -> None:
@@ -192,17 +192,17 @@ class RunningController:
         try:
             sample = self._reader.read(data)
         except JointsMissing as error:
-            feedback.miss(str(error))
+            feedback.note_incomplete(str(error))
             self._log.warning(str(error), throttle_duration_sec=1.0)  # an error when it stays so
             return
         except RobotDynamicsError as error:
             feedback.reject(steady, str(error))
             return self._refuse_state(stamp_of(data) or self.state_stamp, steady)
         if sample is None:
-            feedback.miss(self._foreign)
+            feedback.note_incomplete(self._foreign)
             return
         if data == self._last:  # the last state once more, as simulations send it that wait or pause
-            feedback.hear(steady)
+            feedback.receive(steady)
             if self._answers_states:
                 self._outputs.repeat()
             return
@@ -270,7 +270,7 @@ class RunningController:
         start, points = read_trajectory(data, self._renamed)
         trajectory = self.controller.follow(points, None if start == 0 else self._seconds(start), now)
         self._log.info(f"following a trajectory of {len(points.times)} points, {trajectory.duration:.3f} s")
-        if self._outputs.trajectory_is_wanted:
+        if self._outputs.has_trajectory_subscribers:
             self._effort_slices.append(
                 self._with_effort(data, points, trajectory, self.controller.dropped_trajectories)
             )
@@ -299,7 +299,7 @@ class RunningController:
         if topic != POSE:
             targets.feed_forward("twist" if topic == TWIST else "acceleration", numbers, stamp, now)
             return
-        first = targets.none_has_come
+        first = targets.empty
         targets.follow(pose_of(numbers[:3], numbers[3:]), stamp, self._seconds(stamp) if stamp else now, now)
         if first:
             self._log.info("the end effector follows ~/target_pose")
@@ -319,7 +319,7 @@ class RunningController:
         """Do what a cycle would do where no message comes to start one."""
         command = self.controller.watch(self._clocks.steady())
         if command is not None:
-            self._outputs.unasked(command)
+            self._outputs.unsolicited(command)
             self._report.transitions(self.controller, self.state_stamp)
 
     def _cycle(self, at: int, steady: float, answered: int) -> bool:
@@ -342,7 +342,7 @@ class RunningController:
             self._log.warning(f"effort limit reached by {', '.join(command.saturated)}", throttle_duration_sec=1.0)
         if self.controller.external_torque is not None:
             self._outputs.external_torque(self.controller.external_torque, self.state_stamp)
-        end_effector = self.controller.hand
+        end_effector = self.controller.end_effector
         if end_effector is not None and end_effector.damped and not self._damped:
             self._log.warning(
                 "the end effector is near a singularity (smallest singular value "

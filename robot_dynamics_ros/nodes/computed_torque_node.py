@@ -27,9 +27,9 @@ from robot_dynamics_ros.control.parameters import read_settings
 from robot_dynamics_ros.control.settings import Tuning
 from robot_dynamics_ros.control.trajectory.goals import read_tolerances
 from robot_dynamics_ros.control.trajectory.plan import checked_speed
-from robot_dynamics_ros.control.warm_up import rehearse
+from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.messages.hand_target import ACCELERATION, POSE, TWIST
+from robot_dynamics_ros.messages.end_effector_target import ACCELERATION, POSE, TWIST
 from robot_dynamics_ros.messages.running_controller import RunningController, is_engaged
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import read_bytes
@@ -154,7 +154,7 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
         configuration = Configuration.of(values, *self._files)
         if settings.update_rate == 0.0 and not LAWS[settings.law].needs_state:
             self.get_logger().info("update_rate is 0: commands come only in answer to joint_states")
-        self._warm_up.run(lambda: rehearse(robot, settings))
+        self._warm_up.run(lambda: warm_up_controller(robot, settings))
         if parameters.LOCK_MEMORY.read(values):
             self._warn(lock_memory())
         self._settings = settings
@@ -437,7 +437,7 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
         if not self._receives_states:
             error = discovery_error(self, "joint_states", time.monotonic() - self._active_since)
             if error:
-                controller.feedback.miss(error)
+                controller.feedback.note_incomplete(error)
                 self.log.error(error, throttle_duration_sec=10.0)
         if controller.command is None:
             self._report.waiting(controller)

@@ -160,7 +160,7 @@ class ControlInterfaces:
             for tolerances in (goal.path_tolerance, goal.goal_tolerance)
         )
         limit = goal.goal_time_tolerance
-        return self._tolerances.asked(self._names, path, end, limit.sec + limit.nanosec * 1e-9)
+        return self._tolerances.requested(self._names, path, end, limit.sec + limit.nanosec * 1e-9)
 
     def _cancel(self, handle: Any) -> CancelResponse:
         if self._execution is not None:

@@ -80,7 +80,7 @@ class ControllerOutputs:
         self._states.publish(data)
         self._box.add("~/command_states", data)
 
-    def unasked(self, command: Command) -> None:
+    def unsolicited(self, command: Command) -> None:
         """Publish a command that answers no state."""
         self.effort(command.effort)
         if self._last is not None:
@@ -97,7 +97,7 @@ class ControllerOutputs:
         self._external.publish(self._joint_state.write(at, _NONE, _NONE, torque))
 
     @property
-    def trajectory_is_wanted(self) -> bool:
+    def has_trajectory_subscribers(self) -> bool:
         """True if ~/joint_trajectory_with_effort has a subscription."""
         return bool(self._trajectories.get_subscription_count() > 0)
 
@@ -174,7 +174,7 @@ class ControllerReport:
     def regularly(self, controller: Controller, stamp: int) -> None:
         """Publish the status; ``stamp`` (ns) is that of the last joint_states."""
         self._send(self._status.status(controller, time.monotonic(), self._age(stamp), None))
-        self._status.told(controller, time.monotonic())
+        self._status.report(controller, time.monotonic())
 
     def without_controller(self, state: str, obstacle: str) -> None:
         """Publish the state of a node that is not active, and what prevents the next one, if anything does."""

@@ -26,10 +26,10 @@ from robot_dynamics_ros.control.configuration import TOPIC, Configuration
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Transition
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.warm_up import rehearse
+from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.messages.hand_target import TARGETS
+from robot_dynamics_ros.messages.end_effector_target import TARGETS
 from robot_dynamics_ros.messages.joint_state import JointStateReader, Sample, renaming, stamp_of
 from robot_dynamics_ros.messages.running_controller import RunningController, is_engaged
 from robot_dynamics_ros.model import RobotModel
@@ -140,7 +140,7 @@ def replay(
     unknown = sorted(set(given) - {*INPUTS, "command_states"})
     if unknown:
         raise BagError(f"no input {', '.join(unknown)}. Cure: use {', '.join(INPUTS)} or command_states")
-    rehearse(model, settings)
+    warm_up_controller(model, settings)
     # A recording may begin in the middle of a motion.
     settings = replace(settings, safety=replace(settings.safety, activation_max_velocity=math.inf))
     with ExitStack() as stack:

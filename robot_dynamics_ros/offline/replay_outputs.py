@@ -36,11 +36,11 @@ class BagOutputs:
         How many of them a joint's effort limit cut, by joint.
     changes
         The changes of mode.
-    trajectory_is_wanted
+    has_trajectory_subscribers
         False: nobody takes trajectories with effort.
     """
 
-    trajectory_is_wanted = False
+    has_trajectory_subscribers = False
 
     def __init__(self, writer: BagWriter, commands: str, joint_names: Sequence[str], robot: str) -> None:
         """``commands`` is the topic of the commands, ``robot`` the robot's name for diagnostics."""
@@ -77,7 +77,7 @@ class BagOutputs:
             self.count += 1
             self._writer.write(self._commands, self.at, self._last)
 
-    def unasked(self, command: Command) -> None:
+    def unsolicited(self, command: Command) -> None:
         """Ignore a command that answers no state."""
 
     def external_torque(self, torque: Array, at: int) -> None:

@@ -11,7 +11,7 @@ from robot_dynamics_ros.control.configuration import Configuration
 from robot_dynamics_ros.control.controller import Command
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.control.warm_up import rehearse
+from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import FLOAT64_MULTI_ARRAY, EffortWriter
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
@@ -67,7 +67,7 @@ def simulate_to_bag(
     Raises RobotDynamicsError where the controller refuses the trajectory, or the arm cannot go on, and BagError where
     the bag cannot be made. What was written until then stays.
     """
-    rehearse(model, settings)
+    warm_up_controller(model, settings)
     with BagWriter(output, _TOPICS, {_DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]}) as writer:
         outputs = _ArmOutputs(writer, arm, model.name)
         running = RunningController(model, settings, outputs, outputs, outputs, outputs)
@@ -108,9 +108,9 @@ class _ArmOutputs(BagOutputs):
     def command(self, command: Command, answered: int) -> None:
         """Write a command, with the stamp (ns) of the state that it answers, and pass it to the arm."""
         super().command(command, answered)
-        self.unasked(command)
+        self.unsolicited(command)
 
-    def unasked(self, command: Command) -> None:
+    def unsolicited(self, command: Command) -> None:
         """Pass a command that answers no state to the arm."""
         self._writer.write(EFFORTS, self.at, self._efforts.write(command.effort))
         self._arm.command(command.effort)

@@ -107,9 +107,9 @@ TRUNCATED = [WHOLE[:k] for k in range(1, len(WHOLE))]
     ids=["joint is missing", "bytes", "numbers", "names"],
 )
 def test_messages_that_cannot_be_used_are_counted(bad: list[bytes], reason: str, tmp_path: Path) -> None:
-    with pytest.warns(BagWarning, match=rf"/joint_states: {reason}.* 2 are used") as said:
+    with pytest.warns(BagWarning, match=rf"/joint_states: {reason}.* 2 are used") as reported:
         series = read(bag(tmp_path, WHOLE, *bad, WHOLE + bytes(4)))  # what follows the numbers is padding
-    assert len(said) == 1
+    assert len(reported) == 1
     np.testing.assert_array_equal(series.effort, [[5, 6], [5, 6]])
     (tmp_path / "alone").mkdir()
     with pytest.raises(BagError, match=rf"/joint_states: .*{reason}"):

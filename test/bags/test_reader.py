@@ -95,9 +95,9 @@ def test_without_whole_metadata(text: str | None, tmp_path: Path) -> None:
     (folder / "bag.mcap.zstd").write_bytes(zstd.compress((folder / "bag.mcap").read_bytes())[:100])
     if text is not None:
         (folder / "metadata.yaml").write_text(text)
-    with pytest.warns(BagWarning, match=r"metadata\.yaml") as said:
+    with pytest.warns(BagWarning, match=r"metadata\.yaml") as reported:
         assert read(folder) == written
-    assert len(said) == 1
+    assert len(reported) == 1
 
 
 @pytest.mark.parametrize("journal", ["WAL", "DELETE"])

@@ -15,7 +15,7 @@ from support.bag_recordings import KINDS, START, insert, joint_state, open_datab
 PARTS = [0.05, 0.3, 0.5, 0.7, 0.95, 0.999]
 
 
-def salvaged(path: Path, said: str) -> list[Message]:
+def salvaged(path: Path, reported: str) -> list[Message]:
     """What is left, with one warning that names the bag and a cure, and leaves the bag as it is."""
     before = snapshot(path.parent)
     with pytest.warns(BagWarning) as caught:
@@ -24,7 +24,7 @@ def salvaged(path: Path, said: str) -> list[Message]:
             assert reader.count() == len(messages)
     assert snapshot(path.parent) == before
     (warning,) = [str(warning.message) for warning in caught]
-    assert warning.startswith(f"{path}: ") and said in warning
+    assert warning.startswith(f"{path}: ") and reported in warning
     return messages
 
 

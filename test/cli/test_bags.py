@@ -33,8 +33,8 @@ def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("compare", a, b, "--rtol", "0.12", "--topics", "/x") == 0
     capsys.readouterr()
     assert run("compare", a, str(tmp_path / "c")) == 2
-    said = capsys.readouterr()
-    assert str(tmp_path / "c") in said.err and not said.out
+    reported = capsys.readouterr()
+    assert str(tmp_path / "c") in reported.err and not reported.out
     assert run("compare", a, write(tmp_path / "y", 1.0, topic="/y")) == 2
 
 

@@ -121,9 +121,9 @@ def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     before = {path: path.read_bytes() for bag in bags for path in bag.iterdir()}
     output = tmp_path / "new.yaml"
     run("identify", *bags, "--rename", "left_=", "--robot", SCARA, "--dynamics", "none", "-o", output)
-    told = capsys.readouterr().out
-    assert "identified from the first 67 % of" in told and "condition number" in told
-    assert "link1.izz + 0.16 link2.mass" in told and "held out: the last 33 % of each bag" in told
+    reported = capsys.readouterr().out
+    assert "identified from the first 67 % of" in reported and "condition number" in reported
+    assert "link1.izz + 0.16 link2.mass" in reported and "held out: the last 33 % of each bag" in reported
     assert all(path.read_bytes() == content for path, content in before.items())
     assert output.read_text().startswith("# Made by robot_dynamics identify.\n# identified from the first 67 % of")
     found = RobotModel.from_urdf_file(SCARA, dynamics=output)

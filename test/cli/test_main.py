@@ -60,8 +60,8 @@ def test_errors_name_the_culprit(
     points = "[{positions: [1.0], time_from_start: {sec: 1, nanosec: 0}}]"
     Path("elbow.yaml").write_text(f"joint_names: [elbow]\npoints: {points}", encoding="utf-8")
     assert main(line.split()) == 1
-    (told,) = [part for part in capsys.readouterr().err.splitlines() if part.startswith("robot_dynamics: ")]
-    assert culprit in told
+    (reported,) = [part for part in capsys.readouterr().err.splitlines() if part.startswith("robot_dynamics: ")]
+    assert culprit in reported
 
 
 @pytest.mark.parametrize("line", ["demo", "play bag", "view planar_2r --live"])

@@ -60,10 +60,10 @@ def test_it_begins_where_an_earlier_run_has_begun(law: str) -> None:
     controller.hold_from_the_start(start)
     start += 1.0
     assert_close(command(controller, 0.0, Q + 0.1).desired.q, Q, 0.0)
-    if controller.hand is not None:
+    if controller.end_effector is not None:
         a, b = (MODEL.link_pose(q, MODEL.link_names[-1])[:3, 3] for q in (Q, Q + 0.1))
-        assert controller.hand.position_error == pytest.approx(np.linalg.norm(a - b), abs=1e-12)
-    assert (controller.hand is None) == (law == "computed_torque")
+        assert controller.end_effector.position_error == pytest.approx(np.linalg.norm(a - b), abs=1e-12)
+    assert (controller.end_effector is None) == (law == "computed_torque")
 
 
 def test_a_trajectory_may_begin_where_the_arm_is_measured() -> None:

@@ -158,7 +158,7 @@ def test_a_state_is_stale_after_state_timeout_unless_it_is_sent_again() -> None:
     assert one.age(1.25) == 0.25 and one.fault(1.25) is None
     fault = fault_of(one, 1.5)
     assert (fault.cause, fault.value) == (Cause.STATE_STALE, 0.5)
-    one.hear(1.5)
+    one.receive(1.5)
     assert one.arrival == 1.5 and one.fault(1.5) is None and one.stamp == 1.0
 
 
@@ -184,7 +184,7 @@ def test_which_state_is_usable() -> None:
 def test_messages_without_these_joints_are_an_error_after_state_timeout() -> None:
     new, one = feedback(), known()
     for each in (new, one):
-        each.miss("joint b is missing")
+        each.note_incomplete("joint b is missing")
     assert new.trouble == "joint b is missing"
     assert one.fault(1.25) is None and one.arrival == 1.0
     assert "joint b is missing" in fault_of(one, 1.5).message

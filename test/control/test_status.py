@@ -43,12 +43,12 @@ def test_status_of_a_controller_at_work() -> None:
 
 def test_rate_and_warning_count_from_the_last_report() -> None:
     controller, report = running(), StatusReport(0.0)
-    report.told(controller, 1.0)
+    report.report(controller, 1.0)
     command(controller, 1.1, Q + [0.0, 0.7])
     status = report.status(controller, 1.25, 0.0, None)
     assert status.level == WARN and status.values["clamped cycles"] == 1
     assert status.values["rate"] == 4.0
-    report.told(controller, 1.25)
+    report.report(controller, 1.25)
     command(controller, 1.2)
     status = report.status(controller, 1.25, 0.0, None)
     assert status[:2] == (OK, "active")

@@ -77,18 +77,18 @@ def test_own_control_law(run: Callable[..., str]) -> None:
 
 def test_payload_at_run_time(run: Callable[..., str]) -> None:
     """Told of its payload, the arm comes back to where it held; test/control has the momentum observer."""
-    told = run("payload_at_run_time", "here.png").splitlines()
-    sunk, back = numbers(told[7])
+    reported = run("payload_at_run_time", "here.png").splitlines()
+    sunk, back = numbers(reported[7])
     assert sunk > 50.0 and back < 0.1
     assert_picture("here.png")
 
 
 def test_identification(run: Callable[..., str]) -> None:
-    told = run("identification", "found.yaml").splitlines()
-    for line in told[:6]:
+    reported = run("identification", "found.yaml").splitlines()
+    for line in reported[:6]:
         found, true = numbers(line)
         assert found == pytest.approx(true, rel=0.03), line
-    urdf, identified = (numbers(line)[0] for line in told[6:8])
+    urdf, identified = (numbers(line)[0] for line in reported[6:8])
     assert urdf == pytest.approx(20.0, abs=0.1)  # of 1.25 times the mass a fifth is missing
     assert identified < 0.5
 

@@ -108,7 +108,7 @@ def test_without_noise_the_truth_comes_out(load_robot: Callable[..., RobotModel]
     assert parameterization.base.names == base.names
 
 
-def test_what_the_motion_does_not_show_is_said(load_robot: Callable[..., RobotModel]) -> None:
+def test_what_the_motion_does_not_show_is_reported(load_robot: Callable[..., RobotModel]) -> None:
     """Joint 2 stands still: its own inertia, and what centrifugal terms tell apart, stay as the model has them."""
     model = load_robot("planar_2r")
     motion = motion_of(model, 6, 300, np.zeros(2))
@@ -122,7 +122,7 @@ def test_what_the_motion_does_not_show_is_said(load_robot: Callable[..., RobotMo
     )
 
 
-def test_recordings_that_tell_too_little_are_refused(load_robot: Callable[..., RobotModel]) -> None:
+def test_recordings_that_show_too_little_are_refused(load_robot: Callable[..., RobotModel]) -> None:
     model = load_robot("planar_2r")
     motion = motion_of(model, 7, 300, np.zeros(2))
     with pytest.raises(BagError, match="joint2 never moves one way"):

@@ -24,7 +24,7 @@ Load = Callable[..., RobotModel]
 Case = tuple[RobotModel, RecordedMotion]
 
 
-def told(model: RobotModel, motion: RecordedMotion) -> list[str]:
+def reported(model: RobotModel, motion: RecordedMotion) -> list[str]:
     return hints(model, analyse_torque(model, motion))
 
 
@@ -42,20 +42,20 @@ def reread(motion: RecordedMotion, order: Sequence[int], signs: np.ndarray) -> R
 
 
 @pytest.mark.parametrize("robot", ["panda", "ur5e", "puma560", "planar_2r", "scara"])
-def test_a_good_model_with_noise_is_told_nothing(load_robot: Load, robot: str) -> None:
+def test_a_good_model_with_noise_gets_no_hint(load_robot: Load, robot: str) -> None:
     model = load_robot(robot, None if robot in ("ur5e", "planar_2r") else robot)
     for seed, noise in ((0, 0.0), (0, 0.03), (1, 0.5)):
-        assert told(model, exciting_motion(model, seed, noise, SAMPLES)) == []
+        assert reported(model, exciting_motion(model, seed, noise, SAMPLES)) == []
 
 
-def test_a_good_model_with_slow_noise_or_a_short_recording_is_told_nothing(load_robot: Load) -> None:
+def test_a_good_model_with_slow_noise_or_a_short_recording_gets_no_hint(load_robot: Load) -> None:
     """Noise that wanders, so that neighbouring samples err alike, as a moving mean over 25 of them."""
     panda = load_robot("panda", "panda")
     motion = exciting_motion(panda, 5, 0.0, SAMPLES)
     white = np.random.default_rng(5).normal(size=(SAMPLES + 24, panda.n))
     slow = np.apply_along_axis(lambda column: np.convolve(column, np.full(25, 0.2), "valid"), 0, white)
-    assert told(panda, with_effort(motion, motion.tau + 0.05 * motion.tau.std(axis=0) * slow)) == []
-    assert told(panda, recorded(panda.without_gravity()).part(slice(50))) == []
+    assert reported(panda, with_effort(motion, motion.tau + 0.05 * motion.tau.std(axis=0) * slow)) == []
+    assert reported(panda, recorded(panda.without_gravity()).part(slice(50))) == []
 
 
 PAYLOAD = r" carries what .* ([\d.]+) kg on panda_link7, .* at \[(\S+), (\S+), (\S+)\] m"
@@ -94,14 +94,14 @@ CAUSES: list[tuple[Callable[[RobotModel, RecordedMotion], Case], str, Sequence[f
 @pytest.mark.parametrize(("make", "said", "numbers", "within"), CAUSES, ids=[case[1][:40] for case in CAUSES])
 def test_a_cause_is_named_with_its_size(
     make: Callable[[RobotModel, RecordedMotion], Case],
-    said: str,
+    reported: str,
     numbers: Sequence[float],
     within: float,
     load_robot: Load,
 ) -> None:
     panda = load_robot("panda", "panda")
-    (hint,) = told(*make(panda, recorded(panda, 1)))
-    found = re.match(said, hint)
+    (hint,) = reported(*make(panda, recorded(panda, 1)))
+    found = re.match(reported, hint)
     assert found is not None, hint
     np.testing.assert_allclose([float(x) for x in found.groups()], numbers, rtol=0, atol=within)
 
@@ -111,7 +111,7 @@ def test_a_cause_is_named_with_its_size(
     [([9.81, 0.0, 0.0], "on a wall"), ([0.0, 0.0, 9.81], "on a ceiling"), ([0.0, -6.94, -6.94], "tilted")],
 )
 def test_another_direction_of_gravity(load_robot: Load, gravity: list[float], words: str) -> None:
-    (hint,) = told(load_robot("panda", "panda"), recorded(load_robot("panda", "panda", gravity=gravity)))
+    (hint,) = reported(load_robot("panda", "panda"), recorded(load_robot("panda", "panda", gravity=gravity)))
     assert words in hint and "--gravity" in hint
     np.testing.assert_allclose(numbers_of(hint, IT_IS), gravity, atol=0.15)
 
@@ -129,7 +129,7 @@ def test_missing_friction(load_robot: Load) -> None:
     """
     model = load_robot("ur5e")
     motion = recorded(model)
-    (hint,) = told(model, with_effort(motion, motion.tau + 4.0 * motion.qd + 6.0 * np.sign(motion.qd)))
+    (hint,) = reported(model, with_effort(motion, motion.tau + 4.0 * motion.qd + 6.0 * np.sign(motion.qd)))
     assert hint.startswith("the model has no friction")
     for name in model.joint_names:
         found = numbers_of(hint, rf"{name} viscous (\S+), Coulomb (\S+) forwards and (\S+) backwards")
@@ -139,12 +139,12 @@ def test_missing_friction(load_robot: Load) -> None:
 def test_two_causes_are_both_named(load_robot: Load) -> None:
     """A payload, or a turned sign, on an arm whose dynamics file was forgotten: each with the other fitted along."""
     panda, bare = load_robot("panda", "panda"), load_robot("panda")
-    found = told(bare, recorded(panda.with_payload("panda_link7", *LOAD)))
+    found = reported(bare, recorded(panda.with_payload("panda_link7", *LOAD)))
     assert len(found) == 2 and any("friction" in hint for hint in found)
     (mass,) = (numbers_of(hint, r"([\d.]+) kg on panda_link7")[0] for hint in found if "carries" in hint)
     assert mass == pytest.approx(0.8, abs=0.05)
     motion = recorded(panda)
-    found = told(bare, with_effort(motion, motion.tau * np.array([1, 1, 1, -1, 1, 1, 1])))
+    found = reported(bare, with_effort(motion, motion.tau * np.array([1, 1, 1, -1, 1, 1, 1])))
     assert len(found) == 2 and any("no friction" in hint for hint in found)
     assert any(hint.startswith("the measured effort of panda_joint4 has the wrong sign") for hint in found)
 
@@ -153,7 +153,7 @@ def test_a_load_whose_mass_no_motion_shows(load_robot: Load) -> None:
     """One joint: the mass at its axis moves nothing; what can be seen is its first moment."""
     model = load_robot("planar_2r", joints=["joint2"], locked={"joint1": 0.0})
     link = model.packed.body_links[-1]
-    (hint, *_) = told(model, recorded(model.with_payload(link, 3.0, [0.2, 0.0, 0.0], LOAD[2])))
+    (hint, *_) = reported(model, recorded(model.with_payload(link, 3.0, [0.2, 0.0, 0.0], LOAD[2])))
     assert numbers_of(hint, rf"\[(\S+), \S+, \S+\] kg m on {link}") == [pytest.approx(0.6, abs=0.02)]
 
 
@@ -161,7 +161,7 @@ def test_gravity_that_a_planar_arm_feels_only_in_part(load_robot: Load) -> None:
     """Its plane holds x and z: of (4.905, -4.905, -6.94) it feels (4.905, 0, -6.94), and y is what makes 9.81 full."""
     tilted = [4.905, -4.905, -6.937]
     model = load_robot("planar_2r", gravity=tilted)
-    (hint,) = told(model, recorded(model.without_gravity()))
+    (hint,) = reported(model, recorded(model.without_gravity()))
     assert hint.startswith("the measured effort has no gravity in it")
-    (hint,) = told(load_robot("planar_2r", gravity=[-4.905, -4.905, -6.937]), recorded(model))
+    (hint,) = reported(load_robot("planar_2r", gravity=[-4.905, -4.905, -6.937]), recorded(model))
     np.testing.assert_allclose(numbers_of(hint, IT_IS), tilted, atol=0.2)

@@ -150,13 +150,13 @@ STAMPS = recording(even()).stamps
     ],
     ids=["effort nan", "stamp goes back", "no stamp", "no stamps", "clock from zero", "velocity nan", "velocity zero"],
 )
-def test_messages_that_tell_nothing_are_left_out(series: JointSeries, said: str | None) -> None:
+def test_messages_that_show_nothing_are_left_out(series: JointSeries, reported: str | None) -> None:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         assert_follows(recorded_motion(series, DEFAULT), atol=5e-3)
-    assert len(seen) == (said is not None)
-    if said is not None:
-        assert seen[0].category is BagWarning and re.search(said, str(seen[0].message))
+    assert len(seen) == (reported is not None)
+    if reported is not None:
+        assert seen[0].category is BagWarning and re.search(reported, str(seen[0].message))
 
 
 def test_a_clock_set_back_starts_another_stretch() -> None:

@@ -11,7 +11,7 @@ from robot_dynamics_ros.bags import BagReader, Message
 from support.bag_recordings import FLOAT, JOINT_STATE, START, TEXT, insert, joint_state, open_database, text
 from support.ros import BEST_EFFORT, LATCHED, RELIABLE, Graph
 
-GRIP = "nowhere_msgs/msg/Grip"
+GRIPPER = "nowhere_msgs/msg/Grip"
 RATE = 4.0
 
 
@@ -37,12 +37,12 @@ def test_the_same_bag(tmp_path: Path) -> None:
     ]
     other = [
         Message("/robot_description", TEXT, START + 1, text("<robot   />")),
-        Message("/grip", GRIP, START + 2, bytes(12)),
+        Message("/grip", GRIPPER, START + 2, bytes(12)),
         Message("/speed", FLOAT, START + 1_000_000_001, b"\x00\x01\x00\x00" + bytes(8)),
     ]
     written = sorted(states + other, key=lambda message: message.received)
     bag = _bag(tmp_path / "bag.db3", written)
-    played = [message for message in written if message.kind != GRIP]
+    played = [message for message in written if message.kind != GRIPPER]
     topics = list({message.topic: None for message in played})
     hours = [Message("/hours", FLOAT, START + 3_600_000_000_000 * k, bytes(12)) for k in range(2)]
     with Graph(tmp_path) as graph:
@@ -54,8 +54,8 @@ def test_the_same_bag(tmp_path: Path) -> None:
         graph.wait(lambda: descriptions, "the latched topic")
         graph.wait(lambda: player.process.poll() is not None, "the player to end")
         player.check()
-        said = player.log.read_text()
-        assert GRIP in said and "played 402 messages" in said
+        reported = player.log.read_text()
+        assert GRIPPER in reported and "played 402 messages" in reported
         graph.wait(lambda: "playing 2 messages on /hours" in slow.log.read_text(), "the other player to begin")
         slow.stop()
         recorder.process.send_signal(signal.SIGTERM)

@@ -47,7 +47,7 @@ def test_wrong_shapes_are_found(name: str, model: RobotModel) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*mass")
 @pytest.mark.parametrize("coordinate", [0, 1])
-def test_the_coordinate_of_a_singular_robot_is_told(coordinate: int) -> None:
+def test_the_coordinate_of_a_singular_robot_is_reported(coordinate: int) -> None:
     """Two joints on one axis, and mass behind the second, or behind the first alone."""
     heavy = arms.Link("", 1.0, (0.3, 0.0, 0.0), np.eye(3))
     links = [heavy, arms.Link("")] if coordinate else [arms.Link(""), heavy]

@@ -111,7 +111,7 @@ def test_without_plant_the_state_timeout_stays_and_simulated_time_has_one_clock(
     """Missing packages that RViz needs are named; everything else runs."""
     alone = launched("computed_torque", sim="False", rviz="true")
     assert alone.programs == SIMULATED[1:] and "state_timeout" not in alone.nodes[0].parameters
-    assert len(alone.said) == 2 and "robot_state_publisher" in alone.said[0] and "rviz2" in alone.said[1]
+    assert len(alone.reported) == 2 and "robot_state_publisher" in alone.reported[0] and "rviz2" in alone.reported[1]
     plant, *others = launched("computed_torque", use_sim_time="True").nodes
     assert plant.given["publish_clock"] is True and "use_sim_time" not in plant.given
     assert [node.given["use_sim_time"] for node in others] == [True, True]

@@ -122,7 +122,7 @@ def test_a_process_that_stood_still_has_been_without_states() -> None:
 def test_effort_of_a_long_trajectory_takes_several_cycles(count: int, cycles: int) -> None:
     session = Receiver()
     session.good()
-    session.trajectory_is_wanted = True
+    session.has_trajectory_subscribers = True
     points = point_to_point(NAMES, Q, Q + 0.3, 0.05 * count, 20.0)
     fields = {"velocities": points.velocities, "accelerations": points.accelerations}
     followed = session.running.follow(trajectory(NAMES, points.times, points.positions, **fields))

@@ -113,7 +113,7 @@ def control_msgs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 class Nothing:
     """Clocks, outputs, report and log of a controller whose commands go nowhere."""
 
-    trajectory_is_wanted = False
+    has_trajectory_subscribers = False
 
     def __init__(self, steady: Callable[[], float]) -> None:
         self.steady = steady

@@ -143,6 +143,6 @@ print(warning, before, int(locked()) - before, sep="|")
     assert int(before) > 0 and int(growth) >= 2**14  # kB
 
 
-def test_other_platforms_are_told_that_they_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_platforms_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert "darwin" in str(real_time.set_priority(10)) and "darwin" in str(real_time.lock_memory())

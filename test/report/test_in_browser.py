@@ -35,8 +35,8 @@ def context() -> Iterator[Any]:
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_opens_and_draws(whole: bool, tmp_path: Path, context: Any) -> None:
-    said = [(100, fault("active", "hold")), (150, fault("hold", "fault")), (200, fault("fault", "active"))]
-    bag = record(tmp_path / "bag", said=said if whole else (), commands=whole, efforts=whole)
+    reported = [(100, fault("active", "hold")), (150, fault("hold", "fault")), (200, fault("fault", "active"))]
+    bag = record(tmp_path / "bag", reported=reported if whole else (), commands=whole, efforts=whole)
     model = RobotModel.from_urdf(ARM) if whole else None
     write_report(read_recording(bag, STATES, model=model), tmp_path / "report.html")
     page = context.new_page()

@@ -62,8 +62,8 @@ def traces(page: _Page, name: str) -> list[np.ndarray]:
 
 
 def test_a_whole_recording_has_every_figure_and_table(tmp_path: Path) -> None:
-    said = [(100, fault("active", "hold")), (150, fault("hold", "fault")), (200, fault("fault", "active"))]
-    page = report(record(tmp_path / "bag", said=said), model=RobotModel.from_urdf(ARM))
+    reported = [(100, fault("active", "hold")), (150, fault("hold", "fault")), (200, fault("fault", "active"))]
+    page = report(record(tmp_path / "bag", reported=reported), model=RobotModel.from_urdf(ARM))
     assert page.outside == []
     assert 'class="missing"' not in page.html.partition("<main>")[2]
     for text in ("velocity_limit", "active → hold", "mm", "3.536", "effort limit ±8 Nm"):
@@ -90,7 +90,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 def test_names_of_a_bag_are_text(tmp_path: Path) -> None:
     bag = tmp_path / "a<b>&"
-    record(bag, names=(EVIL, "b"), said=[(5, diagnostics(2, EVIL, name=EVIL, mode=EVIL, previous_mode="<i>"))])
+    record(bag, names=(EVIL, "b"), reported=[(5, diagnostics(2, EVIL, name=EVIL, mode=EVIL, previous_mode="<i>"))])
     page = report(bag)
     assert page.tags.count("script") == 3 and "u" not in page.tags and "i" not in page.tags
     assert EVIL in page.texts and f"<i> → {EVIL}" in page.texts

@@ -81,7 +81,7 @@ def test_renamed_joints(tmp_path: Path) -> None:
 
 def test_transitions_and_warnings_are_events(tmp_path: Path) -> None:
     """Regular reports of a mode are no events; a transition is, and a warning of another node, once."""
-    said = [
+    reported = [
         (10, diagnostics(0, "active", mode="active", previous_mode="")),
         (20, fault("active", "hold")),
         (30, diagnostics(2, "hold: too fast", mode="hold", previous_mode="")),
@@ -92,7 +92,7 @@ def test_transitions_and_warnings_are_events(tmp_path: Path) -> None:
         (80, b"\0\1\0\0nonsense"),
         (90, fault("fault", "active", "cleared")),
     ]
-    recording = read_recording(record(tmp_path / "bag", said=said), STATES)
+    recording = read_recording(record(tmp_path / "bag", reported=reported), STATES)
     events = recording.diagnostics.events
     times = recording.at_arrival(np.array([event.received for event in events]))
     # They are placed where they arrive, whatever their stamps say: 100 ns after joint states.

@@ -59,13 +59,13 @@ def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("pack", [zstd.compress, lz4.frame.compress], ids=["zstd", "lz4"])
 @pytest.mark.parametrize("said", [None, 1 << 10, 1 << 62])
 def test_a_chunk_that_unpacks_to_gigabytes(
-    pack: Callable[[bytes], bytes], said: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pack: Callable[[bytes], bytes], reported: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether it says how much it is, less, or more than memory is."""
     monkeypatch.setattr(mcap_file, "LARGEST", 1 << 22)
     compression = "zstd" if pack is zstd.compress else "lz4"
     large, small = mcap_messages(1, 1 << 24), mcap_messages(1, 8)
-    bomb, honest = chunk(large, compression, pack(large), said), chunk(small, compression, pack(small), first=1)
+    bomb, honest = chunk(large, compression, pack(large), reported), chunk(small, compression, pack(small), first=1)
     file = mcap(tmp_path / "bag.mcap", [bomb, honest])
     with pytest.warns(BagWarning, match="bag.mcap"):
         assert [len(message.data) for message in read_all(file)] == [8]

@@ -24,8 +24,8 @@ EMPTY = CDR + struct.pack("<III", 0, 0, 0)
     [
         (many_names(MOST_NAMES + 1), f"names {MOST_NAMES + 1} joints"),
         (many_names(10_000_000), "names 10000000 joints"),
-        (many_names(1, said=3)[:-12], None),
-        (many_names(1, said=0xFFFFFFFF)[:-12], None),
+        (many_names(1, reported=3)[:-12], None),
+        (many_names(1, reported=0xFFFFFFFF)[:-12], None),
         (EMPTY + struct.pack("<II", 1, 2_000_000) + bytes(2_000_100), "2000000 bytes"),
         (CDR + struct.pack("<III", 0, 0, 0x7FFFFFFF) + b"x", None),
         (CDR + struct.pack("<III", 0, 0, 0xFFFFFFFF) + b"x", None),
@@ -37,14 +37,14 @@ def test_names_and_texts_that_are_too_long_are_refused(data: bytes, culprit: str
             read(data)
 
 
-def trajectory(points: int, said: int) -> bytes:
+def trajectory(points: int, reported: int) -> bytes:
     table = np.zeros(points, dtype="<u4, <f8, <u4, <u4, <u4, <i4, <u4, <u4")
-    return EMPTY + struct.pack("<II", 1, 2) + b"a\0\0\0" + struct.pack("<I", said) + table.tobytes()
+    return EMPTY + struct.pack("<II", 1, 2) + b"a\0\0\0" + struct.pack("<I", reported) + table.tobytes()
 
 
 @pytest.mark.parametrize(("points", "said"), [(1_000_000, 1_000_000), (2, 90_000)])
-def test_trajectories_of_too_many_points_are_refused(points: int, said: int) -> None:
-    data = trajectory(points, said)
+def test_trajectories_of_too_many_points_are_refused(points: int, reported: int) -> None:
+    data = trajectory(points, reported)
     with soon(), pytest.raises(TrajectoryError):
         read_trajectory(data)
 

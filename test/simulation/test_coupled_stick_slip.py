@@ -18,9 +18,9 @@ def _sum_of_two(free: float, lower: float = -4.0, upper: float = 5.0, bounds: tu
     return Problem(np.eye(2), np.array([free - 10.0, 10.0]), *rest, np.ones((1, 2)))
 
 
-def _one_coordinate(free: float, factors: list[float], grip: float, lower: float, upper: float) -> Problem:
+def _one_coordinate(free: float, factors: list[float], bound: float, lower: float, upper: float) -> Problem:
     """A = 1, and lines that are multiples of one coordinate, with the same friction and limits."""
-    rest = (np.full(len(factors), x) for x in (grip, grip, lower, upper))
+    rest = (np.full(len(factors), x) for x in (bound, bound, lower, upper))
     return Problem(np.eye(1), np.array([free]), *rest, np.array(factors)[:, np.newaxis])
 
 
@@ -58,7 +58,7 @@ def test_equals_the_solution_joint_by_joint_where_each_line_is_a_coordinate(seed
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_solution_is_the_best_of_all_modes_and_tells_its_modes(seed: int) -> None:
+def test_solution_is_the_best_of_all_combinations_of_modes(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 4)), int(rng.integers(1, 4))
     p = random_lines(rng, n, count, whole=True)
@@ -172,10 +172,10 @@ def test_two_bearings_on_one_axle_hold_it_together(load: float, lower: float, up
     ],
 )
 def test_line_that_just_reaches_its_limit_goes_on_by_itself(
-    free: float, grip: float, start: int, velocity: float, solves: int, end: int
+    free: float, bound: float, start: int, velocity: float, solves: int, end: int
 ) -> None:
     modes = np.array([start])
-    v, _, error, count = _one_coordinate(free, [1.0], grip, -4.0, 5.0).solved(modes)
+    v, _, error, count = _one_coordinate(free, [1.0], bound, -4.0, 5.0).solved(modes)
     assert (v[0], error, count, modes[0]) == (velocity, 0.0, solves, end)
 
 

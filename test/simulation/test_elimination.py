@@ -119,7 +119,7 @@ def test_the_last_of_many_lines_rests() -> None:
     assert motion[:2].tolist() == [[3.0, 0.0], [0.0, -5.0]]
 
 
-def test_pinned_lines_end_where_they_are_told_and_others_stay() -> None:
+def test_pinned_rows_end_at_their_targets_and_others_stay() -> None:
     """x + y = 1.5 pinned, x - y and z not; then y as well."""
     e = np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, 1.0]])
     position = np.array([0.5, 0.7, 0.3])

@@ -255,13 +255,13 @@ def test_through_a_singular_position(integrator: str) -> None:
         assert energy(plant) == pytest.approx(start, abs=0.1)
 
 
-def test_open_starts_are_refused_and_a_closed_one_is_told() -> None:
+def test_open_starts_are_refused_with_a_closed_one_nearby() -> None:
     model = four_bar()
     q, qd = assembled(model, speed=2.0)
     near = q + [0.0, 0.0, 0.01]
-    with pytest.raises(RobotDynamicsError, match=r'"base" and "rocker" is open by 0\.005 m') as told:
+    with pytest.raises(RobotDynamicsError, match=r'"base" and "rocker" is open by 0\.005 m') as reported:
         Plant(model, initial_positions=near)
-    closed = np.array([float(x) for x in str(told.value).split("start from [")[1].split("]")[0].split(",")])
+    closed = np.array([float(x) for x in str(reported.value).split("start from [")[1].split("]")[0].split(",")])
     assert Plant(model, initial_positions=closed).loop_gaps.max() < 1e-12
     assert_close(closed, close_loops(model, near), 1e-12)
     for run in (lambda: Plant(model), lambda: simulate_batch(model, np.zeros((1, 3)), 0.001, count=2)):
@@ -303,9 +303,9 @@ def test_batches_are_plants(integrator: str) -> None:
 def test_a_run_that_ends_early_keeps_its_forces() -> None:
     model = four_bar()
     q, _ = assembled(model)
-    with pytest.raises(SimulationError) as told:
+    with pytest.raises(SimulationError) as reported:
         simulate(model, lambda t, q, qd: [np.nan if t > 0.0095 else 0.0, 0.0, 0.0], 0.1, initial_positions=q)
-    assert told.value.run.loop_forces is not None and told.value.run.loop_forces.shape == (10, 1, 3)
+    assert reported.value.run.loop_forces is not None and reported.value.run.loop_forces.shape == (10, 1, 3)
 
 
 def test_change_of_model_and_reset() -> None:

@@ -232,7 +232,7 @@ def test_reports() -> None:
     assert (arm.steps, arm.solves, arm.residual) == (0, 0, 0.0)
 
 
-def test_loops_are_told() -> None:
+def test_loops_are_reported() -> None:
     """Force and gap of each loop; braked, nothing acts; another arm has none."""
     model = mechanisms.four_bar()
     q, way = mechanisms.assembled(model, speed=1.0)
@@ -246,9 +246,9 @@ def test_loops_are_told() -> None:
     _advance(arm, 1)
     plant = Plant(model, initial_positions=q)
     plant.step(effort)
-    told, told_gap = arm.loops[force], arm.loops[gap]
-    assert isinstance(told, list) and isinstance(told_gap, float) and told_gap < 1e-12
-    np.testing.assert_allclose(told, plant.loop_forces[0], rtol=0, atol=1e-9)
+    reported, reported_gap = arm.loops[force], arm.loops[gap]
+    assert isinstance(reported, list) and isinstance(reported_gap, float) and reported_gap < 1e-12
+    np.testing.assert_allclose(reported, plant.loop_forces[0], rtol=0, atol=1e-9)
     assert _arm().loops == {}
     with pytest.raises(RobotDynamicsError, match="is open by"):
         _arm(model, initial_positions=[0.3, 0.0, 0.0])

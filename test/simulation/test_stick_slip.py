@@ -21,8 +21,8 @@ def _one(
 
 def _wide(a: np.ndarray, free: np.ndarray, bounds: list[float]) -> Problem:
     """Without limits, the same friction both ways."""
-    grip, wide = np.array(bounds), np.full(len(bounds), np.inf)
-    return Problem(a, free, grip, grip, -wide, wide)
+    bound, wide = np.array(bounds), np.full(len(bounds), np.inf)
+    return Problem(a, free, bound, bound, -wide, wide)
 
 
 def _mode_of(p: Problem, j: int, velocity: float, impulse: float) -> int:

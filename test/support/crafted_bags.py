@@ -25,9 +25,9 @@ def soon(seconds: float = 10.0) -> Iterator[None]:
     assert time.process_time() - start < seconds
 
 
-def many_names(count: int, said: int | None = None) -> bytes:
+def many_names(count: int, reported: int | None = None) -> bytes:
     """A header and empty names; in a trajectory no points follow, in a state no fields."""
-    head = CDR + struct.pack("<IIII", 0, 0, 0, count if said is None else said)
+    head = CDR + struct.pack("<IIII", 0, 0, 0, count if reported is None else reported)
     return head + bytes(4 * count + 12)
 
 

@@ -58,20 +58,20 @@ class EventFriction:
     def at_rest(self, q: Array) -> tuple[Array, Array]:
         """The most (n,) that friction can take from a joint at rest, against forward and backward motion."""
         still = np.ones_like(q)
-        return self._grip(self._levels[0], still, q), self._grip(self._levels[1], still, q)
+        return self._bound(self._levels[0], still, q), self._bound(self._levels[1], still, q)
 
     def starting(self, q: Array) -> tuple[Array, Array]:
         """What it takes just after the start: less than at rest where the static level has no Stribeck velocity."""
         fade = self._has_stribeck.astype(np.float64)
-        return self._grip(self._levels[0], fade, q), self._grip(self._levels[1], fade, q)
+        return self._bound(self._levels[0], fade, q), self._bound(self._levels[1], fade, q)
 
     def sliding(self, q: Array, v: Array, direction: Array) -> Array:
         """The torque (n,) that dry friction takes from joints that slide in these directions (n,); 0: none."""
         fade = np.where(self._has_stribeck, np.exp(-((v / self._stribeck) ** 2)), 0.0)
-        total: Array = direction * self._grip(np.where(direction > 0.0, *self._levels), fade, q)
+        total: Array = direction * self._bound(np.where(direction > 0.0, *self._levels), fade, q)
         return total
 
-    def _grip(self, level: Array, fade: Array, q: Array) -> Array:
+    def _bound(self, level: Array, fade: Array, q: Array) -> Array:
         t = self._table
         ripple = t[:, RIPPLE_AMPLITUDE] * np.sin(t[:, RIPPLE_PER_TURN] * q + t[:, RIPPLE_PHASE])
         size: Array = np.maximum(level + fade * np.maximum(t[:, STATIC] - level, 0.0) + ripple, 0.0)
@@ -215,8 +215,8 @@ class EventMotion:
         bias = self._bias(q, v)
         load = self._tau - bias - friction.smooth(v) - friction.sliding(q, v, direction)
 
-        grips, starting = friction.at_rest(q), friction.starting(q)
-        lowest, highest = np.where(at_upper, -np.inf, -grips[0]), np.where(at_lower, np.inf, grips[1])
+        bounds, starting = friction.at_rest(q), friction.starting(q)
+        lowest, highest = np.where(at_upper, -np.inf, -bounds[0]), np.where(at_lower, np.inf, bounds[1])
         low, high = lowest, highest
         while True:  # a joint that starts may have less friction at once, so that others start, or it does not
             acceleration, moving = settle(matrix, load, rest, low, high)
@@ -227,7 +227,7 @@ class EventMotion:
             low, high = lower_still, higher_still
 
         own = np.diagonal(matrix)
-        size = np.abs(self._tau) + np.abs(bias) + np.abs(matrix) @ np.abs(acceleration) + grips[0] + grips[1]
+        size = np.abs(self._tau) + np.abs(bias) + np.abs(matrix) @ np.abs(acceleration) + bounds[0] + bounds[1]
         slack = _YIELD * (size + 0.1 * own)
         started = rest & moving & (np.abs(acceleration) * own > np.where(returned, 1e5, 0.5) * slack)
         direction[started] = np.sign(acceleration[started])

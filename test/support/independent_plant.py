@@ -153,7 +153,7 @@ class Given(NamedTuple):
 class Session:
     """The controller against a plant. What is Clocks, Outputs, Report and Log to it is this object."""
 
-    trajectory_is_wanted = False
+    has_trajectory_subscribers = False
 
     def __init__(
         self, robot: str = "panda", settings: ControllerSettings | None = None, *, rate: float = 500.0,
@@ -276,7 +276,7 @@ class Session:
         if self.commands:
             self._give(self.commands[-1].effort, self.commands[-1].mode, "repeat")
 
-    def unasked(self, command: Command) -> None:
+    def unsolicited(self, command: Command) -> None:
         self._last = command
         self._give(command.effort, command.mode, "unasked")
 

@@ -45,7 +45,7 @@ class Launched:
 
     nodes: list[Started] = field(default_factory=list)
     processes: list[list[str]] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    reported: list[str] = field(default_factory=list)
 
     def node(self, program: str) -> Started:
         (found,) = [node for node in self.nodes if node.program == program]
@@ -198,7 +198,7 @@ def _visit(entity: Any, context: LaunchContext, found: Launched) -> None:
     elif isinstance(entity, Node):
         found.nodes.append(_node(given, context))
     elif isinstance(entity, LogInfo):
-        found.said.append(given["msg"])
+        found.reported.append(given["msg"])
     elif isinstance(entity, ExecuteProcess):
         found.processes.append([_text(part, context) for part in given["cmd"]])
 

@@ -53,7 +53,7 @@ def record(
     path: Path,
     cycles: int = 400,
     names: Sequence[str] = ("a", "b"),
-    said: Sequence[tuple[int, bytes]] = (),
+    reported: Sequence[tuple[int, bytes]] = (),
     commands: bool = True,
     efforts: bool = True,
     lost: Sequence[int] = (),
@@ -61,7 +61,7 @@ def record(
 ) -> Path:
     """Write a run of 100 Hz: error 0.003 and -0.004 in turn on the first joint, latency 1 ms, 12 ms where late.
 
-    ``said`` are diagnostics, each with the cycle in which it arrives.
+    ``reported`` are diagnostics, each with the cycle in which it arrives.
     """
     writer = JointStateWriter(names)
     n = len(names)
@@ -77,9 +77,9 @@ def record(
         if commands and k not in lost:
             latency = 12_000_000 if k in late else 1_000_000
             events.append((at + 500 + latency, COMMANDS, writer.write(at, desired, velocity, torque)))
-    events += [(START + cycle * PERIOD + 600, "/diagnostics", data) for cycle, data in said]
+    events += [(START + cycle * PERIOD + 600, "/diagnostics", data) for cycle, data in reported]
     topics = {STATES: JOINT_STATE} | ({COMMANDS: JOINT_STATE} if commands else {})
-    topics |= {"/diagnostics": DIAGNOSTICS} if said else {}
+    topics |= {"/diagnostics": DIAGNOSTICS} if reported else {}
     with BagWriter(path, topics) as bag:
         for received, topic, data in sorted(events, key=lambda event: event[0]):
             bag.write(topic, received, data)

@@ -78,8 +78,8 @@ def holds(effort: ArrayLike, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> bool:
 
 def following(q: ArrayLike, qd: ArrayLike, held: ArrayLike) -> Array:
     """What computed_torque commands where ``held`` is to be held, Tsai (9.73)-(9.74)."""
-    wanted = KP * np.subtract(held, q) - KD * np.asarray(qd)
-    return tsai_planar_2r.torque(TSAI, np.asarray(q, dtype=float), np.asarray(qd, dtype=float), wanted)
+    required = KP * np.subtract(held, q) - KD * np.asarray(qd)
+    return tsai_planar_2r.torque(TSAI, np.asarray(q, dtype=float), np.asarray(qd, dtype=float), required)
 
 
 def holding(q: ArrayLike, qd: ArrayLike, held: ArrayLike) -> Array:

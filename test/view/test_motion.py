@@ -109,7 +109,7 @@ def test_live_effort_and_ghost() -> None:
     assert arm.age(2.2) == pytest.approx(0.9)
 
 
-def test_live_page_tells_silence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_live_page_reports_silence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("viser")
     pytest.importorskip("yourdfpy")
     shown: list[Any] = []

@@ -10,7 +10,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from tools.chaos.record import Heard, joints
+from tools.chaos.record import Received, joints
 from tools.chaos.rig import CONTROLLER, PLANT, Rig
 
 LASTS = 2.0  # s
@@ -66,11 +66,11 @@ def reset_by_hand(rig: Rig) -> str:
 
 def moved(rig: Rig, since: float, until: float) -> float:
     """The furthest that a joint went from where it was at ``since``, rad."""
-    heard = Heard()
+    received = Received()
     for at, data in zip(rig.states.times, rig.states.messages, strict=True):
         if since <= at <= until:
-            heard.add(at, data)
-    position = joints(heard, rig.model.joint_names).position
+            received.add(at, data)
+    position = joints(received, rig.model.joint_names).position
     return float(np.abs(position - position[0]).max())
 
 

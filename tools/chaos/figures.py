@@ -83,8 +83,8 @@ def _largest(values: Floats) -> float:
 
 
 def _modes(rig: Rig, begin: float) -> tuple[str, ...]:
-    said = [r for r in rig.reports if r.time >= begin and r.before and r.mode != "active"]
-    return tuple(dict.fromkeys(f"{r.mode} ({r.cause})" for r in said))
+    reported = [r for r in rig.reports if r.time >= begin and r.before and r.mode != "active"]
+    return tuple(dict.fromkeys(f"{r.mode} ({r.cause})" for r in reported))
 
 
 def _safe(model: RobotModel, states: Joints, effort: Floats, times: Floats, begin: float) -> float:

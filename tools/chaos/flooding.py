@@ -32,14 +32,14 @@ def flood_recorder(rig: Rig) -> str:
     kind = "sensor_msgs/msg/JointState"
     publisher = rig.node.create_publisher(JointState, JUNK_TOPIC, QoSProfile(depth=10))
     bag = start_recorder(rig, [*RECORDED, f"/{JUNK_TOPIC}"])
-    said = flood(JUNK_TOPIC, kind, RECORDER, rig)
+    reported = flood(JUNK_TOPIC, kind, RECORDER, rig)
     rig.node.destroy_publisher(publisher)
     stop_recorder(rig)
     found = kept(rig, bag)
     lost, sent = found.lost(rig.marks["begin"], rig.marks["end"])
     others, _ = found.lost(0.0, rig.marks["begin"])
     return (
-        f"{said}; the bag has {found.counts[f'/{JUNK_TOPIC}']} messages of junk, and all but {lost} of {sent} states "
+        f"{reported}; the bag has {found.counts[f'/{JUNK_TOPIC}']} messages of junk, all but {lost} of {sent} states "
         f"that came meanwhile, all but {others} of those before"
     )
 
@@ -54,7 +54,7 @@ def flood_trajectory_node(rig: Rig) -> str:
     remaps = ("joint_states:=flooded/joint_states", f"joint_trajectory:={TRAJECTORY_TOPIC}")
     started = rig.start(TRAJECTORY, NODES + "trajectory_node", parameters, remaps)
     rig.wait(lambda: "waiting for joint_states" in started.log.read_text(), "trajectory_node")
-    said = flood("flooded/joint_states", "sensor_msgs/msg/JointState", TRAJECTORY, rig)
+    reported = flood("flooded/joint_states", "sensor_msgs/msg/JointState", TRAJECTORY, rig)
     states = rig.node.create_publisher(JointState, "flooded/joint_states", QoSProfile(depth=10))
     hand_on = rig.node.create_subscription(JointState, JOINT_STATES, states.publish, QoSProfile(depth=10), raw=True)
     first: list[JointTrajectory] = []
@@ -63,7 +63,7 @@ def flood_trajectory_node(rig: Rig) -> str:
     rig.wait(lambda: first and started.process.poll() is not None, "trajectory_node to send its trajectory")
     rig.node.destroy_subscription(hand_on)
     away = np.abs(np.array(first[0].points[0].positions) - rig.position).max()
-    return f"{said}; then it sent its trajectory, whose first point was {1e3 * away:.3g} mrad from the arm"
+    return f"{reported}; then it sent its trajectory, whose first point was {1e3 * away:.3g} mrad from the arm"
 
 
 def _send(rig: Rig, name: str, module: str, *arguments: str) -> str:
@@ -87,8 +87,8 @@ def _send(rig: Rig, name: str, module: str, *arguments: str) -> str:
         sender.wait()
     rig.mark("end")
     rig.watch(0.5)
-    said = re.search(r"(\d+) (\w+) in ([\d.]+) s(.*)", log.read_text())
-    assert said is not None, log.read_text()
-    rate = float(said[1]) / float(said[3])
+    reported = re.search(r"(\d+) (\w+) in ([\d.]+) s(.*)", log.read_text())
+    assert reported is not None, log.read_text()
+    rate = float(reported[1]) / float(reported[3])
     growth, size = rig.processes[name].memory() - before, rig.processes[name].log.stat().st_size
-    return f"{rate:.0f} {said[2]}/s{said[4]}, memory {growth:+.1f} MB, log {1e-6 * size:.1f} MB"
+    return f"{rate:.0f} {reported[2]}/s{reported[4]}, memory {growth:+.1f} MB, log {1e-6 * size:.1f} MB"

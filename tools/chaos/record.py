@@ -12,7 +12,7 @@ from benchmarks.robots import Floats
 from robot_dynamics_ros.messages.joint_state import JointStateReader
 
 
-class Heard:
+class Received:
     """Messages of one topic as bytes; times are seconds of time.monotonic."""
 
     def __init__(self) -> None:
@@ -38,22 +38,22 @@ class Joints(NamedTuple):
     effort: Floats
 
 
-def joints(heard: Heard, names: Sequence[str]) -> Joints:
+def joints(received: Received, names: Sequence[str]) -> Joints:
     """Read JointState messages."""
     reader = JointStateReader(names)
-    samples = [reader.read(data) for data in heard.messages]
+    samples = [reader.read(data) for data in received.messages]
     empty = np.zeros((0, len(names)))
     columns = [
         np.array([getattr(sample, field) for sample in samples]) if samples else empty
         for field in ("q", "qd", "effort")
     ]
     stamps = np.array([0.0 if sample is None else 1e-9 * sample.at for sample in samples])
-    return Joints(np.array(heard.times), stamps, *columns)
+    return Joints(np.array(received.times), stamps, *columns)
 
 
-def efforts(heard: Heard, n: int) -> Floats:
+def efforts(received: Received, n: int) -> Floats:
     """Read Float64MultiArray messages of n numbers without dimensions, (T, n)."""
-    rows = [np.frombuffer(data, "<f8", n, len(data) - 8 * n) for data in heard.messages]
+    rows = [np.frombuffer(data, "<f8", n, len(data) - 8 * n) for data in received.messages]
     return np.array(rows) if rows else np.zeros((0, n))
 
 

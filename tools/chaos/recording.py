@@ -123,8 +123,8 @@ def _give_up(rig: Rig, bag: Path, full: float) -> str:
     recorder = rig.processes[RECORDER]
     rig.wait(lambda: recorder.process.poll() is not None, "the recorder to see it", 30.0)
     rig.mark("end")
-    said = recorder.tail().splitlines()[-1].replace(f"{rig.folder}/", "")
-    return f"{_last(kept(rig, bag), full)}; it said: {said}"
+    reported = recorder.tail().splitlines()[-1].replace(f"{rig.folder}/", "")
+    return f"{_last(kept(rig, bag), full)}; it said: {reported}"
 
 
 def has_small_disks(folder: Path) -> bool:

@@ -34,7 +34,7 @@ from robot_dynamics_ros.nodes.runner import make_executor
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_urdf
 from tools.chaos.network import FROM_CONTROLLER, FROM_PLANT, PLANT_CLOCK
 from tools.chaos.processes import Process
-from tools.chaos.record import Heard, Report
+from tools.chaos.record import Received, Report
 
 CONTROLLER, PLANT, RECORDER, NETWORK, TRAJECTORY = "controller", "plant", "recorder", "network", "trajectory"
 TRAJECTORY_TOPIC = "computed_torque_node/joint_trajectory"
@@ -97,7 +97,7 @@ class Rig:
             CONTROLLER: {**robot, **SAFETY, **(controller or {})},
             PLANT: {**robot, **WATCHDOG, **(plant or {})},
         }
-        self.states, self.efforts, self.commands = Heard(), Heard(), Heard()
+        self.states, self.efforts, self.commands = Received(), Received(), Received()
         self.reports: list[Report] = []
         self.marks: dict[str, float] = {}
         self.exits: list[tuple[str, int]] = []
@@ -156,16 +156,16 @@ class Rig:
         self._keep(JointState, "computed_torque_node/command_states", self.commands, deep)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._receive_report, deep)
 
-    def _keep(self, kind: Any, topic: str, heard: Heard, qos: QoSProfile) -> None:
-        self.node.create_subscription(kind, topic, lambda data: heard.add(time.monotonic(), data), qos, raw=True)
+    def _keep(self, kind: Any, topic: str, received: Received, qos: QoSProfile) -> None:
+        self.node.create_subscription(kind, topic, lambda data: received.add(time.monotonic(), data), qos, raw=True)
 
     def _receive_report(self, message: DiagnosticArray) -> None:
         for status in message.status:
             if status.name == "computed_torque_node: controller":
                 values = {pair.key: pair.value for pair in status.values}
                 if "mode" in values:
-                    said = values["mode"], values.get("previous mode", ""), values.get("cause", "")
-                    self.reports.append(Report(time.monotonic(), *said))
+                    reported = values["mode"], values.get("previous mode", ""), values.get("cause", "")
+                    self.reports.append(Report(time.monotonic(), *reported))
 
     # Processes
 

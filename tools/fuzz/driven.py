@@ -36,19 +36,19 @@ class Clocks:
 class Outputs:
     """Looks at every command, and counts them."""
 
-    trajectory_is_wanted = True
+    has_trajectory_subscribers = True
 
     def __init__(self, limits: Array) -> None:
         self._limits = limits
         self.count = 0
 
     def command(self, command: Command, answered: int) -> None:
-        self.unasked(command)
+        self.unsolicited(command)
 
     def repeat(self) -> None:
         self.count += 1
 
-    def unasked(self, command: Command) -> None:
+    def unsolicited(self, command: Command) -> None:
         self.count += 1
         check(command.effort, self._limits)
 

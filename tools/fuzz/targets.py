@@ -17,7 +17,7 @@ from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.laws import JOINT_LAWS, LAWS
 from robot_dynamics_ros.control.parameters import read_settings
 from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings, Tuning
-from robot_dynamics_ros.control.warm_up import rehearse
+from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.resources import find_resource, robot_names, robot_urdf
 from tools.fuzz import bags, driven, dynamics_files, messages, parameter_files, parameter_values, urdfs
@@ -195,7 +195,7 @@ def compile_kernels() -> None:
     model = RobotModel.from_urdf_file(robot_urdf("planar_2r"))
     for law in LAWS:
         settings = ControllerSettings(law=law, task_space=TaskSpaceSettings(components=("x", "y")))
-        rehearse(model, settings)
+        warm_up_controller(model, settings)
         driven.drive(model, settings, driven.states_of(model))
 
 

@@ -79,8 +79,8 @@ def _sample(arguments: argparse.Namespace) -> int:
     tests, output = arguments.tests.resolve(), arguments.output.resolve()
     files = mutants_of(tests.parent, arguments.parts)
     if arguments.only:
-        wanted = {place for place, _ in read(arguments.only)}
-        mutants = [mutant for found in files.values() for mutant in found.all if place_of(mutant) in wanted]
+        required = {place for place, _ in read(arguments.only)}
+        mutants = [mutant for found in files.values() for mutant in found.all if place_of(mutant) in required]
     else:
         mutants = drawn(files, arguments.sample, arguments.seed)
     folder = arguments.folder.resolve() / hashlib.sha256(str(tests).encode()).hexdigest()[:8]

@@ -73,8 +73,8 @@ def _cell(errors: Floats) -> str:
     refused = int(np.isnan(errors).sum())
     if not held.size:
         return "refused"
-    said = f"{held.max():.1f} ({np.median(held):.2f})"
-    return f"{said}, {refused} refused" if refused else said
+    reported = f"{held.max():.1f} ({np.median(held):.2f})"
+    return f"{reported}, {refused} refused" if refused else reported
 
 
 def plain_table(arms: Mapping[str, Measured]) -> str:

@@ -13,6 +13,7 @@ from robot_dynamics_ros.control.task_space.poses import rotation_matrix
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.moved import former_name
 
 Feedforward = Literal["twist", "acceleration"]
 
@@ -30,7 +31,7 @@ class _Target:
     feedforward: dict[Feedforward, Array] = field(default_factory=dict)
 
 
-class HandState(NamedTuple):
+class EndEffectorState(NamedTuple):
     """Errors (m, rad) of the end effector in the components that follow, and as ``TaskTorque``."""
 
     position_error: float
@@ -39,7 +40,7 @@ class HandState(NamedTuple):
     damped: bool
 
 
-class HandTargets:
+class EndEffectorTargets:
     """Desired motion of the end effector.
 
     Times are seconds on the controller's clock, stamps the nanoseconds of messages. A target is valid from its begin on
@@ -64,7 +65,7 @@ class HandTargets:
         return self._current is None
 
     @property
-    def none_has_come(self) -> bool:
+    def empty(self) -> bool:
         """True if there is at most a pose to hold."""
         return not self._waiting and (self._current is None or self._current.stamp is None)
 
@@ -133,3 +134,7 @@ class HandTargets:
 def _check(name: str, values: Array) -> None:
     if not (np.abs(values) <= LARGEST).all():  # nor is NaN
         raise RobotDynamicsError(f"{name} {values.tolist()}. Cure: give finite numbers of at most {LARGEST:g}")
+
+
+def __getattr__(name: str) -> object:
+    return former_name(__name__, {"HandState": EndEffectorState, "HandTargets": EndEffectorTargets}, name)

@@ -63,7 +63,7 @@ class Tolerances:
     goal: Array
     goal_time: float
 
-    def asked(
+    def requested(
         self,
         joint_names: Sequence[str],
         path: Iterable[JointTolerance],
@@ -76,8 +76,8 @@ class Tolerances:
         Raises JointNamesError for another joint, TrajectoryError for a number below 0 that is not -1, or none.
         """
         return Tolerances(
-            _asked(self.path, "path_tolerance", path, joint_names),
-            _asked(self.goal, "goal_tolerance", goal, joint_names),
+            _requested(self.path, "path_tolerance", path, joint_names),
+            _requested(self.goal, "goal_tolerance", goal, joint_names),
             _resolved(self.goal_time, goal_time, "goal_time_tolerance"),
         )
 
@@ -93,9 +93,9 @@ def read_tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
     return Tolerances(path, goal, GOAL_TIME.read(values) or math.inf)
 
 
-def _asked(default: Array, field: str, asked: Iterable[JointTolerance], joint_names: Sequence[str]) -> Array:
+def _requested(default: Array, field: str, requested: Iterable[JointTolerance], joint_names: Sequence[str]) -> Array:
     tolerances = default.copy()
-    for name, position, velocity, acceleration in asked:
+    for name, position, velocity, acceleration in requested:
         if name not in joint_names:
             raise JointNamesError(
                 f"{field}: joint '{name}' is not controlled here; use the joints {', '.join(joint_names)}"
@@ -108,15 +108,15 @@ def _asked(default: Array, field: str, asked: Iterable[JointTolerance], joint_na
     return tolerances
 
 
-def _resolved(default: float, asked: float, what: str) -> float:
+def _resolved(default: float, requested: float, what: str) -> float:
     """Return a tolerance as JointTolerance.msg defines it: positive as it is, 0 the default, -1 none."""
-    if asked > 0.0:
-        return asked
-    if asked == 0.0:
+    if requested > 0.0:
+        return requested
+    if requested == 0.0:
         return default
-    if abs(asked + 1.0) < _NEAR:
+    if abs(requested + 1.0) < _NEAR:
         return math.inf
-    raise TrajectoryError(f"{what} is {asked:g}; give a positive number, 0 for the parameter's or -1 for none")
+    raise TrajectoryError(f"{what} is {requested:g}; give a positive number, 0 for the parameter's or -1 for none")
 
 
 class Outcome(NamedTuple):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 from robot_dynamics_ros import RobotDynamicsError
-from robot_dynamics_ros.control.task_space.targets import HandTargets
+from robot_dynamics_ros.control.task_space.targets import EndEffectorTargets
 from support.comparing import assert_close
 from support.task_space_loops import rotated
 
@@ -25,17 +25,17 @@ def pose(x: float = 0.0, turn: Any = (0.3, -0.2, 0.9)) -> Any:
 
 
 @pytest.fixture
-def targets() -> HandTargets:
-    made = HandTargets()
+def targets() -> EndEffectorTargets:
+    made = EndEffectorTargets()
     made.timeout = 0.125
     return made
 
 
-def position(targets: HandTargets, time: float) -> float:
+def position(targets: EndEffectorTargets, time: float) -> float:
     return float(targets.at(time).pose[0, 3])
 
 
-def test_between_messages_it_goes_on_until_the_timeout(targets: HandTargets) -> None:
+def test_between_messages_it_goes_on_until_the_timeout(targets: EndEffectorTargets) -> None:
     """p + v t + a t^2 / 2 and exp([w t + alpha t^2 / 2]x) R, by SciPy's expm; velocities along."""
     targets.feed_forward("twist", TWIST, 5 * SECOND, 4.9)
     targets.follow(pose(0.5), 5 * SECOND, 5.0, 4.9)
@@ -53,7 +53,7 @@ def test_between_messages_it_goes_on_until_the_timeout(targets: HandTargets) -> 
 
 
 @pytest.mark.parametrize("order", ["pose first", "pose last"])
-def test_feedforward_belongs_to_its_stamp(order: str, targets: HandTargets) -> None:
+def test_feedforward_belongs_to_its_stamp(order: str, targets: EndEffectorTargets) -> None:
     """Whichever comes first; that of another stamp does not enter."""
     for _ in range(2):
         if order == "pose first":
@@ -68,7 +68,7 @@ def test_feedforward_belongs_to_its_stamp(order: str, targets: HandTargets) -> N
 
 
 @pytest.mark.parametrize("stamp", [0, 2 * SECOND])
-def test_feedforward_is_used_once(stamp: int, targets: HandTargets) -> None:
+def test_feedforward_is_used_once(stamp: int, targets: EndEffectorTargets) -> None:
     targets.feed_forward("twist", TWIST, stamp, 2.0)
     for k in range(2):
         targets.follow(pose(), stamp, 2.0, 2.0 + 0.01 * k)
@@ -77,7 +77,7 @@ def test_feedforward_is_used_once(stamp: int, targets: HandTargets) -> None:
     assert_close(targets.at(2.02).twist, -TWIST, 0.0)
 
 
-def test_feedforward_at_and_beyond_the_timeout(targets: HandTargets) -> None:
+def test_feedforward_at_and_beyond_the_timeout(targets: EndEffectorTargets) -> None:
     """A target that stands still does not jump; a velocity without stamp waits no longer than one goes on."""
     targets.follow(pose(0.5), 0, 1.0, 1.0)
     targets.feed_forward("acceleration", ACCELERATION, 0, 1.125)
@@ -92,25 +92,25 @@ def test_feedforward_at_and_beyond_the_timeout(targets: HandTargets) -> None:
 
 
 def test_without_a_timeout_a_target_stands_where_it_is() -> None:
-    targets = HandTargets()
+    targets = EndEffectorTargets()
     targets.follow(pose(0.5), SECOND, 1.0, 1.0)
     targets.feed_forward("twist", TWIST, SECOND, 1.0)
     assert position(targets, 1.25) == 0.5 and not targets.at(1.25).twist.any()
 
 
-def test_a_target_counts_from_its_time_on(targets: HandTargets) -> None:
+def test_a_target_counts_from_its_time_on(targets: EndEffectorTargets) -> None:
     """A new one replaces those that begin later."""
     targets.hold(pose(-1.0))
-    assert targets.none_has_come
+    assert targets.empty
     for k in (1, 2, 3):
         targets.follow(pose(0.1 * k), k * SECOND, float(k), 0.5)
-    assert not targets.none_has_come
+    assert not targets.empty
     assert [position(targets, t) for t in (0.7, 0.999, 1.0, 1.5)] == [-1.0, -1.0, 0.1, 0.1]
     targets.follow(pose(0.9), 0, 2.5, 1.5)
     assert [position(targets, t) for t in (1.9, 2.0, 2.5, 9.0)] == [0.1, 0.2, 0.9, 0.9]
 
 
-def test_at_most_100_targets_wait(targets: HandTargets) -> None:
+def test_at_most_100_targets_wait(targets: EndEffectorTargets) -> None:
     for k in range(100):
         targets.follow(pose(0.01 * k), k + 1, 1.0 + k, 0.0)
     with pytest.raises(RobotDynamicsError, match="100 targets"):
@@ -119,7 +119,7 @@ def test_at_most_100_targets_wait(targets: HandTargets) -> None:
 
 
 @pytest.mark.parametrize(("count", "kept"), [(200, True), (201, False)])
-def test_the_newest_200_velocities_wait_for_their_poses(count: int, kept: bool, targets: HandTargets) -> None:
+def test_the_newest_200_velocities_wait_for_their_poses(count: int, kept: bool, targets: EndEffectorTargets) -> None:
     for k in range(count):
         targets.feed_forward("twist", TWIST, k + 1, 0.0)
     targets.follow(pose(), 1, 0.0, 0.0)
@@ -133,7 +133,7 @@ def test_the_newest_200_velocities_wait_for_their_poses(count: int, kept: bool, 
 )
 def test_numbers_that_are_not_finite_or_too_large_are_refused(value: float, place: int, kind: Any) -> None:
     """Nothing changes then."""
-    targets, numbers, wrong = HandTargets(), np.zeros(6), pose()
+    targets, numbers, wrong = EndEffectorTargets(), np.zeros(6), pose()
     targets.timeout = 0.1
     targets.follow(pose(-1e9), 1, 0.0, 0.0)  # the largest one
     numbers[place] = wrong[place % 3, 3] = value
@@ -146,7 +146,7 @@ def test_numbers_that_are_not_finite_or_too_large_are_refused(value: float, plac
     assert np.array_equal(found.pose, pose(-1e9)) and not found.twist.any() and not found.acceleration.any()
 
 
-def test_a_stamp_in_the_past(targets: HandTargets) -> None:
+def test_a_stamp_in_the_past(targets: EndEffectorTargets) -> None:
     """The newest message counts, as far along its velocity as it is late."""
     targets.follow(pose(0.5), 0, 1.0, 1.0)
     targets.at(1.0)

@@ -154,9 +154,9 @@ def test_cancel_holds_the_pose(loop: Loop) -> None:
     loop.aim(moved(loop.pose, (0.1, 0.1, 0.0)))
     loop.run(0.4)
     loop.controller.cancel()
-    assert loop.controller.hand is None
+    assert loop.controller.end_effector is None
     here = loop.cycle().pose
-    assert loop.controller.hand.position_error == 0.0
+    assert loop.controller.end_effector.position_error == 0.0
     assert distance(loop.run(0.7)[-1:], here) < 1e-3
 
 
@@ -169,7 +169,7 @@ def test_a_fault_drops_all_targets(loop: Loop) -> None:
     assert loop.controller.update(loop.time, loop.time).mode is Mode.HOLD
     with pytest.raises(RobotDynamicsError, match="hold"):
         loop.controller.targets()
-    assert loop.controller.hand is None
+    assert loop.controller.end_effector is None
     loop.run(0.4)
     assert loop.controller.mode is Mode.FAULT
     loop.controller.clear_fault(loop.time)
@@ -221,11 +221,11 @@ def test_settings_change_while_it_runs(loop: Loop) -> None:
     loop.run(0.2)
     loop.controller.tune(settings({"natural_frequency": [20.0], "target_timeout": 0.5}))
     loop.cycle()
-    assert loop.controller.hand.position_error > 0.04 and loop.controller.targets().timeout == 0.5
+    assert loop.controller.end_effector.position_error > 0.04 and loop.controller.targets().timeout == 0.5
     for change in ({"components": ("x", "y", "z")}, {"link": "panda_link7"}):
         loop.controller.tune(settings(change))
         loop.cycle()
-        assert loop.controller.hand.position_error == 0.0
+        assert loop.controller.end_effector.position_error == 0.0
     with pytest.raises(RobotDynamicsError, match="task_space.link"):
         loop.controller.tune(settings({"link": "hand"}))
     assert loop.controller.settings.task_space.link == "panda_link7"

@@ -45,9 +45,9 @@ def resolved(default: float, asked: float) -> float | None:
 
 def test_how_near_to_minus_one_is_minus_one() -> None:
     """tolerances.hpp, is_erase_value: nearer than the epsilon of float."""
-    assert NONE.asked(NAMES, [], [], -1.0 + 2.0**-24).goal_time == INF
+    assert NONE.requested(NAMES, [], [], -1.0 + 2.0**-24).goal_time == INF
     with pytest.raises(TrajectoryError, match="goal_time_tolerance is -1"):
-        NONE.asked(NAMES, [], [], -1.0 + 2.0**-23)
+        NONE.requested(NAMES, [], [], -1.0 + 2.0**-23)
 
 
 values = st.sampled_from([0.0, -1.0, 0.2, 1e-9, -0.5, -2.0, -1.0 + 1e-8]) | st.floats(-3.0, 3.0)
@@ -63,9 +63,9 @@ def test_tolerances_that_a_goal_asks_for(asked: list[tuple[str, float, float, fl
         arguments: Any = {"path": [], "goal": [], side: [JointTolerance(*one) for one in asked]}
         if not sensible:
             with pytest.raises(TrajectoryError, match="elbow|shoulder|wrist|goal_time_tolerance"):
-                default.asked(NAMES, goal_time=seconds, **arguments)
+                default.requested(NAMES, goal_time=seconds, **arguments)
             continue
-        found = default.asked(NAMES, goal_time=seconds, **arguments)
+        found = default.requested(NAMES, goal_time=seconds, **arguments)
         expected = getattr(default, side).copy()
         for name, position, velocity, _ in asked:
             j = NAMES.index(name)
@@ -88,9 +88,9 @@ def test_tolerances_that_a_goal_asks_for(asked: list[tuple[str, float, float, fl
 )
 def test_bad_tolerances_are_refused(tolerance: JointTolerance, error: type[Exception], culprit: str) -> None:
     with pytest.raises(error, match=f"path.*{culprit}"):
-        NONE.asked(NAMES, [tolerance], [], 0.0)
+        NONE.requested(NAMES, [tolerance], [], 0.0)
     with pytest.raises(error, match=f"goal.*{culprit}"):
-        NONE.asked(NAMES, [], [tolerance], 0.0)
+        NONE.requested(NAMES, [], [tolerance], 0.0)
 
 
 def test_results_are_numbered_as_in_control_msgs() -> None:

@@ -20,7 +20,7 @@ TARGETS = {
 """The topics, and their types."""
 
 
-class HandTarget(NamedTuple):
+class EndEffectorTarget(NamedTuple):
     """header.stamp (ns), header.frame_id, and the numbers as the message has them.
 
     A pose: position, quaternion x y z w (7,); else linear, angular (6,).
@@ -31,7 +31,7 @@ class HandTarget(NamedTuple):
     numbers: Array
 
 
-def read_target(topic: str, data: bytes) -> HandTarget:
+def read_target(topic: str, data: bytes) -> EndEffectorTarget:
     """Read a message of one of TARGETS; RobotDynamicsError for bytes that are no whole one."""
     order = BYTE_ORDERS.get(data[:2])
     if order is None:
@@ -45,4 +45,4 @@ def read_target(topic: str, data: bytes) -> HandTarget:
         raise RobotDynamicsError(
             f"the message ends too early, after {len(data)} bytes. Cure: send a whole {TARGETS[topic]}"
         ) from error
-    return HandTarget(stamp, frame, np.array(numbers))
+    return EndEffectorTarget(stamp, frame, np.array(numbers))
