@@ -40,9 +40,9 @@ from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.offline.replay import COMMANDS, INPUTS, Replay, command_topic, replay
 from robot_dynamics_ros.offline.simulation import STATES, simulate_to_bag
+from robot_dynamics_ros.parameters import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.parameters.kinds import Parameter, Values
-from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
 from robot_dynamics_ros.resources import find_resource, robot_names
 from robot_dynamics_ros.simulation import parameters as simulation
 from robot_dynamics_ros.simulation.parameters import read_settings as simulation_settings

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 
 from robot_dynamics_ros import __version__
 from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.parameters import DYNAMICS_FILE, ROBOT_DESCRIPTION
 from robot_dynamics_ros.parameters.kinds import Values
-from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, ROBOT_DESCRIPTION
 
 TOPIC = "configuration"
 

@@ -6,11 +6,11 @@ from dataclasses import fields
 from functools import partial
 from typing import Any, TypeVar
 
+from robot_dynamics_ros import parameters
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
 from robot_dynamics_ros.control.task_space.law import COMPONENTS
 from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
-from robot_dynamics_ros.parameters import robot
 from robot_dynamics_ros.parameters.kinds import (
     ANY,
     NOT_NEGATIVE,
@@ -355,8 +355,8 @@ COLLISION_THRESHOLD = RunNumbers(
 )
 
 ALL: tuple[Parameter[Any], ...] = (
-    *robot.ROBOT,
-    robot.EXECUTOR,
+    *parameters.ROBOT,
+    parameters.EXECUTOR,
     *(value for value in list(globals().values()) if isinstance(value, Parameter)),
 )
 """Each of them: those of every robot, then those above in their order."""

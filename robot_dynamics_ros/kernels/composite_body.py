@@ -1,4 +1,4 @@
-"""Mass matrix by the composite-rigid-body algorithm.
+"""Mass matrix by the composite-rigid-body algorithm, and energies.
 
 Walker and Orin 1982; Featherstone, Rigid Body Dynamics Algorithms, table 6.2. Column j is the torque
 for a unit acceleration of joint j alone: the bodies beyond j then move as one.
@@ -116,3 +116,39 @@ def composite_body(robot: ModelArrays, q: Array, work: Array, matrix: Array) -> 
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
     gather_composites(robot, work, matrix)
+
+
+@kernel
+def potential_energy(robot: ModelArrays, q: Array, work: Array) -> float:
+    """-sum m g . c, zero where every body's centre of mass lies at the root frame's origin."""
+    expand(robot, q, work, JOINT_POSITION)
+    place_bodies(robot, work)
+    count = robot.bodies.shape[0]
+    for i in range(count):
+        for k in range(4):
+            work[i, COMPOSITE + k] = robot.bodies[i, MASS + k]
+    energy = 0.0
+    for i in range(count - 1, -1, -1):
+        r, body = work[i, PLACEMENT:], work[i, COMPOSITE:]
+        x, y, z = rotate(r, body[1], body[2], body[3])
+        x, y, z = x + body[0] * r[9], y + body[0] * r[10], z + body[0] * r[11]
+        parent = robot.tree[i, PARENT]
+        if parent >= 0:
+            carrying = work[parent, COMPOSITE:]
+            carrying[0] += body[0]
+            carrying[1] += x
+            carrying[2] += y
+            carrying[3] += z
+        else:
+            energy -= robot.gravity[0] * x + robot.gravity[1] * y + robot.gravity[2] * z
+    return energy
+
+
+@kernel
+def quadratic_form(matrix: Array, vector: Array) -> float:
+    """1/2 v^T M v: the kinetic energy of M at rates v."""
+    total = 0.0
+    for i in range(vector.shape[0]):
+        for j in range(vector.shape[0]):
+            total += vector[i] * matrix[i, j] * vector[j]
+    return 0.5 * total

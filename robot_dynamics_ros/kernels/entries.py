@@ -11,8 +11,7 @@ import numpy as np
 
 from robot_dynamics_ros.kernels import derivatives, kinematics, newton_euler
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, batch_kernel
-from robot_dynamics_ros.kernels.composite_body import composite_body
-from robot_dynamics_ros.kernels.energy import potential_energy, quadratic_form
+from robot_dynamics_ros.kernels.composite_body import composite_body, potential_energy, quadratic_form
 from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
 from robot_dynamics_ros.kernels.friction import friction
 from robot_dynamics_ros.kernels.layout import FRICTION_SIZE, LOAD, WORK_SIZE, ModelArrays, coordinate_count, unpack

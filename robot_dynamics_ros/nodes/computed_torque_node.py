@@ -52,7 +52,7 @@ from robot_dynamics_ros.nodes.runner import (
     run,
     set_priority,
 )
-from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, ROBOT_DESCRIPTION
+from robot_dynamics_ros.parameters import DYNAMICS_FILE, ROBOT_DESCRIPTION
 
 _WATCH_PERIOD, _REPORT_PERIOD, _STOP_PERIOD = 0.02, 1.0, 0.0005  # s
 _MAX_STATES = 10  # at once

@@ -18,7 +18,7 @@ from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.kernels.compilation import announcement, compilations_reported
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE, JOINTS
+from robot_dynamics_ros.parameters import DYNAMICS_FILE, JOINTS
 
 _PERIOD = 0.1  # s
 

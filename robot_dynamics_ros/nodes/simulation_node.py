@@ -15,7 +15,7 @@ from robot_dynamics_ros.nodes.parameters import check_changes
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
 from robot_dynamics_ros.nodes.runner import keep_collector_away, run
 from robot_dynamics_ros.nodes.running_simulation import RunningSimulation
-from robot_dynamics_ros.parameters.robot import ROBOT_DESCRIPTION
+from robot_dynamics_ros.parameters import ROBOT_DESCRIPTION
 from robot_dynamics_ros.simulation import parameters
 from robot_dynamics_ros.simulation.parameters import read_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm

@@ -17,8 +17,8 @@ from robot_dynamics_ros.messages.joint_state import JointStateReader, Sample
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.nodes.runner import run
+from robot_dynamics_ros.parameters import DYNAMICS_FILE
 from robot_dynamics_ros.parameters.kinds import Parameter, Text, WholeNumber
-from robot_dynamics_ros.parameters.robot import DYNAMICS_FILE
 from robot_dynamics_ros.view.motion import LiveArm
 from robot_dynamics_ros.view.viewer import PERIOD, live_view
 

@@ -8,6 +8,7 @@ from robot_dynamics_ros.control.laws import per_joint
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.parameters import EXECUTOR, ROBOT
 from robot_dynamics_ros.parameters.kinds import (
     ANY,
     NOT_NEGATIVE,
@@ -22,7 +23,6 @@ from robot_dynamics_ros.parameters.kinds import (
     Values,
     WholeNumber,
 )
-from robot_dynamics_ros.parameters.robot import EXECUTOR, ROBOT
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.simulated_arm import SimulationSettings

@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from robot_dynamics_ros.control.task_space.law import TaskMotion
-from robot_dynamics_ros.control.task_space.poses import rotation_matrix
+from robot_dynamics_ros.control.task_space.law import TaskMotion, rotation_matrix
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
