@@ -39,7 +39,7 @@ class ActiveLaw:
         Integral of the position error.
     targets
         Targets of the end effector.
-    hand
+    end_effector
         Errors of the end effector in the last cycle; None where it followed nothing.
     """
 
