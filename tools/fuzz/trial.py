@@ -85,7 +85,6 @@ class Tally:
     def show(self, run: Callable[[bytes], None], data: bytes) -> str | None:
         """Run an input and take down what came of it; return the kind of failure, or None."""
         self.tried += 1
-        bait().touched()  # by whatever else there is on the machine, since the last input
         begin, held, highest = time.process_time(), memory.held(), memory.highest()
         failure = self._outcome(run, bait().put_into(data))
         spent = time.process_time() - begin
