@@ -55,7 +55,7 @@ def test_broken_robots(node: str, tmp_path: Path) -> None:
 
 
 def test_what_keeps_nodes_from_their_work(tmp_path: Path) -> None:
-    """They say it and wait for a cure."""
+    """Nodes report what is wrong, and wait until it is corrected."""
     override = {"/joint_states": {"subscription": {"reliability": "relaible"}}}
     with Graph(tmp_path) as graph:
         controller = Log(graph.start("computed_torque_node", {**PLANAR, "qos_overrides": override}).log)
