@@ -49,7 +49,8 @@ def test_what_once_failed(case: Path) -> None:
 def test_what_once_took_long(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "HANG", 5.0)  # s of processor time: they took ten and more, and take at most two
     target, text = LONG[name]
-    assert not _show(target, text.encode()).findings
+    findings = _show(target, text.encode()).findings
+    assert not findings, list(findings.items())
 
 
 def _raises(problem: Exception) -> Callable[[bytes], None]:
@@ -61,7 +62,8 @@ def _raises(problem: Exception) -> Callable[[bytes], None]:
 
 def test_the_fuzzer_sees_a_failure() -> None:
     tally = Tally()
-    assert str(tally.show(_raises(KeyError("x")), b"a")).startswith("KeyError in")
+    kind = tally.show(_raises(KeyError("x")), b"a")
+    assert str(kind).startswith("KeyError in"), (kind, tally.findings)
     assert tally.show(_raises(RobotDynamicsError("no")), b"b") == "a refusal without a cure"
     assert tally.show(_raises(RobotDynamicsError("no. Cure: yes")), b"c") is None
     assert sorted(data for data, _ in tally.findings.values()) == [b"a", b"b"]

@@ -42,7 +42,8 @@ class Bait:
         while at < len(data):
             _, _, _, length = _EVENT.unpack_from(data, at)
             at += _EVENT.size + length
-            names.append(os.fsdecode(data[at - length : at].rstrip(b"\0")))
+            if length:  # without a name it is the folder, which any program lists that walks through /tmp
+                names.append(os.fsdecode(data[at - length : at].rstrip(b"\0")))
         return names
 
 
