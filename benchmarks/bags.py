@@ -26,8 +26,7 @@ from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.comparison import compare_bags
 from robot_dynamics_ros.bags.storage import JOINT_STATE
 from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.control.parameters import read_settings
-from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, read_settings
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.offline.replay import replay
 from robot_dynamics_ros.parameters.file import read_parameter_file

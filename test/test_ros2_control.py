@@ -9,9 +9,10 @@ import rclpy
 import yaml
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.parameters import ALL, read_settings
-from robot_dynamics_ros.control.settings import Tuning
+from robot_dynamics_ros.control.parameters import ALL
+from robot_dynamics_ros.control.settings import read_settings
 from robot_dynamics_ros.control.trajectory.goals import read_tolerances
+from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.resources import robot_urdf
 

@@ -14,7 +14,7 @@ from robot_dynamics_ros.bags.differences import FieldComparison, FieldDifference
 from robot_dynamics_ros.bags.message_fields import has_stamp, known
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.storage import TEXT
-from robot_dynamics_ros.control import configuration
+from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.kernels.types import IntArray
 from robot_dynamics_ros.messages.joint_state import renaming
@@ -135,7 +135,7 @@ def _motion_topics(reader: BagReader) -> set[str]:
     return {
         topic
         for topic, kind in reader.topics.items()
-        if not (kind == TEXT and topic.rpartition("/")[2] == configuration.TOPIC)
+        if not (kind == TEXT and topic.rpartition("/")[2] == CONFIGURATION_TOPIC)
     }
 
 

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.bags.joint_state_layout import FIELDS, JointStateLayout, JointStateLayouts
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.storage import JOINT_STATE, TEXT
-from robot_dynamics_ros.control import configuration
-from robot_dynamics_ros.control.configuration import Configuration
+from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
 from robot_dynamics_ros.errors import BagError, BagWarning
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, CdrReader
@@ -110,7 +109,7 @@ def read_configuration(path: str | Path, near: str) -> tuple[str, Configuration]
     read.
     """
     namespace = near.rpartition("/")[0] + "/"
-    for topic, text in _texts(path, configuration.TOPIC):
+    for topic, text in _texts(path, CONFIGURATION_TOPIC):
         if not topic.startswith(namespace):
             continue
         parsed = Configuration.parse(text)

@@ -25,11 +25,14 @@ from robot_dynamics_ros.bags.storage import (
     unpacked,
     zstd,
 )
-from robot_dynamics_ros.control.configuration import TOPIC
+from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC
 from robot_dynamics_ros.errors import BagError, BagWarning
 from robot_dynamics_ros.plain_yaml import load_yaml
 
-_COMPANIONS = {"joint_states": {"robot_description": TEXT}, "command_states": {TOPIC: TEXT, "emergency_stop": BOOL}}
+_COMPANIONS = {
+    "joint_states": {"robot_description": TEXT},
+    "command_states": {CONFIGURATION_TOPIC: TEXT, "emergency_stop": BOOL},
+}
 
 
 def companions(topics: Iterable[str]) -> dict[str, str]:

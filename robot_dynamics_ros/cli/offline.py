@@ -31,8 +31,8 @@ from robot_dynamics_ros.cli.command_line import (
 from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, add_robot, named_robot, recorded_robot
 from robot_dynamics_ros.cli.tracking import error_units, read_tracking, tracking_table
 from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.control.configuration import Configuration
-from robot_dynamics_ros.control.parameters import read_settings as controller_settings
+from robot_dynamics_ros.control.parameters import Configuration
+from robot_dynamics_ros.control.settings import read_settings as controller_settings
 from robot_dynamics_ros.control.trajectory import parameters as trajectory
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
@@ -266,7 +266,7 @@ def _parameters(arguments: argparse.Namespace) -> tuple[Values, Values, Values]:
             return read_parameter_file(own, node, parameters)
 
     return (
-        _overridden(controller_values, {controller.LAW.name: arguments.law}),
+        _overridden(controller_values, {"law": arguments.law}),
         _overridden(read("/simulation_node", simulation.ALL), plant),
         _overridden(read("/trajectory_node", trajectory.ALL), {trajectory.TOTAL_TIME.name: arguments.duration}),
     )

@@ -8,10 +8,9 @@ from robot_dynamics_ros.control.feedback import Feedback
 from robot_dynamics_ros.control.laws import Gains, JointLaw, Motion
 from robot_dynamics_ros.control.limits import Brake, Checks, ErrorIntegral
 from robot_dynamics_ros.control.safety import Cause, Fault
-from robot_dynamics_ros.control.settings import Tuning
-from robot_dynamics_ros.control.task_space.law import task_space_computed_torque
-from robot_dynamics_ros.control.task_space.targets import EndEffectorState, EndEffectorTargets
+from robot_dynamics_ros.control.task_space import EndEffectorState, EndEffectorTargets, task_space_computed_torque
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
+from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 

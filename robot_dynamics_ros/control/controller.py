@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import warnings
 from typing import NamedTuple
@@ -12,14 +13,16 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.control.activation_check import holding_friction
 from robot_dynamics_ros.control.active_law import ActiveLaw, Hold
 from robot_dynamics_ros.control.feedback import Feedback, clock_jump, clock_leap
-from robot_dynamics_ros.control.laws import Motion
+from robot_dynamics_ros.control.laws import LAWS, Motion
 from robot_dynamics_ros.control.limits import Checks, EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, CycleRate, Fault, Mode, Safety, Transition, not_finite
-from robot_dynamics_ros.control.settings import ControllerSettings, Tuning
-from robot_dynamics_ros.control.task_space.targets import EndEffectorState, EndEffectorTargets
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.task_space import EndEffectorState, EndEffectorTargets
+from robot_dynamics_ros.control.trajectory.files import trajectory_effort
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
+from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -452,3 +455,19 @@ class Controller:
         """Return the gravity torque (n,) at the last known position; zeros where not finite."""
         effort = self.model.gravity_torque(self.feedback.state[0] if self.feedback.known else self._plan.q)
         return effort if np.isfinite(effort).all() else np.zeros(self.model.n)
+
+
+def warm_up_controller(model: RobotModel, settings: ControllerSettings) -> None:
+    """Do once what a controller does, so that every kernel is compiled and loaded."""
+    model.warm_up()
+    still, end_effector = np.zeros(model.n), model.link_names[-1]
+    model.link_pose(still, end_effector)
+    model.jacobian_dot_qd(still, still, end_effector)
+    points = TrajectoryPoints(model.joint_names, np.array([0.1, 0.2]), np.zeros((2, model.n)))
+    controller = Controller(model, dataclasses.replace(settings, observer_gain=10.0))
+    for step in range(3):
+        controller.measure(0.1 * step, 0.1 * step, still, still)
+        controller.update(0.1 * step, 0.1 * step)
+    if LAWS[settings.law].follows and controller.mode is Mode.ACTIVE:
+        followed = controller.follow(points, None, 0.2)
+        list(trajectory_effort(model, followed, points.joint_names, settings.trajectory_effort_period))

@@ -145,7 +145,7 @@ class Law:
     integrates: bool = False
     """True if the integral of the error enters."""
     task_space: bool = False
-    """True if a link follows targets, with the joints' desired motion as posture: see task_space/law.py."""
+    """True if a link follows targets, with the joints' desired motion as posture: see task_space.py."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,9 @@ import numpy as np
 from robot_dynamics_ros.control.external_torque import ExternalTorque
 from robot_dynamics_ros.control.feedback import Feedback
 from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, Tuning
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 

@@ -1,360 +1,318 @@
-"""Settings of a controller, as users give them and checked against one robot.
+"""Settings of a controller: the parameters that they are, with default and bounds, and their values.
 
-Each field of a settings class is the parameter of its name in docs/parameters.md, which may have a prefix there: ``kp``
-is ``gains.kp``, ``observer_gain`` is ``observer.gain``. Sequences hold one number for each joint, or one for all.
+Each field of a settings class is a parameter of computed_torque_node. Sequences hold one number for each joint, or one
+for all.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar, cast
 
-import numpy as np
-
-from robot_dynamics_ros.control.laws import LAWS, Gains, Law, per_joint, per_joint_limit
-from robot_dynamics_ros.control.task_space.law import COMPONENTS, TaskGains
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.task_space import COMPONENTS
 from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
-from robot_dynamics_ros.control.trajectory.trajectory import JointLimits
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.parameters.kinds import (
+    NOT_NEGATIVE,
+    NOT_NEGATIVE_OR_INFINITE,
+    POSITIVE,
+    POSITIVE_OR_INFINITE,
+    RATE_OR_ZERO,
+    Bounds,
+    Numbers,
+    Parameter,
+    Text,
+    Values,
+    flag,
+    number,
+    numbers,
+    text,
+)
 
-_LARGEST = float(np.finfo(float).max)
+_PER_COMPONENT = f"one for each of {' '.join(COMPONENTS)}, or one for all"
 
 
 @dataclass(frozen=True)
 class SafetySettings:
     """Checks of states and commands, and the reaction to a failed one."""
 
-    on_fault: str = "hold"  # or "zero"
-    fault_reset: str = "manual"  # or "auto"
-    state_timeout: float = 0.1  # s
-    stale_hold_time: float = 0.5  # s
-    position_limit_margin: Sequence[float] = (0.05,)  # rad or m
-    velocity_limit_margin: Sequence[float] = (0.2,)  # rad/s or m/s
-    minimum_rate_ratio: float = 0.5
-    collision_threshold: Sequence[float] = ()  # Nm or N
-    unstamped_states: str = "arrival"  # or "refuse"
-    position_step_limit: Sequence[float] = (0.05,)  # rad or m
-    following_error_limit: Sequence[float] = ()  # rad or m
-    following_error_time: float = 0.1  # s
-    saturation_timeout: float = 1.0  # s
-    hold_effort_margin: Sequence[float] = ()  # Nm or N
-    activation_max_velocity: float = 0.1  # rad/s or m/s
-    emergency_stop_effect: str = "stop"  # or "zero"
+    on_fault: str = text(
+        "on_fault",
+        "hold",
+        "Command after a fault and at the end: hold (carry the arm's weight, damp its motion) or zero",
+        choices=("hold", "zero"),
+    )
+    fault_reset: str = text(
+        "fault_reset",
+        "manual",
+        "How a fault ends once its cause is gone: manual (by the service clear_fault) or auto",
+        choices=("manual", "auto"),
+    )
+    state_timeout: float = number(
+        "state_timeout",
+        0.1,
+        "Seconds without joint_states after which that is a fault; .inf: never",
+        POSITIVE_OR_INFINITE,
+    )
+    stale_hold_time: float = number(
+        "stale_hold_time",
+        0.5,
+        "Seconds for which on_fault hold carries the arm without joint_states; then the command is zero",
+        NOT_NEGATIVE,
+    )
+    position_limit_margin: Sequence[float] = numbers(
+        "position_limit_margin",
+        [0.05],
+        "How far (rad or m) beyond its position limits a joint may be before that is a fault; .inf: not checked",
+        NOT_NEGATIVE_OR_INFINITE,
+    )
+    velocity_limit_margin: Sequence[float] = numbers(
+        "velocity_limit_margin",
+        [0.2],
+        "How much (rad/s or m/s) faster than its velocity limit a joint may be before that is a fault; .inf: not "
+        "checked",
+        NOT_NEGATIVE_OR_INFINITE,
+    )
+    minimum_rate_ratio: float = number(
+        "minimum_rate_ratio",
+        0.5,
+        "With update_rate: share of a second's cycles below which that is a fault; 0: never",
+        Bounds(0.0, 1.0),
+    )
+    collision_threshold: Sequence[float] = numbers(
+        "observer.collision_threshold",
+        [],
+        "External torque (Nm or N) that is a fault, with the observer on; empty: none is",
+        POSITIVE,
+    )
+    unstamped_states: str = text(
+        "unstamped_states",
+        "arrival",
+        "A joint_states message with stamp 0: arrival (it counts from its arrival, with one warning) or refuse",
+        choices=("arrival", "refuse"),
+    )
+    position_step_limit: Sequence[float] = numbers(
+        "position_step_limit",
+        [0.05],
+        "Largest change of position (rad or m) between two joint_states beyond that of the velocity; .inf: not checked",
+        NOT_NEGATIVE_OR_INFINITE,
+    )
+    following_error_limit: Sequence[float] = numbers(
+        "following_error_limit",
+        [],
+        "Distance (rad or m) from the desired position that is a fault after following_error_time; empty: none is",
+        POSITIVE_OR_INFINITE,
+    )
+    following_error_time: float = number(
+        "following_error_time",
+        0.1,
+        "Seconds for which a joint may be further off than following_error_limit",
+        NOT_NEGATIVE,
+    )
+    saturation_timeout: float = number(
+        "saturation_timeout",
+        1.0,
+        "Seconds at an effort limit after which that is a fault; .inf: never",
+        POSITIVE_OR_INFINITE,
+    )
+    hold_effort_margin: Sequence[float] = numbers(
+        "hold_effort_margin",
+        [],
+        "Largest effort (Nm or N) that hold adds to gravity's to keep the position; empty: a quarter of the effort "
+        "limits",
+        NOT_NEGATIVE_OR_INFINITE,
+    )
+    activation_max_velocity: float = number(
+        "activation_max_velocity",
+        0.1,
+        "Speed (rad/s or m/s) of a joint above which activation is refused; .inf: not checked",
+        NOT_NEGATIVE_OR_INFINITE,
+    )
+    emergency_stop_effect: str = text(
+        "emergency_stop_effect",
+        "stop",
+        "Command after an emergency stop: stop (decelerate by constraints.max_deceleration_on_cancel, then hold; zero "
+        "stays zero) or zero (at once)",
+        choices=("stop", "zero"),
+    )
 
 
 @dataclass(frozen=True)
 class TaskSpaceSettings:
     """Motion of the end effector under ``task_space_computed_torque``; gains are one for each component or for all."""
 
-    link: str = ""
-    components: Sequence[str] = COMPONENTS
-    natural_frequency: Sequence[float] = (10.0,)  # rad/s
-    damping_ratio: Sequence[float] = (1.0,)
-    max_linear_velocity: float = 0.25  # m/s
-    max_angular_velocity: float = 1.0  # rad/s
-    target_timeout: float = 0.1  # s
+    link: str = text("task_space.link", "", "The link that follows ~/target_pose; empty: the only tip")
+    components: Sequence[str] = field(
+        default=COMPONENTS,
+        metadata={
+            "parameter": Text(
+                "task_space.components",
+                " ".join(COMPONENTS),
+                "What of the target is followed: position x y z and rotation about rx ry rz, with spaces between; "
+                "the rest is free",
+                when="run",
+            )
+        },
+    )
+    natural_frequency: Sequence[float] = numbers(
+        "task_space.natural_frequency",
+        [10.0],
+        "Natural frequency (rad/s) of the hand's errors",
+        POSITIVE,
+        _PER_COMPONENT,
+    )
+    damping_ratio: Sequence[float] = numbers(
+        "task_space.damping_ratio", [1.0], "Damping ratio of the hand's errors; 1: critical", POSITIVE, _PER_COMPONENT
+    )
+    max_linear_velocity: float = number(
+        "task_space.max_linear_velocity",
+        0.25,
+        "How fast (m/s) the hand approaches its target, beyond the target's own velocity; .inf: as the gains say",
+        POSITIVE_OR_INFINITE,
+    )
+    max_angular_velocity: float = number(
+        "task_space.max_angular_velocity",
+        1.0,
+        "How fast (rad/s) the hand turns to its target, beyond the target's own velocity; .inf: as the gains say",
+        POSITIVE_OR_INFINITE,
+    )
+    target_timeout: float = number(
+        "task_space.target_timeout",
+        0.1,
+        "Seconds for which a target goes on along its twist until another one comes; then it stands still",
+        NOT_NEGATIVE,
+    )
 
 
 @dataclass(frozen=True)
 class ControllerSettings:
     """All settings of a controller."""
 
-    law: str = "computed_torque"
-    natural_frequency: Sequence[float] = (10.0,)  # rad/s
-    damping_ratio: Sequence[float] = (1.0,)
-    kp: Sequence[float] = ()  # 1/s^2, or Nm/rad
-    kd: Sequence[float] = ()  # 1/s, or Nms/rad
-    ki: Sequence[float] = ()  # 1/s^3
-    friction_compensation: bool = True
-    friction_smoothing_velocity: float = 0.01  # rad/s or m/s
-    robot_compensates_gravity: bool = False
-    update_rate: float = 0.0  # Hz
+    law: str = text("law", "computed_torque", "Control law", choices=LAWS)
+    natural_frequency: Sequence[float] = numbers(
+        "gains.natural_frequency", [10.0], "Natural frequency (rad/s) of the errors", NOT_NEGATIVE
+    )
+    damping_ratio: Sequence[float] = numbers(
+        "gains.damping_ratio", [1.0], "Damping ratio of the errors; 1: critical", NOT_NEGATIVE
+    )
+    kp: Sequence[float] = numbers(
+        "gains.kp",
+        [],
+        "Position gain: 1/s^2 for (task_space_)computed_torque, Nm/rad or N/m for others; empty: from "
+        "natural_frequency",
+        NOT_NEGATIVE,
+    )
+    kd: Sequence[float] = numbers(
+        "gains.kd",
+        [],
+        "Velocity gain: 1/s for (task_space_)computed_torque, Nms/rad or Ns/m for others; empty: from damping_ratio",
+        NOT_NEGATIVE,
+    )
+    ki: Sequence[float] = numbers(
+        "gains.ki", [], "Gain (1/s^3) of computed_torque's integral term; empty: none", NOT_NEGATIVE
+    )
+    friction_compensation: bool = flag(
+        "friction_compensation", True, "Add the model's friction along the desired motion, in the laws that can"
+    )
+    friction_smoothing_velocity: float = number(
+        "friction_smoothing_velocity",
+        0.01,
+        "Desired speed (rad/s or m/s) below which friction compensation fades out",
+        NOT_NEGATIVE,
+    )
+    robot_compensates_gravity: bool = flag(
+        "robot_compensates_gravity",
+        False,
+        "true: leave gravity out of every command, because the robot's driver adds it itself (Franka, KUKA, UR)",
+        when="configure",
+    )
+    update_rate: float = number(
+        "update_rate",
+        0.0,
+        "Commands per second (Hz); 0: one for each joint_states message",
+        RATE_OR_ZERO,
+        when="configure",
+    )
     trajectories: TrajectoryRules = field(default_factory=TrajectoryRules)
-    trajectory_effort_period: float = 0.02  # s
-    decelerate_on_cancel: bool = True
-    max_deceleration_on_cancel: Sequence[float] = (2.0,)  # rad/s^2 or m/s^2
-    velocity_filter_cutoff: float = 0.0  # Hz
-    effort_limit_scale: Sequence[float] = (1.0,)
-    torque_rate_limit: Sequence[float] = ()  # Nm/s or N/s
-    ramp_time: float = 0.0  # s
-    observer_gain: float = 0.0  # 1/s
+    trajectory_effort_period: float = number(
+        "trajectory_effort_period",
+        0.02,
+        "Longest time (s) between the points of ~/joint_trajectory_with_effort, of which at most 1000 are added",
+        POSITIVE,
+    )
+    decelerate_on_cancel: bool = flag(
+        "constraints.decelerate_on_cancel",
+        True,
+        "Slow down to a stop when a trajectory is cancelled; false: stop where the arm is, at once",
+    )
+    max_deceleration_on_cancel: Sequence[float] = numbers(
+        "constraints.max_deceleration_on_cancel",
+        [2.0],
+        "Largest deceleration (rad/s^2 or m/s^2) of a cancelled trajectory",
+        POSITIVE,
+    )
+    velocity_filter_cutoff: float = number(
+        "velocity_filter_cutoff",
+        0.0,
+        "Cut-off frequency (Hz) of the filter of measured velocities; 0: none",
+        NOT_NEGATIVE,
+    )
+    effort_limit_scale: Sequence[float] = numbers(
+        "effort_limit_scale",
+        [1.0],
+        "Share of the robot's effort limits that commands may use",
+        Bounds(0.0, 1.0, above=True),
+    )
+    torque_rate_limit: Sequence[float] = numbers(
+        "torque_rate_limit", [], "Largest change of a commanded effort (Nm/s or N/s); empty: no limit", POSITIVE
+    )
+    ramp_time: float = number(
+        "ramp_time",
+        0.0,
+        "Seconds after activation in which the command goes over from the reported effort, else gravity's, to the "
+        "law's",
+        NOT_NEGATIVE,
+    )
+    observer_gain: float = number(
+        "observer.gain", 0.0, "Bandwidth (1/s) of the observer of external torques; 0: no observer", NOT_NEGATIVE
+    )
     task_space: TaskSpaceSettings = field(default_factory=TaskSpaceSettings)
     safety: SafetySettings = field(default_factory=SafetySettings)
 
 
-class EndEffector(NamedTuple):
-    """Link that follows targets, its gains, and which of x y z, rotation about x y z follow them, as 0 to 5."""
-
-    link: str
-    rows: tuple[int, ...]
-    gains: TaskGains
+T = TypeVar("T")
 
 
-class Tuning:
-    """Settings of one robot's controller, checked and as arrays; never changed.
-
-    Attributes
-    ----------
-    settings
-        The settings that it was made from.
-    law
-        The control law.
-    adds_friction
-        True if friction along the desired motion is added to the law's torque.
-    end_effector
-        Link and gains of the task-space law; None for other laws.
-    effort_limits, effort_rates, deceleration, collision_threshold, position_margin, velocity_margin, following_error,
-    position_step, hold_margin
-        One number for each joint (n,), infinite where there is no limit.
-    trajectory_limits
-        Limits of trajectories; infinite for joints whose measured state is not checked.
-    """
-
-    def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
-        """Check the settings against the model; RobotDynamicsError names the setting and the cure."""
-        names, safety, rules = model.joint_names, settings.safety, settings.trajectories
-        if settings.law not in LAWS:
-            raise RobotDynamicsError(f"law: {settings.law!r} is unknown. Cure: use one of {', '.join(LAWS)}")
-        self.settings, self._names = settings, names
-        self.law = LAWS[settings.law]
-        posture = self.gains(np.ones(model.n))
-        _check_choices_and_numbers(settings)
-        rows = component_rows(settings.task_space.components)
-        kp, kd = component_gains(settings.task_space.natural_frequency, settings.task_space.damping_ratio)
-        self.end_effector: EndEffector | None = None
-        if self.law.task_space:
-            speeds = settings.task_space.max_linear_velocity, settings.task_space.max_angular_velocity
-            gains = TaskGains(kp, kd, posture.kp, posture.kd, *speeds)
-            self.end_effector = _end_effector(model, settings.task_space.link, rows, gains)
-        self.adds_friction = bool(
-            self.law.compensates_friction and settings.friction_compensation and model.packed.friction.any()
-        )
-        share = per_joint("effort_limit_scale", settings.effort_limit_scale, names, most=1.0)
-        if (share == 0.0).any():
-            raise RobotDynamicsError("effort_limit_scale: 0 leaves no effort. Cure: give more than 0, at most 1")
-        self.effort_limits = model.effort_limits * share
-        self.effort_rates = per_joint_limit("torque_rate_limit", settings.torque_rate_limit, names)
-        self.deceleration = per_joint_limit(
-            "constraints.max_deceleration_on_cancel", settings.max_deceleration_on_cancel, names
-        )
-        self.collision_threshold = per_joint_limit("observer.collision_threshold", safety.collision_threshold, names)
-        self.position_margin = per_joint("position_limit_margin", safety.position_limit_margin, names, most=np.inf)
-        self.following_error = per_joint_limit("following_error_limit", safety.following_error_limit, names)
-        self.position_step = per_joint("position_step_limit", safety.position_step_limit, names, most=np.inf)
-        self.hold_margin = 0.25 * model.effort_limits
-        if len(safety.hold_effort_margin) > 0:
-            self.hold_margin = per_joint("hold_effort_margin", safety.hold_effort_margin, names, most=np.inf)
-        self.velocity_margin = per_joint("velocity_limit_margin", safety.velocity_limit_margin, names, most=np.inf)
-        off = rules.trajectory_limits == "off"
-        free, fast = (off | np.isinf(margin) for margin in (self.position_margin, self.velocity_margin))
-        self.trajectory_limits = JointLimits(
-            np.where(free, -np.inf, model.soft_lower),
-            np.where(free, np.inf, model.soft_upper),
-            np.where(fast, np.inf, model.velocity_limits),
-            per_joint("set_point_step_limit", rules.set_point_step_limit, names, most=np.inf),
-            model.continuous,
-            rules.trajectory_limits == "clamp",
-        )
-        self.check_sampling()
-
-    def gains(self, inertia: Array) -> Gains:
-        """Return the gains for an arm with the diagonal ``inertia`` (n,) of M where it started."""
-        return user_gains(self.law, self._names, self.settings, inertia)
-
-    @property
-    def law_settings(self) -> tuple[object, ...]:
-        """Settings whose change may step the command."""
-        s = self.settings
-        per_joint = s.natural_frequency, s.damping_ratio, s.kp, s.kd, s.ki
-        friction = s.friction_compensation, s.friction_smoothing_velocity
-        return s.law, s.task_space, *(tuple(values) for values in per_joint), *friction
-
-    def check_sampling(self, measured: float = 0.0, inertia: Array | None = None) -> None:
-        """Raise RobotDynamicsError for gains that are unstable at the rate, else at a ``measured`` period (s).
-
-        Gains that are torques are not checked where ``inertia``, as for ``gains``, is None.
-        """
-        period = 1.0 / self.settings.update_rate if self.settings.update_rate > 0.0 else measured
-        if period <= 0.0:
-            return
-        if self.law.gains_are_accelerations or inertia is not None:
-            known = np.ones(len(self._names)) if inertia is None else np.maximum(inertia, 1e-12)
-            gains, unit = self.gains(known), 1.0 if self.law.gains_are_accelerations else known
-            check_sampling("gains", gains.kp / unit, gains.kd / unit, period, self._names)
-        if self.end_effector is not None:
-            task = self.end_effector.gains
-            check_sampling("task_space", task.kp, task.kd, period, COMPONENTS, "component")
-
-    def check_change(self, new: Tuning) -> None:
-        """Raise RobotDynamicsError where gains given as numbers would silently change their unit."""
-        before, after = self.settings, new.settings
-        if (
-            self.law.gains_are_accelerations != new.law.gains_are_accelerations
-            and len(after.kp) > 0
-            and (list(before.kp), list(before.kd)) == (list(after.kp), list(after.kd))
-        ):
-            raise RobotDynamicsError(
-                f"law: gains.kp and gains.kd are accelerations for one of {before.law} and {after.law} and torques for "
-                "the other. Cure: set law, gains.kp and gains.kd in one request (set_parameters_atomically)"
-            )
+def read_settings(values: Values) -> ControllerSettings:
+    """Return the controller's settings; RobotDynamicsError names the parameter, its value and the cure."""
+    return _read(ControllerSettings, values)
 
 
-def _check_choices_and_numbers(settings: ControllerSettings) -> None:
-    safety, task_space = settings.safety, settings.task_space
-    for name, text, choices in (
-        ("on_fault", safety.on_fault, ("hold", "zero")),
-        ("fault_reset", safety.fault_reset, ("manual", "auto")),
-        ("unstamped_states", safety.unstamped_states, ("arrival", "refuse")),
-        ("emergency_stop_effect", safety.emergency_stop_effect, ("stop", "zero")),
-        ("trajectory_limits", settings.trajectories.trajectory_limits, ("refuse", "clamp", "off")),
-    ):
-        if text not in choices:
-            raise RobotDynamicsError(f"{name}: {text!r} is unknown. Cure: use {' or '.join(choices)}")
-    for name, value, most in (
-        ("friction_smoothing_velocity", settings.friction_smoothing_velocity, _LARGEST),
-        ("velocity_filter_cutoff", settings.velocity_filter_cutoff, _LARGEST),
-        ("trajectory_effort_period", settings.trajectory_effort_period, _LARGEST),
-        ("ramp_time", settings.ramp_time, _LARGEST),
-        ("observer.gain", settings.observer_gain, _LARGEST),
-        ("state_timeout", safety.state_timeout, math.inf),
-        ("stale_hold_time", safety.stale_hold_time, math.inf),
-        ("minimum_rate_ratio", safety.minimum_rate_ratio, 1.0),
-        ("following_error_time", safety.following_error_time, math.inf),
-        ("saturation_timeout", safety.saturation_timeout, math.inf),
-        ("activation_max_velocity", safety.activation_max_velocity, math.inf),
-        ("task_space.max_linear_velocity", task_space.max_linear_velocity, math.inf),
-        ("task_space.max_angular_velocity", task_space.max_angular_velocity, math.inf),
-        ("task_space.target_timeout", task_space.target_timeout, _LARGEST),
-    ):
-        if not 0.0 <= value <= most:
-            raise RobotDynamicsError(f"{name}: {value}. Cure: give at least 0, at most {most:g}")
-    if settings.observer_gain == 0.0 and len(safety.collision_threshold) > 0:
-        raise RobotDynamicsError(
-            "observer.collision_threshold: nothing observes collisions. Cure: give observer.gain, as 25.0"
-        )
+def _read(settings: type[T], values: Values) -> T:
+    given: dict[str, Any] = {}
+    for one in fields(settings):  # type: ignore[arg-type]
+        parameter, group = one.metadata.get("parameter"), cast("type[Any]", one.default_factory)
+        given[one.name] = _read(group, values) if parameter is None else parameter.read(values)
+    if settings is TaskSpaceSettings:
+        given["components"] = tuple(given["components"].split())
+    return settings(**given)
 
 
-def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Sequence[str], of: str = "joint") -> None:
-    """Raise RobotDynamicsError for gains (n,), 1/s^2 and 1/s, that are unstable with cycles of ``period`` (s).
-
-    The error obeys e'' = u, computed torque making up for the rest, with u = -kp e - kd e' of the state one period ago,
-    held for a period: z^3 - 2 z^2 + (1 + a + b) z + b - a = 0 with a = kd T, b = kp T^2 / 2. It is stable by Jury's
-    criterion if (a - b)^2 + 3 b < a: up to 0.43 / T rad/s with critical damping. Zero-order hold of the double
-    integrator, and the criterion: Astrom and Wittenmark, Computer-Controlled Systems (3rd ed.), chapters 2 and 3.
-
-    The integral gain is left out: its own bound ki < kp kd keeps it to frequencies below sqrt(kp), where sampling adds
-    little lag.
-    """
-    a, b = kd * period, 0.5 * kp * period**2
-    for j in np.flatnonzero(~((a - b) ** 2 + 3.0 * b < a) & (a + b > 0.0)).tolist():
-        omega = math.sqrt(max(float(kp[j]), 1e-12))
-        zeta = float(kd[j]) / (2.0 * omega)
-        bounds = np.roots([-2.0 * zeta, 4.0 * zeta**2 + 1.5, -2.0 * zeta, 0.25])  # the same for 1 / (omega T)
-        most = 1.0 / (period * max(bounds.real[np.abs(bounds.imag) < 1e-9 * np.abs(bounds)], default=math.inf))
-        raise RobotDynamicsError(
-            f'{setting}: natural frequency {omega:.6g} rad/s with damping ratio {zeta:.3g} for {of} "{names[j]}" makes '
-            f"the error grow at {1.0 / period:.6g} Hz, which carries less than {most:.3g} rad/s. Cure: give less, "
-            "damping near 1, or a higher rate"
-        )
+def settings_parameters(settings: Any = ControllerSettings) -> Iterator[Parameter[Any]]:
+    """Yield the parameters of a settings class and of the classes that it contains."""
+    for one in fields(settings):
+        if "parameter" in one.metadata:
+            yield one.metadata["parameter"]
+        else:
+            yield from settings_parameters(one.default_factory)
 
 
-def user_gains(law: Law, joint_names: Sequence[str], settings: ControllerSettings, inertia: Array) -> Gains:
-    """Return the gains of the settings, or those that follow from natural frequency and damping ratio.
-
-    Without ``kp`` and ``kd`` the error is to obey e'' + 2 zeta omega e' + omega^2 e = 0; for laws whose gains are
-    torques these are multiplied by ``inertia`` (n,), kg m^2 or kg, the diagonal of M where the arm starts. An empty
-    ``ki`` is zero.
-
-    Raises RobotDynamicsError naming the gain, the joint and the cure: for numbers that are negative, not finite or
-    of a wrong count, for one of kp and kd without the other, for an integral gain where ``law`` does not integrate,
-    and for one of at least kp kd, with which the error would not die out: s^3 + Kd s^2 + Kp s + Ki, Routh-Hurwitz
-    (Lewis, Dawson, Abdallah, Robot Manipulator Control, 4.4).
-    """
-    omega = per_joint("gains.natural_frequency", settings.natural_frequency, joint_names)
-    zeta = per_joint("gains.damping_ratio", settings.damping_ratio, joint_names)
-    given = len(settings.kp) > 0
-    if given != (len(settings.kd) > 0):
-        raise RobotDynamicsError(
-            "gains: kp and kd go together. Cure: give both in one request (set_parameters_atomically), or neither"
-        )
-    with np.errstate(over="ignore", invalid="ignore"):  # checked below
-        kp = per_joint("gains.kp", settings.kp, joint_names) if given else omega**2
-        kd = per_joint("gains.kd", settings.kd, joint_names) if given else 2.0 * zeta * omega
-        most = kp * kd
-    ki = per_joint("gains.ki", settings.ki, joint_names) if len(settings.ki) > 0 else np.zeros(len(joint_names))
-    for j, joint in enumerate(joint_names):
-        if not np.isfinite(kp[j] + kd[j]):
-            raise RobotDynamicsError(
-                f"gains.natural_frequency: {omega[j]:g} rad/s with gains.damping_ratio {zeta[j]:g} for joint "
-                f'"{joint}" is too large for a number. Cure: give less'
-            )
-        if ki[j] > 0.0 and not law.integrates:
-            raise RobotDynamicsError(
-                f'gains.ki: {ki[j]:g} for joint "{joint}", but this law does not integrate the error. '
-                "Cure: give 0, or set the law computed_torque"
-            )
-        if ki[j] > 0.0 and ki[j] >= most[j]:
-            raise RobotDynamicsError(
-                f'gains.ki: {ki[j]:g} for joint "{joint}" makes the error grow. '
-                f"Cure: give less than kp kd = {kp[j]:g} x {kd[j]:g} = {most[j]:g}"
-            )
-    if given or law.gains_are_accelerations:
-        return Gains(kp, kd, ki)
-    return Gains(inertia * kp, inertia * kd, ki)
-
-
-def component_rows(components: Sequence[str]) -> tuple[int, ...]:
-    """Return components of a pose as 0 to 5; RobotDynamicsError for none, unknown ones and the same one twice."""
-    unknown = [name for name in components if name not in COMPONENTS]
-    if unknown or not components or len(set(components)) < len(components):
-        given = " ".join(components)
-        raise RobotDynamicsError(
-            f'task_space.components: "{given}". Cure: name different ones of {" ".join(COMPONENTS)}'
-        )
-    return tuple(sorted(COMPONENTS.index(name) for name in components))
-
-
-def component_gains(natural_frequency: Sequence[float], damping_ratio: Sequence[float]) -> tuple[Array, Array]:
-    """Return omega^2 and 2 zeta omega, each (6,); RobotDynamicsError where one is not positive and finite."""
-    omega = per_joint("task_space.natural_frequency", natural_frequency, COMPONENTS, of="component")
-    zeta = per_joint("task_space.damping_ratio", damping_ratio, COMPONENTS, of="component")
-    with np.errstate(over="ignore"):  # checked below
-        kp, kd = omega**2, 2.0 * zeta * omega
-    for k, name in enumerate(COMPONENTS):
-        if not (0.0 < kp[k] < np.inf and 0.0 < kd[k] < np.inf):
-            raise RobotDynamicsError(
-                f"task_space: natural_frequency {omega[k]:g} with damping_ratio {zeta[k]:g} for component {name}. "
-                "Cure: give numbers above 0 whose products are numbers; task_space.components leaves components out"
-            )
-    return kp, kd
-
-
-def _end_effector(model: RobotModel, link: str, rows: tuple[int, ...], gains: TaskGains) -> EndEffector:
-    model.require_mass()
-    frames, tips = model.packed.frames, model.packed.tips
-    if not link and len(tips) == 1:
-        link = tips[0]
-    if not link:
-        raise RobotDynamicsError(
-            f'task_space.link: "" is not clear, the robot has {len(tips)} tips. Cure: name a link, as {", ".join(tips)}'
-        )
-    if link not in frames:
-        raise RobotDynamicsError(f'task_space.link: no link "{link}". Cure: use one of {", ".join(frames)}')
-    if frames[link].body < 0:
-        raise RobotDynamicsError(f'task_space.link: "{link}" does not move. Cure: use another link, as {tips[-1]}')
-    if len(rows) > model.n:
-        raise RobotDynamicsError(
-            f"task_space.components: {len(rows)} of them for {model.n} joints. "
-            f'Cure: name at most {model.n}, as "{" ".join(COMPONENTS[: model.n])}"'
-        )
-    for joint, damping in zip(model.joint_names, gains.posture_kd.tolist(), strict=True):
-        if damping == 0.0:
-            raise RobotDynamicsError(
-                f'gains: nothing damps joint "{joint}" at a singularity. Cure: give gains.damping_ratio and '
-                "gains.natural_frequency, or gains.kd, above 0"
-            )
-    return EndEffector(link, rows, gains)
+def check_settings(settings: Any) -> None:
+    """Raise RobotDynamicsError for a value that its parameter does not allow; sequences are left out."""
+    for one in fields(settings):
+        parameter, value = one.metadata.get("parameter"), getattr(settings, one.name)
+        if parameter is None:
+            check_settings(value)
+        elif not isinstance(parameter, Numbers) and one.name != "components":
+            parameter.check(value)

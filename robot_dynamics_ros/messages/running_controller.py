@@ -12,7 +12,7 @@ from robot_dynamics_ros.control.activation_check import check_activation, holdin
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.task_space.law import pose_of
+from robot_dynamics_ros.control.task_space import pose_of
 from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory

@@ -21,13 +21,13 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.control import parameters
-from robot_dynamics_ros.control.configuration import Configuration
+from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.parameters import read_settings
-from robot_dynamics_ros.control.settings import Tuning
+from robot_dynamics_ros.control.parameters import Configuration
+from robot_dynamics_ros.control.settings import read_settings
 from robot_dynamics_ros.control.trajectory.goals import read_tolerances
 from robot_dynamics_ros.control.trajectory.plan import checked_speed
-from robot_dynamics_ros.control.warm_up import warm_up_controller
+from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.end_effector_target import ACCELERATION, POSE, TWIST
 from robot_dynamics_ros.messages.running_controller import RunningController, is_engaged

@@ -22,11 +22,11 @@ from robot_dynamics_ros.bags.storage import (
     text_message,
 )
 from robot_dynamics_ros.bags.writing import LATCHED, BagWriter
-from robot_dynamics_ros.control.configuration import TOPIC, Configuration
+from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
 from robot_dynamics_ros.control.safety import Transition
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.end_effector_target import TARGETS
@@ -156,7 +156,7 @@ def replay(
             raise BagError(f"{bag}: no topic joint_states. Cure: name it, as joint_states=/arm/joint_states")
         names = {topic: name for name, topic in sources.items() if topic is not None}
         commands = command_topic(reader, given.get("command_states"))
-        own = f"{commands.rpartition('/')[0]}/{TOPIC}"
+        own = f"{commands.rpartition('/')[0]}/{CONFIGURATION_TOPIC}"
         written = {commands: JOINT_STATE, DIAGNOSTICS: DIAGNOSTIC_ARRAY} | ({own: TEXT} if configuration else {})
         writer = stack.enter_context(BagWriter(output, written, {own: [LATCHED]}))
         outputs = BagOutputs(writer, commands, model.joint_names, model.name)

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, JOINT_TRAJECTORY, TEXT, text_message
 from robot_dynamics_ros.bags.writing import LATCHED, BagWriter
-from robot_dynamics_ros.control.configuration import Configuration
-from robot_dynamics_ros.control.controller import Command
+from robot_dynamics_ros.control.controller import Command, warm_up_controller
+from robot_dynamics_ros.control.parameters import Configuration
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import FLOAT64_MULTI_ARRAY, EffortWriter
 from robot_dynamics_ros.messages.joint_state import JointStateWriter

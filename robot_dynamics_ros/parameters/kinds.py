@@ -6,9 +6,10 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Generic, Literal, TypeGuard, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from typing import Any, Generic, Literal, TypeGuard, TypeVar
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 
@@ -124,7 +125,7 @@ class Parameter(ABC, Generic[T]):
 class Text(Parameter[str]):
     """Text, or one of ``choices``."""
 
-    choices: tuple[str, ...] = ()
+    choices: Collection[str] = ()
 
     def check(self, value: object) -> str:
         if not isinstance(value, str) or (self.choices and value not in self.choices):
@@ -218,6 +219,16 @@ class Names(Parameter[Sequence[str]]):
 
     def allowed(self) -> str:
         return "a list of names"
+
+
+def setting(kind: Callable[..., Parameter[Any]], *arguments: Any, when: When = "run", **options: Any) -> Any:
+    """Return the field of a settings class that is a parameter of this kind, and has its default."""
+    parameter = kind(*arguments, when=when, **options)
+    default = tuple(parameter.default) if isinstance(parameter.default, list) else parameter.default
+    return field(default=default, metadata={"parameter": parameter})
+
+
+flag, number, numbers, text = (partial(setting, kind) for kind in (Flag, Number, Numbers, Text))
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import LAWS, Gains
-from robot_dynamics_ros.control.settings import ControllerSettings, check_sampling, user_gains
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.tuning import check_sampling, user_gains
 from support.comparing import assert_close
 from support.task_space_loops import READY
 

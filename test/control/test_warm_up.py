@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control import warm_up as warm_up
+from robot_dynamics_ros.control import controller
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings
@@ -16,11 +16,11 @@ from support.controlled_arm import HAND, MODEL
 def test_every_part_is_run(law: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three cycles, from two of which the observer has an interval; a trajectory where the law follows one."""
     places = dict.fromkeys(("warm_up", "link_pose", "jacobian_dot_qd"), RobotModel)
-    places |= dict.fromkeys(("measure", "update", "follow"), Controller) | {"trajectory_effort": warm_up}
+    places |= dict.fromkeys(("measure", "update", "follow"), Controller) | {"trajectory_effort": controller}
     calls = {name: Mock(wraps=getattr(place, name)) for name, place in places.items()}
     for name, place in places.items():
         monkeypatch.setattr(place, name, lambda *arguments, name=name: calls[name](*arguments))
-    warm_up.warm_up_controller(MODEL, ControllerSettings(law=law, task_space=HAND))
+    controller.warm_up_controller(MODEL, ControllerSettings(law=law, task_space=HAND))
     assert calls["warm_up"].call_count == 1
     assert calls["link_pose"].called and calls["jacobian_dot_qd"].called
     assert calls["measure"].call_count >= 3 and calls["update"].call_count >= 3

@@ -11,7 +11,7 @@ from oracles import tsai_planar_2r
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader
 from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.control.parameters import read_settings as controller_settings
+from robot_dynamics_ros.control.settings import read_settings as controller_settings
 from robot_dynamics_ros.messages.joint_state import JointStateReader, JointStateWriter, stamp_of
 from robot_dynamics_ros.nodes.messages import stamp, trajectory_message
 from robot_dynamics_ros.offline.simulation import START_DELAY, simulate_to_bag

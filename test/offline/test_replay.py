@@ -18,9 +18,8 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader, BagWriter
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.controller import CHANGE_TIME
-from robot_dynamics_ros.control.parameters import read_settings
 from robot_dynamics_ros.control.safety import Cause, Mode
-from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, read_settings
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.messages.end_effector_target import TARGETS
 from robot_dynamics_ros.messages.joint_state import JointStateWriter

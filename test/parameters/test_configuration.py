@@ -3,8 +3,7 @@
 import json
 from dataclasses import replace
 
-from robot_dynamics_ros.control.configuration import Configuration
-from robot_dynamics_ros.control.parameters import ALL
+from robot_dynamics_ros.control.parameters import ALL, Configuration
 
 VALUES = {parameter.name: parameter.default for parameter in ALL} | {"ramp_time": 7.5}
 GIVEN = Configuration.of(VALUES.get, "<robot/>", "joints: {}")

@@ -94,8 +94,8 @@ def test_what_is_no_parameter_file(text: str | None, words: str, tmp_path: Path)
 
 
 def test_an_integer_beyond_all_floats_is_refused() -> None:
-    with pytest.raises(RobotDynamicsError, match=controller.UPDATE_RATE.name):
-        controller.UPDATE_RATE.check(10**400)
+    with pytest.raises(RobotDynamicsError, match=controller.BLACK_BOX_SECONDS.name):
+        controller.BLACK_BOX_SECONDS.check(10**400)
 
 
 def test_a_misspelt_parameter_is_named_with_the_one_that_is_meant(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, check
 from robot_dynamics_ros.control.trajectory.trajectory import JointLimits, Trajectory
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.parameters.kinds import NOT_NEGATIVE_OR_INFINITE, flag, numbers, text
 
 SPEED_RATE = 2.0
 """Change of the speed factor in a second: from standstill to full speed takes half a second."""
@@ -93,18 +94,37 @@ def checked_speed(factor: float) -> float:
 
 @dataclass(frozen=True)
 class TrajectoryRules:
-    """Rules for accepting and joining trajectories: the parameters of these names in docs/parameters.md.
+    """Rules for accepting and joining trajectories, as joint_trajectory_controller has them under the same names."""
 
-    ``positions_upsampling`` is ``positions_upsampling.enable``. Names and meaning are those of
-    joint_trajectory_controller's parameters, where it has them.
-    """
-
-    allow_partial_joints_goal: bool = False
-    interpolate_from_desired_state: bool = True
-    positions_upsampling: bool = True
-    allow_nonzero_velocity_at_trajectory_end: bool = False
-    trajectory_limits: str = "refuse"  # or "clamp", "off"
-    set_point_step_limit: Sequence[float] = (0.2,)  # rad or m
+    allow_partial_joints_goal: bool = flag(
+        "allow_partial_joints_goal", False, "Take trajectories that do not name every joint; the others hold"
+    )
+    interpolate_from_desired_state: bool = flag(
+        "interpolate_from_desired_state",
+        True,
+        "Start a new trajectory from the desired state of the one it replaces; false: from the measured state",
+    )
+    positions_upsampling: bool = flag(
+        "positions_upsampling.enable",
+        True,
+        "Lay a smooth (C2 cubic) spline through points that only have positions; false: straight lines",
+    )
+    allow_nonzero_velocity_at_trajectory_end: bool = flag(
+        "allow_nonzero_velocity_at_trajectory_end", False, "Take trajectories whose last point still moves"
+    )
+    trajectory_limits: str = text(
+        "trajectory_limits",
+        "refuse",
+        "Trajectories beyond the joints' limits of position and velocity: refuse, clamp (move points inside) or off",
+        choices=("refuse", "clamp", "off"),
+    )
+    set_point_step_limit: Sequence[float] = numbers(
+        "set_point_step_limit",
+        [0.2],
+        "Largest step (rad or m) from the desired position to a set point or a first point at time 0; .inf: not "
+        "checked",
+        NOT_NEGATIVE_OR_INFINITE,
+    )
 
 
 @dataclass(slots=True)

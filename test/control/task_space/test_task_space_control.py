@@ -11,7 +11,7 @@ from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.control.status import StatusReport
-from robot_dynamics_ros.control.task_space.law import pose_error
+from robot_dynamics_ros.control.task_space import pose_error
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close

@@ -1,1 +1,0 @@
-"""Task-space control: the law, its targets and settings, and poses."""

@@ -1,0 +1,258 @@
+"""Settings of a controller, checked against one robot and as numbers for its joints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics_ros.control.laws import LAWS, Gains, Law, per_joint, per_joint_limit
+from robot_dynamics_ros.control.settings import ControllerSettings, check_settings
+from robot_dynamics_ros.control.task_space import COMPONENTS, TaskGains
+from robot_dynamics_ros.control.trajectory.trajectory import JointLimits
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
+
+
+class EndEffector(NamedTuple):
+    """Link that follows targets, its gains, and which of x y z, rotation about x y z follow them, as 0 to 5."""
+
+    link: str
+    rows: tuple[int, ...]
+    gains: TaskGains
+
+
+class Tuning:
+    """Settings of one robot's controller, checked and as arrays; never changed.
+
+    Attributes
+    ----------
+    settings
+        The settings that it was made from.
+    law
+        The control law.
+    adds_friction
+        True if friction along the desired motion is added to the law's torque.
+    end_effector
+        Link and gains of the task-space law; None for other laws.
+    effort_limits, effort_rates, deceleration, collision_threshold, position_margin, velocity_margin, following_error,
+    position_step, hold_margin
+        One number for each joint (n,), infinite where there is no limit.
+    trajectory_limits
+        Limits of trajectories; infinite for joints whose measured state is not checked.
+    """
+
+    def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
+        """Check the settings against the model; RobotDynamicsError names the setting and the cure."""
+        names, safety, rules = model.joint_names, settings.safety, settings.trajectories
+        check_settings(settings)
+        if settings.observer_gain == 0.0 and len(safety.collision_threshold) > 0:
+            raise RobotDynamicsError(
+                "observer.collision_threshold: nothing observes collisions. Cure: give observer.gain, as 25.0"
+            )
+        self.settings, self._names = settings, names
+        self.law = LAWS[settings.law]
+        posture = self.gains(np.ones(model.n))
+        rows = component_rows(settings.task_space.components)
+        kp, kd = component_gains(settings.task_space.natural_frequency, settings.task_space.damping_ratio)
+        self.end_effector: EndEffector | None = None
+        if self.law.task_space:
+            speeds = settings.task_space.max_linear_velocity, settings.task_space.max_angular_velocity
+            gains = TaskGains(kp, kd, posture.kp, posture.kd, *speeds)
+            self.end_effector = _end_effector(model, settings.task_space.link, rows, gains)
+        self.adds_friction = bool(
+            self.law.compensates_friction and settings.friction_compensation and model.packed.friction.any()
+        )
+        share = per_joint("effort_limit_scale", settings.effort_limit_scale, names, most=1.0)
+        if (share == 0.0).any():
+            raise RobotDynamicsError("effort_limit_scale: 0 leaves no effort. Cure: give more than 0, at most 1")
+        self.effort_limits = model.effort_limits * share
+        self.effort_rates = per_joint_limit("torque_rate_limit", settings.torque_rate_limit, names)
+        self.deceleration = per_joint_limit(
+            "constraints.max_deceleration_on_cancel", settings.max_deceleration_on_cancel, names
+        )
+        self.collision_threshold = per_joint_limit("observer.collision_threshold", safety.collision_threshold, names)
+        self.position_margin = per_joint("position_limit_margin", safety.position_limit_margin, names, most=np.inf)
+        self.following_error = per_joint_limit("following_error_limit", safety.following_error_limit, names)
+        self.position_step = per_joint("position_step_limit", safety.position_step_limit, names, most=np.inf)
+        self.hold_margin = 0.25 * model.effort_limits
+        if len(safety.hold_effort_margin) > 0:
+            self.hold_margin = per_joint("hold_effort_margin", safety.hold_effort_margin, names, most=np.inf)
+        self.velocity_margin = per_joint("velocity_limit_margin", safety.velocity_limit_margin, names, most=np.inf)
+        off = rules.trajectory_limits == "off"
+        free, fast = (off | np.isinf(margin) for margin in (self.position_margin, self.velocity_margin))
+        self.trajectory_limits = JointLimits(
+            np.where(free, -np.inf, model.soft_lower),
+            np.where(free, np.inf, model.soft_upper),
+            np.where(fast, np.inf, model.velocity_limits),
+            per_joint("set_point_step_limit", rules.set_point_step_limit, names, most=np.inf),
+            model.continuous,
+            rules.trajectory_limits == "clamp",
+        )
+        self.check_sampling()
+
+    def gains(self, inertia: Array) -> Gains:
+        """Return the gains for an arm with the diagonal ``inertia`` (n,) of M where it started."""
+        return user_gains(self.law, self._names, self.settings, inertia)
+
+    @property
+    def law_settings(self) -> tuple[object, ...]:
+        """Settings whose change may step the command."""
+        s = self.settings
+        per_joint = s.natural_frequency, s.damping_ratio, s.kp, s.kd, s.ki
+        friction = s.friction_compensation, s.friction_smoothing_velocity
+        return s.law, s.task_space, *(tuple(values) for values in per_joint), *friction
+
+    def check_sampling(self, measured: float = 0.0, inertia: Array | None = None) -> None:
+        """Raise RobotDynamicsError for gains that are unstable at the rate, else at a ``measured`` period (s).
+
+        Gains that are torques are not checked where ``inertia``, as for ``gains``, is None.
+        """
+        period = 1.0 / self.settings.update_rate if self.settings.update_rate > 0.0 else measured
+        if period <= 0.0:
+            return
+        if self.law.gains_are_accelerations or inertia is not None:
+            known = np.ones(len(self._names)) if inertia is None else np.maximum(inertia, 1e-12)
+            gains, unit = self.gains(known), 1.0 if self.law.gains_are_accelerations else known
+            check_sampling("gains", gains.kp / unit, gains.kd / unit, period, self._names)
+        if self.end_effector is not None:
+            task = self.end_effector.gains
+            check_sampling("task_space", task.kp, task.kd, period, COMPONENTS, "component")
+
+    def check_change(self, new: Tuning) -> None:
+        """Raise RobotDynamicsError where gains given as numbers would silently change their unit."""
+        before, after = self.settings, new.settings
+        if (
+            self.law.gains_are_accelerations != new.law.gains_are_accelerations
+            and len(after.kp) > 0
+            and (list(before.kp), list(before.kd)) == (list(after.kp), list(after.kd))
+        ):
+            raise RobotDynamicsError(
+                f"law: gains.kp and gains.kd are accelerations for one of {before.law} and {after.law} and torques for "
+                "the other. Cure: set law, gains.kp and gains.kd in one request (set_parameters_atomically)"
+            )
+
+
+def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Sequence[str], of: str = "joint") -> None:
+    """Raise RobotDynamicsError for gains (n,), 1/s^2 and 1/s, that are unstable with cycles of ``period`` (s).
+
+    The error obeys e'' = u, computed torque making up for the rest, with u = -kp e - kd e' of the state one period ago,
+    held for a period: z^3 - 2 z^2 + (1 + a + b) z + b - a = 0 with a = kd T, b = kp T^2 / 2. It is stable by Jury's
+    criterion if (a - b)^2 + 3 b < a: up to 0.43 / T rad/s with critical damping. Zero-order hold of the double
+    integrator, and the criterion: Astrom and Wittenmark, Computer-Controlled Systems (3rd ed.), chapters 2 and 3.
+
+    The integral gain is left out: its own bound ki < kp kd keeps it to frequencies below sqrt(kp), where sampling adds
+    little lag.
+    """
+    a, b = kd * period, 0.5 * kp * period**2
+    for j in np.flatnonzero(~((a - b) ** 2 + 3.0 * b < a) & (a + b > 0.0)).tolist():
+        omega = math.sqrt(max(float(kp[j]), 1e-12))
+        zeta = float(kd[j]) / (2.0 * omega)
+        bounds = np.roots([-2.0 * zeta, 4.0 * zeta**2 + 1.5, -2.0 * zeta, 0.25])  # the same for 1 / (omega T)
+        most = 1.0 / (period * max(bounds.real[np.abs(bounds.imag) < 1e-9 * np.abs(bounds)], default=math.inf))
+        raise RobotDynamicsError(
+            f'{setting}: natural frequency {omega:.6g} rad/s with damping ratio {zeta:.3g} for {of} "{names[j]}" makes '
+            f"the error grow at {1.0 / period:.6g} Hz, which carries less than {most:.3g} rad/s. Cure: give less, "
+            "damping near 1, or a higher rate"
+        )
+
+
+def user_gains(law: Law, joint_names: Sequence[str], settings: ControllerSettings, inertia: Array) -> Gains:
+    """Return the gains of the settings, or those that follow from natural frequency and damping ratio.
+
+    Without ``kp`` and ``kd`` the error is to obey e'' + 2 zeta omega e' + omega^2 e = 0; for laws whose gains are
+    torques these are multiplied by ``inertia`` (n,), kg m^2 or kg, the diagonal of M where the arm starts. An empty
+    ``ki`` is zero.
+
+    Raises RobotDynamicsError naming the gain, the joint and the cure: for numbers that are negative, not finite or
+    of a wrong count, for one of kp and kd without the other, for an integral gain where ``law`` does not integrate,
+    and for one of at least kp kd, with which the error would not die out: s^3 + Kd s^2 + Kp s + Ki, Routh-Hurwitz
+    (Lewis, Dawson, Abdallah, Robot Manipulator Control, 4.4).
+    """
+    omega = per_joint("gains.natural_frequency", settings.natural_frequency, joint_names)
+    zeta = per_joint("gains.damping_ratio", settings.damping_ratio, joint_names)
+    given = len(settings.kp) > 0
+    if given != (len(settings.kd) > 0):
+        raise RobotDynamicsError(
+            "gains: kp and kd go together. Cure: give both in one request (set_parameters_atomically), or neither"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):  # checked below
+        kp = per_joint("gains.kp", settings.kp, joint_names) if given else omega**2
+        kd = per_joint("gains.kd", settings.kd, joint_names) if given else 2.0 * zeta * omega
+        most = kp * kd
+    ki = per_joint("gains.ki", settings.ki, joint_names) if len(settings.ki) > 0 else np.zeros(len(joint_names))
+    for j, joint in enumerate(joint_names):
+        if not np.isfinite(kp[j] + kd[j]):
+            raise RobotDynamicsError(
+                f"gains.natural_frequency: {omega[j]:g} rad/s with gains.damping_ratio {zeta[j]:g} for joint "
+                f'"{joint}" is too large for a number. Cure: give less'
+            )
+        if ki[j] > 0.0 and not law.integrates:
+            raise RobotDynamicsError(
+                f'gains.ki: {ki[j]:g} for joint "{joint}", but this law does not integrate the error. '
+                "Cure: give 0, or set the law computed_torque"
+            )
+        if ki[j] > 0.0 and ki[j] >= most[j]:
+            raise RobotDynamicsError(
+                f'gains.ki: {ki[j]:g} for joint "{joint}" makes the error grow. '
+                f"Cure: give less than kp kd = {kp[j]:g} x {kd[j]:g} = {most[j]:g}"
+            )
+    if given or law.gains_are_accelerations:
+        return Gains(kp, kd, ki)
+    return Gains(inertia * kp, inertia * kd, ki)
+
+
+def component_rows(components: Sequence[str]) -> tuple[int, ...]:
+    """Return components of a pose as 0 to 5; RobotDynamicsError for none, unknown ones and the same one twice."""
+    unknown = [name for name in components if name not in COMPONENTS]
+    if unknown or not components or len(set(components)) < len(components):
+        given = " ".join(components)
+        raise RobotDynamicsError(
+            f'task_space.components: "{given}". Cure: name different ones of {" ".join(COMPONENTS)}'
+        )
+    return tuple(sorted(COMPONENTS.index(name) for name in components))
+
+
+def component_gains(natural_frequency: Sequence[float], damping_ratio: Sequence[float]) -> tuple[Array, Array]:
+    """Return omega^2 and 2 zeta omega, each (6,); RobotDynamicsError where one is not positive and finite."""
+    omega = per_joint("task_space.natural_frequency", natural_frequency, COMPONENTS, of="component")
+    zeta = per_joint("task_space.damping_ratio", damping_ratio, COMPONENTS, of="component")
+    with np.errstate(over="ignore"):  # checked below
+        kp, kd = omega**2, 2.0 * zeta * omega
+    for k, name in enumerate(COMPONENTS):
+        if not (0.0 < kp[k] < np.inf and 0.0 < kd[k] < np.inf):
+            raise RobotDynamicsError(
+                f"task_space: natural_frequency {omega[k]:g} with damping_ratio {zeta[k]:g} for component {name}. "
+                "Cure: give numbers above 0 whose products are numbers; task_space.components leaves components out"
+            )
+    return kp, kd
+
+
+def _end_effector(model: RobotModel, link: str, rows: tuple[int, ...], gains: TaskGains) -> EndEffector:
+    model.require_mass()
+    frames, tips = model.packed.frames, model.packed.tips
+    if not link and len(tips) == 1:
+        link = tips[0]
+    if not link:
+        raise RobotDynamicsError(
+            f'task_space.link: "" is not clear, the robot has {len(tips)} tips. Cure: name a link, as {", ".join(tips)}'
+        )
+    if link not in frames:
+        raise RobotDynamicsError(f'task_space.link: no link "{link}". Cure: use one of {", ".join(frames)}')
+    if frames[link].body < 0:
+        raise RobotDynamicsError(f'task_space.link: "{link}" does not move. Cure: use another link, as {tips[-1]}')
+    if len(rows) > model.n:
+        raise RobotDynamicsError(
+            f"task_space.components: {len(rows)} of them for {model.n} joints. "
+            f'Cure: name at most {model.n}, as "{" ".join(COMPONENTS[: model.n])}"'
+        )
+    for joint, damping in zip(model.joint_names, gains.posture_kd.tolist(), strict=True):
+        if damping == 0.0:
+            raise RobotDynamicsError(
+                f'gains: nothing damps joint "{joint}" at a singularity. Cure: give gains.damping_ratio and '
+                "gains.natural_frequency, or gains.kd, above 0"
+            )
+    return EndEffector(link, rows, gains)
