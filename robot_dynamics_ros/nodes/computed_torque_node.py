@@ -41,8 +41,7 @@ from robot_dynamics_ros.nodes.controller_outputs import (
     discovery_error,
     other_publishers,
 )
-from robot_dynamics_ros.nodes.node_program import NodeProgram, waiting
-from robot_dynamics_ros.nodes.parameters import check_changes
+from robot_dynamics_ros.nodes.node_program import NodeProgram, check_changes, waiting
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
 from robot_dynamics_ros.nodes.runner import (
     collect,

@@ -1,4 +1,8 @@
-"""Base class of the nodes: polled topics, bounded logs, a checked /clock and an orderly end."""
+"""Base class of the nodes: parameters, polled topics, bounded logs, a checked /clock and an orderly end.
+
+Parameters are typed dynamically, because rclpy refuses `5` for a double and gives `[]` no type; `kinds` checks each
+value, elements of lists included, when it is read.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,18 @@ import math
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from builtin_interfaces.msg import Time
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock as RosClock
 from rclpy.clock import ClockType  # type: ignore[attr-defined]
+from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 from rclpy.time_source import CLOCK_TOPIC
@@ -21,14 +30,19 @@ from rosgraph_msgs.msg import Clock
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER
-from robot_dynamics_ros.nodes.parameters import declare, present_values
-from robot_dynamics_ros.parameters.kinds import Parameter
+from robot_dynamics_ros.parameters.file import file_parameters, misspelt
+from robot_dynamics_ros.parameters.kinds import Flag, Names, Number, Numbers, Parameter, Text, Values, When, WholeNumber
 
 _MAX_POLLED = 10  # messages of one topic at once
 _LOG_PERIOD, _MAX_LINES = 1.0, 100  # s, lines in that time from one place in the code
 _CLOCK_WINDOW, _CLOCK_PAUSE = 0.1, 1.0  # s
 _MAX_CLOCK_MESSAGES = 1000  # in a window; fast simulations publish a tenth of that
 _INVALID_WEIGHT = 10  # an invalid time counts as so many messages
+_WHEN: dict[When, str] = {
+    "start": "Read once, when the process starts",
+    "configure": "Takes effect when the node is configured",
+    "run": "May be changed while the node runs",
+}
 
 
 class NodeProgram(Node):
@@ -39,7 +53,7 @@ class NodeProgram(Node):
     Attributes
     ----------
     values
-        Present values of the parameters.
+        Present values of the parameters; None for a deleted one.
     log
         Logger for what the content of messages causes.
     done
@@ -57,7 +71,7 @@ class NodeProgram(Node):
         self._polled: list[Subscription[Any]] = []
         super().__init__(name, **options)
         declare(self, *parameters)
-        self.values = present_values(self)
+        self.values: Values = lambda name: self.get_parameter_or(name).value
         self.log = BoundedLog(self.get_logger())
 
     @property
@@ -142,6 +156,78 @@ def waiting(subscription: Subscription[Any], most: int) -> Iterator[tuple[Any, M
         if taken is None:
             return
         yield taken
+
+
+def check_changes(
+    parameters: Iterable[Parameter[Any]], present: Values, changes: Sequence[RosParameter[Any]], too_late: str
+) -> Values:
+    """Return the values after ``changes``; RobotDynamicsError names a parameter that cannot be so.
+
+    ``too_late``: reason why parameters that are read on configuration cannot change now, and the cure; empty if they
+    can.
+    """
+    changed = {change.name: change.value for change in changes}
+    for name, value in changed.items():
+        if value is None:  # rclpy would not allow to set it again
+            raise RobotDynamicsError(f"parameter {name}: it cannot be deleted. Cure: set it to its default")
+    for parameter in parameters:
+        if parameter.name in changed:
+            parameter.check(changed[parameter.name])
+            if too_late and parameter.when == "configure":
+                raise RobotDynamicsError(f"parameter {parameter.name}: {too_late}")
+    return lambda name: changed[name] if name in changed else present(name)
+
+
+def declare(node: Node, *parameters: Parameter[Any]) -> None:
+    """Declare parameters; a bad value in a parameter file stays, and is refused when it is read."""
+    for parameter in parameters:
+        descriptor = _descriptor(parameter)
+        try:
+            node.declare_parameter(parameter.name, parameter.default, descriptor)
+        except InvalidParameterValueException:
+            # rclpy refuses doubles outside of a range; the node shall start, name the parameter and wait.
+            descriptor.floating_point_range, descriptor.integer_range = [], []
+            node.declare_parameter(parameter.name, parameter.default, descriptor)
+        # rclpy takes an empty list for a list of bytes, or for an unset parameter.
+        if isinstance(parameter, Numbers | Names) and node.get_parameter(parameter.name).value in (None, []):
+            kind = RosParameter.Type.DOUBLE_ARRAY if isinstance(parameter, Numbers) else RosParameter.Type.STRING_ARRAY
+            node.set_parameters([RosParameter(parameter.name, kind, [])])
+
+
+def warn_of_unknown(node: Node, arguments: Sequence[str]) -> None:
+    """Log each misspelt parameter of a command line and its files, with the similar known one."""
+    names: set[str] = set()
+    for option, value in pairwise(arguments):
+        if option == "--params-file":
+            with suppress(RobotDynamicsError):  # nothing for this node
+                names.update(file_parameters(value, node.get_fully_qualified_name()))
+        elif option in ("-p", "--param"):
+            names.add(value.partition(":=")[0].rpartition(":")[2])
+    known = [name for name in node.get_parameters_by_prefix("") if not name.startswith("qos_overrides.")]
+    for message in misspelt(names, known):
+        node.get_logger().warning(message)
+
+
+def _descriptor(parameter: Parameter[Any]) -> ParameterDescriptor:
+    """Return the content of `ros2 param describe`; in words what type and range do not express."""
+    descriptor = ParameterDescriptor(
+        name=parameter.name,
+        description=f"{parameter.description}. {_WHEN[parameter.when]}.",
+        read_only=parameter.when == "start",
+        dynamic_typing=True,
+    )
+    complete = isinstance(parameter, Flag | Names) or (isinstance(parameter, Text) and not parameter.choices)
+    if isinstance(parameter, WholeNumber):
+        descriptor.integer_range = [IntegerRange(from_value=parameter.least, to_value=parameter.most)]
+        complete = True
+    elif isinstance(parameter, Number) and parameter.within.is_range:
+        within = parameter.within
+        least = min(within.least, 0.0) if within.or_zero else within.least
+        descriptor.floating_point_range = [FloatingPointRange(from_value=least, to_value=within.most)]
+        complete = within.is_only_a_range
+    if not complete:
+        descriptor.additional_constraints = parameter.allowed()
+    return descriptor
 
 
 class ClockInput:

@@ -21,8 +21,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from robot_dynamics_ros.background import exit_process
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.nodes.parameters import warn_of_unknown
+from robot_dynamics_ros.nodes.node_program import NodeProgram, warn_of_unknown
 from robot_dynamics_ros.parameters import EXECUTOR
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

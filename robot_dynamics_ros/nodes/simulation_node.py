@@ -2,25 +2,379 @@
 
 from __future__ import annotations
 
+import math
+import struct
+import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
+from rclpy.timer import Timer
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
+from robot_dynamics_ros.messages.joint_state import JointStateReader, JointStateWriter
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.nodes.parameters import check_changes
+from robot_dynamics_ros.nodes.node_program import NodeProgram, check_changes
 from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
-from robot_dynamics_ros.nodes.runner import keep_collector_away, run
-from robot_dynamics_ros.nodes.running_simulation import RunningSimulation
+from robot_dynamics_ros.nodes.runner import collect, keep_collector_away, run
+from robot_dynamics_ros.nodes.simulation_report import Counts, SimulationMode, SimulationReport
 from robot_dynamics_ros.parameters import ROBOT_DESCRIPTION
 from robot_dynamics_ros.simulation import parameters
 from robot_dynamics_ros.simulation.parameters import read_settings
-from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 
+_TIME = struct.Struct("<iI")
+_CATCH_UP = 0.02  # s
+_MIN_TICK, _MAX_TICK = 0.0005, 0.01  # s
+_REPEAT_PERIOD = 0.02  # s
+_ANSWER_TIMEOUT = 0.5  # s, after which a missing answer is reported
+_MAX_BUSY_TIME = 0.005  # s, after which other callbacks are served
 _RUNNING = "it is read when the simulation starts, and it runs. Cure: start the node again with another value"
+
+
+class Pace:
+    """Pace of simulated time, ``factor`` times steady time, as far as the machine can keep it.
+
+    Times are seconds of a steady clock. A late simulation catches up with at most 20 ms, or one period; the rest is
+    skipped, so that one that is too slow falls behind instead of working without end.
+
+    Attributes
+    ----------
+    tick
+        How often to ask (s): a period is a whole number of ticks, or shorter than one.
+    """
+
+    def __init__(self, period: float, factor: float, now: float) -> None:
+        """``period`` in simulated seconds, the first of which begins at ``now``; ``factor`` 0: always due."""
+        interval = period / factor if factor > 0.0 else 0.0
+        ticks = max(1, math.ceil(interval / _MAX_TICK))
+        # Timers count whole nanoseconds. Periods that drift against them would come in pairs now and then.
+        tick = math.ceil(interval / ticks * 1e9 - 0.5) * 1e-9
+        self._interval = ticks * tick
+        self.tick = max(tick, _MIN_TICK)
+        self._next = now + self._interval
+
+    def due(self, now: float) -> bool:
+        """Return True if the period's end has come, to the nearest tick."""
+        return self._interval == 0.0 or now + 0.5 * self.tick >= self._next
+
+    def advance(self, now: float) -> float:
+        """Begin the next period; return the seconds of steady time that are skipped."""
+        skipped = 0.0
+        if self._interval > 0.0:
+            late = now - self._next - max(_CATCH_UP, self._interval)
+            # Whole periods, so that the next ones stay in step with the ticks.
+            skipped = max(0, math.ceil(late / self._interval)) * self._interval
+        self._next += skipped + self._interval
+        return skipped
+
+
+class Lockstep:
+    """Reader of the answer to the last published state: the command that has that state's stamp.
+
+    Attributes
+    ----------
+    waiting
+        True if that state has no answer yet; whoever takes one sets it to False.
+    topic
+        Topic of the answers.
+    """
+
+    def __init__(self, joint_names: Sequence[str], topic: str) -> None:
+        self._reader = JointStateReader(joint_names, topic)
+        self._joint_names = tuple(joint_names)
+        self.topic = topic
+        self._stamp = 0
+        self.waiting = True
+
+    def ask(self, stamp: int) -> None:
+        """Wait for the answer to the state of this stamp (ns)."""
+        self._stamp, self.waiting = stamp, True
+
+    def receive(self, data: bytes) -> Array | None:
+        """Return the effort (n,), Nm or N, that a message of ~/command_states (bytes, see cdr) answers with.
+
+        None for answers to other states, and for the second one to the same. Raises RobotDynamicsError for a
+        message without an effort of each joint.
+        """
+        sample = self._reader.read(data)
+        if sample is None or sample.effort is None:
+            cause = "it names none of the joints" if sample is None else "no effort"
+            raise RobotDynamicsError(
+                f"{self.topic}: {cause}. Cure: give lockstep_topic as the ~/command_states of a controller for "
+                f"{', '.join(self._joint_names)}"
+            )
+        return sample.effort if self.waiting and sample.at == self._stamp else None
+
+
+class RunningSimulation:
+    """Connection of a ``SimulatedArm`` with topics and a steady clock. Stamps are nanoseconds.
+
+    While simulated time stands still, or is slower than the clock, the last state is published again and again with
+    its stamp: a sign of life for controllers, the time for new subscribers, and in lockstep a replacement of a lost
+    message.
+    """
+
+    def __init__(self, node: NodeProgram, arm: SimulatedArm, settings: SimulationSettings) -> None:
+        values = node.values
+        lockstep = Lockstep(arm.joint_names, _answer_topic(node)) if parameters.LOCKSTEP.read(values) else None
+        publish_clock, self._paused = parameters.PUBLISH_CLOCK.read(values), parameters.START_PAUSED.read(values)
+        self._node = node
+        self._arm = arm
+        self._settings = settings
+        self._lockstep = lockstep
+        self._follows_system_time = not publish_clock and lockstep is None
+        # A whole lockstep run shall be recorded, also by a recorder that is slower for a while.
+        depth = QoSProfile(depth=10 if lockstep is None else 1000)
+        self._states = node.create_publisher(JointState, "joint_states", depth)
+        self._clock = node.create_publisher(Clock, "/clock", QoSProfile(depth=1)) if publish_clock else None
+        self._writer = JointStateWriter(arm.joint_names)
+        self._counts = Counts()
+        self._report = SimulationReport(node, arm, settings, self._counts, simulated_time=publish_clock)
+        self._reported_mode = SimulationMode.BRAKED
+        self._period = round(settings.period * 1e9)
+        # ROS takes zero for no time; runs that shall be the same need the same stamps.
+        self._stamp = self._period
+        self._repeat_period = _REPEAT_PERIOD if lockstep is not None else max(_REPEAT_PERIOD, settings.period)
+        self._timer: Timer | None = None
+        self._published = self._asked = 0.0
+        self._set_pace()
+        self._publish()
+        node.create_steady_timer(1.0, self._report_regularly)
+        newest, queued = QoSProfile(depth=1), QoSProfile(depth=10)
+        if lockstep is None:
+            node.create_polled(Float64MultiArray, "effort_commands", self._receive_command, newest, raw=False)
+        else:
+            node.create_subscription(JointState, lockstep.topic, self._receive_answer, queued, raw=True)
+        node.create_polled(WrenchStamped, "external_wrench", self._receive_wrench, queued, raw=False)
+        node.create_service(SetBool, "~/pause", self._pause)
+        node.create_service(Trigger, "~/reset", self._reset)
+        node.create_service(Trigger, "~/step", self._step)
+
+    # Messages
+
+    def _receive_command(self, message: Float64MultiArray) -> None:
+        """Take efforts, or log why not."""
+        try:
+            self._arm.command(np.array(message.data, dtype=np.float64))
+        except RobotDynamicsError as error:
+            self._refuse(f"effort_commands: {error}")
+        else:
+            self._counts.commands += 1
+
+    def _receive_wrench(self, message: WrenchStamped) -> None:
+        """Apply a wrench to a link, or log why not."""
+        force, moment = message.wrench.force, message.wrench.torque
+        try:
+            self._arm.push(message.header.frame_id, (force.x, force.y, force.z, moment.x, moment.y, moment.z))
+        except RobotDynamicsError as error:
+            self._refuse(f"external_wrench: {error}")
+
+    def _receive_answer(self, data: bytes) -> None:
+        """Take the controller's answer, and continue if it is the one that lockstep waits for."""
+        assert self._lockstep is not None
+        try:
+            effort = self._lockstep.receive(data)
+            if effort is None:
+                self._counts.strays += 1
+                return
+            self._arm.command(effort)
+        except RobotDynamicsError as error:
+            self._refuse(f"answer refused: {error}")
+            return
+        self._lockstep.waiting = False
+        self._counts.commands += 1
+        self._advance_if_due(time.monotonic())
+
+    def _refuse(self, error: str) -> None:
+        self._counts.refused += 1
+        self._node.log.error(error, throttle_duration_sec=1.0)
+
+    # Services
+
+    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        before, self._paused = self._paused, request.data
+        if before and not self._paused:
+            self._set_pace()
+        self._report_change()
+        change = f"{'already ' if before == self._paused else ''}{'paused' if self._paused else 'running'}"
+        response.success, response.message = True, f"{change}, t = {self._seconds}"
+        return response
+
+    def _step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Advance by one period while paused."""
+        error = ""
+        if not self._arm.failure:
+            if not self._paused:
+                error = "it runs. Cure: call ~/pause with data: true first"
+            elif self._awaits_answer:
+                error = f"the controller has not answered yet: {self._missing()}"
+            else:
+                self._advance()
+                self._report_change()
+        if self._arm.failure:
+            error = self._reason(SimulationMode.FAILED)
+        response.success, response.message = not error, error or f"t = {self._seconds}"
+        return response
+
+    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Return to the initial state, and to the initial time if /clock is published."""
+        self._arm.reset()
+        self._stamp = self._period if self._clock is not None else self._stamp + self._period
+        self._set_pace()
+        self._publish()
+        self._report_change()
+        response.success, response.message = True, f"the arm is where it started, brakes on; t = {self._seconds}"
+        return response
+
+    def tune(self, settings: SimulationSettings) -> None:
+        """Apply settings that may change at run time; RobotDynamicsError, and nothing changes, for bad ones."""
+        self._arm.tune(settings)
+        before, self._settings = self._settings, settings
+        if before.real_time_factor != settings.real_time_factor:
+            self._set_pace()
+
+    # Time
+
+    @property
+    def _seconds(self) -> str:
+        return f"{self._stamp / 1e9:.6f} s"
+
+    def _set_pace(self) -> None:
+        """Begin a period now, with a timer in step with the next ones."""
+        factor = self._settings.real_time_factor
+        if self._follows_system_time:
+            self._stamp = max(self._stamp, time.time_ns())
+        self._pace = Pace(self._settings.period, factor, time.monotonic())
+        self._report.begin(factor)
+        if self._timer is not None:
+            self._node.destroy_timer(self._timer)
+        # rclpy cuts off fractions of a nanosecond.
+        self._timer = self._node.create_steady_timer(self._pace.tick + 0.5e-9, self._tick)
+
+    def _tick(self) -> None:
+        self._node.poll()
+        now = time.monotonic()
+        self._advance_if_due(now)
+        if now - self._published >= self._repeat_period:
+            self._published = now
+            self._publish_again()
+            self._counts.repeated += self._awaits_answer
+        self._report_change()
+
+    def _advance_if_due(self, now: float) -> None:
+        """Advance by the periods that are due, for a limited time."""
+        end = now + _MAX_BUSY_TIME
+        while now < end and self._pace.due(now) and not (self._awaits_answer or self._paused or self._arm.failure):
+            self._advance()
+            skipped = self._pace.advance(now)
+            self._counts.skipped += skipped
+            if self._follows_system_time:
+                self._stamp += round(skipped * 1e9)
+            now = time.monotonic()
+
+    @property
+    def _awaits_answer(self) -> bool:
+        return self._lockstep is not None and self._lockstep.waiting
+
+    def _advance(self) -> None:
+        self._node.poll()
+        self._arm.advance()
+        if self._arm.failure:
+            return
+        self._counts.periods += 1
+        self._stamp += self._period
+        self._publish()
+
+    def _publish(self) -> None:
+        if self._lockstep is not None:
+            self._lockstep.ask(self._stamp)
+        arm = self._arm
+        self._state = self._writer.write(self._stamp, arm.position, arm.velocity, arm.effort)
+        self._time = LITTLE_ENDIAN + _TIME.pack(*divmod(self._stamp, 1_000_000_000))
+        self._publish_again()
+        self._published = self._asked = time.monotonic()
+
+    def _publish_again(self) -> None:
+        self._states.publish(self._state)
+        if self._clock is not None:
+            self._clock.publish(self._time)
+
+    # Mode
+
+    def _report_regularly(self) -> None:
+        mode = self._mode
+        self._report.regularly(mode, self._reason(mode), self._stamp)
+        collect()
+
+    def _report_change(self) -> None:
+        """Log and publish a mode that has changed."""
+        mode = self._mode
+        if mode is self._reported_mode:
+            return
+        self._reported_mode = mode
+        reason = self._reason(mode)
+        text = f"{mode.value}: {reason}" if reason else mode.value
+        if mode is SimulationMode.FAILED:
+            self._node.log.error(text)
+        elif mode in (SimulationMode.WAITING, SimulationMode.TIMED_OUT):
+            self._node.log.warning(text)
+        else:
+            self._node.log.info(text)
+        self._report.publish(mode, reason, self._stamp)
+
+    @property
+    def _mode(self) -> SimulationMode:
+        if self._arm.failure:
+            return SimulationMode.FAILED
+        if self._paused:
+            return SimulationMode.PAUSED
+        if self._awaits_answer and time.monotonic() - self._asked > _ANSWER_TIMEOUT:
+            return SimulationMode.WAITING
+        if self._arm.timed_out:
+            return SimulationMode.TIMED_OUT
+        return SimulationMode.BRAKED if self._arm.braked else SimulationMode.RUNNING
+
+    def _reason(self, mode: SimulationMode) -> str:
+        """Return the reason of a mode, or a detail; empty if there is none."""
+        if mode is SimulationMode.FAILED:
+            return f"{self._arm.failure}; then call ~/reset"
+        if mode is SimulationMode.TIMED_OUT:
+            return "brakes on" if self._settings.on_command_timeout == "hold" else "no effort"
+        return self._missing() if mode is SimulationMode.WAITING else ""
+
+    def _missing(self) -> str:
+        """Return why the controller does not answer, as far as the graph shows it."""
+        assert self._lockstep is not None
+        topic = self._lockstep.topic
+        if self._states.get_subscription_count() == 0:
+            return "nobody takes joint_states. Cure: start it with update_rate 0"
+        if self._node.count_publishers(topic) == 0:
+            return f"nobody publishes {topic}. Cure: give that as lockstep_topic which its ~/command_states is"
+        return f"no answer to t = {self._seconds}. Cure: see that it is active, with update_rate 0"
+
+
+def _answer_topic(node: NodeProgram) -> str:
+    """Return the full name of the topic of the controller's answers."""
+    topic = parameters.LOCKSTEP_TOPIC.read(node.values)
+    try:
+        return str(node.resolve_topic_name(topic))
+    except RuntimeError as error:
+        raise RobotDynamicsError(
+            f'parameter lockstep_topic: "{topic}" is no name of a topic. Cure: give that of the controller\'s '
+            "~/command_states"
+        ) from error
 
 
 class SimulationNode(NodeProgram):

@@ -21,7 +21,7 @@ from rclpy.parameter import get_parameter_value
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.nodes import recorder_node, trajectory_node
-from robot_dynamics_ros.nodes.parameters import declare, present_values, with_changes
+from robot_dynamics_ros.nodes.node_program import check_changes, declare
 from robot_dynamics_ros.parameters.file import misspelt
 from robot_dynamics_ros.parameters.kinds import (
     NOT_NEGATIVE_OR_INFINITE,
@@ -34,6 +34,7 @@ from robot_dynamics_ros.parameters.kinds import (
     Numbers,
     Parameter,
     Text,
+    Values,
     WholeNumber,
 )
 from robot_dynamics_ros.simulation import parameters as simulation
@@ -56,6 +57,10 @@ def make_node(context: rclpy.Context, tmp_path: Path) -> Iterator[Callable[..., 
     yield make
     for node in nodes:
         node.destroy_node()
+
+
+def present_values(node: Node) -> Values:
+    return lambda name: node.get_parameter_or(name).value
 
 
 NUMBERS = Numbers("x", [], "")
@@ -137,7 +142,7 @@ def test_a_bad_value_is_refused_and_the_old_one_stays(
 
     def check(changes: list[RosParameter[Any]]) -> SetParametersResult:
         try:
-            parameter.read(with_changes(present_values(other), changes))
+            check_changes([parameter], present_values(other), changes, "")
         except RobotDynamicsError as problem:
             return SetParametersResult(successful=False, reason=str(problem))
         return SetParametersResult(successful=True)
@@ -227,10 +232,10 @@ def test_an_empty_list_of_a_parameter_file_has_a_type_and_is_no_number(make_node
 
 def test_changes_come_before_present_values() -> None:
     present = {"a": 1.0, "b": 2.0}.__getitem__
-    candidates = with_changes(present, [RosParameter("b", value=3.0), RosParameter("c", value=False)])
+    candidates = check_changes([], present, [RosParameter("b", value=3.0), RosParameter("c", value=False)], "")
     assert [candidates(name) for name in "abc"] == [1.0, 3.0, False]
 
 
 def test_a_parameter_that_is_deleted_is_refused() -> None:
     with pytest.raises(RobotDynamicsError, match="parameter x: .*deleted"):
-        with_changes({}.__getitem__, [RosParameter("x", RosParameter.Type.NOT_SET, None)])
+        check_changes([], {}.__getitem__, [RosParameter("x", RosParameter.Type.NOT_SET, None)], "")

@@ -12,7 +12,7 @@ from rclpy.node import Node
 
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
-from robot_dynamics_ros.nodes.parameters import declare, present_values
+from robot_dynamics_ros.nodes.node_program import declare
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.resources import find_resource, robot_names
 
@@ -36,7 +36,10 @@ def _as_rclpy_reads(file: Path) -> Any:
         arguments = ["--ros-args", "--params-file", str(file)]
         node = Node("computed_torque_node", namespace="/arm", context=context, cli_args=arguments)
         declare(node, *controller.ALL)
-        values = {parameter.name: parameter.read(present_values(node)) for parameter in controller.ALL}
+        values = {
+            parameter.name: parameter.read(lambda name: node.get_parameter_or(name).value)
+            for parameter in controller.ALL
+        }
         node.destroy_node()
     finally:
         context.try_shutdown()

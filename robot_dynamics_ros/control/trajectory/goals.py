@@ -12,12 +12,7 @@ import numpy as np
 
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import LAWS, Motion, per_joint
-from robot_dynamics_ros.control.parameters import (
-    GOAL_TIME,
-    GOAL_TOLERANCE,
-    PATH_TOLERANCE,
-    STOPPED_VELOCITY_TOLERANCE,
-)
+from robot_dynamics_ros.control.parameters import GOAL_TIME, GOAL_TOLERANCE, PATH_TOLERANCE, STOPPED_VELOCITY_TOLERANCE
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError, TrajectoryOverError

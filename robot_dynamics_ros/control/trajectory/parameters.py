@@ -64,10 +64,7 @@ START_DELAY = Number(
     NOT_NEGATIVE,
 )
 LISTENERS = Names(
-    "listeners",
-    ["computed_torque_node"],
-    "Names of the nodes that must listen before it publishes",
-    when="start",
+    "listeners", ["computed_torque_node"], "Names of the nodes that must listen before it publishes", when="start"
 )
 
 ALL: tuple[Parameter[Any], ...] = tuple(value for value in list(globals().values()) if isinstance(value, Parameter))

@@ -7,7 +7,7 @@ import pytest
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.nodes.running_simulation import Lockstep, Pace
+from robot_dynamics_ros.nodes.simulation_node import Lockstep, Pace
 
 
 def _periods(pace: Pace, begin: float, seconds: float, work: float = 0.0) -> tuple[int, float]:
