@@ -44,7 +44,6 @@ def run(make_node: Callable[[], NodeProgram], argv: Sequence[str] | None = None)
 
 
 def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
-    """Run a node; return the exit code."""
     stopped = running = False
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -165,7 +165,6 @@ class RunningSimulation:
     # Messages
 
     def _receive_command(self, message: Float64MultiArray) -> None:
-        """Take efforts, or log why not."""
         try:
             self._arm.command(np.array(message.data, dtype=np.float64))
         except RobotDynamicsError as error:
@@ -174,7 +173,6 @@ class RunningSimulation:
             self._counts.commands += 1
 
     def _receive_wrench(self, message: WrenchStamped) -> None:
-        """Apply a wrench to a link, or log why not."""
         force, moment = message.wrench.force, message.wrench.torque
         try:
             self._arm.push(message.header.frame_id, (force.x, force.y, force.z, moment.x, moment.y, moment.z))
@@ -366,7 +364,6 @@ class RunningSimulation:
 
 
 def _answer_topic(node: NodeProgram) -> str:
-    """Return the full name of the topic of the controller's answers."""
     topic = parameters.LOCKSTEP_TOPIC.read(node.values)
     try:
         return str(node.resolve_topic_name(topic))

@@ -76,7 +76,6 @@ def parameter_tables(path: str | Path) -> dict[str, Mapping[str, object]]:
 
 
 def _tables(content: object, prefix: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Yield the nodes' names and their parameters."""
     for key, value in content.items() if isinstance(content, dict) else ():
         if key == _MARK and isinstance(value, dict):
             yield prefix, value

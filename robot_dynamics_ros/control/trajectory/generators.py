@@ -113,14 +113,9 @@ def named_joints(joint_names: Sequence[str]) -> tuple[str, ...]:
 
 def joint_vector(name: str, value: ArrayLike, names: tuple[str, ...]) -> Array:
     """Return one number, or one for each joint, as (k,); TrajectoryError, calling it ``name``, otherwise."""
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TrajectoryError(f"{name} is {value!r}; give numbers") from error
+    array = _finite(name, value)
     if array.shape not in ((), (len(names),)):
         raise TrajectoryError(f"{name} has shape {array.shape}; give one number or one for each of {len(names)} joints")
-    if not np.isfinite(array).all():
-        raise TrajectoryError(f"{name} is {array.tolist()}; give finite numbers")
     return np.broadcast_to(array, (len(names),)).astype(np.float64)
 
 
@@ -184,15 +179,20 @@ def fourier_wave(times: Array, sine: Array, cosine: Array, w: float) -> tuple[Ar
     )
 
 
-def _coefficients(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
+def _finite(name: str, values: ArrayLike) -> Array:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TrajectoryError(f"{name} is {values!r}; give numbers") from error
-    if array.size == 0 or array.size % len(names) or (array.ndim == 2 and len(array) != len(names)) or array.ndim > 2:
-        raise TrajectoryError(f"{name} has shape {array.shape}; give as many numbers for each of {len(names)} joints")
     if not np.isfinite(array).all():
         raise TrajectoryError(f"{name} is {array.tolist()}; give finite numbers")
+    return array
+
+
+def _coefficients(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
+    array = _finite(name, values)
+    if array.size == 0 or array.size % len(names) or (array.ndim == 2 and len(array) != len(names)) or array.ndim > 2:
+        raise TrajectoryError(f"{name} has shape {array.shape}; give as many numbers for each of {len(names)} joints")
     return array.reshape(len(names), -1)
 
 

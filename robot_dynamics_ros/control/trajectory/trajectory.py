@@ -396,7 +396,6 @@ class Trajectory:
         return active
 
     def _enter(self, segment: int) -> None:
-        """Sample this segment from now on."""
         if self._knots is not None and not 0 <= segment - self._first < len(self._coefficients):
             self._first = segment
             self._coefficients = self._made(segment, segment + _AT_ONCE)
@@ -404,7 +403,6 @@ class Trajectory:
         self._rows = tuple(self._coefficients[segment - self._first])
 
     def _made(self, first: int, after: int) -> Array:
-        """Return the polynomials of some segments."""
         assert self._knots is not None
         return segments(self._knots.some(first, after + 1), self.degree)
 
