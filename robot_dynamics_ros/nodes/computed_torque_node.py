@@ -172,7 +172,6 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
     def _connect(self, robot: RobotModel) -> None:
         overridable = QoSOverridingOptions.with_default_policies()
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-        reliable, targets = QoSProfile(depth=5), QoSProfile(depth=100)  # targets may come ahead of their time
         latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         longest_gap = self._settings.safety.state_timeout + 2.0 * _WATCH_PERIOD
         seconds, directory = parameters.BLACK_BOX_SECONDS, parameters.BLACK_BOX_DIRECTORY
@@ -183,7 +182,7 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
         self._interfaces = ControlInterfaces(self, robot.joint_names, self.values)
 
         def create_polled(
-            kind: Any, topic: str, receive: Callable[[Any], None], qos: QoSProfile, raw: bool = True
+            kind: Any, topic: str, receive: Callable[[Any], None], qos: QoSProfile | int, raw: bool = True
         ) -> Any:
             return self.create_polled(kind, topic, box.recorded(topic, receive), qos, raw)
 
@@ -193,11 +192,11 @@ class ComputedTorqueNode(NodeProgram, LifecycleNode):
         self._inputs = [
             states,
             create_polled(Bool, "~/emergency_stop", self._receive_emergency_stop, latched),
-            create_polled(JointTrajectory, "~/joint_trajectory", self._receive_trajectory, reliable),
-            create_polled(Float64, "~/speed_scaling_factor", self._receive_speed, reliable, raw=False),
-            create_polled(InertiaStamped, "~/payload", self._receive_payload, reliable, raw=False),
+            create_polled(JointTrajectory, "~/joint_trajectory", self._receive_trajectory, 5),
+            create_polled(Float64, "~/speed_scaling_factor", self._receive_speed, 5, raw=False),
+            create_polled(InertiaStamped, "~/payload", self._receive_payload, 5, raw=False),
             *(
-                create_polled(kind, f"~/{name}", partial(self._receive_target, name), targets)
+                create_polled(kind, f"~/{name}", partial(self._receive_target, name), 100)  # come ahead of their time
                 for name, kind in ((POSE, PoseStamped), (TWIST, TwistStamped), (ACCELERATION, AccelStamped))
             ),
         ]

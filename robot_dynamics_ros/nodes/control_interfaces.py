@@ -11,7 +11,6 @@ from typing import Any
 from rclpy.action import server
 from rclpy.action.server import CancelResponse, GoalResponse
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
 
 from robot_dynamics_ros.control.parameters import ACTION_MONITOR_RATE, STATE_PUBLISH_RATE
@@ -71,9 +70,7 @@ class ControlInterfaces:
             handle_accepted_callback=self._accept,
             cancel_callback=self._cancel,
         )
-        self._publisher = node.create_publisher(
-            JointTrajectoryControllerState, "~/controller_state", QoSProfile(depth=10)
-        )
+        self._publisher = node.create_publisher(JointTrajectoryControllerState, "~/controller_state", 10)
         self._state = JointTrajectoryControllerState()
         self._state.joint_names = list(joint_names)
 

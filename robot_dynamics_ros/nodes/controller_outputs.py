@@ -48,13 +48,9 @@ class ControllerOutputs:
         self._efforts = node.create_publisher(
             Float64MultiArray, "effort_commands", reliable, qos_overriding_options=heartbeat
         )
-        self._states = node.create_publisher(
-            JointState, "~/command_states", QoSProfile(depth=10), qos_overriding_options=overridable
-        )
-        self._external = node.create_publisher(JointState, "~/external_torque", QoSProfile(depth=10))
-        self._trajectories = node.create_publisher(
-            JointTrajectory, "~/joint_trajectory_with_effort", QoSProfile(depth=5)
-        )
+        self._states = node.create_publisher(JointState, "~/command_states", 10, qos_overriding_options=overridable)
+        self._external = node.create_publisher(JointState, "~/external_torque", 10)
+        self._trajectories = node.create_publisher(JointTrajectory, "~/joint_trajectory_with_effort", 5)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._configuration = node.create_publisher(String, "~/configuration", latched)
         self._effort = EffortWriter(len(joint_names))
@@ -139,7 +135,7 @@ class ControllerReport:
         self.robot = ""
         self.box: BlackBox | None = None
         self.other_publishers = ""
-        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", QoSProfile(depth=10))
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.begin()
 
     def begin(self) -> None:

@@ -92,7 +92,7 @@ class NodeProgram(Node):
         return clock.subscription
 
     def create_polled(
-        self, kind: Any, topic: str, receive: Callable[[Any], None], qos: QoSProfile, raw: bool = True
+        self, kind: Any, topic: str, receive: Callable[[Any], None], qos: QoSProfile | int, raw: bool = True
     ) -> Subscription[Any]:
         """Subscribe to a topic that is polled; arguments as for ``create_subscription``."""
         subscription = self.create_subscription(kind, topic, receive, qos, raw=raw)

@@ -13,7 +13,6 @@ import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
-from rclpy.qos import QoSProfile
 from rclpy.timer import Timer
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -136,9 +135,9 @@ class RunningSimulation:
         self._lockstep = lockstep
         self._follows_system_time = not publish_clock and lockstep is None
         # A whole lockstep run shall be recorded, also by a recorder that is slower for a while.
-        depth = QoSProfile(depth=10 if lockstep is None else 1000)
+        depth = 10 if lockstep is None else 1000
         self._states = node.create_publisher(JointState, "joint_states", depth)
-        self._clock = node.create_publisher(Clock, "/clock", QoSProfile(depth=1)) if publish_clock else None
+        self._clock = node.create_publisher(Clock, "/clock", 1) if publish_clock else None
         self._writer = JointStateWriter(arm.joint_names)
         self._counts = Counts()
         self._report = SimulationReport(node, arm, settings, self._counts, simulated_time=publish_clock)
@@ -152,12 +151,11 @@ class RunningSimulation:
         self._set_pace()
         self._publish()
         node.create_steady_timer(1.0, self._report_regularly)
-        newest, queued = QoSProfile(depth=1), QoSProfile(depth=10)
         if lockstep is None:
-            node.create_polled(Float64MultiArray, "effort_commands", self._receive_command, newest, raw=False)
+            node.create_polled(Float64MultiArray, "effort_commands", self._receive_command, 1, raw=False)
         else:
-            node.create_subscription(JointState, lockstep.topic, self._receive_answer, queued, raw=True)
-        node.create_polled(WrenchStamped, "external_wrench", self._receive_wrench, queued, raw=False)
+            node.create_subscription(JointState, lockstep.topic, self._receive_answer, 10, raw=True)
+        node.create_polled(WrenchStamped, "external_wrench", self._receive_wrench, 10, raw=False)
         node.create_service(SetBool, "~/pause", self._pause)
         node.create_service(Trigger, "~/reset", self._reset)
         node.create_service(Trigger, "~/step", self._step)

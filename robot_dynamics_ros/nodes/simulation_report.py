@@ -8,7 +8,6 @@ from enum import Enum
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
 
 from robot_dynamics_ros.control.status import ERROR, OK, WARN, Status
 from robot_dynamics_ros.nodes.messages import diagnostics_message
@@ -72,7 +71,7 @@ class SimulationReport:
         self._robot = settings.model.name
         self._period = settings.period
         self._simulated_time = simulated_time
-        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", QoSProfile(depth=10))
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.begin(settings.real_time_factor)
 
     def begin(self, factor: float) -> None:

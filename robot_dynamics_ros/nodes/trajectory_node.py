@@ -62,7 +62,7 @@ class TrajectoryNode(NodeProgram):
         self._file: JointTrajectory | None = None
         self._delay = START_DELAY.read(self.values)
         self._state: JointState | None = None
-        self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", QoSProfile(depth=1))
+        self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", 1)
         self._controller = self._publisher.topic_name.rpartition("/")[0]
         self._action: ActionClient[Any, Any, Any] | None = None
         if FollowJointTrajectory is not None:
@@ -74,7 +74,7 @@ class TrajectoryNode(NodeProgram):
         self._sent = False
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         self.create_polled(JointState, "joint_states", self._receive_state, best_effort, raw=False)
-        self.create_polled(DiagnosticArray, "/diagnostics", self._receive_status, QoSProfile(depth=100), raw=False)
+        self.create_polled(DiagnosticArray, "/diagnostics", self._receive_status, 100, raw=False)
         self.create_steady_timer(0.1, self._send_when_ready)
 
     def _receive_state(self, message: JointState) -> None:
