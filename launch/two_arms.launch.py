@@ -24,7 +24,7 @@ from robot_dynamics_ros.launching.actions import (
     shared,
     value_of,
 )
-from robot_dynamics_ros.launching.robots import find_robot
+from robot_dynamics_ros.launching import find_robot
 from robot_dynamics_ros.resources import find_resource, robot_names
 
 #: Namespace of each arm, and the side of the world's y axis on which it stands.

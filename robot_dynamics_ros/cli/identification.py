@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 import yaml
 
-from robot_dynamics_ros.bags import read_joint_names
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_cutoff,
     add_joint_states,
     add_output,
     check_output,
-    joint_state_topic,
     read_series,
     table,
     wrapped,
@@ -155,7 +153,7 @@ def run_torque(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output)
     smoothing = Smoothing(arguments.cutoff)
     series = read_series(arguments.bag, arguments)
-    model = load_robot(arguments, series.joint_names, arguments.bag)
+    model = load_robot(arguments, arguments.bag)
     motion = recorded_motion(series.in_order(model.joint_names), smoothing)
     analysis = analyse_torque(model, motion)
     causes = hints(model, analysis)
@@ -243,8 +241,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
         )
     check_output(arguments, arguments.output)
     smoothing, first = Smoothing(arguments.cutoff), arguments.bags[0]
-    names = read_joint_names(first, joint_state_topic(first, arguments.topic), dict(arguments.rename))
-    model = load_robot(arguments, names, first)
+    model = load_robot(arguments, first)
     motions = []
     for bag in arguments.bags:  # recordings are long: one at a time is in memory
         motions.append(recorded_motion(read_series(bag, arguments).in_order(model.joint_names), smoothing))

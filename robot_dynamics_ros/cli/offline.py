@@ -28,8 +28,8 @@ from robot_dynamics_ros.cli.command_line import (
     pair,
     plant_step_size,
 )
+from robot_dynamics_ros.cli.demo import error_units, read_tracking, tracking_table
 from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, add_robot, named_robot, recorded_robot
-from robot_dynamics_ros.cli.tracking import error_units, read_tracking, tracking_table
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.configuration import Configuration
 from robot_dynamics_ros.control.parameters import read_settings as controller_settings
@@ -39,7 +39,7 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.offline.replay import COMMANDS, INPUTS, Replay, command_topic, replay
-from robot_dynamics_ros.offline.simulation import STATES, simulate_to_bag
+from robot_dynamics_ros.offline.simulation import simulate_to_bag
 from robot_dynamics_ros.parameters import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.parameters.kinds import Parameter, Values
@@ -230,7 +230,7 @@ def run_simulate(arguments: argparse.Namespace) -> None:
             activation_check=controller.ACTIVATION_CHECK.read(values),
         )
         seconds = time.monotonic() - begin
-        run = read_tracking(bag, settings.law, STATES, COMMANDS, duration)
+        run = read_tracking(bag, settings.law, duration)
     print(f"{model.name}: {1.0 / plant.period:g} Hz, {duration:g} s of motion\n")
     print(f"{tracking_table([run], error_units(model, run.joint_names))}\n")
     print(_summary(result, seconds, arguments.output))

@@ -19,7 +19,7 @@ from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 from robot_dynamics_ros.bags.reader import companions
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.launching.robots import LaunchedRobot, existing_file, find_robot
+from robot_dynamics_ros.launching import LaunchedRobot, existing_file, find_robot
 from robot_dynamics_ros.parameters.file import parameter_tables
 from robot_dynamics_ros.parameters.kinds import ANY, Bounds
 from robot_dynamics_ros.resources import find_resource, robot_names
