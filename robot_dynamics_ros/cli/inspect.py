@@ -126,7 +126,14 @@ def _collect(
     coefficients = model.packed.friction[:, list(_FRICTION.values())].tolist()
     friction = dict(zip(model.moving_joints, coefficients, strict=True))
     frictionless = [name for name, values in friction.items() if not any(values)]
-    pose, extremes = _at_pose(model, q), _over_range(model)
+    matrix, torque, extremes = model.mass_matrix(q), model.gravity_torque(q), _over_range(model)
+    pose = {
+        "position": q.tolist(),
+        "gravity": torque.tolist(),
+        "gravity_percent": list(map(_share, torque, model.effort_limits)),
+        "mass_matrix": matrix.tolist(),
+        "condition": _or_none(_condition(matrix)),
+    }
     notes = [message.removeprefix("URDF: ").partition(". Cure: ")[::2] for message in messages]
     if frictionless:
         every = len(frictionless) == len(friction)
@@ -203,17 +210,6 @@ def _rotors(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
 
 def _named(model: RobotModel, row: Array) -> dict[str, float]:
     return {name: x for name, x in zip(model.joint_names, row.tolist(), strict=True) if x != 0.0}
-
-
-def _at_pose(model: RobotModel, q: Array) -> Facts:
-    matrix, torque = model.mass_matrix(q), model.gravity_torque(q)
-    return {
-        "position": q.tolist(),
-        "gravity": torque.tolist(),
-        "gravity_percent": list(map(_share, torque, model.effort_limits)),
-        "mass_matrix": matrix.tolist(),
-        "condition": _or_none(float(_condition(matrix))),
-    }
 
 
 def _over_range(model: RobotModel) -> Facts:

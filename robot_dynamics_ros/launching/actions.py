@@ -182,10 +182,7 @@ def robot_state_publisher(robot: LaunchedRobot, *, parameters: list[dict[str, An
     """Return a Node of robot_state_publisher with these keywords, or a log message if it is not installed."""
     description = {"robot_description": ParameterValue(robot.urdf, value_type=str)}
     return _node_of(
-        "robot_state_publisher",
-        "no TF, and no topic robot_description",
-        parameters=[description, *parameters],
-        **node,
+        "robot_state_publisher", "no TF, and no topic robot_description", parameters=[description, *parameters], **node
     )
 
 

@@ -276,17 +276,14 @@ def answers(recording: Recording) -> Answers | None:
     state, command = recording.state, recording.command
     if command is None or not recording.stamped:
         return None
-    stamps, first = np.unique(command.stamps, return_index=True)
     # Of states that were sent again the first counts.
-    sent = np.sort(np.unique(state.stamps, return_index=True)[1])
-    place = np.minimum(np.searchsorted(stamps, state.stamps[sent]), len(stamps) - 1)
-    answered = stamps[place] == state.stamps[sent]
-    rows, commands = sent[answered], first[place[answered]]
+    _, rows, commands = np.intersect1d(state.stamps, command.stamps, return_indices=True)
     if not len(rows):
         return None
+    order = np.argsort(rows)
+    rows, commands = rows[order], commands[order]
     latency = (command.received[commands] - state.received[rows]) * 1e-9
-    window = np.flatnonzero(answered)
-    lost = int(window[-1] - window[0] + 1 - len(window))
+    lost = len(np.unique(state.stamps[rows[0] : rows[-1] + 1])) - len(rows)
     following = rows + 1 < len(state.stamps)
     late = int((command.received[commands[following]] > state.received[rows[following] + 1]).sum())
     return Answers(rows, commands, latency, late, lost)

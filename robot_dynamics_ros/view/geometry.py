@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -115,13 +115,10 @@ class Shape:
 
 def shrunk(shape: Shape, by: float) -> Shape:
     """Return a shape whose surface lies deeper by so much (m), so that it does not flicker through its original."""
-    corners = shape.vertices[shape.faces]
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    normals = np.zeros_like(shape.vertices)
-    for k in range(3):
-        np.add.at(normals, shape.faces[:, k], across)
-    lengths = np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
-    return Shape(shape.link, shape.vertices - by * normals / lengths, shape.faces, shape.colour)
+    from trimesh import Trimesh
+
+    normals = Trimesh(shape.vertices, shape.faces, process=False).vertex_normals
+    return replace(shape, vertices=shape.vertices - by * normals)
 
 
 def require_viewer() -> None:
