@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.report.recording import Event, Recording, TrackingErrors, column
+from robot_dynamics_ros.report.recording import Event, Recording, TrackingErrors, column, largest
 
 Figure = dict[str, Any]
 _Row = tuple[str, float, list[Figure], list[float] | None]  # title, relative height, traces, range of the axis
@@ -19,8 +19,7 @@ _Row = tuple[str, float, list[Figure], list[float] | None]  # title, relative he
 DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = "#1f2933", "#1b7f9c", "#c8553d", "#6a5d9e", "#9aa5b1"
 _FAULT, _GRID = "#d64545", "#e4e7eb"
 _LEVEL_COLOURS = {"OK": "#3f9142", "WARN": "#f0b429"}
-_POINTS = 2000
-_ALL_POINTS = 200_000
+_POINTS = 2000  # of a trace
 _BINS = 80
 _LINES = 100
 _FAR = 4.0  # largest torques
@@ -54,9 +53,9 @@ def _array(values: NDArray[Any], kind: str = "f4") -> dict[str, str]:
     return {"dtype": kind, "bdata": base64.b64encode(data).decode()}
 
 
-def _line(name: str, time: Array, values: Array, points: int, color: str, dash: str = "solid", **style: Any) -> Figure:
-    """Return a trace of a signal (m,) over seconds (m,), at most about ``points`` of its points."""
-    kept = extremes(values, points)
+def _line(name: str, time: Array, values: Array, color: str, dash: str = "solid", **style: Any) -> Figure:
+    """Return a trace of a signal (m,) over seconds (m,)."""
+    kept = extremes(values, _POINTS)
     line = {"color": color, "width": 1.3, "dash": dash}
     x, y = _array(time[kept], "f8"), _array(values[kept])
     return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": line, **style}
@@ -64,18 +63,13 @@ def _line(name: str, time: Array, values: Array, points: int, color: str, dash: 
 
 def _measured_and_commanded(recording: Recording, joint: str, field: str, names: tuple[str, str]) -> list[Figure]:
     """Return traces of a field of the joint states and of the commands, of those that have it."""
-    points = _points(recording)
     traces = []
     pairs = ((names[0], recording.state, ACTUAL, "solid"), (names[1], recording.command, DESIRED, "4px,3px"))
     for name, series, color, dash in pairs:
         values = column(series, joint, field)
-        if series is not None and values is not None:
-            traces.append(_line(name, recording.seconds(series), values, points, color, dash))
+        if series is not None and len(values):
+            traces.append(_line(name, recording.seconds(series), values, color, dash))
     return traces
-
-
-def _points(recording: Recording) -> int:
-    return min(_POINTS, max(200, _ALL_POINTS // (6 * len(recording.state.joint_names))))
 
 
 def joint_figure(
@@ -89,7 +83,7 @@ def joint_figure(
     if tracking is not None and joint in tracking.joint_names:
         error = 1e3 * tracking.error[:, tracking.joint_names.index(joint)]
         if np.isfinite(error).any():
-            trace = _line("tracking error", tracking.time, error, _points(recording), ERROR)
+            trace = _line("tracking error", tracking.time, error, ERROR)
             rows.append((f"error, {'mm' if metres else 'mrad'}", 0.9, [trace], None))
     rows += _torque_rows(recording, joint)
     return _stacked(rows, _time_axis(recording), _fault_lines(fault_times)) if rows else None
@@ -98,10 +92,8 @@ def joint_figure(
 def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
     unit = "N" if recording.sliding(joint) else "Nm"
     torque = _measured_and_commanded(recording, joint, "effort", ("measured torque", "commanded torque"))
-    columns = [column(series, joint, "effort") for series in (recording.state, recording.command)]
-    peak = max(
-        (float(np.abs(values[np.isfinite(values)]).max()) for values in columns if values is not None), default=0.0
-    )
+    efforts = (column(series, joint, "effort") for series in (recording.state, recording.command))
+    peak = float(np.nanmax([0.0, *map(largest, efforts)]))
     limit, limits = recording.effort_limit(joint), None
     # A limit far away would leave nothing of the signal to see; it is in the table.
     if limit < _FAR * peak:
@@ -110,7 +102,7 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
         span = np.array(time_span(recording))
         for sign in (1.0, -1.0):
             level = np.full(2, sign * limit)
-            torque.append(_line("effort limit", span, level, 2, LIMIT, dash="dot", showlegend=sign > 0.0))
+            torque.append(_line("effort limit", span, level, LIMIT, dash="dot", showlegend=sign > 0.0))
     rows: list[_Row] = [(f"torque, {unit}", 1.2, torque, limits)] if torque else []
     analysis = recording.analysis
     if analysis is not None and joint in analysis.motion.joint_names:
@@ -120,7 +112,7 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
         usable = np.isfinite(np.column_stack([seconds, series.position, series.effort])).all(axis=1)
         time = analysis.motion.time + float(seconds[int(np.argmax(usable))])
         residual = analysis.residual[:, analysis.motion.joint_names.index(joint)]
-        trace = _line("measured less model torque", time, residual, _points(recording), RESIDUAL)
+        trace = _line("measured less model torque", time, residual, RESIDUAL)
         rows.append((f"residual, {unit}", 0.9, [trace], None))
     return rows
 

@@ -16,7 +16,17 @@ from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.report import figures
 from robot_dynamics_ros.report.figures import Figure
-from robot_dynamics_ros.report.recording import Answers, Event, Recording, TrackingErrors, answers, column, tracking
+from robot_dynamics_ros.report.recording import (
+    Answers,
+    Event,
+    Recording,
+    TrackingErrors,
+    answers,
+    column,
+    largest,
+    rms,
+    tracking,
+)
 
 _MOST_EVENTS = 500
 _QUANTILES = (0.0, 0.5, 0.95, 0.99, 0.999, 1.0)
@@ -194,18 +204,6 @@ class _Page:
         self.html.append(f'<div class="wide"><table><thead>{head}</thead>\n<tbody>{body}</tbody></table></div>\n')
 
 
-def rms(values: Array) -> float:
-    """Root mean square of the finite numbers; NaN where there are none."""
-    finite = values[np.isfinite(values)]
-    return float(np.sqrt(np.mean(finite**2))) if len(finite) else math.nan
-
-
-def largest(values: Array) -> float:
-    """Largest magnitude of the finite numbers; NaN where there are none."""
-    finite = values[np.isfinite(values)]
-    return float(np.abs(finite).max()) if len(finite) else math.nan
-
-
 def _number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}" if math.isfinite(value) else "–"
 
@@ -308,14 +306,11 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
     rows: list[Sequence[str]] = []
     for joint in recording.state.joint_names:
         cells = [joint, "N" if recording.sliding(joint) else "Nm"]
-        peaks = [0.0]
-        for series in (recording.command, recording.state):
-            values = column(series, joint, "effort")
-            values = np.empty(0) if values is None else values
+        efforts = [column(series, joint, "effort") for series in (recording.command, recording.state)]
+        for values in efforts:
             cells += [_number(rms(values)), _number(largest(values))]
-            peaks.append(largest(values))
         limit = recording.effort_limit(joint)
-        share = np.nanmax(peaks) / limit if limit > 0.0 else math.nan
+        share = np.nanmax([0.0, *map(largest, efforts)]) / limit if limit > 0.0 else math.nan
         cells += [_number(limit), f"{100 * share:.0f} %" if math.isfinite(limit) else "–"]
         if analysis is not None and joint in analysis.motion.joint_names:
             j = analysis.motion.joint_names.index(joint)

@@ -140,9 +140,8 @@ def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: floa
     and above it, and in the share folders of AMENT_PREFIX_PATH; nothing is fetched. Bodies for which nothing is found
     are drawn from the model, as bars between their joints.
     """
-    from trimesh.util import append_faces
-
-    shapes, notes = [], []
+    shapes: list[Shape] = []
+    notes = []
     missing: set[str] = set()
     try:
         for link, visual, colour in _visuals(text):
@@ -158,15 +157,9 @@ def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: floa
     if missing:
         named = ", ".join(sorted(missing)[:_NAMED]) + (" and others" if len(missing) > _NAMED else "")
         notes.append(f"{len(missing)} meshes cannot be read ({named}); those links are drawn from the model")
-    groups: dict[tuple[str, Colour], list[Shape]] = {}
-    for shape in shapes:
-        if shape.link in model.packed.frames and np.isfinite(shape.vertices).all():
-            groups.setdefault((shape.link, shape.colour), []).append(shape)
-    merged = []  # fewer things to send and to move
-    for (link, colour), parts in groups.items():
-        vertices, faces = append_faces([part.vertices for part in parts], [part.faces for part in parts])
-        merged.append(Shape(link, np.asarray(vertices, np.float64), np.asarray(faces, np.int64), colour))
-    return [*merged, *_bars(model, {shape.link for shape in merged}, reach)], notes
+    frames = model.packed.frames
+    shapes = [shape for shape in shapes if shape.link in frames and np.isfinite(shape.vertices).all()]
+    return [*shapes, *_bars(model, {shape.link for shape in shapes}, reach)], notes
 
 
 def _visuals(text: str | bytes) -> Iterator[tuple[str, Any, Colour | None]]:
