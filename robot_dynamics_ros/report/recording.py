@@ -283,7 +283,7 @@ def answers(recording: Recording) -> Answers | None:
         return None
     order = np.argsort(rows)
     rows, commands = rows[order], commands[order]
-    latency = (command.received[commands] - state.received[rows]) * 1e-9
+    latency = np.asarray((command.received[commands] - state.received[rows]) * 1e-9, dtype=np.float64)
     lost = len(np.unique(state.stamps[rows[0] : rows[-1] + 1])) - len(rows)
     following = rows + 1 < len(state.stamps)
     late = int((command.received[commands[following]] > state.received[rows[following] + 1]).sum())
