@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,21 +19,12 @@ class AnsweringNode(NodeProcess):
 
     def __init__(self, kind: str, folder: Path, module: str, parameters: Mapping[str, object]) -> None:
         """Start ``python -m module``; its parameters and its log are files in ``folder``."""
-        self.name = kind
-        self.log = folder / f"{kind}.log"
-        self._log_file = self.log.open("w", encoding="utf-8")
         file = folder / f"{kind}.yaml"
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
         remaps = (f"__ns:=/{kind}", *(f"~/{topic}:={topic}" for topic in _PRIVATE))
         arguments = [word for remap in remaps for word in ("-r", remap)]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", module, "--ros-args", *arguments, "--params-file", str(file)],
-            stdin=subprocess.DEVNULL,
-            stdout=self._log_file,
-            stderr=self._log_file,
-            start_new_session=True,
-            text=True,
-        )
+        command = [sys.executable, "-m", module, "--ros-args", *arguments, "--params-file", str(file)]
+        self._start(kind, folder / f"{kind}.log", command, None)
 
     def busy_seconds(self) -> float:
         """Processor time of the process so far."""

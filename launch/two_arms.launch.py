@@ -13,6 +13,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from robot_dynamics_ros.launching import find_robot
 from robot_dynamics_ros.launching.actions import (
     bag_folder,
     flag,
@@ -24,7 +25,6 @@ from robot_dynamics_ros.launching.actions import (
     shared,
     value_of,
 )
-from robot_dynamics_ros.launching.robots import find_robot
 from robot_dynamics_ros.resources import find_resource, robot_names
 
 #: Namespace of each arm, and the side of the world's y axis on which it stands.

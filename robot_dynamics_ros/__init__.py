@@ -2,13 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from robot_dynamics_ros.errors import (
-    BagError,
-    RobotDynamicsError,
-    RobotModelError,
-    RobotModelWarning,
-    TrajectoryError,
-)
+from robot_dynamics_ros.errors import BagError, RobotDynamicsError, RobotModelError, RobotModelWarning, TrajectoryError
 from robot_dynamics_ros.moved import find_former_modules
 
 if TYPE_CHECKING:
@@ -35,17 +29,12 @@ def __getattr__(name: str) -> Any:
         from robot_dynamics_ros.model import RobotModel
 
         return RobotModel
-    if name == "__version__":
-        return _version()
+    if name == "__version__":  # of package.xml, which every installation has: releases raise it there
+        from robot_dynamics_ros.resources import share_directory
+
+        manifest = (share_directory() / "package.xml").read_text(encoding="utf-8")
+        return manifest.split("<version>")[1].split("</version>")[0]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _version() -> str:
-    """Return what package.xml says, which every installation has: releases raise it there."""
-    from robot_dynamics_ros.resources import share_directory
-
-    manifest = (share_directory() / "package.xml").read_text(encoding="utf-8")
-    return manifest.split("<version>")[1].split("</version>")[0]
 
 
 def __dir__() -> list[str]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from robot_dynamics_ros.launching import dynamics_file, find_robot
 from robot_dynamics_ros.launching.actions import package_prefix, program
-from robot_dynamics_ros.launching.robots import dynamics_file, find_robot
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_urdf
 
 

@@ -1,4 +1,4 @@
-"""robot_dynamics record, play, compare and report: bags recorded, played, compared, and shown as a page."""
+"""robot_dynamics record, play, compare, report and view: bags recorded, played, compared, and shown in a browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-from robot_dynamics_ros.bags import read_joint_names
 from robot_dynamics_ros.bags.comparison import Comparison, compare_bags, write_junit
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
@@ -19,9 +18,9 @@ from robot_dynamics_ros.cli.command_line import (
     joint_state_topic,
 )
 from robot_dynamics_ros.cli.processes import become_node, require_ros
-from robot_dynamics_ros.cli.robot_source import add_robot, load_robot
+from robot_dynamics_ros.cli.robot_source import add_named_robot, add_robot, load_robot, named_robot
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.launching import SUFFIX
 
 _MATCH, _DIFFERENT, _IMPOSSIBLE = 0, 1, 2  # exit codes of compare
 
@@ -94,21 +93,19 @@ def run_compare(arguments: argparse.Namespace) -> int:
     try:
         check_output(arguments, arguments.junit)
         try:
-            tolerances = arguments.atol, arguments.rtol
-            rename = dict(arguments.rename)
+            tolerances, rename = (arguments.atol, arguments.rtol), dict(arguments.rename)
             outcome = compare_bags(arguments.a, arguments.b, arguments.topics, *tolerances, rename, arguments.common)
         except BagError as error:  # is in the JUnit file too, for CI
-            print(f"robot_dynamics: {error}", file=sys.stderr)
             outcome = error
         if arguments.junit is not None:
             write_junit(outcome, arguments.junit, time.monotonic() - begin, overwrite=arguments.overwrite)
+        if isinstance(outcome, BagError):
+            raise outcome
     except RobotDynamicsError as error:
         print(f"robot_dynamics: {error}", file=sys.stderr)
         return _IMPOSSIBLE
     except KeyboardInterrupt:  # not to be taken for a match
         print("interrupted: nothing is known of the bags", file=sys.stderr)
-        return _IMPOSSIBLE
-    if isinstance(outcome, BagError):
         return _IMPOSSIBLE
     print(outcome)
     return _MATCH if outcome.matches else _DIFFERENT
@@ -132,15 +129,85 @@ def run_report(arguments: argparse.Namespace) -> None:
 
     check_output(arguments, arguments.output)
     topic = joint_state_topic(arguments.bag, arguments.topic)
-    rename = dict(arguments.rename)
-    names = read_joint_names(arguments.bag, topic, rename)
-    model: RobotModel | None = None
+    model, reason = None, ""
     try:
-        model, reason = load_robot(arguments, names, arguments.bag), ""
+        model = load_robot(arguments, arguments.bag)
     except RobotDynamicsError as error:
         if arguments.robot is not None:
             raise
         reason = str(error)
-    recording = read_recording(arguments.bag, topic, model=model, rename=rename, no_model=reason)
+    recording = read_recording(arguments.bag, topic, model=model, rename=dict(arguments.rename), no_model=reason)
     write_report(recording, arguments.output, overwrite=arguments.overwrite)
     print(f"{arguments.output}: {arguments.output.stat().st_size / 1e6:.1f} MB")
+
+
+def add_view(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Serves a page that shows the arm, the desired arm beside it, joint torques, joint forces and the "
+        "centre of mass: with a slider for each joint, from a bag, or live. It needs no ROS but for --live, and "
+        "no network. The page can be opened on this machine only, unless --host says otherwise: it has no password."
+    )
+    add_named_robot(parser)
+    parser.add_argument("bag", nargs="?", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
+    parser.add_argument("--live", action="store_true", help="show what the topics joint_states and command_states say")
+    parser.add_argument("--namespace", default="", help="namespace of those topics, with --live")
+    add_joint_states(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default: %(default)s)")
+    parser.add_argument("--port", type=_port, default=8080, help="port, or the next free one (default: %(default)s)")
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 1 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"{port} is no port. Cure: give one from 1 to 65535")
+    return port
+
+
+def run_view(arguments: argparse.Namespace) -> None:
+    """Serve the page until Ctrl-C; RobotDynamicsError for a robot or a bag that cannot be read."""
+    # Slow to load: not for record and play.
+    from robot_dynamics_ros.view.geometry import require_viewer
+    from robot_dynamics_ros.view.motion import read_motion
+    from robot_dynamics_ros.view.viewer import pose_view, recording_view
+
+    require_viewer()
+    if arguments.live:
+        _become_live(arguments)
+        return
+    source, address = named_robot(arguments), (arguments.host, arguments.port)
+    folder = Path(source.name).parent
+    if arguments.bag is None:
+        viewer, update = pose_view(source.model(gravity=arguments.gravity), source.text, folder, address)
+    else:
+        model = load_robot(arguments, arguments.bag)
+        topic = joint_state_topic(arguments.bag, arguments.topic)
+        recording, notes = read_motion(arguments.bag, topic, model, dict(arguments.rename))
+        viewer, update = recording_view(model, source.text, folder, recording, address, notes)
+    for note in viewer.notes:
+        print(f"note: {note}", file=sys.stderr)
+    print(f"{viewer.url}  (Ctrl-C ends it)", flush=True)
+    try:
+        viewer.run(update)
+    finally:
+        viewer.close()
+
+
+def _become_live(arguments: argparse.Namespace) -> None:
+    if arguments.bag is not None:
+        raise RobotDynamicsError("--live and a BAG: only one of them can be shown. Cure: leave one out")
+    source = named_robot(arguments)
+    if Path(source.name).suffix == SUFFIX:
+        raise RobotDynamicsError(f"{source.name}: --live needs a URDF. Cure: xacro {source.name} > robot.urdf")
+    prefix = f"/{arguments.namespace.strip('/')}/" if arguments.namespace else ""
+    parameters: dict[str, object] = {
+        "urdf": source.name,
+        "dynamics_file": source.dynamics or "",
+        "joint_states": prefix + (arguments.topic or "joint_states"),
+        "command_states": prefix + "computed_torque_node/command_states",
+        "host": arguments.host,
+        "port": arguments.port,
+    }
+    if arguments.gravity is not None:
+        parameters["gravity"] = arguments.gravity
+    become_node("view_node", parameters)

@@ -1,4 +1,4 @@
-"""robot_dynamics demo: plant and controller as two processes on real DDS, one trajectory, several laws compared."""
+"""robot_dynamics demo: plant and controller as two processes on real DDS, one trajectory, the laws' tracking errors."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 from tqdm import tqdm
 
 from robot_dynamics_ros.background import run_in_background
+from robot_dynamics_ros.bags import read_joint_states
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph, require_ros
-from robot_dynamics_ros.cli.tracking import Tracking, error_units, plot_tracking, read_tracking, tracking_table
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.offline.replay import COMMANDS
-from robot_dynamics_ros.offline.simulation import EFFORTS, STATES, TRAJECTORY
+from robot_dynamics_ros.offline.simulation import EFFORTS, START_DELAY, STATES, TRAJECTORY
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
 from robot_dynamics_ros.simulation import Plant
 
 _LAWS = ("pd", "pd_gravity", "computed_torque")
 _OUTPUT = Path("demo_output")
 _START_TIMEOUT = 120.0  # s
-_START_DELAY = 0.5  # s; stamped trajectories can be replayed bit for bit
+_COLOURS = ("#d1495b", "#edae49", "#00798c", "#5b5f97", "#66a182", "#8d6a9f", "#2e4057")
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +105,7 @@ def _settings(arguments: argparse.Namespace, urdf: Path, dynamics: Path | None) 
     settings["step_size"] = plant_step_size(arguments.rate)
     settings["trajectory"]["start"] = list(settings["initial_positions"])  # rcl reads no YAML aliases
     settings["trajectory"]["total_time"] = arguments.duration
-    settings["trajectory"]["start_delay"] = _START_DELAY
+    settings["trajectory"]["start_delay"] = START_DELAY  # stamped trajectories can be replayed bit for bit
     # Each law is compared to the end, even if it loses the arm, as feedforward does: the arm stops at its joint limits.
     settings["position_limit_margin"] = [math.inf]
     settings["velocity_limit_margin"] = [math.inf]
@@ -140,7 +143,7 @@ def _drive(law: str, arguments: argparse.Namespace, settings: dict[str, Any], fo
         trajectory = start("trajectory_node", *common, *renamed, *listeners)
         begin = _await((TRAJECTORY,), "the trajectory", counts, group)
         # Half a second more than the motion: the trajectory may have come at the end of a report.
-        total = arguments.duration + _START_DELAY + 0.5
+        total = arguments.duration + START_DELAY + 0.5
         layout = "{desc:<18}{percentage:3.0f}% |{bar:30}| {n:4.1f} of {total:.1f} s"
         with tqdm(total=total, desc=law, bar_format=layout, file=sys.stdout) as bar:
             for now in counts:
@@ -152,7 +155,7 @@ def _drive(law: str, arguments: argparse.Namespace, settings: dict[str, Any], fo
         for member in group.members:
             if errors := member.errors():
                 raise RobotDynamicsError(f"{law}: this run shows nothing, see {member.log}:\n{errors[0]}")
-    return read_tracking(bag, law, STATES, COMMANDS, arguments.duration)
+    return read_tracking(bag, law, arguments.duration)
 
 
 def _counts(recorder: NodeProcess, group: ProcessGroup) -> Iterator[dict[str, int]]:
@@ -174,3 +177,125 @@ def _await(topics: Sequence[str], event: str, counts: Iterator[dict[str, int]], 
             break
     logs = "\n".join(f"{member.name}: {member.tail()}" for member in group.members)
     raise RobotDynamicsError(f"waited {_START_TIMEOUT:g} s for {event}. End of the nodes' logs:\n{logs}")
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """A run of m cycles and n joints from the start of the motion, each with a state and its command, in SI units."""
+
+    law: str
+    joint_names: tuple[str, ...]
+    time: Array
+    desired: Array
+    actual: Array
+    effort: Array
+
+    @property
+    def error(self) -> Array:
+        """Desired less actual position (m, n)."""
+        return self.desired - self.actual
+
+    @property
+    def rms(self) -> Array:
+        """Root mean square of the error of each joint (n,)."""
+        return np.asarray(np.sqrt(np.mean(self.error**2, axis=0)))
+
+    @property
+    def worst(self) -> Array:
+        """Largest magnitude of the error of each joint (n,)."""
+        return np.asarray(np.abs(self.error).max(axis=0))
+
+    @property
+    def total_rms(self) -> float:
+        """Root mean square of the error over time and joints."""
+        return float(np.sqrt(np.mean(self.error**2)))
+
+
+def read_tracking(bag: Path, law: str, duration: float) -> Tracking:
+    """Read a run from a bag: ``duration`` (s) from the cycle in which the desired position first moves.
+
+    A command belongs to the state of the same stamp. Raises BagError if the recording does not hold the whole motion.
+    """
+    series = read_joint_states(bag, [STATES, COMMANDS])
+    state = series[STATES]
+    command = series[COMMANDS].in_order(state.joint_names)
+    moved = np.flatnonzero((command.position != command.position[0]).any(axis=1))
+    if len(moved) == 0:
+        raise BagError(f"{bag}: the desired position never moves. Cure: see the logs beside the bag")
+    first = command.stamps[moved[0]]
+    last = first + round(duration * 1e9)
+    if command.stamps[-1] < last:
+        recorded = (command.stamps[-1] - first) * 1e-9
+        raise BagError(f"{bag}: it holds {recorded:.1f} s of a motion of {duration:.1f} s. Cure: record until its end")
+    stamps, rows, answers = np.intersect1d(state.stamps, command.stamps, return_indices=True)
+    window = (stamps >= first) & (stamps <= last)
+    if not window.any():
+        raise BagError(
+            f"{bag}: no command answers a state. Cure: record with update_rate 0, and see the logs beside it"
+        )
+    stamps, rows, answers = stamps[window], rows[window], answers[window]
+    time, effort = (stamps - first) * 1e-9, command.effort[answers]
+    return Tracking(law, state.joint_names, time, command.position[answers], state.position[rows], effort)
+
+
+def error_units(model: RobotModel, joint_names: Sequence[str]) -> list[str]:
+    """Return mrad or mm for each joint."""
+    return ["mm" if name in model.prismatic_joints else "mrad" for name in joint_names]
+
+
+def tracking_table(runs: list[Tracking], units: list[str]) -> str:
+    """Return a table of RMS and largest error of each joint and law, in ``error_units``."""
+    mixed = len(set(units)) > 1
+    error_unit = "mixed" if mixed else units[0]
+    effort_unit = "mixed" if mixed else "Nm" if units[0] == "mrad" else "N"
+    rows = [("tracking error: RMS / largest", "", [run.law for run in runs])]
+    for j, (name, unit) in enumerate(zip(runs[0].joint_names, units, strict=True)):
+        rows.append((name, unit, [f"{1e3 * run.rms[j]:.3f} / {1e3 * run.worst[j]:.3f}" for run in runs]))
+    rows += [
+        ("error, RMS of all joints", error_unit, [f"{1e3 * run.total_rms:.3f}" for run in runs]),
+        ("effort, RMS of all joints", effort_unit, [f"{np.sqrt(np.mean(run.effort**2)):.2f}" for run in runs]),
+        ("effort, largest", effort_unit, [f"{np.abs(run.effort).max():.1f}" for run in runs]),
+        ("cycles", "", [str(len(run.time)) for run in runs]),
+    ]
+    label_width = max(len(label) for label, _, _ in rows) + 2
+    column = max(len(cell) for _, _, cells in rows for cell in cells) + 3
+    lines = [
+        f"{label:<{label_width}}{unit:<6}" + "".join(f"{cell:>{column}}" for cell in cells)
+        for label, unit, cells in rows
+    ]
+    lines.insert(1 + len(units), "-" * len(lines[0]))
+    return "\n".join(lines)
+
+
+def plot_tracking(runs: list[Tracking], robot: str, units: list[str], path: Path) -> None:
+    """Draw one row a joint (motion, error on a logarithmic scale, effort) and write a PNG to ``path``."""
+    import matplotlib  # takes a second to load
+
+    matplotlib.use("Agg")
+    matplotlib.rc("font", size=9)
+    from matplotlib import pyplot as plt
+
+    names, size = runs[0].joint_names, (15, 1.2 + 1.75 * len(units))
+    figure, axes = plt.subplots(len(names), 3, figsize=size, sharex=True, squeeze=False, layout="constrained")
+    for j, (name, unit, (motion, error, effort)) in enumerate(zip(names, units, axes, strict=True)):
+        for run, colour in zip(runs, _COLOURS, strict=False):
+            motion.plot(run.time, run.actual[:, j], color=colour, lw=1.6)
+            magnitude = np.maximum(1e3 * np.abs(run.error[:, j]), 1e-4)
+            error.semilogy(run.time, magnitude, color=colour, lw=0.9, label=None if j else run.law)
+            effort.plot(run.time, run.effort[:, j], color=colour, lw=0.8)
+        desired = runs[0].desired[:, j]
+        motion.plot(runs[0].time, desired, color="black", lw=1.1, ls=(0, (4, 3)), label=None if j else "desired")
+        motion.set_ylabel(f"{name}\n{'m' if unit == 'mm' else 'rad'}")
+        error.set_ylabel(unit)
+        effort.set_ylabel("N" if unit == "mm" else "Nm")
+    for axis in axes.flat:
+        axis.grid(True, alpha=0.25)
+        axis.margins(x=0.0)
+    for axis, title in zip(axes[0], ("position", "tracking error, magnitude", "commanded effort"), strict=True):
+        axis.set_title(title, fontweight="bold")
+    for axis in axes[-1]:
+        axis.set_xlabel("time, s")
+    figure.suptitle(f"{robot}: one trajectory, {len(runs)} control law{'s' * (len(runs) > 1)}", fontsize=14)
+    figure.legend(loc="outside lower center", ncols=len(runs) + 1, frameon=False)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)

@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 import yaml
 
-from robot_dynamics_ros.bags import read_joint_names
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_cutoff,
     add_joint_states,
     add_output,
     check_output,
-    joint_state_topic,
     read_series,
     table,
     wrapped,
@@ -155,7 +153,7 @@ def run_torque(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output)
     smoothing = Smoothing(arguments.cutoff)
     series = read_series(arguments.bag, arguments)
-    model = load_robot(arguments, series.joint_names, arguments.bag)
+    model = load_robot(arguments, arguments.bag)
     motion = recorded_motion(series.in_order(model.joint_names), smoothing)
     analysis = analyse_torque(model, motion)
     causes = hints(model, analysis)
@@ -174,21 +172,12 @@ def run_torque(arguments: argparse.Namespace) -> None:
 def _torque_table(model: RobotModel, analysis: TorqueAnalysis) -> str:
     """Return a table with a row for each joint: RMS of effort, its parts and the error; mean error; explained share."""
     columns = [root_mean_square(values) for values in _parts(analysis)]
-    header = ["RMS of", "", *_PARTS[:-1], "error", "bias", "explained"]
-    rows = [
-        [
-            name,
-            "N" if name in model.prismatic_joints else "Nm",
-            *(f"{column[j]:.3f}" for column in columns),
-            f"{analysis.bias[j]:.3f}",
-            "-" if np.isnan(analysis.explained[j]) else f"{100 * analysis.explained[j]:.2f} %",
-        ]
-        for j, name in enumerate(model.joint_names)
-    ]
-    first = max(len(row[0]) for row in [header, *rows])
-    return "\n".join(
-        f"{row[0]:<{first}} {row[1]:<2}" + "".join(f"{cell:>11}" for cell in row[2:]) for row in [header, *rows]
-    )
+    rows = []
+    for j, name in enumerate(model.joint_names):
+        unit = "N" if name in model.prismatic_joints else "Nm"
+        explained = "-" if np.isnan(analysis.explained[j]) else f"{100 * analysis.explained[j]:.2f} %"
+        rows.append([name, unit, *(f"{column[j]:.3f}" for column in (*columns, analysis.bias)), explained])
+    return table(["RMS of", "", *_PARTS[:-1], "error", "bias", "explained"], rows)
 
 
 def _write_csv(analysis: TorqueAnalysis, path: Path) -> None:
@@ -243,8 +232,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
         )
     check_output(arguments, arguments.output)
     smoothing, first = Smoothing(arguments.cutoff), arguments.bags[0]
-    names = read_joint_names(first, joint_state_topic(first, arguments.topic), dict(arguments.rename))
-    model = load_robot(arguments, names, first)
+    model = load_robot(arguments, first)
     motions = []
     for bag in arguments.bags:  # recordings are long: one at a time is in memory
         motions.append(recorded_motion(read_series(bag, arguments).in_order(model.joint_names), smoothing))
@@ -325,18 +313,15 @@ def _parameter_table(identification: Identification) -> str:
 
 
 def _holdout_table(before: TorqueAnalysis, after: TorqueAnalysis) -> str:
-    """Return a row for each joint: RMS of effort and error (Nm or N), and the explained share, before and after."""
-    names = before.motion.joint_names
-    width = max(len("RMS of"), *map(len, names))
-    rows = [
-        f"{'RMS of':<{width}}{'measured':>11}{'error before':>14}{'now':>9}{'explained before':>19}{'now':>9}",
-    ]
-    columns = (names, root_mean_square(before.motion.tau), before.rms, after.rms, before.explained, after.explained)
-    for name, measured, old, new, *shares in zip(*columns, strict=True):
-        first, second = ("-" if np.isnan(share) else f"{100 * share:.1f} %" for share in shares)
-        rows.append(f"{name:<{width}}{measured:>11.3f}{old:>14.3f}{new:>9.3f}{first:>19}{second:>9}")
+    """Return RMS of effort and error (Nm or N) and explained share of each joint, before and after; and a verdict."""
+    names, rows = before.motion.joint_names, []
+    columns = (root_mean_square(before.motion.tau), before.rms, after.rms, before.explained, after.explained)
+    for name, *errors, old, new in zip(names, *columns, strict=True):
+        shares = ("-" if np.isnan(share) else f"{100 * share:.1f} %" for share in (old, new))
+        rows.append([name, *(f"{error:.3f}" for error in errors), *shares])
+    lines = [table(["RMS of", "measured", "error before", "now", "explained before", "now"], rows)]
     better = int(np.count_nonzero(after.rms < before.rms))
-    rows.append(f"the error is smaller in {better} of {len(names)} joints")
+    lines.append(f"the error is smaller in {better} of {len(names)} joints")
     if better < len(names) - better:
-        rows.append("hint: record a longer motion that moves all joints fast and slowly, far and in all directions")
-    return "\n".join(rows)
+        lines.append("hint: record a longer motion that moves all joints fast and slowly, far and in all directions")
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""robot_dynamics inspect: the properties of a robot's model as tables, or as JSON."""
+"""robot_dynamics inspect: the properties of a robot's model as tables, or as the JSON of docs/inspect.md."""
 
 from __future__ import annotations
 
@@ -11,15 +11,36 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.cli.command_line import pair, table, wrapped
-from robot_dynamics_ros.cli.inspect_facts import Facts, collect
-from robot_dynamics_ros.cli.robot_source import add_named_robot, named_robot
+from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, named_robot
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
-from robot_dynamics_ros.formulations.closed_form import MOST_JOINTS
+from robot_dynamics_ros.formulations.closed_form import MOST_JOINTS, closed_form
+from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree
+from robot_dynamics_ros.formulations.properties import minimal_parameters
+from robot_dynamics_ros.kernels import layout
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.dynamics_file import DynamicsFile, read_dynamics_file
+from robot_dynamics_ros.model.urdf import Description, parse_urdf
 
-_ROUNDING = 1e-14
+Facts = dict[str, Any]
+
+_SAMPLES = 2000
+_SEED = 0
+_UNLIMITED = (np.pi, 1.0)  # range to either side of joints without position limits: rad, m
+_GRID = 73  # steps of 5 degrees in a whole turn: the maximum of a cosine is met to 0.1 %
+_SWEEPS = 2
+_SINGULAR = 1e15
+_TORQUE_ROUNDING = 1e-12  # of the largest torque of all joints
+_ROUNDING = 1e-14  # printed as 0
 _MAX_COLUMNS = 8  # joints, of which a row of a table still fits a screen
+_FRICTION = {
+    "viscous": layout.VISCOUS,
+    "coulomb": layout.COULOMB,
+    "coulomb_negative": layout.COULOMB_NEGATIVE,
+    "static": layout.STATIC,
+    "ripple": layout.RIPPLE_AMPLITUDE,
+    "sigmoid": layout.SIGMOID_AMPLITUDE,
+}
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:
@@ -68,24 +89,210 @@ def run_inspect(arguments: argparse.Namespace) -> None:
         warnings.simplefilter("always", RobotModelWarning)
         model = source.part(arguments.joints, locked, gravity=arguments.gravity)
     others = [name for name in source.joint_names() if name not in model.joint_names]
-    q = _state(arguments, model)
+    q = np.clip(np.zeros(model.n), model.position_lower, model.position_upper)
+    if arguments.state is not None:
+        q = model.vector("--state", arguments.state)
+        if not np.isfinite(q).all():
+            raise RobotDynamicsError(f"--state {arguments.state}: not finite. Cure: give {model.n} finite numbers")
     if arguments.equations and model.n > MOST_JOINTS:
         raise RobotDynamicsError(
             f"--equations: {model.n} joints of {model.name} make formulas of pages. Cure: --joints with up to "
             f"{MOST_JOINTS} of {' '.join(model.joint_names)}; the others are locked at 0, or by --locked NAME=VALUE"
         )
     messages = [str(warning.message) for warning in caught]
-    facts = collect(source, model, q, dict.fromkeys(others, 0.0) | locked, messages, arguments.equations)
+    facts = _collect(source, model, q, dict.fromkeys(others, 0.0) | locked, messages, arguments.equations)
     print(json.dumps(facts, indent=2, allow_nan=False) if arguments.json else "\n\n".join(_sections(facts)))
 
 
-def _state(arguments: argparse.Namespace, model: RobotModel) -> Array:
-    if arguments.state is None:
-        return np.clip(np.zeros(model.n), model.position_lower, model.position_upper)
-    q = model.vector("--state", arguments.state)
-    if not np.isfinite(q).all():
-        raise RobotDynamicsError(f"--state {arguments.state}: not finite. Cure: give {model.n} finite numbers")
-    return q
+def _collect(
+    source: RobotSource, model: RobotModel, q: Array, locked: dict[str, float], messages: list[str], equations: bool
+) -> Facts:
+    """Return the properties of a model of ``source`` at positions q (n,), with ``locked`` joints.
+
+    ``messages`` are the warnings of the model; ``equations`` asks for formulas; RobotDynamicsError without SymPy.
+    """
+    formulas = None
+    if equations:  # first, as it may refuse
+        form = closed_form(model)
+        symbols = {str(symbol): name for symbol, name in zip(form.q, form.joint_names, strict=True)}
+        formulas = {"symbols": symbols, "lines": list(form.lines())}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotModelWarning)
+        description = parse_urdf(source.text, source.name)
+    dynamics = DynamicsFile() if source.dynamics is None else read_dynamics_file(source.dynamics)
+    payload = 0.0 if dynamics.payload is None else dynamics.payload[1].mass
+    mass = sum(link.mass for link in {**description.links, **dynamics.links}.values()) + payload
+    tree, minimal = LinkTree.of(model), minimal_parameters(model)
+    coefficients = model.packed.friction[:, list(_FRICTION.values())].tolist()
+    friction = dict(zip(model.moving_joints, coefficients, strict=True))
+    frictionless = [name for name, values in friction.items() if not any(values)]
+    matrix, torque, extremes = model.mass_matrix(q), model.gravity_torque(q), _over_range(model)
+    pose = {
+        "position": q.tolist(),
+        "gravity": torque.tolist(),
+        "gravity_percent": list(map(_share, torque, model.effort_limits)),
+        "mass_matrix": matrix.tolist(),
+        "condition": _or_none(_condition(matrix)),
+    }
+    notes = [message.removeprefix("URDF: ").partition(". Cure: ")[::2] for message in messages]
+    if frictionless:
+        every = len(frictionless) == len(friction)
+        notes.append(
+            (
+                "no joint has friction" if every else f"{', '.join(frictionless)}: no friction",
+                "find it from a recording by robot_dynamics identify, or name it in a dynamics file "
+                "(docs/dynamics_file.md)",
+            )
+        )
+    notes += _load_notes(model, pose, extremes)
+    return {
+        "robot": model.name,
+        "source": source.name,
+        "dynamics_file": source.dynamics,
+        "gravity": model.gravity.tolist(),
+        "mass": {"total": float(mass), "moving": sum(link.mass for link in tree.links)},
+        "joints": list(_joints(model, description)),
+        "locked": locked,
+        "bodies": list(_bodies(model, tree)),
+        "friction": [{"joint": name, **dict(zip(_FRICTION, values, strict=True))} for name, values in friction.items()],
+        "joints_without_friction": frictionless,
+        "rotors": list(_rotors(model, tree)),
+        "couplings": [
+            {"joint": name, "follows": _named(model, row)}
+            for name, row in zip(model.moving_joints, tree.couplings, strict=True)
+            if name not in model.joint_names
+        ],
+        "loops": [{"link_a": loop.link_a, "link_b": loop.link_b} for loop in model.loops],
+        "parameters": {
+            "inertial": len(model.parameter_names),
+            "effective": len(model.parameter_names) - len(minimal.without_effect),
+            "base": len(minimal.names),
+        },
+        "pose": pose,
+        "range": extremes,
+        "notes": [{"message": message, "cure": cure or None} for message, cure in notes],
+        "equations": formulas,
+    }
+
+
+def _joints(model: RobotModel, description: Description) -> Iterator[Facts]:
+    kinds = {joint.name: joint.kind for joint in description.joints}
+    limits = (model.position_lower, model.position_upper, model.velocity_limits, model.effort_limits)
+    for name, *values in zip(model.joint_names, *limits, strict=True):
+        lower, upper, velocity, effort = map(_or_none, values)
+        kind = kinds.get(name, "coordinate")
+        yield {"name": name, "kind": kind, "lower": lower, "upper": upper, "velocity": velocity, "effort": effort}
+
+
+def _bodies(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
+    rotations = model.packed.link_rotations.reshape(-1, 3, 3)
+    for name, link, rotation in zip(model.packed.body_links, tree.links, rotations, strict=True):
+        com, inertia = rotation.T @ link.com, rotation.T @ link.inertia @ rotation  # of the joint's frame in link axes
+        yield {
+            "link": name,
+            "joint": link.joint,
+            "mass": link.mass,
+            "com": com.tolist(),
+            "inertia": inertia[np.triu_indices(3)].tolist(),
+        }
+
+
+def _rotors(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
+    for name, rotor, ratios in zip(model.packed.rotor_names, tree.rotors, tree.rotor_couplings, strict=True):
+        yield {
+            "name": name,
+            "carrier": None if rotor.carrier == BASE else model.packed.body_links[rotor.carrier],
+            "inertia": rotor.inertia,
+            "reflected_inertia": rotor.inertia * float(ratios @ ratios),
+            "ratio": _named(model, ratios),
+        }
+
+
+def _named(model: RobotModel, row: Array) -> dict[str, float]:
+    return {name: x for name, x in zip(model.joint_names, row.tolist(), strict=True) if x != 0.0}
+
+
+def _over_range(model: RobotModel) -> Facts:
+    """Search the range of the joints by random states, uniform between the limits."""
+    reach = np.array([_UNLIMITED[name in model.prismatic_joints] for name in model.joint_names])
+    lower = np.where(np.isfinite(model.position_lower), model.position_lower, -reach)
+    upper = np.where(np.isfinite(model.position_upper), model.position_upper, reach)
+    q = np.random.default_rng(_SEED).uniform(lower, upper, (_SAMPLES, model.n))
+    condition = _condition(model.mass_matrix(q))
+    columns = (model.joint_names, *_worst_gravity(model, lower, upper, q), model.effort_limits)
+    return {
+        "samples": _SAMPLES,
+        "seed": _SEED,
+        "lower": lower.tolist(),
+        "upper": upper.tolist(),
+        "gravity": [
+            {"joint": name, "torque": float(torque), "percent": _share(torque, limit), "position": position.tolist()}
+            for name, position, torque, limit in zip(*columns, strict=True)
+        ],
+        "condition": {
+            "minimum": _or_none(condition.min()),
+            "median": _or_none(np.median(condition)),
+            "maximum": _or_none(condition.max()),
+            "position": q[int(condition.argmax())].tolist(),
+        },
+    }
+
+
+def _worst_gravity(model: RobotModel, lower: Array, upper: Array, q: Array) -> tuple[Array, Array]:
+    """Return for each joint the positions (n, n), a row each, of its largest gravity torque, and that torque (n,).
+
+    The best of the samples q (samples, n) is improved one coordinate after the other: with a few thousand samples of
+    many joints none is near the maximum.
+    """
+    each = np.arange(model.n)
+    torques = model.gravity_torque(q)
+    best = np.abs(torques).argmax(axis=0)
+    where, torque = q[best], torques[best, each]
+    for i in np.tile(each, _SWEEPS):
+        tried = np.repeat(where[:, None, :], _GRID, axis=1)
+        tried[:, :, i] = np.linspace(lower[i], upper[i], _GRID)
+        torques = model.gravity_torque(tried)[each, :, each]
+        best = np.abs(torques).argmax(axis=1)
+        better = np.abs(torques[each, best]) > np.abs(torque)
+        where[better] = tried[each, best][better]
+        torque = np.where(better, torques[each, best], torque)
+    noise = _TORQUE_ROUNDING * np.abs(torque).max(initial=0.0)
+    return where, np.where(np.abs(torque) > noise, torque, 0.0)
+
+
+def _condition(matrix: Array) -> Array:
+    """Return the condition numbers (...,) of mass matrices (..., n, n); inf if singular."""
+    condition = np.linalg.cond(matrix)
+    return np.where(condition < _SINGULAR, condition, np.inf)
+
+
+def _share(torque: float, limit: float) -> float | None:
+    return None if not np.isfinite(limit) else 100.0 * abs(float(torque)) / float(limit)
+
+
+def _or_none(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _load_notes(model: RobotModel, pose: Facts, extremes: Facts) -> Iterator[tuple[str, str]]:
+    """Yield messages and cures for no gravity, a state outside the limits, and joints too weak for their weight."""
+    if not model.gravity.any():
+        yield "gravity is zero", "unless that is meant, give --gravity 0 0 -9.81, or correct the dynamics file"
+    outside = (pose["position"] < model.position_lower) | (pose["position"] > model.position_upper)
+    if outside.any():
+        names = [name for name, out in zip(model.joint_names, outside, strict=True) if out]
+        yield f"{', '.join(names)}: the state is outside the position limits", "give another --state"
+    shares = zip(model.joint_names, pose["gravity_percent"], strict=True)
+    here = {name: share for name, share in shares if (share or 0.0) > 100.0}
+    gravity = {entry["joint"]: entry["percent"] for entry in extremes["gravity"]}
+    worst = {name: share for name, share in gravity.items() if (share or 0.0) > 100.0 and name not in here}
+    for heavy, where in ((here, "at this state"), (worst, "somewhere in the range")):
+        if heavy:
+            yield (
+                f"{', '.join(f'{name} ({share:.0f} %)' for name, share in heavy.items())}: gravity takes more than the "
+                f"effort limit {where}, so that the joint cannot carry its own weight there",
+                "check the masses and the effort limit, take load off, or keep away from there",
+            )
 
 
 def _sections(facts: Facts) -> Iterator[str]:
@@ -96,8 +303,7 @@ def _sections(facts: Facts) -> Iterator[str]:
     yield _table(["body", "moved by", "mass", *axes], facts["bodies"])
     friction = [entry for entry in facts["friction"] if entry["joint"] not in facts["joints_without_friction"]]
     if friction:
-        header = ["friction of", "viscous", "coulomb", "negative", "static", "ripple", "sigmoid"]
-        yield _table(header, friction)
+        yield _table(["friction of", "viscous", "coulomb", "negative", "static", "ripple", "sigmoid"], friction)
     if facts["rotors"]:
         rotors = [{**rotor, "carrier": rotor["carrier"] or "base or none"} for rotor in facts["rotors"]]
         yield _table(["rotor", "on", "inertia", "reflected", "rate"], rotors)
@@ -109,7 +315,7 @@ def _sections(facts: Facts) -> Iterator[str]:
         f"{count['inertial']} inertial ones"
     )
     yield _at_state(facts)
-    yield _over_range(facts)
+    yield _range_text(facts)
     if facts["equations"] is not None:
         yield from _equations(facts)
     notes = [
@@ -153,27 +359,23 @@ def _at_state(facts: Facts) -> str:
     return f"{_table(['at', 'q', 'gravity', 'of limit', 'M' if whole else 'diagonal of M'], rows)}\n{last}"
 
 
-def _over_range(facts: Facts) -> str:
-    extremes, n = facts["range"], len(facts["joints"])
+def _range_text(facts: Facts) -> str:
+    extremes, condition, n = facts["range"], facts["range"]["condition"], len(facts["joints"])
     whole = n <= _MAX_COLUMNS
     rows = []
     for entry in extremes["gravity"]:
         position = _short(entry["position"]) if entry["torque"] else [""] * n
-        row = [entry["joint"], entry["torque"], _percent(entry["percent"])]
-        rows.append([*row, position] if whole else row)
-    condition = extremes["condition"]
+        rows.append([entry["joint"], entry["torque"], _percent(entry["percent"]), *([position] if whole else [])])
     values = (condition[key] for key in ("minimum", "median", "maximum"))
     least, median, most = ("singular" if value is None else f"{value:.4g}" for value in values)
     at = f" at q = {', '.join(_short(condition['position']))}" if whole else ""
-    lines = [
-        _table(["most gravity", "torque", "of limit", *(["at q"] if whole else [])], rows),
-        wrapped(f"condition number of M: smallest {least}, median {median}, largest {most}{at}"),
-        wrapped(
-            f"by {extremes['samples']} random states (seed {extremes['seed']}) between the position limits, or +-pi "
-            "and +-1 m; gravity's further improved joint by joint"
-        ),
-    ]
-    return "\n".join(lines)
+    table_text = _table(["most gravity", "torque", "of limit", *(["at q"] if whole else [])], rows)
+    range_text = wrapped(f"condition number of M: smallest {least}, median {median}, largest {most}{at}")
+    source = (
+        f"by {extremes['samples']} random states (seed {extremes['seed']}) between the position limits, or +-pi "
+        "and +-1 m; gravity's further improved joint by joint"
+    )
+    return f"{table_text}\n{range_text}\n{wrapped(source)}"
 
 
 def _equations(facts: Facts) -> Iterator[str]:

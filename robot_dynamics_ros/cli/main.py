@@ -21,7 +21,7 @@ COMMANDS = {
     "replay": ("offline", "feed a recording to the controller, and record what it commands"),
     "compare": ("bags", "compare two bags, message by message"),
     "report": ("bags", "a bag as one HTML page: tracking, torque, timing, faults"),
-    "view": ("view", "show a robot in a browser: its pose, a recording, or live"),
+    "view": ("bags", "show a robot in a browser: its pose, a recording, or live"),
     "identify": ("identification", "find inertias and friction from bags, as a dynamics file"),
     "excite": ("identification", "find a trajectory that excites a robot for identification"),
     "play": ("bags", "publish a bag's messages in the rhythm in which they were recorded"),

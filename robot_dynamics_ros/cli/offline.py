@@ -28,8 +28,8 @@ from robot_dynamics_ros.cli.command_line import (
     pair,
     plant_step_size,
 )
+from robot_dynamics_ros.cli.demo import error_units, read_tracking, tracking_table
 from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, add_robot, named_robot, recorded_robot
-from robot_dynamics_ros.cli.tracking import error_units, read_tracking, tracking_table
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.parameters import Configuration
 from robot_dynamics_ros.control.settings import read_settings as controller_settings
@@ -39,7 +39,7 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.offline.replay import COMMANDS, INPUTS, Replay, command_topic, replay
-from robot_dynamics_ros.offline.simulation import STATES, simulate_to_bag
+from robot_dynamics_ros.offline.simulation import simulate_to_bag
 from robot_dynamics_ros.parameters import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.parameters.kinds import Parameter, Values
@@ -106,8 +106,7 @@ def run_replay(arguments: argparse.Namespace) -> None:
     else:
         dynamics = None if arguments.dynamics in (None, "none") else arguments.dynamics
         source = RobotSource(f"{arguments.config}: {ROBOT_DESCRIPTION.name}", description, dynamics)
-    source, values = _configured(arguments, source, values)
-    model = _model(source, values)
+    source, values, model, configuration = _controller(arguments, source, values)
     print(f"note: robot: {source}; parameters: {origin}", file=sys.stderr)
     begin = time.monotonic()
     with new_bag(arguments.output) as output:
@@ -119,25 +118,21 @@ def run_replay(arguments: argparse.Namespace) -> None:
             topics=topics,
             rename=dict(arguments.rename),
             activation_check=controller.ACTIVATION_CHECK.read(values),
-            configuration=_configuration(source, values),
+            configuration=configuration,
         )
     print(_summary(result, time.monotonic() - begin, arguments.output))
 
 
-def _configured(arguments: argparse.Namespace, source: RobotSource, values: Values) -> tuple[RobotSource, Values]:
-    """Return the source with the dynamics file of the node's parameters, and these; the command line comes first."""
+def _controller(
+    arguments: argparse.Namespace, source: RobotSource, values: Values
+) -> tuple[RobotSource, Values, RobotModel, Configuration]:
+    """Return the controller's robot, parameters, model and ~/configuration; the command line comes before both."""
     if arguments.dynamics is None:
         source = replace(source, dynamics=DYNAMICS_FILE.read(values) or source.dynamics)
-    return source, _overridden(values, {controller.GRAVITY.name: arguments.gravity})
-
-
-def _model(source: RobotSource, values: Values) -> RobotModel:
-    return source.model(gravity=controller.GRAVITY.read(values) or None, joints=JOINTS.read(values) or None)
-
-
-def _configuration(source: RobotSource, values: Values) -> Configuration:
+    values = _overridden(values, {controller.GRAVITY.name: arguments.gravity})
+    model = source.model(gravity=controller.GRAVITY.read(values) or None, joints=JOINTS.read(values) or None)
     text = source.text if isinstance(source.text, str) else source.text.decode(errors="replace")
-    return Configuration.of(values, text, source.dynamics_content())
+    return source, values, model, Configuration.of(values, text, source.dynamics_content())
 
 
 def _overridden(values: Values, overrides: Mapping[str, object]) -> Values:
@@ -200,8 +195,7 @@ def run_simulate(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output, bag=True)
     source = named_robot(arguments)
     values, plant_values, motion_values = _parameters(arguments)
-    source, values = _configured(arguments, source, values)
-    model = _model(source, values)
+    source, values, model, configuration = _controller(arguments, source, values)
     plant = simulation_settings(plant_values, _plant_model(arguments, source, values, model))
     settings = controller_settings(values)
     if settings.law not in TRACKING_LAWS:
@@ -212,6 +206,8 @@ def run_simulate(arguments: argparse.Namespace) -> None:
     duration = float(points.times[-1]) if arguments.duration is None else arguments.duration
     if not 0.0 < duration < math.inf:
         raise RobotDynamicsError(f"--duration {duration:g} is out of range. Cure: give seconds above 0")
+    moves = (points.positions != points.positions[0]).any(axis=1)
+    rest = float(points.times[max(int(moves.argmax()) - 1, 0)])  # at the first point
     with ExitStack() as stack:
         if arguments.output is None:
             bag = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "bag"
@@ -225,12 +221,12 @@ def run_simulate(arguments: argparse.Namespace) -> None:
             model,
             settings,
             points,
-            _initial_rest(points) + duration + _SETTLING_TIME,
-            configuration=_configuration(source, values),
+            rest + duration + _SETTLING_TIME,
+            configuration=configuration,
             activation_check=controller.ACTIVATION_CHECK.read(values),
         )
         seconds = time.monotonic() - begin
-        run = read_tracking(bag, settings.law, STATES, COMMANDS, duration)
+        run = read_tracking(bag, settings.law, duration)
     print(f"{model.name}: {1.0 / plant.period:g} Hz, {duration:g} s of motion\n")
     print(f"{tracking_table([run], error_units(model, run.joint_names))}\n")
     print(_summary(result, seconds, arguments.output))
@@ -304,9 +300,3 @@ def _motion(
         first = zip(points.joint_names, points.positions[0].tolist(), strict=True)
         positions |= {name: q for name, q in first if name in positions}
     return points, tuple(positions.values())
-
-
-def _initial_rest(points: TrajectoryPoints) -> float:
-    """Return the time (s) for which the points stay at the first one."""
-    moves = (points.positions != points.positions[0]).any(axis=1)
-    return float(points.times[max(int(moves.argmax()) - 1, 0)])

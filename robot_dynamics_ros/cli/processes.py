@@ -85,19 +85,23 @@ class NodeProcess:
     def __init__(
         self, node: str, log: Path, environment: Mapping[str, str], ros_arguments: Sequence[str], *, pipe: bool = False
     ) -> None:
-        self.name = node
-        self.log = log
-        self._log_file = log.open("w", encoding="utf-8")
-        # A session of its own: Ctrl-C at the terminal reaches the parent only, which ends the children in order.
-        self.process = subprocess.Popen(
-            node_command(node, {}, *ros_arguments),
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE if pipe else self._log_file,
-            stderr=self._log_file,
-            start_new_session=True,
-            text=True,
-        )
+        self._start(node, log, node_command(node, {}, *ros_arguments), environment, pipe)
+
+    def _start(
+        self, name: str, log: Path, command: Sequence[str], environment: Mapping[str, str] | None, pipe: bool = False
+    ) -> None:
+        self.name, self.log = name, log
+        with log.open("w", encoding="utf-8") as file:
+            # A session of its own: Ctrl-C at the terminal reaches the parent only, which ends the children in order.
+            self.process = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if pipe else file,
+                stderr=file,
+                start_new_session=True,
+                text=True,
+            )
 
     def check(self) -> None:
         """Raise RobotDynamicsError with the end of its log if the process has failed."""
@@ -133,7 +137,6 @@ class NodeProcess:
             self.process.wait()
         if self.process.stdout is not None:
             self.process.stdout.close()
-        self._log_file.close()
 
 
 class ProcessGroup:

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.bags import read_configuration, read_description
+from robot_dynamics_ros.bags import read_configuration, read_description, read_joint_names
 from robot_dynamics_ros.cli.command_line import joint_state_topic, pair
 from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError, RobotModelWarning
-from robot_dynamics_ros.launching.robots import SUFFIX, expand_xacro
+from robot_dynamics_ros.launching import SUFFIX, expand_xacro
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_file
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
@@ -178,18 +178,19 @@ def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = 
     return RobotSource(f"{bag}: robot_description", description, dynamics)
 
 
-def load_robot(arguments: argparse.Namespace, joint_names: Sequence[str], bag: Path) -> RobotModel:
-    """Return the model of the recorded ``joint_names``, of --robot or else of the bag.
+def load_robot(arguments: argparse.Namespace, bag: Path) -> RobotModel:
+    """Return the model of the joints that a bag has joint states of, by --topic and --rename: --robot, else the bag's.
 
     The robot of a bag, and other joints, which are locked at 0, are reported on stderr. RobotDynamicsError names what
     is wrong and the cure.
     """
+    names = read_joint_names(bag, joint_state_topic(bag, arguments.topic), dict(arguments.rename))
     source = recorded_robot(arguments, bag)
     joints = source.joint_names()
-    recorded = [name for name in joints if name in joint_names]
+    recorded = [name for name in joints if name in names]
     if not recorded:
         raise RobotDynamicsError(
-            f"{source.name}: the robot's joints are {', '.join(joints)}, the recording's {', '.join(joint_names)}. "
+            f"{source.name}: the robot's joints are {', '.join(joints)}, the recording's {', '.join(names)}. "
             "Cure: --rename OLD=NEW, or another --robot"
         )
     if arguments.robot is None:

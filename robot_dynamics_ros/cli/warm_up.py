@@ -13,13 +13,7 @@ from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.closed_loops import close_loops
-from robot_dynamics_ros.kernels.compilation import (
-    COMPILED,
-    cache_directory,
-    clear_cache,
-    compilations_reported,
-    is_kept,
-)
+from robot_dynamics_ros.kernels import compilation
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation import Plant
 
@@ -39,22 +33,22 @@ def add_warm_up(parser: argparse.ArgumentParser) -> None:
 
 def run_warm_up(arguments: argparse.Namespace) -> None:
     """Fill, check or clear the cache; RobotDynamicsError if that is impossible, or a kernel is missing."""
-    if not COMPILED:
+    if not compilation.COMPILED:
         raise RobotDynamicsError("numba is missing or switched off: nothing is compiled. Cure: install or allow it")
     if arguments.clear:
-        print(f"removed {clear_cache()}")
+        print(f"removed {compilation.clear_cache()}")
         return
     model = named_robot(arguments).model(gravity=arguments.gravity)
     if arguments.check:
-        with compilations_reported(_refuse):
+        with compilation.compilations_reported(_refuse):
             _run_kernels(model)
         print("every kernel is there")
         return
-    if not is_kept():
+    if not compilation.is_kept():
         raise RobotDynamicsError("kernels cannot be kept. Cure: point NUMBA_CACHE_DIR to a writable folder of your own")
     begin = time.monotonic()
     run_in_background(lambda: _run_kernels(model)).result()  # Ctrl-C ends the wait
-    folder = cache_directory()
+    folder = compilation.cache_directory()
     assert folder is not None
     for path in (folder.parent, folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)

@@ -1,1 +1,109 @@
-"""Code that the launch files share. Only actions.py needs launch and launch_ros."""
+"""Files of the robots that launch arguments and command lines name; xacro files are expanded.
+
+actions.py has what the launch files share besides: only it needs launch and launch_ros.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.model.urdf import reduce_urdf
+from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_urdf
+
+SUFFIX = ".xacro"
+
+
+def expand_xacro(path: Path, arguments: Mapping[str, str]) -> bytes:
+    """Return the URDF that a xacro file makes with these arguments, by the Python module or by the command xacro.
+
+    Raises RobotDynamicsError with the cure if neither is installed, and for files that xacro refuses.
+    """
+    try:
+        xacro = importlib.import_module("xacro")
+    except ImportError:
+        command = shutil.which("xacro")
+        if command is None:
+            raise RobotDynamicsError(
+                f"{path}: xacro is not installed. Cure: pip install xacro, or sudo apt install ros-<distro>-xacro"
+            ) from None
+        line = [command, str(path), *(f"{name}:={value}" for name, value in arguments.items())]
+        run = subprocess.run(line, capture_output=True, check=False)
+        if run.returncode != 0:
+            raise _xacro_error(path, run.stderr.decode(errors="replace").removeprefix("error: ")) from None
+        return run.stdout
+    try:
+        document: bytes = xacro.process_file(str(path), mappings=dict(arguments)).toxml(encoding="utf-8")
+    except Exception as error:  # of xacro itself, of Python expressions in the file, of expat, PyYAML and ament
+        raise _xacro_error(path, str(error) or repr(error)) from None
+    return document
+
+
+def _xacro_error(path: Path, message: str) -> RobotDynamicsError:
+    return RobotDynamicsError(
+        f"{path}: xacro: {' '.join(message.split())}. Cure: correct the file, pass its arguments by --xacro-arg "
+        "NAME:=VALUE, or source the workspace of the packages that it includes (. install/setup.bash)"
+    )
+
+
+@dataclass(frozen=True)
+class LaunchedRobot:
+    """Files of a robot; all but the dynamics file are empty if the topic robot_description brings the URDF."""
+
+    urdf: str  # text
+    root: str  # name of the root link
+    dynamics_file: str  # path; empty for none
+    settings: tuple[str, ...]  # path of the parameter file in config/, for a robot of this package
+
+
+def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = "") -> LaunchedRobot:
+    """Return the robot that the arguments robot, urdf, dynamics_file and xacro_args name.
+
+    Raises RobotDynamicsError for an unknown name, a missing file, an invalid URDF, and a xacro file that cannot be
+    expanded.
+    """
+    settings: tuple[str, ...] = ()
+    if urdf:
+        path, name = existing_file("urdf", urdf), ""
+    elif name:
+        path, settings = robot_urdf(name), (str(find_resource("config", f"{name}.yaml")),)
+    else:
+        return LaunchedRobot("", "", dynamics_file(dynamics, ""), ())
+    if path.suffix == SUFFIX:
+        words = [word.partition(":=") for word in shlex.split(xacro_args)]
+        text = expand_xacro(path, {key: value for key, _, value in words}).decode("utf-8")
+    else:
+        text = path.read_text(encoding="utf-8")
+    return LaunchedRobot(text, _root_link(text, str(path)), dynamics_file(dynamics, name), settings)
+
+
+def dynamics_file(argument: str, robot: str) -> str:
+    """Return the path that the argument dynamics_file means; empty for none.
+
+    The argument is a path, "none", or empty for the file that the package has for ``robot``, if any.
+    """
+    if argument == "none":
+        return ""
+    if argument:
+        return str(existing_file("dynamics_file", argument))
+    return str((robot and robot_dynamics_file(robot)) or "")
+
+
+def existing_file(argument: str, value: str) -> Path:
+    """Return the absolute path of the file that a launch argument names; RobotDynamicsError if there is none."""
+    path = Path(value).resolve()
+    if not path.is_file():
+        raise RobotDynamicsError(f"{argument}:={value}: there is no file {path}. Cure: give the path of a file")
+    return path
+
+
+def _root_link(urdf: str, source: str) -> str:
+    robot = reduce_urdf(urdf, source)
+    children = {child.get("link") for child in robot.findall("joint/child")}
+    return next((str(link.get("name")) for link in robot.findall("link") if link.get("name") not in children), "")

@@ -19,7 +19,7 @@ from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 from robot_dynamics_ros.bags.reader import companions
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.launching.robots import LaunchedRobot, existing_file, find_robot
+from robot_dynamics_ros.launching import LaunchedRobot, existing_file, find_robot
 from robot_dynamics_ros.parameters.file import parameter_tables
 from robot_dynamics_ros.parameters.kinds import ANY, Bounds
 from robot_dynamics_ros.resources import find_resource, robot_names
@@ -182,10 +182,7 @@ def robot_state_publisher(robot: LaunchedRobot, *, parameters: list[dict[str, An
     """Return a Node of robot_state_publisher with these keywords, or a log message if it is not installed."""
     description = {"robot_description": ParameterValue(robot.urdf, value_type=str)}
     return _node_of(
-        "robot_state_publisher",
-        "no TF, and no topic robot_description",
-        parameters=[description, *parameters],
-        **node,
+        "robot_state_publisher", "no TF, and no topic robot_description", parameters=[description, *parameters], **node
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.report.recording import Event, Recording, TrackingErrors, column
+from robot_dynamics_ros.report.recording import Event, Recording, TrackingErrors, column, largest
 
 Figure = dict[str, Any]
 _Row = tuple[str, float, list[Figure], list[float] | None]  # title, relative height, traces, range of the axis
@@ -19,8 +19,7 @@ _Row = tuple[str, float, list[Figure], list[float] | None]  # title, relative he
 DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = "#1f2933", "#1b7f9c", "#c8553d", "#6a5d9e", "#9aa5b1"
 _FAULT, _GRID = "#d64545", "#e4e7eb"
 _LEVEL_COLOURS = {"OK": "#3f9142", "WARN": "#f0b429"}
-_POINTS = 2000
-_ALL_POINTS = 200_000
+_POINTS = 2000  # of a trace
 _BINS = 80
 _LINES = 100
 _FAR = 4.0  # largest torques
@@ -54,73 +53,56 @@ def _array(values: NDArray[Any], kind: str = "f4") -> dict[str, str]:
     return {"dtype": kind, "bdata": base64.b64encode(data).decode()}
 
 
-def _line(
-    name: str,
-    time: Array,
-    values: Array,
-    points: int,
-    color: str,
-    width: float = 1.3,
-    dash: str = "solid",
-    **style: Any,
-) -> Figure:
-    """Return a trace of a signal (m,) over seconds (m,), at most about ``points`` of its points."""
-    kept = extremes(values, points)
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": _array(time[kept], "f8"),
-        "y": _array(values[kept]),
-        "line": {"color": color, "width": width, "dash": dash},
-        **style,
-    }
+def _line(name: str, time: Array, values: Array, color: str, dash: str = "solid", **style: Any) -> Figure:
+    """Return a trace of a signal (m,) over seconds (m,)."""
+    kept = extremes(values, _POINTS)
+    line = {"color": color, "width": 1.3, "dash": dash}
+    x, y = _array(time[kept], "f8"), _array(values[kept])
+    return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": line, **style}
+
+
+def _measured_and_commanded(recording: Recording, joint: str, field: str, names: tuple[str, str]) -> list[Figure]:
+    """Return traces of a field of the joint states and of the commands, of those that have it."""
+    traces = []
+    pairs = ((names[0], recording.state, ACTUAL, "solid"), (names[1], recording.command, DESIRED, "4px,3px"))
+    for name, series, color, dash in pairs:
+        values = column(series, joint, field)
+        if series is not None and len(values):
+            traces.append(_line(name, recording.seconds(series), values, color, dash))
+    return traces
 
 
 def joint_figure(
     recording: Recording, joint: str, tracking: TrackingErrors | None, fault_times: Array
 ) -> Figure | None:
     """Return position, tracking error, torque and residual of a joint over time; None where there is nothing."""
-    state, command = recording.state, recording.command
-    points = min(_POINTS, max(200, _ALL_POINTS // (6 * len(state.joint_names))))
     metres = recording.sliding(joint)
     rows: list[_Row] = []
-    motion = []
-    if (values := column(state, joint, "position")) is not None:
-        motion.append(_line("actual", recording.seconds(state), values, points, ACTUAL, 1.8))
-    if command is not None and (values := column(command, joint, "position")) is not None:
-        motion.append(_line("desired", recording.seconds(command), values, points, DESIRED, 1.2, "4px,3px"))
-    if motion:
+    if motion := _measured_and_commanded(recording, joint, "position", ("actual", "desired")):
         rows.append((f"position, {'m' if metres else 'rad'}", 1.2, motion, None))
     if tracking is not None and joint in tracking.joint_names:
         error = 1e3 * tracking.error[:, tracking.joint_names.index(joint)]
         if np.isfinite(error).any():
-            trace = _line("tracking error", tracking.time, error, points, ERROR)
+            trace = _line("tracking error", tracking.time, error, ERROR)
             rows.append((f"error, {'mm' if metres else 'mrad'}", 0.9, [trace], None))
-    rows += _torque_rows(recording, joint, points)
+    rows += _torque_rows(recording, joint)
     return _stacked(rows, _time_axis(recording), _fault_lines(fault_times)) if rows else None
 
 
-def _torque_rows(recording: Recording, joint: str, points: int) -> list[_Row]:
+def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
     unit = "N" if recording.sliding(joint) else "Nm"
-    torque, peaks = [], [0.0]
-    for name, series, color, width, dash in (
-        ("measured", recording.state, ACTUAL, 1.5, "solid"),
-        ("commanded", recording.command, DESIRED, 1.0, "4px,3px"),
-    ):
-        values = column(series, joint, "effort")
-        if values is not None and series is not None:
-            torque.append(_line(f"{name} torque", recording.seconds(series), values, points, color, width, dash))
-            peaks.append(float(np.abs(values[np.isfinite(values)]).max()))
+    torque = _measured_and_commanded(recording, joint, "effort", ("measured torque", "commanded torque"))
+    efforts = (column(series, joint, "effort") for series in (recording.state, recording.command))
+    peak = float(np.nanmax([0.0, *map(largest, efforts)]))
     limit, limits = recording.effort_limit(joint), None
     # A limit far away would leave nothing of the signal to see; it is in the table.
-    if torque and limit < _FAR * max(peaks):
-        reach = 1.08 * max(limit, *peaks)
+    if limit < _FAR * peak:
+        reach = 1.08 * max(limit, peak)
         limits = [-reach, reach]
         span = np.array(time_span(recording))
         for sign in (1.0, -1.0):
             level = np.full(2, sign * limit)
-            torque.append(_line("effort limit", span, level, 2, LIMIT, dash="dot", showlegend=sign > 0.0))
+            torque.append(_line("effort limit", span, level, LIMIT, dash="dot", showlegend=sign > 0.0))
     rows: list[_Row] = [(f"torque, {unit}", 1.2, torque, limits)] if torque else []
     analysis = recording.analysis
     if analysis is not None and joint in analysis.motion.joint_names:
@@ -130,7 +112,7 @@ def _torque_rows(recording: Recording, joint: str, points: int) -> list[_Row]:
         usable = np.isfinite(np.column_stack([seconds, series.position, series.effort])).all(axis=1)
         time = analysis.motion.time + float(seconds[int(np.argmax(usable))])
         residual = analysis.residual[:, analysis.motion.joint_names.index(joint)]
-        trace = _line("measured less model torque", time, residual, points, RESIDUAL)
+        trace = _line("measured less model torque", time, residual, RESIDUAL)
         rows.append((f"residual, {unit}", 0.9, [trace], None))
     return rows
 
@@ -145,10 +127,7 @@ def _stacked(rows: Sequence[_Row], time_axis: Figure, shapes: list[Figure]) -> F
     for k, (title, height, traces, limits) in enumerate(rows):
         number = str(k + 1) if k else ""
         bottom = max(0.0, top - (1.0 - gap * (len(rows) - 1)) * height / total)
-        axis: Figure = {"domain": [bottom, top], "title": {"text": title}, "gridcolor": _GRID, "zeroline": False}
-        if limits is not None:
-            axis["range"] = limits
-        layout[f"yaxis{number}"] = axis
+        layout[f"yaxis{number}"] = _axis(title, domain=[bottom, top], **({"range": limits} if limits else {}))
         data += [{**trace, "xaxis": "x", "yaxis": f"y{number}"} for trace in traces]
         top = bottom - gap
     layout["xaxis"] = {**time_axis, "anchor": f"y{number}"}
@@ -164,7 +143,7 @@ def _fault_lines(times: Array) -> list[Figure]:
     ]
 
 
-def histogram_figure(name: str, values: Array, colour: str) -> Figure | None:
+def histogram_figure(name: str, values: Array) -> Figure | None:
     """Return the histogram of durations (s), in ms with a logarithmic count; None where there are none."""
     values = 1e3 * values[np.isfinite(values)]
     if not len(values):
@@ -182,18 +161,15 @@ def histogram_figure(name: str, values: Array, colour: str) -> Figure | None:
     title = f"{name}, ms" + (f"<br>({beyond} beyond, in the last bar)" if beyond else "")
     layout = _layout(270)
     layout["margin"]["b"] = 62
-    layout["showlegend"] = False
-    layout["bargap"] = 0.05
-    layout["xaxis"] = {"title": {"text": title}, "gridcolor": _GRID, "zeroline": False}
-    layout["yaxis"] = {"title": {"text": "count"}, "type": "log", "gridcolor": _GRID, "dtick": 1}
-    layout["yaxis"]["range"] = [-0.3, float(np.log10(counts.max())) + 0.3]
+    layout |= {"showlegend": False, "bargap": 0.05, "xaxis": _axis(title)}
+    layout["yaxis"] = _axis("count", type="log", dtick=1, range=[-0.3, float(np.log10(counts.max())) + 0.3])
     trace = {
         "type": "bar",
         "name": name,
         "x": _array((edges[1:] + edges[:-1]) / 2.0, "f8"),
         "y": _array(counts.astype(float)),
         "width": float(edges[1] - edges[0]),
-        "marker": {"color": colour},
+        "marker": {"color": ACTUAL},
         "hovertemplate": "%{x:.4g} ms: %{y}<extra></extra>",
     }
     return {"data": [trace], "layout": layout}
@@ -251,8 +227,11 @@ def time_span(recording: Recording) -> tuple[float, float]:
 def _time_axis(recording: Recording) -> Figure:
     first, last = time_span(recording)
     margin = 0.01 * (last - first)
-    limits = [first - margin, last + margin]
-    return {"title": {"text": "time, s"}, "gridcolor": _GRID, "zeroline": False, "range": limits}
+    return _axis("time, s", range=[first - margin, last + margin])
+
+
+def _axis(title: str, **more: Any) -> Figure:
+    return {"title": {"text": title}, "gridcolor": _GRID, "zeroline": False, **more}
 
 
 def _layout(height: float) -> Figure:

@@ -23,6 +23,8 @@ from robot_dynamics_ros.report.recording import (
     TrackingErrors,
     answers,
     column,
+    largest,
+    rms,
     tracking,
 )
 
@@ -160,7 +162,7 @@ def _html(recording: Recording) -> str:
 
 
 class _Page:
-    """HTML of the page's sections, and the figures in it; the methods escape all texts."""
+    """HTML of the page's sections, and its figures; the methods escape all texts."""
 
     def __init__(self) -> None:
         self.html: list[str] = []
@@ -181,8 +183,10 @@ class _Page:
         """Add a paragraph about a missing part, with the reason."""
         self.html.append(f'<p class="missing"><b>{escape(part)}</b> {escape(why)}</p>\n')
 
-    def figure(self, figure: Figure, kind: str = "") -> None:
-        """Add a figure; ``kind`` is another CSS class of it."""
+    def figure(self, figure: Figure | None, kind: str = "") -> None:
+        """Add a figure, where there is one; ``kind`` is another CSS class of it."""
+        if figure is None:
+            return
         name = f"figure-{len(self.figures)}"
         self.figures[name] = figure
         height = figure["layout"]["height"]
@@ -196,21 +200,8 @@ class _Page:
             html = "".join(f"<{tag}{kind}>{escape(cell)}</{tag}>" for kind, cell in zip(kinds, cells, strict=True))
             return f"<tr>{html}</tr>"
 
-        body = "\n".join(row(cells, "td") for cells in rows)
-        head = row(heads, "th")
+        head, body = row(heads, "th"), "\n".join(row(cells, "td") for cells in rows)
         self.html.append(f'<div class="wide"><table><thead>{head}</thead>\n<tbody>{body}</tbody></table></div>\n')
-
-
-def rms(values: Array) -> float:
-    """Root mean square of the finite numbers; NaN where there are none."""
-    finite = values[np.isfinite(values)]
-    return float(np.sqrt(np.mean(finite**2))) if len(finite) else math.nan
-
-
-def largest(values: Array) -> float:
-    """Largest magnitude of the finite numbers; NaN where there are none."""
-    finite = values[np.isfinite(values)]
-    return float(np.abs(finite).max()) if len(finite) else math.nan
 
 
 def _number(value: float, digits: int = 4) -> str:
@@ -243,9 +234,7 @@ def _add_faults(page: _Page, recording: Recording, times: Array) -> None:
         return
     if not events:
         page.text(f"{count} messages of diagnostics tell of no fault.")
-    figure = figures.fault_figure(recording, events, times)
-    if figure is not None:
-        page.figure(figure, "timed")
+    page.figure(figures.fault_figure(recording, events, times), "timed")
     if events:
         heads = ("time, s", "sender", "level", "mode", "cause", "joint", "value", "message")
         page.table(heads, event_rows(events[:_MOST_EVENTS], times[:_MOST_EVENTS]), words=8)
@@ -317,14 +306,11 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
     rows: list[Sequence[str]] = []
     for joint in recording.state.joint_names:
         cells = [joint, "N" if recording.sliding(joint) else "Nm"]
-        peaks = [0.0]
-        for series in (recording.command, recording.state):
-            values = column(series, joint, "effort")
-            pair = (math.nan, math.nan) if values is None else (rms(values), largest(values))
-            cells += [_number(value) for value in pair]
-            peaks.append(pair[1])
+        efforts = [column(series, joint, "effort") for series in (recording.command, recording.state)]
+        for values in efforts:
+            cells += [_number(rms(values)), _number(largest(values))]
         limit = recording.effort_limit(joint)
-        share = np.nanmax(peaks) / limit if limit > 0.0 else math.nan
+        share = np.nanmax([0.0, *map(largest, efforts)]) / limit if limit > 0.0 else math.nan
         cells += [_number(limit), f"{100 * share:.0f} %" if math.isfinite(limit) else "–"]
         if analysis is not None and joint in analysis.motion.joint_names:
             j = analysis.motion.joint_names.index(joint)
@@ -351,12 +337,8 @@ def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> 
     heads = ("ms", "count", "smallest", "median", "95 %", "99 %", "99.9 %", "largest")
     page.table(heads, timing_rows(measured), words=1)
     page.html.append('<div class="beside">')
-    for (name, values), colour in zip(
-        measured.items(), (figures.ACTUAL, figures.ACTUAL, figures.RESIDUAL), strict=True
-    ):
-        figure = figures.histogram_figure(name, values, colour)
-        if figure is not None:
-            page.figure(figure)
+    for name, values in measured.items():
+        page.figure(figures.histogram_figure(name, values))
     page.html.append("</div>\n")
 
 
@@ -396,6 +378,5 @@ def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None
         figure = figures.joint_figure(recording, name, errors, fault_times)
         if figure is None:
             page.missing("Nothing to plot:", "its position and effort are empty.")
-        else:
-            page.figure(figure, "timed")
+        page.figure(figure, "timed")
         page.html.append("</div>\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +77,7 @@ class TopicFacts:
     def rate(self) -> float:
         """Messages a second; NaN for fewer than two."""
         span = (self.last - self.first) * 1e-9
-        return (self.count - 1) / span if self.count > 1 and span > 0.0 else float("nan")
+        return (self.count - 1) / span if self.count > 1 and span > 0.0 else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +160,7 @@ class Recording:
     def effort_limit(self, joint: str) -> float:
         """Return the joint's effort limit (Nm or N), inf where none is known."""
         if self.model is None or joint not in self.model.joint_names:
-            return float("inf")
+            return math.inf
         return float(self.model.effort_limits[self.model.joint_names.index(joint)])
 
 
@@ -276,17 +277,14 @@ def answers(recording: Recording) -> Answers | None:
     state, command = recording.state, recording.command
     if command is None or not recording.stamped:
         return None
-    stamps, first = np.unique(command.stamps, return_index=True)
     # Of states that were sent again the first counts.
-    sent = np.sort(np.unique(state.stamps, return_index=True)[1])
-    place = np.minimum(np.searchsorted(stamps, state.stamps[sent]), len(stamps) - 1)
-    answered = stamps[place] == state.stamps[sent]
-    rows, commands = sent[answered], first[place[answered]]
+    _, rows, commands = np.intersect1d(state.stamps, command.stamps, return_indices=True)
     if not len(rows):
         return None
-    latency = (command.received[commands] - state.received[rows]) * 1e-9
-    window = np.flatnonzero(answered)
-    lost = int(window[-1] - window[0] + 1 - len(window))
+    order = np.argsort(rows)
+    rows, commands = rows[order], commands[order]
+    latency = np.asarray((command.received[commands] - state.received[rows]) * 1e-9, dtype=np.float64)
+    lost = len(np.unique(state.stamps[rows[0] : rows[-1] + 1])) - len(rows)
     following = rows + 1 < len(state.stamps)
     late = int((command.received[commands[following]] > state.received[rows[following] + 1]).sum())
     return Answers(rows, commands, latency, late, lost)
@@ -314,9 +312,21 @@ def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors |
     return TrackingErrors(names, time, desired[answered.commands] - actual[answered.states])
 
 
-def column(series: JointSeries | None, joint: str, field: str) -> Array | None:
-    """Return a joint's column (m,) of a field; None where the series does not have it, or only NaN."""
+def column(series: JointSeries | None, joint: str, field: str) -> Array:
+    """Return a joint's column (m,) of a field; (0,) where the series does not have it, or only NaN."""
     if series is None or joint not in series.joint_names:
-        return None
+        return np.empty(0)
     values: Array = getattr(series, field)[:, series.joint_names.index(joint)]
-    return values if np.isfinite(values).any() else None
+    return values if np.isfinite(values).any() else np.empty(0)
+
+
+def rms(values: Array) -> float:
+    """Root mean square of the finite numbers; NaN where there are none."""
+    finite = values[np.isfinite(values)]
+    return float(np.sqrt(np.mean(finite**2))) if len(finite) else math.nan
+
+
+def largest(values: Array) -> float:
+    """Largest magnitude of the finite numbers; NaN where there are none."""
+    finite = values[np.isfinite(values)]
+    return float(np.abs(finite).max()) if len(finite) else math.nan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -115,13 +115,10 @@ class Shape:
 
 def shrunk(shape: Shape, by: float) -> Shape:
     """Return a shape whose surface lies deeper by so much (m), so that it does not flicker through its original."""
-    corners = shape.vertices[shape.faces]
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    normals = np.zeros_like(shape.vertices)
-    for k in range(3):
-        np.add.at(normals, shape.faces[:, k], across)
-    lengths = np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
-    return Shape(shape.link, shape.vertices - by * normals / lengths, shape.faces, shape.colour)
+    from trimesh import Trimesh
+
+    normals = Trimesh(shape.vertices, shape.faces, process=False).vertex_normals
+    return replace(shape, vertices=shape.vertices - by * normals)
 
 
 def require_viewer() -> None:
@@ -143,9 +140,8 @@ def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: floa
     and above it, and in the share folders of AMENT_PREFIX_PATH; nothing is fetched. Bodies for which nothing is found
     are drawn from the model, as bars between their joints.
     """
-    from trimesh.util import append_faces
-
-    shapes, notes = [], []
+    shapes: list[Shape] = []
+    notes = []
     missing: set[str] = set()
     try:
         for link, visual, colour in _visuals(text):
@@ -161,15 +157,9 @@ def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: floa
     if missing:
         named = ", ".join(sorted(missing)[:_NAMED]) + (" and others" if len(missing) > _NAMED else "")
         notes.append(f"{len(missing)} meshes cannot be read ({named}); those links are drawn from the model")
-    groups: dict[tuple[str, Colour], list[Shape]] = {}
-    for shape in shapes:
-        if shape.link in model.packed.frames and np.isfinite(shape.vertices).all():
-            groups.setdefault((shape.link, shape.colour), []).append(shape)
-    merged = []  # fewer things to send and to move
-    for (link, colour), parts in groups.items():
-        vertices, faces = append_faces([part.vertices for part in parts], [part.faces for part in parts])
-        merged.append(Shape(link, np.asarray(vertices, np.float64), np.asarray(faces, np.int64), colour))
-    return [*merged, *_bars(model, {shape.link for shape in merged}, reach)], notes
+    frames = model.packed.frames
+    shapes = [shape for shape in shapes if shape.link in frames and np.isfinite(shape.vertices).all()]
+    return [*shapes, *_bars(model, {shape.link for shape in shapes}, reach)], notes
 
 
 def _visuals(text: str | bytes) -> Iterator[tuple[str, Any, Colour | None]]:

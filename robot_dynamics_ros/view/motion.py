@@ -25,23 +25,13 @@ _COMMANDS = "command_states"
 
 @dataclass(frozen=True, eq=False)
 class SceneState:
-    """An arm of n joints at one time, in SI units.
+    """An arm of n joints at one time, in SI units."""
 
-    Attributes
-    ----------
-    q, qd, qdd
-        Position, velocity and acceleration (n,).
-    torque
-        Joint torque to show (n,), NaN where it is not known.
-    desired
-        Desired position (n,); None where there is none.
-    """
-
-    q: Array
-    qd: Array
-    qdd: Array
-    torque: Array
-    desired: Array | None = None
+    q: Array  # position (n,)
+    qd: Array  # velocity (n,)
+    qdd: Array  # acceleration (n,)
+    torque: Array  # to show (n,), NaN where it is not known
+    desired: Array | None = None  # position (n,)
 
 
 class LiveArm:
@@ -128,25 +118,13 @@ class Track:
 
 @dataclass(frozen=True, eq=False)
 class MotionRecording:
-    """A recorded motion of a model's joints.
+    """A recorded motion of a model's joints."""
 
-    Attributes
-    ----------
-    q, qd
-        Measured position, and velocity where it was recorded.
-    desired
-        Desired position; None where the bag does not have it.
-    torque
-        The torque to show; None where it is to be computed from the motion.
-    torque_kind
-        Its kind: measured, else commanded, else the model's.
-    """
-
-    q: Track
-    qd: Track | None
-    desired: Track | None
-    torque: Track | None
-    torque_kind: str
+    q: Track  # measured position
+    qd: Track | None  # measured velocity, where it was recorded
+    desired: Track | None  # position, where the bag has it
+    torque: Track | None  # to show; None where it is to be computed from the motion
+    torque_kind: str  # measured, else commanded, else the model's
 
     @property
     def duration(self) -> float:

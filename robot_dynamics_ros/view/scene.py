@@ -99,19 +99,17 @@ def torque_shares(torque: Array, scale: Array) -> Array:
     return np.nan_to_num(torque / scale, posinf=0.0, neginf=0.0)
 
 
-def link_poses(model: RobotModel, q: ArrayLike) -> Array:
-    """Poses (links, 4, 4) of all links in the root frame at q (n,), in the order of ``link_names``."""
-    return np.stack([model.link_pose(q, link) for link in model.link_names])
+def link_poses(model: RobotModel, q: ArrayLike, links: Sequence[str] | None = None) -> Array:
+    """Poses (links, 4, 4) of ``links``, by default of all in ``link_names``, in the root frame at q (n,)."""
+    return np.stack([model.link_pose(q, link) for link in (model.link_names if links is None else links)])
 
 
 def centre_of_mass(model: RobotModel, q: ArrayLike) -> Array:
     """Centre of mass (3,) of all that moves in the root frame at q (n,); the root's origin where nothing has mass."""
     bodies = model.inertial_parameters[: PARAMETERS * len(model.moving_joints)].reshape(-1, PARAMETERS)
-    first_moment, mass = np.zeros(3), float(bodies[:, 0].sum())
-    for link, (m, x, y, z) in zip(model.packed.body_links, bodies[:, :4], strict=True):
-        pose = model.link_pose(q, link)
-        first_moment += pose[:3, :3] @ (x, y, z) + m * pose[:3, 3]
-    return first_moment / mass if mass > 0.0 else first_moment
+    masses, poses = bodies[:, 0], link_poses(model, q, model.packed.body_links)
+    first_moment: Array = np.einsum("kij,kj->i", poses[:, :3, :3], bodies[:, 1:4]) + masses @ poses[:, :3, 3]
+    return first_moment / masses.sum() if masses.sum() > 0.0 else first_moment
 
 
 def reaction_arrows(model: RobotModel, state: SceneState, reach: float) -> Array:
@@ -122,12 +120,9 @@ def reaction_arrows(model: RobotModel, state: SceneState, reach: float) -> Array
     forces = model.joint_reactions(state.q, state.qd, state.qdd)[:, :3]
     mass = float(model.inertial_parameters[: PARAMETERS * len(forces) : PARAMETERS].sum())
     length = _WEIGHT_IN_REACHES * reach / (mass * _STANDARD_GRAVITY) if mass > 0.0 else 0.0
-    arrows = np.empty((len(forces), 2, 3))
-    for arrow, force, link in zip(arrows, forces, model.packed.body_links, strict=True):
-        pose = model.link_pose(state.q, link)
-        arrow[0] = pose[:3, 3]
-        arrow[1] = arrow[0] + length * (pose[:3, :3] @ force)
-    return arrows
+    poses = link_poses(model, state.q, model.packed.body_links)
+    begin = poses[:, :3, 3]
+    return np.stack([begin, begin + length * np.einsum("kij,kj->ki", poses[:, :3, :3], forces)], axis=1)
 
 
 def short_names(names: Sequence[str]) -> list[str]:

@@ -1,19 +1,31 @@
-"""What the demo accepts and sets, and how it finds out that a run went wrong."""
+"""What the demo accepts, sets and says of its runs, and how it finds out that one went wrong."""
 
 import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
+from matplotlib.image import imread
 
+from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.cli import demo
+from robot_dynamics_ros.cli.demo import Tracking, plot_tracking, read_tracking, tracking_table
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
 from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.nodes import trajectory_node
+from robot_dynamics_ros.offline.replay import COMMANDS
+from robot_dynamics_ros.offline.simulation import STATES
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
 from robot_dynamics_ros.simulation import parameters as simulation
 from support.commands import parse
+
+KIND = "sensor_msgs/msg/JointState"
+PERIOD = 10_000_000
+START = 1_700_000_000_000_000_000
 
 
 @pytest.mark.parametrize("law", ["gravity_compensation", "task_space_computed_torque", "pid"])
@@ -54,3 +66,78 @@ def test_errors_of_a_node_are_found(tmp_path: Path) -> None:
     assert nodes[0].errors() == []
     (error,) = nodes[1].errors()
     assert error.startswith("[ERROR]") and "not configured" in error
+
+
+# --- Tracking errors, from bags and numbers made by hand
+
+
+def run(law: str, error: Any, names: tuple[str, ...] = ("a", "b"), effort: float = 1.0) -> Tracking:
+    error = np.asarray(error, dtype=float)
+    time = np.arange(len(error)) * 0.01
+    return Tracking(law, names, time, error + 1.0, np.ones_like(error), np.full_like(error, effort))
+
+
+def test_root_mean_square_and_largest() -> None:
+    found = run("pd", [[0.003, 0.0], [-0.004, 0.0]])
+    np.testing.assert_allclose(found.rms, [np.sqrt(12.5e-6), 0.0], rtol=1e-9)
+    np.testing.assert_allclose(found.worst, [0.004, 0.0], rtol=1e-9)
+    assert found.total_rms == pytest.approx(2.5e-3)
+
+
+def test_table_has_a_column_for_each_law() -> None:
+    runs = [run("pd", [[0.003, 0.02], [-0.003, 0.02]], effort=-12.0), run("computed_torque", np.zeros((2, 2)))]
+    lines = tracking_table(runs, ["mrad", "mm"]).splitlines()
+    cells = [line.split() for line in lines]
+    assert len({len(line) for line in lines}) == 1, "columns stand under each other"
+    assert cells[0][-2:] == ["pd", "computed_torque"]
+    assert cells[1] == ["a", "mrad", "3.000", "/", "3.000", "0.000", "/", "0.000"]
+    assert cells[2] == ["b", "mm", "20.000", "/", "20.000", "0.000", "/", "0.000"]
+    assert [row[-2:] for row in cells[-3:]] == [["12.00", "1.00"], ["12.0", "1.0"], ["2", "2"]]
+
+
+def record(path: Path, cycles: int = 30, moves_at: int = 10, lost: Any = (), shift: int = 0) -> Path:
+    """A run: desired k, actual k - 0.5 on joint a from cycle ``moves_at``; commands in another order of joints."""
+    states, commands, rest = JointStateWriter(["a", "b"]), JointStateWriter(["b", "a"]), np.zeros(2)
+    with BagWriter(path, {STATES: KIND, COMMANDS: KIND}) as bag:
+        for k in range(cycles):
+            at, moved = START + k * PERIOD, max(0, k - moves_at + 1)
+            bag.write(STATES, at, states.write(at, np.array([moved - 0.5 * (moved > 0), 5.0]), rest, rest + 3.0))
+            if k not in lost:
+                command = commands.write(at + shift, np.array([5.0, moved]), rest, rest + 3.0)
+                bag.write(COMMANDS, at + PERIOD // 10, command)
+    return path
+
+
+def test_a_run_begins_where_the_desired_position_moves(tmp_path: Path) -> None:
+    found = read_tracking(record(tmp_path / "bag"), "pd", 0.15)
+    assert (found.law, found.joint_names) == ("pd", ("a", "b"))
+    np.testing.assert_allclose(found.time, np.arange(16) * 0.01, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(found.desired[:, 0], np.arange(1, 17))
+    np.testing.assert_array_equal(found.error, np.tile([0.5, 0.0], (16, 1)))
+    np.testing.assert_array_equal(found.effort, 3.0)
+
+
+def test_states_without_an_answer_are_left_out(tmp_path: Path) -> None:
+    bag = record(tmp_path / "bag", lost=(3, 12, 13, 28))
+    assert len(read_tracking(bag, "pd", 0.15).time) == 14
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        ({"moves_at": 100}, "never moves"),
+        ({"cycles": 20}, r"holds 0\.1 s of a motion of 0\.1"),
+        ({"shift": 1}, "no command answers a state"),
+    ],
+)
+def test_runs_that_say_nothing(made: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    with pytest.raises(BagError, match=f"bag: .*{reason}"):
+        read_tracking(record(tmp_path / "bag", **made), "pd", 0.149)
+
+
+def test_picture_shows_zero_error_on_its_logarithmic_scale(tmp_path: Path) -> None:
+    error = np.outer(np.sin(np.linspace(0, 6, 200)), [0.01, 0.0])
+    plot_tracking([run("pd", error), run("pd_gravity", error / 10)], "arm", ["mrad", "mm"], tmp_path / "plot.png")
+    image = imread(tmp_path / "plot.png")
+    assert image.shape[1] > 1000 and image.shape[0] > 300
+    assert 0.01 < (image[:, :, :3].min(axis=2) < 0.9).mean() < 0.6

@@ -11,7 +11,7 @@ from matplotlib.image import imread
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from robot_dynamics_ros.cli.tracking import read_tracking
+from robot_dynamics_ros.cli.demo import read_tracking
 from support.ros import PATIENCE, processes_with
 
 LAWS = ("pd", "computed_torque")
@@ -41,8 +41,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def test_computed_torque_tracks_far_better_than_pd(demo: tuple[Path, str]) -> None:
     """With the same natural frequency and damping: ten times is promised, some hundred times is usual."""
-    states, commands = "/joint_states", "/computed_torque_node/command_states"
-    pd, computed = (read_tracking(demo[0] / law / "bag", law, states, commands, DURATION) for law in LAWS)
+    pd, computed = (read_tracking(demo[0] / law / "bag", law, DURATION) for law in LAWS)
     assert computed.total_rms < pd.total_rms / 10
     # The reason is the arm's weight and inertia, not that one of them stands still.
     for run in (pd, computed):

@@ -9,8 +9,8 @@ import pytest
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.report import read_recording
-from robot_dynamics_ros.report.page import durations, event_rows, largest, rms, timing_rows, torque_rows, tracking_rows
-from robot_dynamics_ros.report.recording import answers, tracking
+from robot_dynamics_ros.report.page import durations, event_rows, timing_rows, torque_rows, tracking_rows
+from robot_dynamics_ros.report.recording import answers, largest, rms, tracking
 from support.report_recordings import ARM, COMMANDS, PERIOD, START, STATES, diagnostics, fault, record
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,22 +25,14 @@ class Process(NodeProcess):
         around: Sequence[str] = (),
     ) -> None:
         """``remaps``: ROS arguments such as ``joint_states:=plant/joint_states``; ``around``: what runs it."""
-        self.name = module.rpartition(".")[2]
-        number = len(list(folder.glob(f"{self.name}*.log")))
-        self.log = folder / f"{self.name}{number or ''}.log"
-        self._log_file = self.log.open("w", encoding="utf-8")
-        file = self.log.with_suffix(".yaml")
+        name = module.rpartition(".")[2]
+        number = len(list(folder.glob(f"{name}*.log")))
+        log = folder / f"{name}{number or ''}.log"
+        file = log.with_suffix(".yaml")
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
         arguments = [word for remap in remaps for word in ("-r", remap)]
-        self.process = subprocess.Popen(
-            [*around, sys.executable, "-m", module, "--ros-args", *arguments, "--params-file", str(file)],
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=self._log_file,
-            stderr=self._log_file,
-            start_new_session=True,
-            text=True,
-        )
+        command = [*around, sys.executable, "-m", module, "--ros-args", *arguments, "--params-file", str(file)]
+        self._start(name, log, command, environment)
 
     @property
     def number(self) -> int:
