@@ -40,6 +40,17 @@ def message_types() -> Typestore:
     return get_typestore(Stores.LATEST)
 
 
+def known(kind: str) -> bool:
+    """Return True if messages of this type can be decoded."""
+    return kind in message_types().fielddefs
+
+
+def has_stamp(kind: str) -> bool:
+    """Return True if messages of this type begin with a std_msgs/Header."""
+    fields = message_types().fielddefs[kind][1] if known(kind) else []
+    return bool(fields) and fields[0][0] == "header" and fields[0][1][1] == "std_msgs/msg/Header"
+
+
 def text_message(text: str) -> bytes:
     """Return a serialized std_msgs/String."""
     store: Any = message_types()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +27,6 @@ from robot_dynamics_ros.formulations.constraints import (
 from robot_dynamics_ros.formulations.propagation import cross_matrix
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.dynamics_file import Loop
 
 _ITERATIONS = 100
 _CORRECTIONS = 4  # of positions after a step, at most
@@ -34,28 +34,25 @@ _SETTLED = 1e-13  # m or rad
 _OPEN = 1e-5  # m
 
 
-def loop_constraints(
-    model: RobotModel, q: ArrayLike, qd: ArrayLike, loops: Sequence[Loop] | None = None
-) -> Constraints:
-    """Three constraints a loop, phi = p_b - p_a in root axes (m), for ``loops``, by default the model's.
+def loop_constraints(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Constraints:
+    """Three constraints a loop of the model, phi = p_b - p_a in root axes (m).
 
     A point at r from its link's origin has the Jacobian J_v - [r]x J_w, and while qdd = 0 the acceleration
-    a + alpha x r + w x (w x r), Craig (6.12). RobotDynamicsError for a link that the model does not have, and for
-    a model without loops where none are given.
+    a + alpha x r + w x (w x r), Craig (6.12). RobotDynamicsError for a model without loops.
     """
-    chosen = _loops(model, loops)
+    if not model.loops:
+        raise RobotDynamicsError(f'robot "{model.name}" has no loops. Cure: name them in its dynamics file')
     ends = [
         [_point(model, q, qd, loop.link_a, loop.point_a), _point(model, q, qd, loop.link_b, loop.point_b)]
-        for loop in chosen
+        for loop in model.loops
     ]
     position, jacobian, drift = (np.concatenate([b[part] - a[part] for a, b in ends]) for part in range(3))
     return Constraints(jacobian, drift, position)
 
 
-def loops_of(model: RobotModel, loops: Sequence[Loop] | None = None) -> ConstraintFunction:
+def loops_of(model: RobotModel) -> ConstraintFunction:
     """The loops' constraints as a function of q and qd."""
-    chosen = _loops(model, loops)
-    return lambda q, qd: loop_constraints(model, q, qd, chosen)
+    return partial(loop_constraints, model)
 
 
 def loop_forces(multipliers: ArrayLike) -> Array:
@@ -64,38 +61,31 @@ def loop_forces(multipliers: ArrayLike) -> Array:
     return values.reshape(*values.shape[:-1], -1, 3)
 
 
-def close_loops(
-    model: RobotModel,
-    q: ArrayLike,
-    loops: Sequence[Loop] | None = None,
-    *,
-    held: Sequence[str] = (),
-    tolerance: float = 1e-12,
-) -> Array:
+def close_loops(model: RobotModel, q: ArrayLike, *, held: Sequence[str] = (), tolerance: float = 1e-12) -> Array:
     """Positions (n,) near the guess ``q`` where every loop's points are together within ``tolerance`` (m).
 
     Gauss-Newton with the smallest steps, halved while the gap does not shrink; joints in ``held`` stay. Limits are
     ignored. RobotDynamicsError, naming the widest loop, where it finds none.
     """
-    chosen, position = _loops(model, loops), model.vector("q", q).copy()
+    position = model.vector("q", q).copy()
     moved = np.setdiff1d(np.arange(model.n), joint_indices(model, held))
     rest = np.zeros(model.n)
-    now = loop_constraints(model, position, rest, chosen)
+    now = loop_constraints(model, position, rest)
     for _ in range(_ITERATIONS):
         if _largest(now.error) <= tolerance:
             return position
         step = np.zeros(model.n)
         step[moved] = np.linalg.lstsq(now.jacobian[:, moved], -now.error, rcond=NEGLIGIBLE)[0]
         part = 1.0
-        trial = loop_constraints(model, position + step, rest, chosen)
+        trial = loop_constraints(model, position + step, rest)
         while np.linalg.norm(trial.error) >= np.linalg.norm(now.error) and part > 1e-6:
             part /= 2.0
-            trial = loop_constraints(model, position + part * step, rest, chosen)
+            trial = loop_constraints(model, position + part * step, rest)
         if part <= 1e-6:
             break
         position, now = position + part * step, trial
     gaps = np.linalg.norm(loop_forces(now.error), axis=1)
-    widest = chosen[int(np.argmax(gaps))]
+    widest = model.loops[int(np.argmax(gaps))]
     raise RobotDynamicsError(
         f'the loop between "{widest.link_a}" and "{widest.link_b}" stays open by {np.max(gaps):.3g} m. '
         "Cure: start from a guess that is nearer, hold fewer joints, check the points, or allow this gap as tolerance"
@@ -174,26 +164,14 @@ def run_constrained(
                 break
         velocity = consistent_velocity(model, position, velocity, now)
         rows.append((position, velocity, acceleration(t + h, position, velocity), drift, _largest(now.error)))
-    times = np.arange(count + 1) * h
-    positions, velocities, solutions, drifts, errors = zip(*rows, strict=True)
-    qdd = np.array([solution.qdd for solution in solutions])
-    multipliers = np.array([solution.multipliers for solution in solutions])
-    return ConstrainedRun(
-        times, np.array(positions), np.array(velocities), qdd, multipliers, np.array(drifts), np.array(errors)
-    )
+    positions, velocities, solutions, *gaps = zip(*rows, strict=True)
+    qdd, multipliers = zip(*((solution.qdd, solution.multipliers) for solution in solutions), strict=True)
+    columns = (np.array(column) for column in (positions, velocities, qdd, multipliers, *gaps))
+    return ConstrainedRun(np.arange(count + 1) * h, *columns)
 
 
 def _largest(values: Array) -> float:
     return float(np.max(np.abs(values), initial=0.0))
-
-
-def _loops(model: RobotModel, loops: Sequence[Loop] | None) -> Sequence[Loop]:
-    chosen = model.loops if loops is None else loops
-    if not chosen:
-        raise RobotDynamicsError(
-            f'robot "{model.name}" has no loops. Cure: name them in its dynamics file, or give them'
-        )
-    return chosen
 
 
 def _point(model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str, point: ArrayLike) -> tuple[Array, Array, Array]:

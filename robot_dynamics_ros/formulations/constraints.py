@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.robot_model import Wrenches
 
 NEGLIGIBLE = 1e-5
 """Share of the largest of its kind below which a number counts as zero: 1.5708 for pi / 2 does not tilt a planar
@@ -78,16 +77,15 @@ def constrained_forward_dynamics(
     constraints: Constraints,
     *,
     stabilisation: float = 0.0,
-    external_wrenches: Wrenches | None = None,
 ) -> ConstrainedAcceleration:
     """Acceleration under torque ``tau`` (n,) and the constraints, LaValle (13.180) and (13.184).
 
     [M -G^T; G 0] [qdd; lambda] = [u - C qd - g; -dG/dt qd - 2 a G qd - a^2 phi], with a = ``stabilisation`` (1/s):
     errors die out as exp(-a t), Baumgarte 1972. The print lacks g and dG/dt qd. Without friction, as
-    ``model.forward_dynamics``, whose wrenches and errors it has.
+    ``model.forward_dynamics``, whose errors it has.
     """
     rate, a = model.vector("qd", qd), stabilisation
-    free = model.forward_dynamics(q, rate, tau, external_wrenches)
+    free = model.forward_dynamics(q, rate, tau)
     required = -constraints.drift - 2.0 * a * constraints.jacobian @ rate - a * a * constraints.error
     lacking = required - constraints.jacobian @ free
     change, multipliers, rank = least_change(model.mass_matrix(q), constraints.jacobian, lacking)
@@ -102,7 +100,7 @@ def least_change(mass: Array, jacobian: Array, required: Array) -> tuple[Array, 
     """
     lower = np.linalg.cholesky(mass)
     left, values, right = np.linalg.svd(np.linalg.solve(lower, jacobian.T).T, full_matrices=False)
-    rank = int(np.sum(values > NEGLIGIBLE * np.max(values, initial=0.0)))
+    rank = _rank(values)
     part = (left[:, :rank].T @ required) / values[:rank]
     return np.linalg.solve(lower.T, right[:rank].T @ part), left[:, :rank] @ (part / values[:rank]), rank
 
@@ -120,7 +118,6 @@ def constrained_inverse_dynamics(
     qdd: ArrayLike,
     constraints: Constraints,
     driven: Sequence[str],
-    external_wrenches: Wrenches | None = None,
 ) -> tuple[Array, Array]:
     """Torque of the ``driven`` joints, in their order, and multipliers (k,) for a motion that keeps the constraints.
 
@@ -132,9 +129,9 @@ def constrained_inverse_dynamics(
     """
     chosen = joint_indices(model, driven)
     _require_consistent(constraints, model.vector("qd", qd), model.vector("qdd", qdd))
-    total = model.inverse_dynamics(q, qd, qdd, external_wrenches)
+    total = model.inverse_dynamics(q, qd, qdd)
     left, values, right = np.linalg.svd(constraints.jacobian)
-    rank = int(np.sum(values > NEGLIGIBLE * np.max(values, initial=0.0)))
+    rank = _rank(values)
     allowed = right[rank:].T
     loose = allowed.shape[1] - np.linalg.matrix_rank(allowed[chosen], NEGLIGIBLE) if allowed.size else 0
     if loose:
@@ -164,11 +161,10 @@ def driven_motion(
     position, chosen = model.vector("q", q), joint_indices(model, driven)
     others = np.setdiff1d(np.arange(model.n), chosen)
     rates, accelerations = np.zeros(model.n), np.zeros(model.n)
-    rates[chosen], accelerations[chosen] = np.asarray(qd, dtype=np.float64), np.asarray(qdd, dtype=np.float64)
+    rates[chosen], accelerations[chosen] = qd, qdd
     jacobian = constraints(position, rates).jacobian
     undriven = jacobian[:, others]
-    values = np.linalg.svd(undriven, compute_uv=False)
-    if np.sum(values > NEGLIGIBLE * np.max(values, initial=0.0)) < len(others):
+    if _rank(np.linalg.svd(undriven, compute_uv=False)) < len(others):
         raise RobotDynamicsError(
             f"{list(driven)} do not determine the motion of {[model.joint_names[k] for k in others]} at "
             f"q = {position.tolist()}. Cure: drive more joints, or leave the singular position"
@@ -179,6 +175,10 @@ def driven_motion(
     accelerations[others] = -inverse @ (jacobian @ accelerations + drift)
     _require_consistent(Constraints(jacobian, drift, np.zeros(len(drift))), rates, accelerations)
     return rates, accelerations
+
+
+def _rank(singular_values: Array) -> int:
+    return int(np.sum(singular_values > NEGLIGIBLE * np.max(singular_values, initial=0.0)))
 
 
 def _require_consistent(constraints: Constraints, qd: Array, qdd: Array) -> None:

@@ -207,12 +207,6 @@ def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Ar
     return M, dM
 
 
-def rotor_velocity_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Return the rotors' part of the velocity coupling vector (n,) of Tsai (9.101), for q, qd (n,); Nm or N."""
-    tree, (q, qd) = checked(robot, q=q, qd=qd)
-    return velocity_coupling_of(rotor_inertia(tree, q)[1], qd)
-
-
 def velocity_coupling_of(dM: Array, qd: Array) -> Array:
     """Return V (n,), Tsai (9.101), for qd (n,) and the derivatives of M (n, n, n), dM[i, j, k] that of M_ij by q_k."""
     return np.asarray(np.einsum("ijk,j,k->i", dM, qd, qd) - 0.5 * np.einsum("jki,j,k->i", dM, qd, qd))

@@ -4,7 +4,7 @@ The configuration-space form, Christoffel symbols, skew symmetry and passivity, 
 in the parameters. Spong's D is M here, P the potential energy.
 
 The derivatives of the inertia matrix are exact: those of the link Jacobians that it is made of, with couplings and
-rotors (``lagrange_link_jacobians``). So the symbols come from the definition alone and check the kernels, which get the
+rotors (``lagrange``). So the symbols come from the definition alone and check the kernels, which get the
 Coriolis matrix otherwise (``RobotModel.coriolis_matrix``: half of dtau/dqd).
 
 The bounds of (9.120) are found numerically: many positions, then descent with exact derivatives from the best of them.
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.lagrange_link_jacobians import inertia_matrix_derivatives
+from robot_dynamics_ros.formulations.lagrange import inertia_matrix_derivatives
 from robot_dynamics_ros.formulations.link_tree import LinkTree, checked
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel

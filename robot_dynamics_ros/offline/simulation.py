@@ -18,8 +18,7 @@ from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.messages.joint_trajectory import write_trajectory
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.offline.replay import COMMANDS, NodeTimers, Replay
-from robot_dynamics_ros.offline.replay_outputs import DIAGNOSTICS, BagOutputs
+from robot_dynamics_ros.offline.replay import COMMANDS, DIAGNOSTICS, BagOutputs, NodeTimers, Replay
 from robot_dynamics_ros.progress import progress
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 

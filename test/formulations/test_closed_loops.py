@@ -23,7 +23,6 @@ from robot_dynamics_ros.formulations.constraints import (
     driven_motion,
 )
 from robot_dynamics_ros.model.dynamics_file import Loop
-from robot_dynamics_ros.resources import robot_urdf
 from support import arms, robots_with_drives, worked_arms
 from support.comparing import assert_close
 from support.mechanisms import GROUND, ROWS, assembled, four_bar
@@ -35,28 +34,32 @@ def still(t: float, q: Array, qd: Array) -> Array:
     return np.zeros_like(q)
 
 
-def between(links: tuple[str, ...], seed: int) -> list[Loop]:
-    """A loop between two random links at random points."""
-    rng = np.random.default_rng(seed)
+def with_loop(robot: robots_with_drives.Robot) -> RobotModel:
+    """The robot's model with a loop between two random links at random points."""
+    model, rng = robot.model(), np.random.default_rng(robot.bare.seed)
+    links = model.link_names
     a, b = rng.choice(len(links), 2, replace=False)
     (ax, ay, az), (bx, by, bz) = rng.uniform(-0.5, 0.5, (2, 3)).tolist()
-    return [Loop(links[a], (ax, ay, az), links[b], (bx, by, bz))]
+    return with_loops(model, (Loop(links[a], (ax, ay, az), links[b], (bx, by, bz)),))
+
+
+def with_loops(model: RobotModel, loops: tuple[Loop, ...]) -> RobotModel:
+    return replace(model, packed=replace(model.packed, loops=loops))
 
 
 @given(robot=robots_with_drives.robots())
 def test_jacobian_and_drift_are_rates_of_the_gap(robot: robots_with_drives.Robot) -> None:
     """Of random loops in random trees with couplings, the root's links included, by differences."""
-    model = robot.model()
-    loops = between(model.link_names, robot.bare.seed)
+    model = with_loop(robot)
     q, qd, _ = robots_with_drives.state(robot, model.n)
     speed = robots_with_drives.stride(robot, model.joint_names, qd)
-    now = loop_constraints(model, q, qd, loops)
+    now = loop_constraints(model, q, qd)
     size = 10.0 * len(model.link_names)
 
     def rate(t: float) -> Array:
-        return np.asarray(loop_constraints(model, q + qd * t, qd, loops).jacobian @ qd)
+        return np.asarray(loop_constraints(model, q + qd * t, qd).jacobian @ qd)
 
-    slope = robots_with_drives.slope(lambda t: loop_constraints(model, q + qd * t, qd, loops).error, speed)
+    slope = robots_with_drives.slope(lambda t: loop_constraints(model, q + qd * t, qd).error, speed)
     assert_close(now.jacobian @ qd, slope, 1e-8, size * speed)
     assert_close(now.drift, robots_with_drives.slope(rate, speed), 1e-8, size * speed**2)
 
@@ -64,10 +67,10 @@ def test_jacobian_and_drift_are_rates_of_the_gap(robot: robots_with_drives.Robot
 @given(robot=robots_with_drives.robots())
 def test_forces_are_wrenches_on_the_links(robot: robots_with_drives.Robot) -> None:
     """The kernels, given the multipliers as forces on both links, accelerate the open tree as the loop does."""
-    model = robot.model()
-    (loop,) = loops = between(model.link_names, robot.bare.seed)
+    model = with_loop(robot)
+    (loop,) = model.loops
     q, qd, tau = robots_with_drives.state(robot, model.n)
-    constraints = loop_constraints(model, q, qd, loops)
+    constraints = loop_constraints(model, q, qd)
     got = constrained_forward_dynamics(model, q, qd, tau, constraints)
     force = loop_forces(got.multipliers)[0]
     wrenches = {}
@@ -197,7 +200,7 @@ def test_loops_stay_with_the_model() -> None:
     assert model.loops == loops == model.with_payload("rocker", 1.0, [0, 0, 0], np.eye(3)).scaled(mass=2.0).loops
     assert pickle.loads(pickle.dumps(model)).loops == loops
     q, qd, tau = (x[0] for x in arms.states(1, 3, 1))
-    bare = replace(model, packed=replace(model.packed, loops=()))
+    bare = with_loops(model, ())
     assert_close(model.forward_dynamics(q, qd, tau), bare.forward_dynamics(q, qd, tau), 0.0)
 
 
@@ -208,9 +211,7 @@ def test_what_cannot_be_closed_or_driven_says_so() -> None:
     with pytest.raises(RobotDynamicsError, match="elbow"):
         close_loops(model, rest, held=["elbow"])
     with pytest.raises(RobotDynamicsError, match="no loops"):
-        loops_of(RobotModel.from_urdf_file(robot_urdf("scara")))
-    with pytest.raises(RobotDynamicsError, match="hand"):
-        loop_constraints(model, rest, rest, [Loop("base", (0, 0, 0), "hand", (0, 0, 0))])
+        close_loops(with_loops(model, ()), rest)
     q, _ = assembled(model)
     with pytest.raises(RobotDynamicsError, match=r"start .* 0\.\d+"):
         run_constrained(model, loops_of(model), q + 0.1, rest, still, 0.1)

@@ -13,8 +13,12 @@ from test_public_robots import CURE
 from test_public_robots import ROBOTS as PUBLIC
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
-from robot_dynamics_ros.identification.estimate import Identification, physical_prior
+from robot_dynamics_ros.identification.estimate import (
+    Identification,
+    dynamics_document,
+    physical_prior,
+    write_dynamics_file,
+)
 from robot_dynamics_ros.identification.least_squares import BaseEstimate
 from robot_dynamics_ros.identification.parameterization import Parameterization
 from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE, VISCOUS
