@@ -22,6 +22,7 @@ MOVED = {
     "control.motion_plan": "control.trajectory.plan",
     "control.trajectory_points": "control.trajectory.points",
     "formulations.christoffel": "formulations.properties",
+    "formulations.closed_loops": "formulations.constraints",
     "formulations.collision_inertias": "formulations.mass_properties",
     "formulations.configuration_space": "formulations.properties",
     "formulations.force_propagation": "formulations.propagation",

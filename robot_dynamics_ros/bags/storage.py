@@ -97,15 +97,15 @@ def in_order_of_arrival(parts: Iterable[tuple[int, Callable[[], Iterable[Message
 
     A part is the time of its first message (ns) and a function that opens it, called only once its time has come.
     """
+
+    def opened_late(start: int, open_part: Callable[[], Iterable[Message]]) -> Iterator[Message]:
+        yield Message("", "", start, b"")  # stands for the part until its time has come
+        yield from open_part()
+
     arrival = attrgetter("received")
-    for message in heapq.merge(*(_opened_late(start, open_part) for start, open_part in parts), key=arrival):
+    for message in heapq.merge(*(opened_late(start, open_part) for start, open_part in parts), key=arrival):
         if message.topic:
             yield message
-
-
-def _opened_late(start: int, open_part: Callable[[], Iterable[Message]]) -> Iterator[Message]:
-    yield Message("", "", start, b"")  # stands for the part until its time has come
-    yield from open_part()
 
 
 def unpacked(data: bytes, most: int = LARGEST) -> bytes:

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.control.trajectory.generators import fourier_wave
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.formulations.properties import minimal_parameters
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.base_parameters import BaseParameters
 from robot_dynamics_ros.progress import progress
 
 _TURN = np.pi  # to each side, rad or m, where a joint has no position limits
@@ -184,10 +184,7 @@ class _Search:
     @cached_property
     def _base(self) -> NDArray[np.intp]:
         """The regressor's columns that belong to base parameters."""
-        rng = np.random.default_rng(0)
-        states = [rng.uniform(-size, size, (10 * self._model.n + 50, self._model.n)) for size in (np.pi, 1.0, 1.0)]
-        names = self._model.parameter_names
-        return BaseParameters.of(self._model.regressor(*states).reshape(-1, len(names)), names).independent
+        return minimal_parameters(self._model).base.independent
 
     def _parameters(self, x: Array) -> tuple[Array, Array]:
         """Return center (..., n) and coefficients (..., n, 2 L - 2) of x (..., size), within the limits."""

@@ -10,17 +10,15 @@ from scipy.integrate import solve_ivp
 
 from oracles import lavalle_closed_chain, spong_five_bar
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.formulations.closed_loops import (
+from robot_dynamics_ros.formulations.constraints import (
     close_loops,
+    constrained_forward_dynamics,
+    constrained_inverse_dynamics,
+    driven_motion,
     loop_constraints,
     loop_forces,
     loops_of,
     run_constrained,
-)
-from robot_dynamics_ros.formulations.constraints import (
-    constrained_forward_dynamics,
-    constrained_inverse_dynamics,
-    driven_motion,
 )
 from robot_dynamics_ros.model.dynamics_file import Loop
 from support import arms, robots_with_drives, worked_arms

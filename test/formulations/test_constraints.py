@@ -7,13 +7,13 @@ from scipy.integrate import solve_ivp
 
 from oracles import lavalle_closed_chain
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.formulations.closed_loops import run_constrained
 from robot_dynamics_ros.formulations.constraints import (
     Constraints,
     consistent_velocity,
     constrained_forward_dynamics,
     constrained_inverse_dynamics,
     driven_motion,
+    run_constrained,
 )
 from robot_dynamics_ros.resources import robot_urdf
 from support import arms
