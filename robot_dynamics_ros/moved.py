@@ -14,6 +14,7 @@ MOVED = {
     "bags.comparison_table": "bags.comparison",
     "bags.replay": "offline.replay",
     "bags.topic_comparison": "bags.differences",
+    "bags.writing": "bags.storage",
     "control.faults": "control.safety",
     "control.gains": "control.laws",
     "control.hand_control": "control.task_space.targets",

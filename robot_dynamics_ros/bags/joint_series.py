@@ -260,12 +260,12 @@ class JointStateLayout:
                     reader.at += padding(reader.at, 8)
                     places[field] = HEADER + reader.at
                     reader.at += 8 * len(names)
+            if HEADER + reader.at > len(data):
+                raise ValueError
         except (struct.error, ValueError, RobotDynamicsError):
             raise ValueError("are no whole JointState") from None
         if irregular:
             raise ValueError(f"have not a number in {irregular} for each name")
-        if HEADER + reader.at > len(data):
-            raise ValueError("are no whole JointState")
         self.joint_names = tuple(renamed(name) for name in names)
         self.fields = tuple(places)
         self._head, self._same, self._size = data[:HEADER], data[self._frame_end : names_end], len(data)

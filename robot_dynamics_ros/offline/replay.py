@@ -17,12 +17,13 @@ from robot_dynamics_ros.bags.storage import (
     DIAGNOSTIC_ARRAY,
     JOINT_STATE,
     JOINT_TRAJECTORY,
+    LATCHED,
     TEXT,
+    BagWriter,
     Message,
     message_types,
     text_message,
 )
-from robot_dynamics_ros.bags.writing import LATCHED, BagWriter
 from robot_dynamics_ros.control.configuration import TOPIC, Configuration
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.laws import LAWS

@@ -5,8 +5,15 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, JOINT_TRAJECTORY, TEXT, text_message
-from robot_dynamics_ros.bags.writing import LATCHED, BagWriter
+from robot_dynamics_ros.bags.storage import (
+    DIAGNOSTIC_ARRAY,
+    JOINT_STATE,
+    JOINT_TRAJECTORY,
+    LATCHED,
+    TEXT,
+    BagWriter,
+    text_message,
+)
 from robot_dynamics_ros.control.configuration import Configuration
 from robot_dynamics_ros.control.controller import Command
 from robot_dynamics_ros.control.settings import ControllerSettings
