@@ -181,7 +181,7 @@ class _FieldSum:
         else:
             rms, largest_at = float(np.sqrt(self.squares / max(self.count, 1))), self.largest_at
             first = min((at for at in (self.first_at, self.first_only) if at), default=None)
-        counts = self.count, self.beyond, *self.only
+        counts = self.count, self.beyond, self.only[0], self.only[1]
         return FieldDifference(name, *counts, self.largest, rms, place(largest_at), place(first), self.a, self.b)
 
 
@@ -248,8 +248,8 @@ class FieldComparison:
             lengths = [len(values) for values in values_a]
             at = np.repeat(np.array(numbers, dtype=np.int64), lengths)
             elements = np.concatenate([np.arange(length) if length > 1 else np.full(length, -1) for length in lengths])
-            a, b = np.concatenate(values_a), np.concatenate(values_b)
-            self._fields[name].add_numbers(a, b, at, elements, *self._tolerance)
+            all_a, all_b = np.concatenate(values_a), np.concatenate(values_b)
+            self._fields[name].add_numbers(all_a, all_b, at, elements, *self._tolerance)
 
     def result(self, topic: str, pairs: Alignment, common: bool = False) -> TopicDifference:
         """Return what differs; ``common``: only pairs matter."""

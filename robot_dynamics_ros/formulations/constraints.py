@@ -187,8 +187,9 @@ def driven_motion(
     return rates, accelerations
 
 
-def _rank(singular_values: Array) -> int:
-    return int(np.sum(singular_values > NEGLIGIBLE * np.max(singular_values, initial=0.0)))
+def _rank(singular_values: ArrayLike) -> int:
+    values = np.asarray(singular_values)
+    return int(np.sum(values > NEGLIGIBLE * np.max(values, initial=0.0)))
 
 
 def _require_consistent(constraints: Constraints, qd: Array, qdd: Array) -> None:
