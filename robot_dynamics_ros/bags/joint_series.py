@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import warnings
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.bags.reader import BagReader
+from robot_dynamics_ros.bags.reader import BagReader, require_topic
 from robot_dynamics_ros.bags.storage import JOINT_STATE, TEXT
 from robot_dynamics_ros.control import configuration
 from robot_dynamics_ros.control.configuration import Configuration
@@ -77,7 +77,8 @@ def read_joint_states(
     type, or has no message of the joints.
     """
     with BagReader(path) as reader:
-        _check_topics(reader, topics)
+        for topic in topics:
+            require_topic(reader, topic, JOINT_STATE)
         tables = {topic: _SeriesTable(renaming(rename or {}), joint_names) for topic in topics}
         messages = progress(reader.messages(topics), f"reading {reader.path.name}", reader.count(topics))
         for topic, kind, received, data in messages:
@@ -89,7 +90,7 @@ def read_joint_states(
 def read_joint_names(path: str | Path, topic: str, rename: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Return the joints that ``read_joint_states`` finds on a topic, from its first messages; errors as there."""
     with BagReader(path) as reader:
-        _check_topics(reader, [topic])
+        require_topic(reader, topic, JOINT_STATE)
         table = _SeriesTable(renaming(rename or {}), None)
         for message in reader.messages([topic]):
             table.add(message.received, message.data)
@@ -130,17 +131,6 @@ def _texts(path: str | Path, name: str) -> Iterator[tuple[str, str]]:
         for message in reader.messages(topics):
             with suppress(struct.error, ValueError):
                 yield message.topic, CdrReader(message.data).text()
-
-
-def _check_topics(reader: BagReader, topics: Iterable[str]) -> None:
-    fitting = ", ".join(topic for topic, kind in reader.topics.items() if kind == JOINT_STATE)
-    cure = f"name one of {fitting}" if fitting else f"record a topic of type {JOINT_STATE}"
-    for topic in topics:
-        kind = reader.topics.get(topic)
-        if kind is None:
-            raise BagError(f"{reader.path}: no topic {topic}. Cure: {cure}")
-        if kind != JOINT_STATE:
-            raise BagError(f"{reader.path}: {topic} holds {kind}. Cure: {cure}")
 
 
 class _SeriesTable:

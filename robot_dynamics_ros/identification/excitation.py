@@ -234,21 +234,19 @@ class _Search:
         tiny = np.finfo(np.float64).eps
         return 0.5 * np.log10(eigenvalues[:, -1] / np.maximum(eigenvalues[:, 0], tiny)), (over**2).sum(axis=(1, 2))
 
-    def _costs(self, x: Array, share: float) -> Array:
-        numbers = self._count * self._model.n * len(self._model.inertial_parameters)  # of a regressor
-        parts = np.array_split(x, math.ceil(len(x) * numbers / _NUMBERS))
-        conditions, penalties = np.hstack([self._conditions(part, share) for part in parts])
-        return np.asarray(conditions + _PENALTY * penalties)
-
     def minimise(self, start: Array, step: Callable[[Array], object]) -> Excitation | None:
         """Return the best motion from ``start`` (size,), or None where it exceeds the effort limits.
 
         ``step`` is called after each iteration.
         """
+        numbers = self._count * self._model.n * len(self._model.inertial_parameters)  # of a regressor
+        steps = np.concatenate([np.zeros((1, self.size)), _STEP * np.eye(self.size)])
 
         def cost(x: Array, share: float) -> tuple[float, Array]:
-            # All neighbours at once: one call of the regressor for the whole gradient.
-            costs = self._costs(x + np.concatenate([np.zeros((1, self.size)), _STEP * np.eye(self.size)]), share)
+            # All neighbours at once: few calls of the regressor for the whole gradient.
+            parts = np.array_split(x + steps, math.ceil(len(steps) * numbers / _NUMBERS))
+            conditions, penalties = np.hstack([self._conditions(part, share) for part in parts])
+            costs = conditions + _PENALTY * penalties
             return float(costs[0]), (costs[1:] - costs[0]) / _STEP
 
         search: Any = scipy.optimize.minimize  # its types know no function that returns its gradient too
