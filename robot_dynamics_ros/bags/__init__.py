@@ -9,8 +9,7 @@ from robot_dynamics_ros.bags.joint_series import (
     read_joint_states,
 )
 from robot_dynamics_ros.bags.reader import BagReader
-from robot_dynamics_ros.bags.storage import Message
-from robot_dynamics_ros.bags.writing import BagWriter
+from robot_dynamics_ros.bags.storage import BagWriter, Message
 
 __all__ = [
     "BagReader",

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynamics_ros.bags.message_fields import has_stamp
 from robot_dynamics_ros.bags.reader import BagReader
-from robot_dynamics_ros.bags.storage import Message
+from robot_dynamics_ros.bags.storage import Message, has_stamp
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.kernels.types import IntArray
 from robot_dynamics_ros.messages.joint_state import stamp_of

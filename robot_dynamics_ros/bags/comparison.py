@@ -11,9 +11,8 @@ from xml.etree import ElementTree
 
 from robot_dynamics_ros.bags.alignment import align, message_times, paired
 from robot_dynamics_ros.bags.differences import FieldComparison, FieldDifference, TopicDifference
-from robot_dynamics_ros.bags.message_fields import has_stamp, known
 from robot_dynamics_ros.bags.reader import BagReader
-from robot_dynamics_ros.bags.storage import TEXT
+from robot_dynamics_ros.bags.storage import TEXT, has_stamp, known
 from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.kernels.types import IntArray

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.bags.alignment import Alignment, Place
-from robot_dynamics_ros.bags.joint_state_layout import JointStateLayout, JointStateLayouts
-from robot_dynamics_ros.bags.message_fields import contents, unique, without_number
-from robot_dynamics_ros.bags.storage import JOINT_STATE
+from robot_dynamics_ros.bags.joint_series import FIELDS, JointStateLayout, JointStateLayouts
+from robot_dynamics_ros.bags.storage import JOINT_STATE, JOINT_TRAJECTORY, message_types
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.messages.joint_state import Renaming
 
 _BLOCK = 1024  # pairs of messages
+_SHORT = 32  # elements of arrays that are a field each
+_POINT_FIELDS = ("positions", "velocities", "accelerations", "effort")
 
 
 @dataclass(frozen=True)
@@ -174,23 +175,21 @@ class _FieldSum:
         def place(at: tuple[int, int] | None) -> Place | None:
             return None if at is None else pairs.pair(at[0], None if at[1] < 0 else at[1])
 
-        only_a, only_b = self.only
         if self.largest is None:
-            at = place(self.first_at or self.first_only)
-            return FieldDifference(name, self.count, self.beyond, only_a, only_b, None, None, at, at, self.a, self.b)
-        rms = float(np.sqrt(self.squares / self.count)) if self.count else 0.0
-        largest_at = place(self.largest_at)
-        first_at = place(min((at for at in (self.first_at, self.first_only) if at), default=None))
-        return FieldDifference(
-            name, self.count, self.beyond, only_a, only_b, self.largest, rms, largest_at, first_at, self.a, self.b
-        )
+            rms, first = None, self.first_at or self.first_only
+            largest_at = first
+        else:
+            rms, largest_at = float(np.sqrt(self.squares / max(self.count, 1))), self.largest_at
+            first = min((at for at in (self.first_at, self.first_only) if at), default=None)
+        counts = self.count, self.beyond, self.only[0], self.only[1]
+        return FieldDifference(name, *counts, self.largest, rms, place(largest_at), place(first), self.a, self.b)
 
 
 class FieldComparison:
     """Comparison of pairs of messages of one topic, B with A: |a - b| <= atol + rtol |b|."""
 
     def __init__(self, kind: str, rename: Renaming, atol: float = 0.0, rtol: float = 0.0) -> None:
-        self._kind, self._rename, self._atol, self._rtol = kind, rename, atol, rtol
+        self._kind, self._rename, self._tolerance = kind, rename, (atol, rtol)
         self._fields: dict[str, _FieldSum] = defaultdict(_FieldSum)
         self._layouts = JointStateLayouts(rename)
 
@@ -221,12 +220,12 @@ class FieldComparison:
         for pair, (a, b) in zip(at.tolist(), pairs, strict=True):
             frame_a, frame_b = layout_a.frame_id(a), layout_b.frame_id(b)
             frames.add_values(without_number(frame_a), without_number(frame_b), pair)
-        columns_a = dict(_columns(layout_a, [a for a, _ in pairs]))
-        columns_b = dict(_columns(layout_b, [b for _, b in pairs]))
+        columns_a = _columns(layout_a, [a for a, _ in pairs])
+        columns_b = _columns(layout_b, [b for _, b in pairs])
         elements = np.full(len(at), -1)
         for name in columns_a | columns_b:
             if name in columns_a and name in columns_b:
-                self._add_numbers(name, columns_a[name], columns_b[name], at, elements)
+                self._fields[name].add_numbers(columns_a[name], columns_b[name], at, elements, *self._tolerance)
             else:
                 self._fields[name].add_only(name in columns_b, int(at[0]), len(at))
 
@@ -235,38 +234,22 @@ class FieldComparison:
         for pair, raw_a, raw_b in pairs:
             a = contents(raw_a, self._kind, self._rename)
             b = a if raw_a == raw_b else contents(raw_b, self._kind, self._rename)
-            for name in a | b:
-                self._compare_values(name, a, b, pair, rows)
+            for name in a | b:  # numbers are collected, to be compared at once
+                if name not in a or name not in b:
+                    self._fields[name].add_only(name in b, pair, 1)
+                elif not isinstance(a[name], np.ndarray):
+                    self._fields[name].add_values(a[name], b[name], pair)
+                elif len(a[name]) != len(b[name]):
+                    self._fields[f"length of {name}"].add_values(len(a[name]), len(b[name]), pair)
+                else:
+                    rows[name].append((pair, a[name], b[name]))
         for name, parts in rows.items():
-            lengths = [len(values) for _, values, _ in parts]
-            self._add_numbers(
-                name,
-                np.concatenate([values for _, values, _ in parts]),
-                np.concatenate([values for _, _, values in parts]),
-                np.repeat(np.array([pair for pair, _, _ in parts], dtype=np.int64), lengths),
-                np.concatenate([np.arange(length) if length > 1 else np.full(length, -1) for length in lengths]),
-            )
-
-    def _compare_values(
-        self,
-        name: str,
-        a: dict[str, Any],
-        b: dict[str, Any],
-        pair: int,
-        rows: dict[str, list[tuple[int, Array, Array]]],
-    ) -> None:
-        """Compare a field of one pair; numbers are put into ``rows``, to be compared at once."""
-        if name not in a or name not in b:
-            self._fields[name].add_only(name in b, pair, 1)
-        elif not isinstance(a[name], np.ndarray):
-            self._fields[name].add_values(a[name], b[name], pair)
-        elif len(a[name]) == len(b[name]):
-            rows[name].append((pair, a[name], b[name]))
-        else:
-            self._fields[f"length of {name}"].add_values(len(a[name]), len(b[name]), pair)
-
-    def _add_numbers(self, name: str, a: Array, b: Array, at: IntArray, elements: IntArray) -> None:
-        self._fields[name].add_numbers(a, b, at, elements, self._atol, self._rtol)
+            numbers, values_a, values_b = zip(*parts, strict=True)
+            lengths = [len(values) for values in values_a]
+            at = np.repeat(np.array(numbers, dtype=np.int64), lengths)
+            elements = np.concatenate([np.arange(length) if length > 1 else np.full(length, -1) for length in lengths])
+            all_a, all_b = np.concatenate(values_a), np.concatenate(values_b)
+            self._fields[name].add_numbers(all_a, all_b, at, elements, *self._tolerance)
 
     def result(self, topic: str, pairs: Alignment, common: bool = False) -> TopicDifference:
         """Return what differs; ``common``: only pairs matter."""
@@ -283,10 +266,99 @@ class FieldComparison:
         )
 
 
-def _columns(layout: JointStateLayout, messages: list[bytes]) -> Iterator[tuple[str, Array]]:
-    """Yield the name of each joint and field, and its numbers in m messages of a layout (m,)."""
-    table = layout.table(messages)
-    for field in layout.fields:
-        columns = np.ascontiguousarray(table[field].T, dtype=np.float64)
-        for name, column in zip(unique(layout.joint_names), columns, strict=True):
-            yield f"{name} {field}", column
+def _columns(layout: JointStateLayout, messages: list[bytes]) -> dict[str, Array]:
+    """Return the numbers (m,) of each joint and field, by their name, in m messages of a layout."""
+    names, table = unique(layout.joint_names), layout.table(messages)
+    return {
+        f"{name} {field}": column
+        for field in layout.fields
+        for name, column in zip(names, np.ascontiguousarray(table[field].T, dtype=np.float64), strict=True)
+    }
+
+
+def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
+    """Return the fields of a message: floating-point numbers as arrays (k,), all others as they are.
+
+    Names are paths such as ``transforms[0].transform.translation.x``; joints are named: ``panda_joint1
+    position``. Long arrays, and the points of a trajectory, are one field. The stamp is left out, as messages are
+    paired by it. A message that cannot be decoded is its bytes.
+    """
+    try:
+        message: Any = message_types().deserialize_cdr(data, kind)
+    except Exception:  # an unknown type, or whatever broken bytes lead to
+        return {"bytes": data}
+    fields: dict[str, Any] = {}
+    if kind == JOINT_STATE:
+        _joint_state(message, rename, fields)
+    elif kind == JOINT_TRAJECTORY:
+        _trajectory(message, rename, fields)
+    else:
+        _flatten(message, "", fields)
+    return fields
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Number names that occur twice."""
+    counts, repeats = Counter(names), Counter[str]()
+    numbered = []
+    for name in names:
+        repeats[name] += 1
+        numbered.append(name if counts[name] == 1 else f"{name} ({repeats[name]})")
+    return numbered
+
+
+def without_number(frame_id: str) -> str:
+    """Return a frame_id, empty where it is the running number of a command: recordings begin at different ones."""
+    return "" if len(frame_id) == 10 and frame_id.isdecimal() else frame_id
+
+
+def _joint_state(message: Any, rename: Renaming, fields: dict[str, Any]) -> None:
+    names = unique([rename(name) for name in message.name])
+    fields["header.frame_id"] = without_number(message.header.frame_id)
+    for field in FIELDS:
+        values = getattr(message, field)
+        if len(values) == len(names):
+            fields.update({f"{name} {field}": np.array([value]) for name, value in zip(names, values, strict=True)})
+        else:
+            _flatten_value(values, field, fields)
+
+
+def _trajectory(message: Any, rename: Renaming, fields: dict[str, Any]) -> None:
+    names = unique([rename(name) for name in message.joint_names])
+    fields["header.frame_id"] = message.header.frame_id
+    times = [point.time_from_start for point in message.points]
+    fields["time_from_start"] = [(time.sec, time.nanosec) for time in times]
+    for field in _POINT_FIELDS:
+        rows = [getattr(point, field) for point in message.points]
+        if all(len(row) == len(names) for row in rows):
+            table = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
+            fields.update({f"{name} {field}": table[:, k].copy() for k, name in enumerate(names)})
+        else:
+            for i, row in enumerate(rows):
+                _flatten_value(row, f"points[{i}].{field}", fields)
+
+
+def _flatten(message: Any, path: str, fields: dict[str, Any]) -> None:
+    for field in message.__dataclass_fields__:
+        if field != "__msgtype__" and not (path == "header" and field == "stamp"):
+            _flatten_value(getattr(message, field), f"{path}.{field}" if path else field, fields)
+
+
+def _flatten_value(value: Any, path: str, fields: dict[str, Any]) -> None:
+    if isinstance(value, float):
+        fields[path] = np.array([value])
+    elif isinstance(value, np.ndarray):
+        if value.dtype.kind != "f":
+            fields[path] = (value.dtype.str, value.tobytes()) if len(value) > _SHORT else value.tolist()
+        elif len(value) > _SHORT:
+            fields[path] = value.astype(np.float64)
+        else:
+            numbers = value.astype(np.float64)
+            fields.update({f"{path}[{i}]": numbers[i : i + 1] for i in range(len(numbers))})
+    elif isinstance(value, list) and value and hasattr(value[0], "__dataclass_fields__"):
+        for i, item in enumerate(value):
+            _flatten(item, f"{path}[{i}]", fields)
+    elif hasattr(value, "__dataclass_fields__"):
+        _flatten(value, path, fields)
+    else:
+        fields[path] = value

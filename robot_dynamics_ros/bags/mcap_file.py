@@ -172,8 +172,9 @@ class McapFile:
             raise ValueError(f"compressed by {compression}, which is unknown")
         if len(records) != size or (checksum and crc32(records) != checksum):
             raise ValueError("not what was written")
-        if compression:
-            _check_count(records, _FEW + _RECORDS_PER_BYTE * block.size)
+        most = _FEW + _RECORDS_PER_BYTE * block.size  # a few kB can unpack to millions of empty ones
+        if compression and size > most * _RECORD.size and sum(1 for _ in islice(_records(records), most + 1)) > most:
+            raise ValueError("more records than its size explains")
         return records
 
     def _find_blocks(self) -> Counter[int] | None:
@@ -281,12 +282,6 @@ def _records(data: bytes) -> Iterator[tuple[int, int, int]]:
             raise ValueError("a record is cut off")
         yield operation, at, end
         at = end
-
-
-def _check_count(data: bytes, most: int) -> None:
-    """Raise ValueError where there are more records than ``most``: a few kB can unpack to millions of empty ones."""
-    if len(data) > most * _RECORD.size and sum(1 for _ in islice(_records(data), most + 1)) > most:
-        raise ValueError("more records than its size explains")
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:

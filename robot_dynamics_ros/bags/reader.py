@@ -53,10 +53,6 @@ def find_topic(reader: BagReader, name: str, kind: str, given: str | None = None
     """
     if given is not None:
         topic = given if given.startswith("/") else f"/{given}"
-        if topic not in reader.topics:
-            there = sorted(other for other, its_kind in reader.topics.items() if its_kind == kind)
-            alike = f"name one of {', '.join(there)}" if there else f"record a topic of {kind}"
-            raise BagError(f"{reader.path}: no messages on {topic}. Cure: {alike}")
     else:
         named = [topic for topic in reader.topics if topic.rsplit("/", 1)[-1] == name]
         fitting = [topic for topic in named if reader.topics[topic] == kind] or named
@@ -65,9 +61,18 @@ def find_topic(reader: BagReader, name: str, kind: str, given: str | None = None
         if len(fitting) > 1:
             raise BagError(f"{reader.path}: which {name}? Cure: name one of {', '.join(sorted(fitting))}")
         topic = fitting[0]
-    if reader.topics[topic] != kind:
-        raise BagError(f"{reader.path}: {topic} holds {reader.topics[topic]}, not {kind}. Cure: name another topic")
+    require_topic(reader, topic, kind)
     return topic
+
+
+def require_topic(reader: BagReader, topic: str, kind: str) -> None:
+    """Raise BagError, naming the bag's topics of this type, where it has no such topic, or one of another type."""
+    fitting = sorted(other for other, its_kind in reader.topics.items() if its_kind == kind)
+    cure = f"name one of {', '.join(fitting)}" if fitting else f"record a topic of type {kind}"
+    if topic not in reader.topics:
+        raise BagError(f"{reader.path}: no topic {topic}. Cure: {cure}")
+    if reader.topics[topic] != kind:
+        raise BagError(f"{reader.path}: {topic} holds {reader.topics[topic]}, not {kind}. Cure: {cure}")
 
 
 _ENDS = (".mcap", ".db3", ".mcap.zstd", ".db3.zstd")

@@ -25,8 +25,12 @@ from robot_dynamics_ros.cli.command_line import (
 )
 from robot_dynamics_ros.cli.robot_source import add_robot, load_robot, named_robot, recorded_robot
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
-from robot_dynamics_ros.identification.estimate import Identification, identify
+from robot_dynamics_ros.identification.estimate import (
+    Identification,
+    dynamics_document,
+    identify,
+    write_dynamics_file,
+)
 from robot_dynamics_ros.identification.excitation import Excitation, ExcitationLimits, find_excitation
 from robot_dynamics_ros.identification.hints import hints
 from robot_dynamics_ros.identification.motion import (

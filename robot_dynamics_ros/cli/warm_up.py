@@ -12,7 +12,7 @@ from robot_dynamics_ros.cli.robot_source import add_named_robot, named_robot
 from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.closed_loops import close_loops
+from robot_dynamics_ros.formulations.constraints import close_loops
 from robot_dynamics_ros.kernels import compilation
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation import Plant

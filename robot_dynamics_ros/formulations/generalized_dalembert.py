@@ -18,8 +18,8 @@ from robot_dynamics_ros.formulations.link_tree import (
     LinkTree,
     checked,
     rotor_inertia,
-    rotor_velocity_torque,
     to_coordinates,
+    velocity_coupling_of,
 )
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -42,9 +42,8 @@ def dalembert_terms(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -
     """Return the terms of Milicevic (4.2)-(4.5) for q, qd (n,)."""
     tree, (q, qd) = checked(robot, q=q, qd=qd)
     links = DalembertTerms(*(to_coordinates(tree, term) for term in joint_terms(tree, q, tree.couplings @ qd)))
-    return links._replace(
-        D_rot=links.D_rot + rotor_inertia(tree, q)[0], h_rot=links.h_rot + rotor_velocity_torque(tree, q, qd)
-    )
+    rotors, derivatives = rotor_inertia(tree, q)
+    return links._replace(D_rot=links.D_rot + rotors, h_rot=links.h_rot + velocity_coupling_of(derivatives, qd))
 
 
 def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
@@ -90,9 +89,7 @@ def _velocity_accelerations(tree: LinkTree, z: Array, p: Array, rates: Array) ->
 
     The inner sums of (4.3), each built on that of the parent.
     """
-    a: list[Array] = []
-    w: list[Array] = []
-    dw: list[Array] = []
+    a, w, dw = (list[Array]() for _ in range(3))
     for k, link in enumerate(tree.links):
         if link.parent == BASE:
             a_k, w_k, dw_k = np.zeros(3), np.zeros(3), np.zeros(3)

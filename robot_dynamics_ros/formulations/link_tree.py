@@ -13,20 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.layout import (
-    AFTER,
-    FIRST,
-    INERTIA,
-    KIND,
-    MASS,
-    MOMENT,
-    PARENT,
-    POSITION,
-    PRISMATIC,
-    ROTATION,
-    ROTOR_INERTIA,
-    SPIN_AXIS,
-)
+from robot_dynamics_ros.kernels import layout
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.inertia import steiner, symmetric
@@ -111,22 +98,22 @@ class LinkTree:
         robot, count = model.packed.robot, len(model.moving_joints)
         rates = np.zeros((len(robot.tree), model.n))
         for row, entry in zip(rates, robot.tree, strict=True):
-            own = slice(entry[FIRST], entry[AFTER])
+            own = slice(entry[layout.FIRST], entry[layout.AFTER])
             row[robot.coordinates[own]] = robot.factors[own]
         links = []
         for name, entry, numbers in zip(model.moving_joints, robot.tree, robot.bodies, strict=False):
-            mass, moment = float(numbers[MASS]), numbers[MOMENT : MOMENT + 3]
+            mass, moment = float(numbers[layout.MASS]), numbers[layout.MOMENT : layout.MOMENT + 3]
             com = moment / mass if mass > 0.0 else np.zeros(3)
-            inertia = symmetric(*numbers[INERTIA : INERTIA + 6]) - steiner(mass, com)  # Craig (6.26)
-            rotation = numbers[ROTATION : ROTATION + 9].reshape(3, 3).copy()
-            position = numbers[POSITION : POSITION + 3].copy()
-            prismatic = bool(entry[KIND] == PRISMATIC)
-            links.append(Link(name, int(entry[PARENT]), prismatic, rotation, position, mass, com, inertia))
-        rotors = tuple(
-            LinkRotor(int(entry[PARENT]), numbers[SPIN_AXIS : SPIN_AXIS + 3].copy(), float(numbers[ROTOR_INERTIA]))
-            for entry, numbers in zip(robot.tree[count:], robot.rotors, strict=True)
-        )
-        return cls(tuple(links), rotors, rates[:count], rates[count:], model.gravity)
+            inertia = symmetric(*numbers[layout.INERTIA : layout.INERTIA + 6]) - steiner(mass, com)  # Craig (6.26)
+            rotation = numbers[layout.ROTATION : layout.ROTATION + 9].reshape(3, 3).copy()
+            position = numbers[layout.POSITION : layout.POSITION + 3].copy()
+            prismatic = bool(entry[layout.KIND] == layout.PRISMATIC)
+            links.append(Link(name, int(entry[layout.PARENT]), prismatic, rotation, position, mass, com, inertia))
+        rotors = []
+        for entry, numbers in zip(robot.tree[count:], robot.rotors, strict=True):
+            axis = numbers[layout.SPIN_AXIS : layout.SPIN_AXIS + 3].copy()
+            rotors.append(LinkRotor(int(entry[layout.PARENT]), axis, float(numbers[layout.ROTOR_INERTIA])))
+        return cls(tuple(links), tuple(rotors), rates[:count], rates[count:], model.gravity)
 
     def joint_positions(self, q: ArrayLike) -> Array:
         """Positions of the joints (links,), rad or m, by the coordinates q (n,)."""
@@ -205,12 +192,6 @@ def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Ar
         M += rotor.inertia * (np.outer(N, N) + np.outer(w, N) + np.outer(N, w))
         dM += rotor.inertia * (np.einsum("ik,j->ijk", dw, N) + np.einsum("i,jk->ijk", N, dw))
     return M, dM
-
-
-def rotor_velocity_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Return the rotors' part of the velocity coupling vector (n,) of Tsai (9.101), for q, qd (n,); Nm or N."""
-    tree, (q, qd) = checked(robot, q=q, qd=qd)
-    return velocity_coupling_of(rotor_inertia(tree, q)[1], qd)
 
 
 def velocity_coupling_of(dM: Array, qd: Array) -> Array:

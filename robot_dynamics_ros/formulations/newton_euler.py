@@ -82,12 +82,7 @@ def newton_euler_base(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike,
     rates, accelerations = tree.couplings @ qd, tree.couplings @ qdd
     rotations, p = tree.base_placements(q)
     z = rotations[:, :, 2]
-    w: list[Array] = []
-    dw: list[Array] = []
-    dv: list[Array] = []
-    F: list[Array] = []
-    M: list[Array] = []
-    p_star: list[Array] = []
+    w, dw, dv, F, M, p_star = (list[Array]() for _ in range(6))
     for i, link in enumerate(tree.links):  # forward equations
         if link.parent == BASE:
             p_star.append(p[i])
@@ -146,11 +141,7 @@ def _recursion(
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     rates, accelerations = tree.couplings @ qd, tree.couplings @ qdd
     placements = [link.placed(x) for link, x in zip(tree.links, tree.joint_positions(q), strict=True)]
-    w: list[Array] = []
-    dw: list[Array] = []
-    dv: list[Array] = []
-    F: list[Array] = []
-    N: list[Array] = []
+    w, dw, dv, F, N = (list[Array]() for _ in range(5))
     for i, link in enumerate(tree.links):
         R, P = placements[i]
         if link.parent == BASE:

@@ -4,7 +4,7 @@ The configuration-space form, Christoffel symbols, skew symmetry and passivity, 
 in the parameters. Spong's D is M here, P the potential energy.
 
 The derivatives of the inertia matrix are exact: those of the link Jacobians that it is made of, with couplings and
-rotors (``lagrange_link_jacobians``). So the symbols come from the definition alone and check the kernels, which get the
+rotors (``lagrange``). So the symbols come from the definition alone and check the kernels, which get the
 Coriolis matrix otherwise (``RobotModel.coriolis_matrix``: half of dtau/dqd).
 
 The bounds of (9.120) are found numerically: many positions, then descent with exact derivatives from the best of them.
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.lagrange_link_jacobians import inertia_matrix_derivatives
+from robot_dynamics_ros.formulations.lagrange import inertia_matrix_derivatives
 from robot_dynamics_ros.formulations.link_tree import LinkTree, checked
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -36,6 +36,7 @@ from robot_dynamics_ros.model.base_parameters import BaseParameters
 
 _STATES = 60  # random ones for each joint: many more equations than the ten parameters of a link
 _SPEED, _ACCELERATION = 3.0, 10.0  # rad/s, rad/s^2 or in m
+_POSITIONS, _IMPROVED = 2000, 4  # of the search for bounds
 
 
 def christoffel_symbols(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
@@ -147,25 +148,18 @@ def eigenvalue_range(model: RobotModel, q: ArrayLike) -> tuple[float, float]:
     return float(eigenvalues[0]), float(eigenvalues[-1])
 
 
-def inertia_bounds(
-    model: RobotModel,
-    lower: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
-    *,
-    samples: int = 2000,
-    starts: int = 4,
-) -> InertiaBounds:
+def inertia_bounds(model: RobotModel, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> InertiaBounds:
     """Bounds of Spong (9.120) over lower <= q <= upper (n,), rad or m; where None, over the position limits.
 
-    Coordinates that only move revolute joints, by whole numbers, need no limit: a full turn is enough. ``samples``
-    positions are evaluated, always the same ones, and ``starts`` of them improved. Raises RobotDynamicsError, naming
-    the joints, for a range that is needed and missing or is empty.
+    Coordinates that only move revolute joints, by whole numbers, need no limit: a full turn is enough. 2000 positions
+    are evaluated, always the same ones, and the best 4 of them improved. Raises RobotDynamicsError, naming the joints,
+    for a range that is needed and missing or is empty.
     """
     low, high = _ranges(model, lower, upper)
-    q = np.random.default_rng(0).uniform(low, high, (max(samples, starts, 1), model.n))
+    q = np.random.default_rng(0).uniform(low, high, (_POSITIONS, model.n))
     eigenvalues = np.linalg.eigvalsh(model.mass_matrix(q))
-    least = _descend(model, q[np.argsort(eigenvalues[:, 0])[:starts]], low, high, 0)
-    greatest = _descend(model, q[np.argsort(-eigenvalues[:, -1])[:starts]], low, high, -1)
+    least = _descend(model, q[np.argsort(eigenvalues[:, 0])[:_IMPROVED]], low, high, 0)
+    greatest = _descend(model, q[np.argsort(-eigenvalues[:, -1])[:_IMPROVED]], low, high, -1)
     return InertiaBounds(eigenvalue_range(model, least)[0], eigenvalue_range(model, greatest)[1], least, greatest)
 
 

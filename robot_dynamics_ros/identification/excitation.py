@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.control.trajectory.generators import fourier_wave
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.formulations.properties import minimal_parameters
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.base_parameters import BaseParameters
 from robot_dynamics_ros.progress import progress
 
 _TURN = np.pi  # to each side, rad or m, where a joint has no position limits
@@ -184,10 +184,7 @@ class _Search:
     @cached_property
     def _base(self) -> NDArray[np.intp]:
         """The regressor's columns that belong to base parameters."""
-        rng = np.random.default_rng(0)
-        states = [rng.uniform(-size, size, (10 * self._model.n + 50, self._model.n)) for size in (np.pi, 1.0, 1.0)]
-        names = self._model.parameter_names
-        return BaseParameters.of(self._model.regressor(*states).reshape(-1, len(names)), names).independent
+        return minimal_parameters(self._model).base.independent
 
     def _parameters(self, x: Array) -> tuple[Array, Array]:
         """Return center (..., n) and coefficients (..., n, 2 L - 2) of x (..., size), within the limits."""
@@ -237,21 +234,19 @@ class _Search:
         tiny = np.finfo(np.float64).eps
         return 0.5 * np.log10(eigenvalues[:, -1] / np.maximum(eigenvalues[:, 0], tiny)), (over**2).sum(axis=(1, 2))
 
-    def _costs(self, x: Array, share: float) -> Array:
-        numbers = self._count * self._model.n * len(self._model.inertial_parameters)  # of a regressor
-        parts = np.array_split(x, math.ceil(len(x) * numbers / _NUMBERS))
-        conditions, penalties = np.hstack([self._conditions(part, share) for part in parts])
-        return np.asarray(conditions + _PENALTY * penalties)
-
     def minimise(self, start: Array, step: Callable[[Array], object]) -> Excitation | None:
         """Return the best motion from ``start`` (size,), or None where it exceeds the effort limits.
 
         ``step`` is called after each iteration.
         """
+        numbers = self._count * self._model.n * len(self._model.inertial_parameters)  # of a regressor
+        steps = np.concatenate([np.zeros((1, self.size)), _STEP * np.eye(self.size)])
 
         def cost(x: Array, share: float) -> tuple[float, Array]:
-            # All neighbours at once: one call of the regressor for the whole gradient.
-            costs = self._costs(x + np.concatenate([np.zeros((1, self.size)), _STEP * np.eye(self.size)]), share)
+            # All neighbours at once: few calls of the regressor for the whole gradient.
+            parts = np.array_split(x + steps, math.ceil(len(steps) * numbers / _NUMBERS))
+            conditions, penalties = np.hstack([self._conditions(part, share) for part in parts])
+            costs = conditions + _PENALTY * penalties
             return float(costs[0]), (costs[1:] - costs[0]) / _STEP
 
         search: Any = scipy.optimize.minimize  # its types know no function that returns its gradient too

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import struct
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 
 HEADER = 4  # bytes of encapsulation: representation, options
 MOST_NAMES = 1000
@@ -31,6 +32,8 @@ def padding(at: int, size: int) -> int:
 class CdrReader:
     """A position in the bytes after the encapsulation header; struct.error or ValueError where they end.
 
+    Also ValueError for a message whose byte order is none of BYTE_ORDERS.
+
     Attributes
     ----------
     order
@@ -41,11 +44,13 @@ class CdrReader:
         The position in them.
     """
 
-    def __init__(self, order: str, body: memoryview) -> None:
-        self.order = order
-        self.body = body
+    def __init__(self, data: bytes) -> None:
+        if data[:2] not in BYTE_ORDERS:
+            raise ValueError
+        self.order = BYTE_ORDERS[data[:2]]
+        self.body = memoryview(data)[HEADER:]
         self.at = 0
-        self._uint32 = struct.Struct(order + "I")
+        self._uint32 = struct.Struct(self.order + "I")
 
     def number(self) -> int:
         """Read an uint32."""
@@ -94,6 +99,42 @@ class EffortWriter:
     def __init__(self, n: int) -> None:
         self._before = LITTLE_ENDIAN + struct.pack("<III", 0, 0, n) + bytes(4)
 
-    def write(self, effort: NDArray[np.float64]) -> bytes:
+    def write(self, effort: Array) -> bytes:
         """Return the message of efforts (n,), Nm or N."""
         return self._before + effort.tobytes()
+
+
+POSE, TWIST, ACCELERATION = "target_pose", "target_twist", "target_acceleration"
+TARGETS = {
+    POSE: "geometry_msgs/msg/PoseStamped",
+    TWIST: "geometry_msgs/msg/TwistStamped",
+    ACCELERATION: "geometry_msgs/msg/AccelStamped",
+}
+"""The topics, and their types."""
+
+
+class EndEffectorTarget(NamedTuple):
+    """header.stamp (ns), header.frame_id, and the numbers as the message has them.
+
+    A pose: position, quaternion x y z w (7,); else linear, angular (6,).
+    """
+
+    stamp: int
+    frame: str
+    numbers: Array
+
+
+def read_target(topic: str, data: bytes) -> EndEffectorTarget:
+    """Read a message of one of TARGETS; RobotDynamicsError for bytes that are no whole one."""
+    if data[:2] not in BYTE_ORDERS:
+        raise RobotDynamicsError(f"the message begins with {data[:HEADER]!r}. Cure: send it in plain CDR, as ROS does")
+    try:
+        reader = CdrReader(data)
+        stamp, frame = reader.stamp(), reader.text()
+        count = 7 if topic == POSE else 6
+        numbers = struct.unpack_from(f"{reader.order}{count}d", reader.body, reader.at + padding(reader.at, 8))
+    except (struct.error, ValueError) as error:
+        raise RobotDynamicsError(
+            f"the message ends too early, after {len(data)} bytes. Cure: send a whole {TARGETS[topic]}"
+        ) from error
+    return EndEffectorTarget(stamp, frame, np.array(numbers))

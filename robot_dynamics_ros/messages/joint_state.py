@@ -64,14 +64,11 @@ class Sample(NamedTuple):
 class _Layout:
     """The layout that messages have in common as long as their sender stays the same.
 
-    Attributes
-    ----------
-    same
-        The bytes from the end of frame_id to the last name.
+    They have ``size`` joints; ``places`` (n,) are the indices of the robot's among them. ``same`` are the bytes from
+    the end of frame_id to the last name.
     """
 
     def __init__(self, order: str, frame: bytes, same: bytes, size: int, places: NDArray[np.intp]) -> None:
-        """Describe messages of ``size`` joints; ``places`` (n,) are the indices of the robot's joints among them."""
         self.order, self.same, self.size, self.places = order, same, size, places
         self._frame_length, self._frame_end = frame[:4], _NAMES + len(frame)
         end = self._frame_end + len(same)
@@ -86,7 +83,6 @@ class _Layout:
         self.stamp, self.length = struct.Struct(order + "iI"), struct.Struct(order + "I")
 
     def fits(self, data: bytes) -> bool:
-        """Return True if a message has this layout."""
         same = data.startswith(self.same, self._frame_end) and data.startswith(self._frame_length, _NAMES)
         return same and BYTE_ORDERS[data[:2]] == self.order
 
@@ -153,8 +149,7 @@ class JointStateReader:
 
     def _find(self, data: bytes) -> _Layout | None:
         """Read frame_id and names, and remember the layout; None where none of the robot's joints is named."""
-        order = BYTE_ORDERS[data[:2]]
-        reader = CdrReader(order, memoryview(data)[HEADER:])
+        reader = CdrReader(data)
         reader.stamp()
         reader.text()
         frame = data[_NAMES : HEADER + reader.at]
@@ -171,7 +166,8 @@ class JointStateReader:
         if twice:
             raise RobotDynamicsError(f"{self._topic}: {twice[0]} is named twice. Cure: publish each joint once")
         places = np.array([index[name] for name in self._joint_names], dtype=np.intp)
-        self._layout = _Layout(order, frame, data[_NAMES + len(frame) : HEADER + reader.at], len(names), places)
+        same = data[_NAMES + len(frame) : HEADER + reader.at]
+        self._layout = _Layout(reader.order, frame, same, len(names), places)
         return self._layout
 
 

@@ -107,11 +107,10 @@ class _Table:
 
 def _read(data: bytes) -> _Table:
     """Return the table of a message; TrajectoryError with the reason where there is none."""
-    order = BYTE_ORDERS.get(data[:2])
-    if order is None:
+    if data[:2] not in BYTE_ORDERS:
         raise TrajectoryError(f"the message begins with {data[:HEADER]!r}; send it in plain CDR, as ROS does")
     try:
-        return _read_table(CdrReader(order, memoryview(data)[HEADER:]))
+        return _read_table(CdrReader(data))
     except (struct.error, ValueError) as error:
         raise TrajectoryError(
             f"the message ends too early, after {len(data)} bytes; send a whole trajectory_msgs/msg/JointTrajectory"

@@ -18,8 +18,7 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.messages.cdr import HEADER
-from robot_dynamics_ros.messages.end_effector_target import POSE, TWIST, read_target
+from robot_dynamics_ros.messages.cdr import HEADER, POSE, TWIST, read_target
 from robot_dynamics_ros.messages.joint_state import (
     JointsMissing,
     JointStateReader,

@@ -198,7 +198,7 @@ class RobotModel:
 
     @property
     def loops(self) -> tuple[Loop, ...]:
-        """Closed chains that the dynamics file names; see formulations/closed_loops.py.
+        """Closed chains that the dynamics file names; see formulations/constraints.py.
 
         Every method here is about the open tree, as if each loop were cut.
         """

@@ -18,8 +18,7 @@ from rclpy.logging import get_logging_directory
 from rclpy.serialization import serialize_message
 
 from robot_dynamics_ros.background import run_in_background
-from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT, message_types
-from robot_dynamics_ros.bags.writing import LATCHED, BagWriter
+from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, LATCHED, TEXT, BagWriter, message_types
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.messages.cdr import FLOAT64_MULTI_ARRAY
 from robot_dynamics_ros.offline.replay import INPUTS

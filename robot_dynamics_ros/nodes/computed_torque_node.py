@@ -29,7 +29,7 @@ from robot_dynamics_ros.control.trajectory.goals import read_tolerances
 from robot_dynamics_ros.control.trajectory.plan import checked_speed
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.messages.end_effector_target import ACCELERATION, POSE, TWIST
+from robot_dynamics_ros.messages.cdr import ACCELERATION, POSE, TWIST
 from robot_dynamics_ros.messages.running_controller import RunningController, is_engaged
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import read_bytes

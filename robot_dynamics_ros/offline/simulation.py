@@ -5,8 +5,15 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, JOINT_TRAJECTORY, TEXT, text_message
-from robot_dynamics_ros.bags.writing import LATCHED, BagWriter
+from robot_dynamics_ros.bags.storage import (
+    DIAGNOSTIC_ARRAY,
+    JOINT_STATE,
+    JOINT_TRAJECTORY,
+    LATCHED,
+    TEXT,
+    BagWriter,
+    text_message,
+)
 from robot_dynamics_ros.control.controller import Command, warm_up_controller
 from robot_dynamics_ros.control.parameters import Configuration
 from robot_dynamics_ros.control.settings import ControllerSettings
@@ -17,8 +24,7 @@ from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.messages.joint_trajectory import write_trajectory
 from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.offline.replay import COMMANDS, NodeTimers, Replay
-from robot_dynamics_ros.offline.replay_outputs import DIAGNOSTICS, BagOutputs
+from robot_dynamics_ros.offline.replay import COMMANDS, DIAGNOSTICS, BagOutputs, NodeTimers, Replay
 from robot_dynamics_ros.progress import progress
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.closed_loops import close_loops, loop_constraints, loop_forces
+from robot_dynamics_ros.formulations.constraints import close_loops, loop_constraints, loop_forces
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.arguments import numbers
@@ -64,7 +64,7 @@ def _named(model: RobotModel, loop: int) -> str:
 
 def _nearest(model: RobotModel, position: Array) -> str:
     """The cure: closed positions nearby, where there are any within the limits."""
-    how = "close_loops of robot_dynamics_ros.formulations.closed_loops"
+    how = "close_loops of robot_dynamics_ros.formulations.constraints"
     try:
         closed = close_loops(model, position)
     except RobotDynamicsError:

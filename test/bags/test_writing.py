@@ -12,7 +12,7 @@ import yaml
 from rosbags.highlevel import AnyReader
 
 from robot_dynamics_ros.bags import BagReader, BagWriter
-from robot_dynamics_ros.bags.writing import LATCHED
+from robot_dynamics_ros.bags.storage import LATCHED
 from robot_dynamics_ros.errors import BagError, BagWarning
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 

@@ -15,18 +15,14 @@ from hypothesis import given
 
 from oracles import craig_rp, tsai_planar_2r, tsai_scara
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.formulations import (
-    generalized_dalembert,
-    lagrange_euler,
-    lagrange_link_jacobians,
-    newton_euler,
-)
+from robot_dynamics_ros.formulations import generalized_dalembert, lagrange, newton_euler
 from robot_dynamics_ros.formulations.generalized_dalembert import dalembert_terms
-from robot_dynamics_ros.formulations.lagrange_euler import dynamic_coefficients, pseudo_inertia
-from robot_dynamics_ros.formulations.lagrange_link_jacobians import (
+from robot_dynamics_ros.formulations.lagrange import (
+    dynamic_coefficients,
     inertia_matrix,
     inertia_matrix_derivatives,
     link_jacobians,
+    pseudo_inertia,
     velocity_coupling,
 )
 from robot_dynamics_ros.formulations.link_tree import Link, LinkTree
@@ -36,8 +32,8 @@ from support import robots_with_drives as drives
 
 RECURSIVE = (newton_euler.newton_euler_base, newton_euler.newton_euler_links)
 CLOSED = (
-    lagrange_link_jacobians.generalized_forces,
-    lagrange_euler.generalized_torque,
+    lagrange.generalized_forces,
+    lagrange.generalized_torque,
     generalized_dalembert.generalized_torque,
 )
 LARGEST = 10  # links: the closed forms grow with their fourth power
@@ -60,11 +56,11 @@ def test_any_robot(robot: drives.Robot) -> None:
     np.testing.assert_allclose(reactions, kernels, rtol=0, atol=1e-10 * (scale + np.abs(kernels).max()))
     if small:
         M, weight = model.mass_matrix(q), 1e-10 * np.abs(model.mass_matrix(q)).max()
-        D, h, c = lagrange_euler.dynamic_coefficients(tree, q)
+        D, h, c = lagrange.dynamic_coefficients(tree, q)
         terms = generalized_dalembert.dalembert_terms(tree, q, qd)
-        for matrix in (D, terms.D_rot + terms.D_tran, lagrange_link_jacobians.inertia_matrix(tree, q)):
+        for matrix in (D, terms.D_rot + terms.D_tran, lagrange.inertia_matrix(tree, q)):
             np.testing.assert_allclose(matrix, M, rtol=0, atol=weight)
-        for gravity in (c, terms.c, lagrange_link_jacobians.gravity_vector(tree, q)):
+        for gravity in (c, terms.c, lagrange.gravity_vector(tree, q)):
             np.testing.assert_allclose(gravity, model.gravity_torque(q), rtol=0, atol=1e-10 * scale)
         np.testing.assert_allclose(h @ qd, model.coriolis_matrix(q, qd), rtol=0, atol=1e-10 * scale)
 

@@ -1,23 +1,32 @@
-"""Constrained motion: closed forms, the whole linear system, energy, and what dependent constraints do not tell."""
+"""Constrained motion and closed chains: closed forms, the whole linear system, closure, energy and forces."""
+
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from scipy.integrate import solve_ivp
 
-from oracles import lavalle_closed_chain
+from oracles import lavalle_closed_chain, spong_five_bar
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.formulations.closed_loops import run_constrained
 from robot_dynamics_ros.formulations.constraints import (
     Constraints,
+    close_loops,
     consistent_velocity,
     constrained_forward_dynamics,
     constrained_inverse_dynamics,
     driven_motion,
+    loop_constraints,
+    loop_forces,
+    loops_of,
+    run_constrained,
 )
+from robot_dynamics_ros.model.dynamics_file import Loop
 from robot_dynamics_ros.resources import robot_urdf
-from support import arms
+from support import arms, robots_with_drives, worked_arms
 from support.comparing import assert_close
+from support.mechanisms import GROUND, ROWS, assembled, four_bar
 
 Array = arms.Array
 
@@ -54,7 +63,7 @@ def circle(q: Array, qd: Array) -> Constraints:
 
 
 def still(t: float, q: Array, qd: Array) -> Array:
-    return np.zeros(3)
+    return np.zeros_like(q)
 
 
 def test_particle_on_a_sphere() -> None:
@@ -123,16 +132,18 @@ def test_inverse_dynamics_inverts_forward_dynamics(model: RobotModel) -> None:
     k = 2
     q, qd, tau, c = case(model, 8, k)
     tau[:k] = 0.0
-    forward = constrained_forward_dynamics(model, q, qd, tau, c)
+    wrenches = {model.link_names[-1]: [1.0, -2.0, 3.0, 0.1, 0.2, -0.3]}  # N, N m on the last link
+    forward = constrained_forward_dynamics(model, q, qd, tau, c, external_wrenches=wrenches)
+    assert not np.allclose(forward.qdd, constrained_forward_dynamics(model, q, qd, tau, c).qdd, atol=1e-3)
     driven = model.joint_names[k:]
-    got, multipliers = constrained_inverse_dynamics(model, q, qd, forward.qdd, c, driven)
+    got, multipliers = constrained_inverse_dynamics(model, q, qd, forward.qdd, c, driven, wrenches)
     scale = float(np.abs(c.jacobian.T * forward.multipliers).max())
     assert_close(got, tau[k:], 1e-10, scale)
     assert_close(multipliers, forward.multipliers, 1e-10, scale)
     # One drive more than freedoms: among all torques of this motion the least.
-    more, _ = constrained_inverse_dynamics(model, q, qd, forward.qdd, c, model.joint_names[k - 1 :])
+    more, _ = constrained_inverse_dynamics(model, q, qd, forward.qdd, c, model.joint_names[k - 1 :], wrenches)
     assert np.linalg.norm(more) < np.linalg.norm(got)
-    again = constrained_forward_dynamics(model, q, qd, np.append(np.zeros(k - 1), more), c)
+    again = constrained_forward_dynamics(model, q, qd, np.append(np.zeros(k - 1), more), c, external_wrenches=wrenches)
     assert_close(again.qdd, forward.qdd, 1e-9)
 
 
@@ -176,3 +187,191 @@ def test_bad_requests_name_the_culprit(model: RobotModel) -> None:
             constrained_inverse_dynamics(model, q, rates, rates_of_rates, c, driven)
     with pytest.raises(RobotDynamicsError, match="determine"):
         driven_motion(model, lambda q, qd: c, q, names[3:], qd[3:], qdd[3:])
+
+
+# --- Closed chains
+
+
+def with_loop(robot: robots_with_drives.Robot) -> RobotModel:
+    """The robot's model with a loop between two random links at random points."""
+    model, rng = robot.model(), np.random.default_rng(robot.bare.seed)
+    links = model.link_names
+    a, b = rng.choice(len(links), 2, replace=False)
+    (ax, ay, az), (bx, by, bz) = rng.uniform(-0.5, 0.5, (2, 3)).tolist()
+    return with_loops(model, (Loop(links[a], (ax, ay, az), links[b], (bx, by, bz)),))
+
+
+def with_loops(model: RobotModel, loops: tuple[Loop, ...]) -> RobotModel:
+    return replace(model, packed=replace(model.packed, loops=loops))
+
+
+@given(robot=robots_with_drives.robots())
+def test_jacobian_and_drift_are_rates_of_the_gap(robot: robots_with_drives.Robot) -> None:
+    """Of random loops in random trees with couplings, the root's links included, by differences."""
+    model = with_loop(robot)
+    q, qd, _ = robots_with_drives.state(robot, model.n)
+    speed = robots_with_drives.stride(robot, model.joint_names, qd)
+    now = loop_constraints(model, q, qd)
+    size = 10.0 * len(model.link_names)
+
+    def rate(t: float) -> Array:
+        return np.asarray(loop_constraints(model, q + qd * t, qd).jacobian @ qd)
+
+    slope = robots_with_drives.slope(lambda t: loop_constraints(model, q + qd * t, qd).error, speed)
+    assert_close(now.jacobian @ qd, slope, 1e-8, size * speed)
+    assert_close(now.drift, robots_with_drives.slope(rate, speed), 1e-8, size * speed**2)
+
+
+@given(robot=robots_with_drives.robots())
+def test_forces_are_wrenches_on_the_links(robot: robots_with_drives.Robot) -> None:
+    """The kernels, given the multipliers as forces on both links, accelerate the open tree as the loop does."""
+    model = with_loop(robot)
+    (loop,) = model.loops
+    q, qd, tau = robots_with_drives.state(robot, model.n)
+    constraints = loop_constraints(model, q, qd)
+    got = constrained_forward_dynamics(model, q, qd, tau, constraints)
+    force = loop_forces(got.multipliers)[0]
+    wrenches = {}
+    for link, point, applied in ((loop.link_a, loop.point_a, -force), (loop.link_b, loop.point_b, force)):
+        inside = model.link_pose(q, link)[:3, :3].T @ applied
+        wrenches[link] = [*inside, *np.cross(point, inside)]
+    forces = np.abs(constraints.jacobian.T) @ np.abs(got.multipliers)
+    scale = robots_with_drives.size(model, q, qd, got.qdd) + float(forces.max())
+    assert_close(model.inverse_dynamics(q, qd, got.qdd, wrenches), tau, 1e-10, scale)
+
+
+def test_five_bar_as_loop_and_as_coupling() -> None:
+    """One second of the same fall under the same torques: as loop, as coupling, and by Spong (9.108).
+
+    The loop's force is that which the moments of links 3 and 4 ask for.
+    """
+    p = spong_five_bar.Parameters(*np.random.default_rng(0).uniform(0.4, 1.2, 14).tolist())
+    joint3, joint4 = {"joint1": 1.0, "joint2": -1.0}, {"joint1": -1.0, "joint2": 1.0, "offset": -np.pi}
+    arm, gravity = worked_arms.five_bar(p), [0.0, -p.g, 0.0]
+    couplings = {"joint3": joint3, "joint4": joint4}
+    coupled = robots_with_drives.load(arm, {"gravity": gravity, "couplings": couplings})
+    ends = {"link_a": "link4", "point_a": [-p.l2, 0.0, 0.0], "link_b": "link3", "point_b": [p.l1, 0.0, 0.0]}
+    looped = robots_with_drives.load(arm, {"gravity": gravity, "loops": [ends]})
+
+    def torque(t: float) -> Array:
+        return np.array([6.0 + np.sin(3 * t), 4.0 * np.cos(2 * t)])
+
+    assert coupled.joint_names == ("joint1", "joint2")
+    order = [looped.joint_names.index(name) for name in ("joint1", "joint2", "joint3", "joint4")]
+    start, rate = np.array([0.4, 1.7]), np.array([0.5, -0.8])
+    q, qd = np.zeros(4), np.zeros(4)
+    q[order], qd[order] = ROWS @ start - [0, 0, 0, np.pi], ROWS @ rate
+
+    def on_loop(t: float, q: Array, qd: Array) -> Array:
+        tau = np.zeros(4)
+        tau[order[:2]] = torque(t)
+        return tau
+
+    run = run_constrained(looped, loops_of(looped), q, qd, on_loop, 1.0, 0.002)
+    for dynamics in (
+        lambda t, x, v: coupled.forward_dynamics(x, v, torque(t)),
+        lambda t, x, v: np.linalg.solve(
+            spong_five_bar.mass_matrix(p, x),
+            torque(t) - spong_five_bar.velocity_terms(p, x, v) - spong_five_bar.gravity(p, x),
+        ),
+    ):
+        expected = solve_ivp(
+            lambda t, y, f=dynamics: np.append(y[2:], f(t, y[:2], y[2:])),
+            (0, 1),
+            np.append(start, rate),
+            "DOP853",
+            run.times[::50],
+            rtol=1e-12,
+            atol=1e-13,
+        ).y.T
+        assert_close(run.q[::50, order[:2]], expected[:, :2], 1e-8)
+        assert_close(run.qd[::50, order[:2]], expected[:, 2:], 1e-8, 10.0)
+    assert_close(run.q[:, order[2]], run.q[:, order[0]] - run.q[:, order[1]], 1e-10)
+    assert run.error.max() <= 1e-10
+    forces = loop_forces(run.multipliers)[:, 0]
+    for k in range(0, 501, 50):
+        two = order[:2]
+        exact = lavalle_closed_chain.five_bar_force(p, run.q[k, two], run.qd[k, two], run.qdd[k, two])
+        assert_close(forces[k], [*exact, 0.0], 1e-9, 100.0)
+
+
+def test_four_bar_keeps_energy_and_closure() -> None:
+    """Two seconds of free motion through a turn of the crank."""
+    model = four_bar()
+    q, qd = assembled(model, speed=6.0)
+    run = run_constrained(model, loops_of(model), q, qd, still, 2.0, 0.004)
+    kinetic = model.kinetic_energy(run.q, run.qd)
+    assert np.ptp(kinetic + model.potential_energy(run.q)) <= 2e-6 * np.ptp(kinetic)
+    assert run.error.max() <= 1e-12 and run.drift.max() <= 1e-6
+    assert abs(run.q[-1, 0] - run.q[0, 0]) > 2 * np.pi
+    tip, ground = model.link_pose(run.q, "rocker") @ [0.5, 0, 0, 1], [*GROUND, 1]
+    assert_close(tip, np.broadcast_to(ground, tip.shape), 1e-12)
+
+
+def test_a_planar_loop_in_space_has_two_constraints() -> None:
+    """Across its plane a point tells nothing; 1.5708 for pi / 2 between two axes does not lock it."""
+    model = four_bar()
+    q, qd = assembled(model, speed=6.0)
+    expected = constrained_forward_dynamics(model, q, qd, np.zeros(3), loop_constraints(model, q, qd))
+    assert expected.rank == 2
+    assert_close(expected.multipliers[2], 0.0, 1e-12)
+    rounded = four_bar(tilt=1.5708 - np.pi / 2)
+    almost = constrained_forward_dynamics(rounded, q, qd, np.zeros(3), loop_constraints(rounded, q, qd))
+    assert almost.rank == 2
+    assert_close(almost.qdd, expected.qdd, 1e-4, 100.0)
+
+
+def test_the_crank_alone_drives_it() -> None:
+    """Rates and accelerations of all joints are those of the positions that close the loop along the crank's motion.
+
+    The crank's power is the rate of the energy, and forward dynamics gives the motion back.
+    """
+    model = four_bar()
+    q, _ = assembled(model)
+    rate, acceleration = 2.0, -3.0
+    qd, qdd = driven_motion(model, loops_of(model), q, ["crank_joint"], [rate], [acceleration])
+
+    def at(t: float) -> Array:
+        guess = q.copy()
+        guess[0] += rate * t + acceleration * t * t / 2
+        return close_loops(model, guess, held=["crank_joint"], tolerance=1e-14)
+
+    assert_close(qd, robots_with_drives.slope(at), 1e-9, 10.0)
+    h = 1e-2
+    second = (16 * (at(h) + at(-h)) - at(2 * h) - at(-2 * h) - 30 * q) / (12 * h * h)
+    assert_close(qdd, second, 1e-5, 10.0)
+    c = loop_constraints(model, q, qd)
+    tau, multipliers = constrained_inverse_dynamics(model, q, qd, qdd, c, ["crank_joint"])
+    power = robots_with_drives.slope(
+        lambda t: model.kinetic_energy(q + qd * t + qdd * t * t / 2, qd + qdd * t) + model.potential_energy(q + qd * t)
+    )
+    assert_close(tau[0] * qd[0], power, 1e-9, 10.0)
+    forward = constrained_forward_dynamics(model, q, qd, [tau[0], 0.0, 0.0], c)
+    assert_close(forward.qdd, qdd, 1e-10, 10.0)
+    assert_close(forward.multipliers, multipliers, 1e-10, 10.0)
+
+
+def test_loops_stay_with_the_model() -> None:
+    """Through a payload, scaling and a process boundary; the open tree is the same with and without."""
+    model = four_bar()
+    loops = (Loop("base", GROUND, "rocker", (0.5, 0.0, 0.0)),)
+    assert model.loops == loops == model.with_payload("rocker", 1.0, [0, 0, 0], np.eye(3)).scaled(mass=2.0).loops
+    assert pickle.loads(pickle.dumps(model)).loops == loops
+    q, qd, tau = (x[0] for x in arms.states(1, 3, 1))
+    bare = with_loops(model, ())
+    assert_close(model.forward_dynamics(q, qd, tau), bare.forward_dynamics(q, qd, tau), 0.0)
+
+
+def test_what_cannot_be_closed_or_driven_says_so() -> None:
+    model, rest = four_bar(), np.zeros(3)
+    with pytest.raises(RobotDynamicsError, match=r'"base" and "rocker" .* 0\.\d+ m'):
+        close_loops(model, [0.3, 3.0, 0.0], held=["crank_joint", "coupler_joint"])
+    with pytest.raises(RobotDynamicsError, match="elbow"):
+        close_loops(model, rest, held=["elbow"])
+    with pytest.raises(RobotDynamicsError, match="no loops"):
+        close_loops(with_loops(model, ()), rest)
+    q, _ = assembled(model)
+    with pytest.raises(RobotDynamicsError, match=r"start .* 0\.\d+"):
+        run_constrained(model, loops_of(model), q + 0.1, rest, still, 0.1)
+    with pytest.raises(RobotDynamicsError, match="breaks"):
+        driven_motion(model, loops_of(model), q, model.joint_names, [1.0, 1.0, 1.0], rest)

@@ -9,7 +9,7 @@ from scipy.integrate import simpson, solve_ivp
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.formulations import hamiltonian
-from robot_dynamics_ros.formulations.lagrange_link_jacobians import inertia_matrix_derivatives
+from robot_dynamics_ros.formulations.lagrange import inertia_matrix_derivatives
 from support import arms, robots_with_drives
 from support.comparing import assert_close
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.formulations.lagrange_link_jacobians import link_jacobians
+from robot_dynamics_ros.formulations.lagrange import link_jacobians
 from robot_dynamics_ros.formulations.link_tree import LinkTree
 from robot_dynamics_ros.formulations.newton_euler import (
     angular_acceleration,

@@ -121,7 +121,7 @@ def test_bounds_of_the_planar_elbow() -> None:
 def test_every_position_keeps_to_them(robot: str, load_robot: Callable[..., RobotModel]) -> None:
     """Spong (9.120) at positions that the search has not seen; the bounds are attained and reported."""
     model = load_robot(robot, "puma560" if robot == "puma560" else None)
-    bounds = inertia_bounds(model, samples=1000, starts=2)
+    bounds = inertia_bounds(model)
     low, high = np.maximum(model.position_lower, -np.pi), np.minimum(model.position_upper, np.pi)
     q = np.random.default_rng(8).uniform(low, high, (20000, model.n))
     eigenvalues = np.linalg.eigvalsh(model.mass_matrix(q))

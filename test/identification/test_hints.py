@@ -91,17 +91,17 @@ CAUSES: list[tuple[Callable[[RobotModel, RecordedMotion], Case], str, Sequence[f
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "said", "numbers", "within"), CAUSES, ids=[case[1][:40] for case in CAUSES])
+@pytest.mark.parametrize(("make", "expected", "numbers", "within"), CAUSES, ids=[case[1][:40] for case in CAUSES])
 def test_a_cause_is_named_with_its_size(
     make: Callable[[RobotModel, RecordedMotion], Case],
-    reported: str,
+    expected: str,
     numbers: Sequence[float],
     within: float,
     load_robot: Load,
 ) -> None:
     panda = load_robot("panda", "panda")
     (hint,) = reported(*make(panda, recorded(panda, 1)))
-    found = re.match(reported, hint)
+    found = re.match(expected, hint)
     assert found is not None, hint
     np.testing.assert_allclose([float(x) for x in found.groups()], numbers, rtol=0, atol=within)
 

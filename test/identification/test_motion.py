@@ -137,7 +137,7 @@ STAMPS = recording(even()).stamps
 
 
 @pytest.mark.parametrize(
-    ("series", "said"),
+    ("series", "reported"),
     [
         (changed("effort", (slice(700, 703), 1), np.nan), "3 messages .* for b"),
         (changed("stamps", [300, 600], STAMPS[[299, 598]]), "2 messages are not stamped after"),

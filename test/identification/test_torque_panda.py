@@ -14,8 +14,7 @@ import yaml
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import JointSeries
-from robot_dynamics_ros.identification.dynamics_output import dynamics_document, write_dynamics_file
-from robot_dynamics_ros.identification.estimate import identify
+from robot_dynamics_ros.identification import dynamics_document, identify, write_dynamics_file
 from robot_dynamics_ros.identification.hints import hints
 from robot_dynamics_ros.identification.motion import Smoothing, analyse_torque, recorded_motion, root_mean_square
 from robot_dynamics_ros.resources import find_resource

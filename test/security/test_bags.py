@@ -57,7 +57,7 @@ def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("pack", [zstd.compress, lz4.frame.compress], ids=["zstd", "lz4"])
-@pytest.mark.parametrize("said", [None, 1 << 10, 1 << 62])
+@pytest.mark.parametrize("reported", [None, 1 << 10, 1 << 62])
 def test_a_chunk_that_unpacks_to_gigabytes(
     pack: Callable[[bytes], bytes], reported: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,7 +42,7 @@ def trajectory(points: int, reported: int) -> bytes:
     return EMPTY + struct.pack("<II", 1, 2) + b"a\0\0\0" + struct.pack("<I", reported) + table.tobytes()
 
 
-@pytest.mark.parametrize(("points", "said"), [(1_000_000, 1_000_000), (2, 90_000)])
+@pytest.mark.parametrize(("points", "reported"), [(1_000_000, 1_000_000), (2, 90_000)])
 def test_trajectories_of_too_many_points_are_refused(points: int, reported: int) -> None:
     data = trajectory(points, reported)
     with soon(), pytest.raises(TrajectoryError):

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.errors import RobotModelError
-from robot_dynamics_ros.formulations.closed_loops import (
+from robot_dynamics_ros.formulations.constraints import (
     close_loops,
     loop_constraints,
     loop_forces,

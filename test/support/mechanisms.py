@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.formulations.closed_loops import close_loops, loops_of
-from robot_dynamics_ros.formulations.constraints import driven_motion
+from robot_dynamics_ros.formulations.constraints import close_loops, driven_motion, loops_of
 from robot_dynamics_ros.simulation import Plant
 from support import arms, robots_with_drives
 

@@ -12,8 +12,8 @@ import yaml
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
 from robot_dynamics_ros.bags import BagReader, Message
+from robot_dynamics_ros.bags.differences import contents
 from robot_dynamics_ros.bags.joint_series import read_description, read_joint_names, read_joint_states
-from robot_dynamics_ros.bags.message_fields import contents
 from robot_dynamics_ros.messages.joint_state import unchanged
 from support.bag_recordings import JOINT_STATE, insert, open_database, record
 from tools.fuzz import broken_mcap, broken_sqlite, dynamics_files

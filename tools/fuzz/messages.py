@@ -14,7 +14,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.messages.end_effector_target import ACCELERATION, POSE, TARGETS, TWIST
+from robot_dynamics_ros.messages.cdr import ACCELERATION, POSE, TARGETS, TWIST
 from robot_dynamics_ros.messages.running_controller import RunningController
 from tools.fuzz.driven import overflow_is_looked_at, running
 from tools.fuzz.nasty import TEXTS, damaged

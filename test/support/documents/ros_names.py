@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.trajectory import parameters as trajectory
-from robot_dynamics_ros.messages.end_effector_target import TARGETS
+from robot_dynamics_ros.messages.cdr import TARGETS
 from robot_dynamics_ros.parameters.kinds import Parameter
 from robot_dynamics_ros.simulation import parameters as simulation
 from support.node_interfaces import topics

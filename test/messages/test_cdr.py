@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rclpy.serialization import serialize_message
 
 from robot_dynamics_ros import RobotDynamicsError
-from robot_dynamics_ros.messages.end_effector_target import ACCELERATION, POSE, TARGETS, TWIST, read_target
+from robot_dynamics_ros.messages.cdr import ACCELERATION, POSE, TARGETS, TWIST, read_target
 
 FIELDS: dict[str, Any] = {
     POSE: (PoseStamped, "pose", (("position", "xyz"), ("orientation", "xyzw"))),
