@@ -84,3 +84,13 @@ def former_name(module: str, names: dict[str, object], name: str) -> object:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     warnings.warn(f"{module}.{name} is {getattr(names[name], '__name__', name)} now", DeprecationWarning, stacklevel=3)
     return names[name]
+
+
+def former_attribute(present: str) -> property:
+    """Return a property that gives a renamed attribute by its former name, with a DeprecationWarning."""
+
+    def get(self: object) -> object:
+        warnings.warn(f"the name in {type(self).__name__} is {present} now", DeprecationWarning, stacklevel=2)
+        return getattr(self, present)
+
+    return property(get, doc=f"Former name of ``{present}``.")

@@ -5,6 +5,7 @@ from importlib import import_module
 
 import pytest
 
+from robot_dynamics_ros.control.task_space import EndEffectorTargets
 from robot_dynamics_ros.moved import MOVED
 
 
@@ -27,6 +28,7 @@ def test_a_former_module_is_its_successor(former: str, successor: str) -> None:
         ("identification.parameterization", "Unknowns", "Parameterization"),
         ("control.task_space", "HandState", "EndEffectorState"),
         ("control.task_space", "HandTargets", "EndEffectorTargets"),
+        ("formulations.link_tree", "Rotor", "LinkRotor"),
     ],
 )
 def test_a_former_class_is_its_successor(module: str, former: str, present: str) -> None:
@@ -35,3 +37,9 @@ def test_a_former_class_is_its_successor(module: str, former: str, present: str)
         assert getattr(package, former) is getattr(package, present)
     with pytest.raises(AttributeError, match="nothing"):
         getattr(package, "nothing")  # noqa: B009
+
+
+def test_a_former_attribute_is_its_successor() -> None:
+    targets = EndEffectorTargets()
+    with pytest.warns(DeprecationWarning, match="empty"):
+        assert targets.none_has_come is targets.empty is True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.moved import former_attribute
 
 _EMERGENCY_STOP = Fault(
     Cause.EMERGENCY_STOP, "emergency stop. Cure: publish false on ~/emergency_stop, then call ~/clear_fault"
@@ -147,11 +147,7 @@ class Controller:
         """Errors of the end effector; None under laws without targets, or while a check fails."""
         return self._law.end_effector
 
-    @property
-    def hand(self) -> EndEffectorState | None:
-        """Former name of ``end_effector``."""
-        warnings.warn("Controller.hand is end_effector now", DeprecationWarning, stacklevel=2)
-        return self.end_effector
+    hand = former_attribute("end_effector")
 
     @property
     def trajectory_time(self) -> float:

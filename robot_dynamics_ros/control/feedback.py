@@ -13,6 +13,7 @@ from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.plausibility import GOOD, OUT_OF_BOUNDS, UNCHANGED, check_state
 from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.moved import former_attribute
 
 _STAMP_REPEATS = Fault(
     Cause.STAMP_REPEATS,
@@ -262,6 +263,9 @@ class Feedback:
     def note_incomplete(self, reason: str) -> None:
         """Record a message that lacks some of the joints: no error unless it stays so."""
         self._absent = reason
+
+    hear = former_attribute("receive")
+    miss = former_attribute("note_incomplete")
 
     def age(self, steady: float) -> float:
         """Return the seconds since the last message of these joints."""

@@ -18,7 +18,7 @@ from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.moved import former_name
+from robot_dynamics_ros.moved import former_attribute, former_name
 
 __path__: list[str] = []  # moved.py finds the former submodules only below a package
 
@@ -331,6 +331,8 @@ class EndEffectorTargets:
     def empty(self) -> bool:
         """True if there is at most a pose to hold."""
         return not self._waiting and (self._current is None or self._current.stamp is None)
+
+    none_has_come = former_attribute("empty")
 
     def hold(self, pose: Array) -> None:
         """Rest at a pose (4, 4) until a target begins."""

@@ -17,6 +17,7 @@ from robot_dynamics_ros.kernels import layout
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.inertia import steiner, symmetric
+from robot_dynamics_ros.moved import former_name
 
 BASE = -1
 """The parent of links on the fixed base."""
@@ -197,3 +198,7 @@ def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Ar
 def velocity_coupling_of(dM: Array, qd: Array) -> Array:
     """Return V (n,), Tsai (9.101), for qd (n,) and the derivatives of M (n, n, n), dM[i, j, k] that of M_ij by q_k."""
     return np.asarray(np.einsum("ijk,j,k->i", dM, qd, qd) - 0.5 * np.einsum("jki,j,k->i", dM, qd, qd))
+
+
+def __getattr__(name: str) -> object:
+    return former_name(__name__, {"Rotor": LinkRotor}, name)

@@ -10,7 +10,6 @@ itself: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: a 
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.inertia import steiner, symmetric
+from robot_dynamics_ros.moved import former_attribute
 from robot_dynamics_ros.progress import progress
 
 _ROUNDS = 200
@@ -205,11 +205,7 @@ class Identification:
     loss: float
     samples: int
 
-    @property
-    def unknowns(self) -> Parameterization:
-        """Former name of ``parameterization``."""
-        warnings.warn("Identification.unknowns is parameterization now", DeprecationWarning, stacklevel=2)
-        return self.parameterization
+    unknowns = former_attribute("parameterization")
 
     @property
     def base_values(self) -> Array:
