@@ -119,10 +119,7 @@ def finite_wrenches(model: RobotModel, wrenches: Mapping[str, ArrayLike]) -> Arr
 
 
 def initial_state(
-    model: RobotModel,
-    positions: ArrayLike | None,
-    velocities: ArrayLike | None,
-    plants: tuple[int, ...] = (),
+    model: RobotModel, positions: ArrayLike | None, velocities: ArrayLike | None, plants: tuple[int, ...] = ()
 ) -> tuple[Array, Array]:
     """Return positions and velocities (*plants, n); None: 0 or the position limit nearest to it, and at rest."""
     packed, shape = model.packed, (*plants, model.n)

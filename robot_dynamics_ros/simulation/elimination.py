@@ -144,6 +144,15 @@ def accelerate_within(equations: Equations, matrix: Array, force: Array, result:
     return -1
 
 
+@kernel
+def multiplier(equations: Equations, pull: Array, i: int) -> float:
+    """Return lambda_w of the i-th member, from E_w^T lambda_w = ``pull`` (n,)."""
+    total = 0.0
+    for row in range(equations.rank):
+        total += equations.mixture[row, i] * pull[equations.pivots[row]]
+    return total
+
+
 @allocating_kernel
 def hold_at_rest(matrix: Array, directions: Array, rows: Array, motion: Array) -> int:
     """Complete ``motion``, which has the load (n,) in its second row: acceleration, and reaction of the rows at rest.

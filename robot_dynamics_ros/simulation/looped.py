@@ -9,8 +9,8 @@ import numpy as np
 
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.kernels.loops import Loops, measure_loops, unpack_loops
-from robot_dynamics_ros.kernels.types import Array, IntArray
+from robot_dynamics_ros.kernels.kinematics import Loops, measure_loops, unpack_loops
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
     CARRIED,
     LOOP_OPEN,
@@ -34,9 +34,8 @@ from robot_dynamics_ros.simulation.closure import (
     reduced_vector,
     stop_exactly,
 )
-from robot_dynamics_ros.simulation.coupled import pose_motion, row_ends
-from robot_dynamics_ros.simulation.coupled_stick_slip import solve_coupled
-from robot_dynamics_ros.simulation.elimination import contains
+from robot_dynamics_ros.simulation.coupled import pose_motion, row_ends, solve_coupled
+from robot_dynamics_ros.simulation.elimination import contains, multiplier
 from robot_dynamics_ros.simulation.integrators import RK4
 from robot_dynamics_ros.simulation.step_stages import (
     along,
@@ -47,19 +46,7 @@ from robot_dynamics_ros.simulation.step_stages import (
     renew,
     subtract_smooth_friction,
 )
-from robot_dynamics_ros.simulation.stick_slip import (
-    AT_LOWER,
-    AT_UPPER,
-    BACKWARD,
-    BOUND_BACKWARD,
-    BOUND_FORWARD,
-    FORWARD,
-    IMPULSE,
-    RESTS,
-    STUCK,
-)
-from robot_dynamics_ros.simulation.stick_slip import LOWER as LEAST
-from robot_dynamics_ros.simulation.stick_slip import UPPER as MOST
+from robot_dynamics_ros.simulation.stick_slip import IMPULSE, RESTS, SLIPPERY, label, slips, target_velocity
 from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
 _CORRECTIONS = 10  # of positions after a step, at most; two are usual
@@ -105,7 +92,7 @@ def measure(arm: Arm, q: Array, v: Array, buffers: Buffers, loop_state: LoopStat
 
 @kernel
 def _only_coordinate(direction: Array) -> int:
-    """Which coordinate a row is, or -1."""
+    """Return the coordinate that a row is, or -1."""
     found = -1
     for j in range(direction.shape[0]):
         if direction[j] != 0.0:
@@ -159,10 +146,7 @@ def close_velocities(arm: Arm, buffers: Buffers, loop_state: LoopState) -> None:
     chosen, targets = np.zeros(count, np.bool_), np.zeros(count)
     momentum = np.empty(velocity.shape[0])
     for k in range(count):
-        mode = buffers.modes[k]
-        chosen[k] = mode != FORWARD and mode != BACKWARD
-        if chosen[k] and mode != STUCK:
-            targets[k] = rows[k, LEAST if mode == AT_LOWER else MOST]
+        chosen[k], targets[k] = not slips(buffers.modes[k]), target_velocity(rows, k, buffers.modes[k])
     for i in range(velocity.shape[0]):
         momentum[i] = along(matrix, i, velocity)
     loop_state.required[:] = 0.0
@@ -217,9 +201,7 @@ def _unconstrained_motion(
     motion[1, :] = 0.0
     pull = reduced_vector(left, motions.basis)
     for i in range(equations.rank):
-        share = 0.0
-        for row in range(equations.rank):
-            share += equations.mixture[row, i] * pull[equations.pivots[row]]
+        share = multiplier(equations, pull, i)
         for j in range(n):
             motion[1, j] += share * joints.directions[equations.members[i], j]
     for j in range(n):
@@ -227,17 +209,6 @@ def _unconstrained_motion(
     carry(buffers, motion, duration)
     add_loop_forces(loop_state.jacobian, motions.followers, left, duration, loop_state.impulse)
     return OK, -1, motions.followers.shape[0]
-
-
-@kernel
-def _mark_limits(rows: Array, modes: IntArray) -> None:
-    """Tell rows that a limit holds from those that friction holds."""
-    for k in range(modes.shape[0]):
-        if modes[k] == STUCK:
-            if rows[k, LEAST] == 0.0 and rows[k, IMPULSE] >= rows[k, BOUND_BACKWARD]:
-                modes[k] = AT_LOWER
-            elif rows[k, MOST] == 0.0 and rows[k, IMPULSE] <= -rows[k, BOUND_FORWARD]:
-                modes[k] = AT_UPPER
 
 
 @allocating_kernel
@@ -261,13 +232,13 @@ def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, loop_
     solve_factorised(factor, start)
     for k in range(rows.shape[0]):
         buffers.modes[k] = state.modes[k]
-        rows[k, IMPULSE] = rows[k, ROW_VELOCITY] = 0.0
+        rows[k, IMPULSE] = rows[k, ROW_VELOCITY] = rows[k, SLIPPERY] = 0.0
     u, solves, error = np.zeros(count), 0, 0.0
     if count > 0:
         held = reduced_vector(carried, motions.basis)
         reduced = reduced_rows(directions, motions.basis)
         solves, error = solve_coupled(small, reduced, rows, buffers.modes, start, held, u)
-    _mark_limits(rows, buffers.modes)
+    label(rows, buffers.modes)
     expand_motion(motions, u, velocity)
     for i in range(n):
         left[i] = carried[i] - along(matrix, i, free) + along(matrix, i, velocity)

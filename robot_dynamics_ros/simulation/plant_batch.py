@@ -21,7 +21,6 @@ from robot_dynamics_ros.simulation.arrays import (
     make_arm,
     stuck_joints,
 )
-from robot_dynamics_ros.simulation.batch_step import LANES
 from robot_dynamics_ros.simulation.checks import (
     check_count,
     check_integrator,
@@ -32,6 +31,7 @@ from robot_dynamics_ros.simulation.checks import (
     require_closed,
 )
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
+from robot_dynamics_ros.simulation.separable import LANES
 from robot_dynamics_ros.simulation.steps import steps_for
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.codegen.sines import FARTHEST, sines_and_cosines
+from robot_dynamics_ros.codegen.source import FARTHEST, sines_and_cosines
 
 
 def evaluate(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.simulation import coupled_stick_slip as coupled
+from robot_dynamics_ros.simulation import coupled
 from robot_dynamics_ros.simulation import stick_slip as ss
 from support.friction_problems import Problem, random_lines, random_problem
 
