@@ -23,6 +23,9 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 OK, WRONG_SHAPE, SINGULAR = 0, 1, 2  # SINGULAR + j: the mass matrix is not positive definite at coordinate j
 GOOD, UNCHANGED, OUT_OF_BOUNDS = 0, -1, -2  # of a measured state
 
+NO_WRENCHES: Array = np.empty((1, 0, 6))
+"""Of many states on which nothing acts."""
+
 
 @allocating_kernel
 def make_work(robot: ModelArrays) -> Array:
@@ -106,24 +109,14 @@ def friction_torque(
 
 
 @batch_kernel
-def inverse_dynamics_batch(structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
-    """Torques for motions."""
-    robot = unpack(structure, numbers)
-    work, none = make_work(robot), np.empty((0, 6))
-    for k in range(q.shape[0]):
-        newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], none, work, tau[k])
-    return OK
-
-
-@batch_kernel
-def inverse_dynamics_under_wrenches(
-    structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, wrenches: Array, tau: Array
+def inverse_dynamics_batch(
+    structure: IntArray, numbers: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, tau: Array
 ) -> int:
-    """Torques for motions under wrenches (count, bodies, 6)."""
+    """Torques for motions; ``wrenches`` (count, bodies, 6), or NO_WRENCHES."""
     robot = unpack(structure, numbers)
-    work = make_work(robot)
+    work, last = make_work(robot), wrenches.shape[0] - 1
     for k in range(q.shape[0]):
-        newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], wrenches[k], work, tau[k])
+        newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], wrenches[min(k, last)], work, tau[k])
     return OK
 
 
@@ -138,28 +131,15 @@ def mass_matrix_batch(structure: IntArray, numbers: Array, q: Array, matrix: Arr
 
 
 @batch_kernel
-def forward_dynamics_batch(structure: IntArray, numbers: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
-    """Accelerations under torques; stops at the first state whose mass matrix is singular."""
-    robot = unpack(structure, numbers)
-    n: int = q.shape[1]
-    work, matrix, none = make_work(robot), np.empty((n, n)), np.empty((0, 6))
-    for k in range(q.shape[0]):
-        failed = solve_motion(robot, q[k], qd[k], tau[k], none, work, matrix, qdd[k])
-        if failed >= 0:
-            return SINGULAR + k * n + failed
-    return OK
-
-
-@batch_kernel
-def forward_dynamics_under_wrenches(
-    structure: IntArray, numbers: Array, q: Array, qd: Array, tau: Array, wrenches: Array, qdd: Array
+def forward_dynamics_batch(
+    structure: IntArray, numbers: Array, wrenches: Array, q: Array, qd: Array, tau: Array, qdd: Array
 ) -> int:
-    """Accelerations under torques and wrenches (count, bodies, 6); stops as forward_dynamics_batch."""
+    """Accelerations under torques and wrenches, as above; stops at the first state whose mass matrix is singular."""
     robot = unpack(structure, numbers)
     n: int = q.shape[1]
-    work, matrix = make_work(robot), np.empty((n, n))
+    work, matrix, last = make_work(robot), np.empty((n, n)), wrenches.shape[0] - 1
     for k in range(q.shape[0]):
-        failed = solve_motion(robot, q[k], qd[k], tau[k], wrenches[k], work, matrix, qdd[k])
+        failed = solve_motion(robot, q[k], qd[k], tau[k], wrenches[min(k, last)], work, matrix, qdd[k])
         if failed >= 0:
             return SINGULAR + k * n + failed
     return OK
@@ -180,7 +160,7 @@ def inverse_dynamics_derivatives_batch(
 
 @batch_kernel
 def joint_loads_batch(
-    structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, wrenches: Array, loads: Array
+    structure: IntArray, numbers: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, loads: Array
 ) -> int:
     """Force and moment (bodies, 6) that each body's parent exerts on it, at and in the body's frame."""
     robot = unpack(structure, numbers)

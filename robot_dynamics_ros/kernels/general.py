@@ -75,4 +75,4 @@ class GeneralKernels:
         return direct_call(kernel, (self.structure, self.numbers), axes)
 
     def _batch(self, kernel: Kernel) -> Kernel:
-        return partial(kernel, self.structure, self.numbers)
+        return partial(kernel, self.structure, self.numbers, entries.NO_WRENCHES)

@@ -181,7 +181,7 @@ def _spread(function: Callable[..., int], batch: tuple[int, ...], arguments: Map
 
     def run(rows: slice) -> int:
         status = function(*(array[rows] for array in arrays))
-        return status if status == OK else status + rows.start * arrays[0].shape[1]
+        return status if status == OK else status + rows.start * arguments["q"].shape[-1]
 
     return min((status for status in over_rows(run, count, _BLOCK, parts) if status != OK), default=OK)
 

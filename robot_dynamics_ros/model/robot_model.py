@@ -66,7 +66,8 @@ class RobotModel:
         """Load a URDF file; arguments and errors as ``from_urdf``, and RobotModelError if it cannot be read."""
         if "<robot" in str(path):
             raise RobotModelError("from_urdf_file: the text of a URDF is given, not a path. Cure: use from_urdf")
-        return cls._load(read_bytes(path, "URDF"), str(path), dynamics, strict, gravity, joints, locked)
+        text = read_bytes(path, "URDF")
+        return cls._load(text, str(path), dynamics, strict, gravity=gravity, joints=joints, locked=locked)
 
     @classmethod
     def from_urdf(
@@ -107,16 +108,16 @@ class RobotModel:
             raise RobotModelError(
                 f"URDF: {str(text)!r} is no XML. Cure: give the document; from_urdf_file takes a path"
             )
-        return cls._load(text, "URDF", dynamics, strict, gravity, joints, locked)
+        return cls._load(text, "URDF", dynamics, strict, gravity=gravity, joints=joints, locked=locked)
 
     @classmethod
     def _load(
-        cls, text: str | bytes, source: str, dynamics: str | Path | DynamicsFile | None, strict: bool, *options: Any
+        cls, text: str | bytes, source: str, dynamics: str | Path | DynamicsFile | None, strict: bool, **options: Any
     ) -> RobotModel:
         description = parse_urdf(text, source, strict=strict)
         dynamics = DynamicsFile() if dynamics is None else dynamics
         extra = dynamics if isinstance(dynamics, DynamicsFile) else read_dynamics_file(dynamics)
-        packed = assemble(description, extra, *options, strict)
+        packed = assemble(description, extra, strict=strict, **options)
         return cls(description.name, packed, GeneralKernels(packed.structure, packed.numbers))
 
     def _with(self, packed: PackedModel) -> RobotModel:
@@ -262,7 +263,7 @@ class RobotModel:
         origin, in its axes. Craig (6.45)-(6.53); rotors Tsai (9.157).
         """
         if external_wrenches is not None:
-            tied = self._tied(entries.inverse_dynamics_under_wrenches)
+            tied = self._tied(entries.inverse_dynamics_batch)
             return self._run(tied, (self.n,), external_wrenches, q=q, qd=qd, qdd=qdd)
         tau = np.empty(self.n)
         if self.kernels.inverse_dynamics(q, qd, qdd, tau) is tau:
@@ -281,7 +282,7 @@ class RobotModel:
         if self.packed.massless_ends:
             self.require_mass()
         if external_wrenches is not None:
-            tied = self._tied(entries.forward_dynamics_under_wrenches)
+            tied = self._tied(entries.forward_dynamics_batch)
             return self._run(tied, (self.n,), external_wrenches, q=q, qd=qd, tau=tau)
         qdd = np.empty(self.n)
         if self.kernels.forward_dynamics(q, qd, tau, qdd) is qdd:
@@ -458,7 +459,7 @@ class RobotModel:
         """Evaluate a batch kernel with one result of ``shape`` a state, one state or many."""
         arguments = {name: numbers(name, value, self.joint_names) for name, value in vectors.items()}
         if wrenches is not None:
-            arguments["external_wrenches"] = self.body_wrenches(wrenches)
+            arguments = {"external_wrenches": self.body_wrenches(wrenches), **arguments}
         result, singular = evaluate(function, shape, arguments)
         if singular is not None:
             joint, q = singular
