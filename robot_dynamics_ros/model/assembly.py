@@ -147,6 +147,7 @@ def assemble(
     bodies[:, MASS:] = bare
     rotors = rotor_rows(description, dynamics, couplings, frames, moving)
     followed = [couplings.rows[joint.name].factors for joint in moving]
+    offsets = [couplings.rows[joint.name].offset for joint in moving]  # kernels do not know them
     tree, coordinates, factors = _entries(
         couplings.names,
         [
@@ -179,7 +180,9 @@ def assemble(
         numbers=numbers,
         link_rotations=np.array([frames[joint.child].rotation.ravel() for joint in moving]),
         friction=friction_table(dynamics, couplings, moving),
-        joint_ranges=np.array([_range(joint, couplings.rows[joint.name].offset) for joint in moving]),
+        joint_ranges=np.array(
+            [(j.lower - at, j.upper - at, j.velocity) for j, at in zip(moving, offsets, strict=True)]
+        ),
         bare_inertials=bare,
         payload=None,
         position_lower=limits[:, 0].copy(),
@@ -296,11 +299,6 @@ def _continuous(
     kinds = {joint.name: joint.kind for joint in description.joints}
     # A turn of a joint that others follow moves those elsewhere.
     return np.array([kinds.get(name) == "continuous" and sum(name in row for row in followed) == 1 for name in names])
-
-
-def _range(joint: Joint, offset: float) -> tuple[float, float, float]:
-    """Position lower and upper, less the offset, which kernels do not know, and the velocity limit."""
-    return joint.lower - offset, joint.upper - offset, joint.velocity
 
 
 def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Array:

@@ -250,14 +250,6 @@ def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, loop_
     return solves, error
 
 
-@kernel
-def _at_rest(velocity: Array) -> bool:
-    for j in range(velocity.shape[0]):
-        if velocity[j] != 0.0:
-            return False
-    return True
-
-
 @allocating_kernel
 def _finish(
     arm: Arm, dt: float, half: float, most: int, state: State, buffers: Buffers, loop_state: LoopState
@@ -267,7 +259,7 @@ def _finish(
     position, velocity = vectors[POSITION], vectors[VELOCITY]
     raise_bounds_at_reversal(arm.joints, dt, state, buffers)
     solves, error = _let_friction_act(arm, most, state, buffers, loop_state)
-    if not (_at_rest(state.velocity) and _at_rest(velocity)):
+    if not (np.all(state.velocity == 0.0) and np.all(velocity == 0.0)):
         for j in range(n):
             position[j] = vectors[UNCONSTRAINED_POSITION, j] + half * (velocity[j] - vectors[UNCONSTRAINED_VELOCITY, j])
         close_positions(arm, state, buffers, loop_state)
