@@ -324,23 +324,15 @@ def _refuse_unknown_links(description: Description, dynamics: DynamicsFile) -> N
 def _warn_of_missing_mass(source: str, packed: PackedModel, strict: bool) -> None:
     masses = zip(packed.moving_joints, own_mass(packed.robot), carried_mass(packed.robot), strict=True)
     inner = [name for name, own, carried in masses if own <= 0.0 < carried]
+    reports: list[tuple[str, str]] = []
     if packed.massless_ends:
-        ends = f"{source}: joints {list(packed.massless_ends)} move no mass, or only mass on their axes without inertia"
-        cure = "Cure: give their links mass and inertia, or lock them"
-        if strict:
-            raise RobotModelError(f"{ends}. {cure}")
-        warnings.warn(
-            f"{ends}: forward dynamics and simulation will refuse this robot. {cure}", RobotModelWarning, stacklevel=5
-        )
-    if inner and strict:
-        raise RobotModelError(
-            f"{source}: the bodies moved by joints {inner} have no mass of their own. "
-            "Cure: give their links an inertial, or load with strict=False"
-        )
+        ends = f"joints {list(packed.massless_ends)} move no mass, or only mass on their axes without inertia"
+        cure = "give their links mass and inertia, or lock them"
+        reports.append((f"{ends}: forward dynamics and simulation refuse this robot", cure))
     if inner:
-        warnings.warn(
-            f"{source}: the bodies moved by joints {inner} have no mass of their own. "
-            "Cure: give their links an inertial, unless they are massless on purpose",
-            RobotModelWarning,
-            stacklevel=5,
-        )
+        cure = "give their links an inertial; if they are massless on purpose, load with strict=False"
+        reports.append((f"the bodies moved by joints {inner} have no mass of their own", cure))
+    for problem, cure in reports:
+        if strict:
+            raise RobotModelError(f"{source}: {problem}. Cure: {cure}")
+        warnings.warn(f"{source}: {problem}. Cure: {cure}", RobotModelWarning, stacklevel=5)

@@ -160,7 +160,7 @@ def _is_solution(directions: Array, rows: Array, modes: IntArray, v: Array) -> b
 
 @allocating_kernel
 def _from_rest(directions: Array, rows: Array, modes: IntArray) -> None:
-    """The modes of an arm at rest: as many rows stick as are independent, the others are about to slip."""
+    """Write the modes of an arm at rest: as many rows stick as are independent, the others are about to slip."""
     for k in range(modes.shape[0]):
         loose = rows[k, BOUND_FORWARD] + rows[k, BOUND_BACKWARD] == 0.0
         modes[k] = FORWARD if loose and rows[k, LOWER] < 0.0 < rows[k, UPPER] else STUCK
@@ -180,16 +180,8 @@ def solve_coupled(
     Nocedal and Wright, Numerical Optimization, algorithm 16.3, as in ``stick_slip.descend``. Returns the linear
     systems solved and the residual of the optimality conditions, a velocity.
 
-    Parameters
-    ----------
-    matrix
-        A (n, n), positive definite, both triangles.
-    directions
-        E (K, n).
-    rows
-        (K, ROW_SIZE), see stick_slip; FREE and HELD are not used.
-    free, carried
-        Unconstrained velocity (n,) and the impulses (n,) that are already in it.
+    ``matrix`` A (n, n) is positive definite, both triangles; ``directions`` E (K, n); ``rows`` (K, ROW_SIZE), see
+    stick_slip, FREE and HELD unused; ``free`` (n,) the unconstrained velocity, ``carried`` (n,) the impulses in it.
     """
     n, count = v.shape[0], modes.shape[0]
     step = np.empty(n)

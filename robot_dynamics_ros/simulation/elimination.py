@@ -41,7 +41,7 @@ def _subtract(share: float, row: Array, other: Array) -> None:
 
 @kernel
 def contains(numbers: IntArray, count: int, number: int) -> bool:
-    """Whether a number is among the first ``count``."""
+    """True if a number is among the first ``count``."""
     for k in range(count):
         if numbers[k] == number:
             return True
@@ -101,7 +101,7 @@ def respect(equations: Equations, vector: Array) -> None:
 
 @allocating_kernel
 def _free_coordinates(equations: Equations) -> IntArray:
-    """The coordinates that are no pivots."""
+    """Return the coordinates that are no pivots."""
     n = equations.targets.shape[0]
     others = np.empty(n - equations.rank, np.int64)
     count = 0

@@ -305,16 +305,8 @@ def solve(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: 
     Joints that stick get exactly 0. Returns the linear systems solved, none where the unconstrained motion is the
     solution, and the residual of the optimality conditions, a velocity.
 
-    Parameters
-    ----------
-    matrix
-        A (n, n), positive definite, both triangles.
-    joints
-        (n, 11), see the columns above.
-    modes
-        (n,) mode of each joint.
-    factor, change
-        Scratch of shapes (n, n) and (n,).
+    ``matrix`` A (n, n) is positive definite, both triangles; ``joints`` (n, 11) has the columns above; ``modes`` (n,);
+    ``factor`` (n, n) and ``change`` (n,) are scratch.
     """
     admit(joints, modes)
     if modes_unchanged(joints, modes):
