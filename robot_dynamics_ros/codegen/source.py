@@ -103,9 +103,7 @@ def function_source(program: Program) -> str:
         return f"if not {condition}:\n    return {SINGULAR + n - 1 - k}"
 
     statements = Statements(program.trace, results, read, guard)
-    shapes = {"numbers": (program.numbers,), **dict.fromkeys(algorithm.vectors, (n,)), name: program.results.shape}
-    tests = [f"{array}.shape[{axis}] != {size}" for array, shape in shapes.items() for axis, size in enumerate(shape)]
-    body = [f"if {' or '.join(tests)}:", f"    return {WRONG_SHAPE}", *statements.lines]
+    body = [f"if {_wrong_shape(program)}:", f"    return {WRONG_SHAPE}", *statements.lines]
     if algorithm.axes > 1:
         body.append(f"{name} = {name}.reshape({len(results)})")
     # Numba takes long over each of the many zeros of a big robot's mass matrix.
@@ -114,7 +112,11 @@ def function_source(program: Program) -> str:
     body += [f"{name}[{i}] = {text}" for i, text in enumerate(texts) if text != "0.0"]
     body.append(f"return {OK}")
     header = "import math\n\nfrom robot_dynamics_ros.kernels.compilation import kernel\n\n\n@kernel\n"
-    return f"{header}def {algorithm.name}({', '.join(shapes)}):\n" + indent("\n".join(body), "    ") + "\n"
+    return (
+        f"{header}def {algorithm.name}({', '.join(('numbers', *algorithm.vectors, name))}):\n"
+        + indent("\n".join(body), "    ")
+        + "\n"
+    )
 
 
 BLOCK = 64
@@ -242,7 +244,7 @@ def batch_source(program: Program, own_numbers: bool = False, block: int = BLOCK
         result=algorithm.result,
         columns=columns,
         result_rows=[rows.first["result"] + distinct.index(text) for text in texts],
-        wrong_shapes=_wrong_shapes(program, own_numbers),
+        wrong_shapes=_wrong_shape(program, ("count",) if own_numbers else (), ("count",)),
         n=n,
         size=len(results),
         block=block,
@@ -278,13 +280,13 @@ def _indented(levels: int, lines: list[str]) -> str:
     return indent("\n".join(lines), levels * "    ")
 
 
-def _wrong_shapes(program: Program, own_numbers: bool) -> str:
-    algorithm, n = program.algorithm, program.n
-    shapes = {vector: (n,) for vector in algorithm.vectors} | {algorithm.result: program.results.shape}
-    tests = [f"numbers.shape[{int(own_numbers)}] != {program.numbers}"]
-    tests += ["numbers.shape[0] != count"] if own_numbers else []
-    for name, shape in shapes.items():
-        tests += [f"{name}.shape[0] != count", *(f"{name}.shape[{k + 1}] != {size}" for k, size in enumerate(shape))]
+def _wrong_shape(program: Program, numbers: tuple[str, ...] = (), others: tuple[str, ...] = ()) -> str:
+    """Return the condition that a shape is wrong; ``numbers`` and the ``others`` have these leading axes."""
+    algorithm = program.algorithm
+    shapes: dict[str, tuple[str | int, ...]] = {"numbers": (*numbers, program.numbers)}
+    shapes.update(dict.fromkeys(algorithm.vectors, (*others, program.n)))
+    shapes[algorithm.result] = (*others, *program.results.shape)
+    tests = [f"{array}.shape[{axis}] != {size}" for array, shape in shapes.items() for axis, size in enumerate(shape)]
     return " or ".join(tests)
 
 

@@ -362,14 +362,9 @@ class RobotModel:
         At and in the child link's frame, in the order of ``moving_joints``; Craig (6.49)-(6.52). The axial
         part is the joint's torque less its rotor's; coupled joints as if each were driven at the joint.
         """
-        loads = self._run(
-            self._tied(entries.joint_loads_batch),
-            (len(self.moving_joints), 6),
-            {} if external_wrenches is None else external_wrenches,
-            q=q,
-            qd=qd,
-            qdd=qdd,
-        )
+        tied, shape = self._tied(entries.joint_loads_batch), (len(self.moving_joints), 6)
+        wrenches = {} if external_wrenches is None else external_wrenches
+        loads = self._run(tied, shape, wrenches, q=q, qd=qd, qdd=qdd)
         axes = self.packed.link_rotations.reshape(-1, 3, 3)
         force, moment = (np.einsum("bji,...bj->...bi", axes, part) for part in (loads[..., :3], loads[..., 3:]))
         return np.concatenate([force, moment], axis=-1)
