@@ -61,7 +61,6 @@ class LoopState(NamedTuple):
     gap: Array  # (3 loops,)
     jacobian: Array  # (3 loops, n)
     drift: Array  # (3 loops,)
-    required: Array  # (3 loops,) scratch
     impulse: Array  # (3 loops,)
 
 
@@ -70,24 +69,15 @@ def make_loop_state(arm: Arm, n: int) -> LoopState:
     """The chain of an arm with loops at the beginning of a step."""
     loops = unpack_loops(arm.structure, arm.numbers)
     size, bodies = 3 * loops.bodies.shape[0], arm.robot.bodies.shape[0]
-    gap, drift, required, impulse = np.empty(size), np.empty(size), np.empty(size), np.zeros(size)
-    return LoopState(loops, np.empty((bodies, 12)), gap, np.empty((size, n)), drift, required, impulse)
+    gap, drift, impulse = np.empty(size), np.empty(size), np.zeros(size)
+    return LoopState(loops, np.empty((bodies, 12)), gap, np.empty((size, n)), drift, impulse)
 
 
 @kernel
 def measure(arm: Arm, q: Array, v: Array, buffers: Buffers, loop_state: LoopState) -> None:
     """Write gap, Jacobian and drift at q, v (n,) to ``loop_state``."""
-    measure_loops(
-        arm.robot,
-        loop_state.loops,
-        q,
-        v,
-        buffers.work,
-        loop_state.world,
-        loop_state.gap,
-        loop_state.jacobian,
-        loop_state.drift,
-    )
+    loops, world, gap, jacobian, drift, _ = loop_state
+    measure_loops(arm.robot, loops, q, v, buffers.work, world, gap, jacobian, drift)
 
 
 @kernel
@@ -112,14 +102,11 @@ def close_positions(arm: Arm, state: State, buffers: Buffers, loop_state: LoopSt
     change, none = np.zeros(n), np.zeros(n)
     for _ in range(_CORRECTIONS):
         measure(arm, position, velocity, buffers, loop_state)
-        for i in range(loop_state.gap.shape[0]):
-            loop_state.required[i] = -loop_state.gap[i]
         for k in range(count):
             chosen[k] = not math.isnan(ends[k])
             required[k] = ends[k] - along(directions, k, position)
-        minimise(
-            matrix, none, null_space(loop_state.jacobian, loop_state.required, n), directions, chosen, required, change
-        )
+        motions = null_space(loop_state.jacobian, -loop_state.gap, n)
+        minimise(matrix, none, motions, directions, chosen, required, change)
         largest = 0.0
         for j in range(n):
             position[j] += change[j]
@@ -149,8 +136,7 @@ def close_velocities(arm: Arm, buffers: Buffers, loop_state: LoopState) -> None:
         chosen[k], targets[k] = not slips(buffers.modes[k]), target_velocity(rows, k, buffers.modes[k])
     for i in range(velocity.shape[0]):
         momentum[i] = along(matrix, i, velocity)
-    loop_state.required[:] = 0.0
-    motions = null_space(loop_state.jacobian, loop_state.required, velocity.shape[0])
+    motions = null_space(loop_state.jacobian, np.zeros(loop_state.gap.shape[0]), velocity.shape[0])
     _, equations = minimise(matrix, momentum, motions, directions, chosen, targets, velocity)
     if equations.rank > 0:
         for k in range(count):
@@ -183,9 +169,7 @@ def _unconstrained_motion(
     joints, n = arm.joints, v.shape[0]
     subtract_smooth_friction(joints, dt, v, buffers)
     measure(arm, q, v, buffers, loop_state)
-    for i in range(loop_state.drift.shape[0]):
-        loop_state.required[i] = -loop_state.drift[i]
-    motions = null_space(loop_state.jacobian, loop_state.required, most)
+    motions = null_space(loop_state.jacobian, -loop_state.drift, most)
     pose_motion(arm, dt, q, v, wrenches, buffers, motion)
     acceleration, load, matrix = motion[0], motion[1], motion[2:]
     at_rest, rest = np.zeros(buffers.rows.shape[0], np.bool_), np.zeros(buffers.rows.shape[0])
@@ -221,8 +205,7 @@ def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, loop_
     directions, matrix = arm.joints.directions, buffers.motion[2:]
     free, carried, velocity = vectors[UNCONSTRAINED_VELOCITY], vectors[CARRIED], vectors[VELOCITY]
     measure(arm, vectors[UNCONSTRAINED_POSITION], free, buffers, loop_state)
-    loop_state.required[:] = 0.0
-    motions = null_space(loop_state.jacobian, loop_state.required, most)
+    motions = null_space(loop_state.jacobian, np.zeros(loop_state.gap.shape[0]), most)
     small, left, count = reduced_matrix(matrix, motions.basis), np.empty(n), motions.free.shape[0]
     for i in range(n):
         left[i] = along(matrix, i, free)
