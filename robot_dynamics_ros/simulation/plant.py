@@ -70,12 +70,11 @@ class Plant:
         self._step_size = float(step_size)
         self._settings = np.array([INTEGRATORS[integrator], step_size], dtype=np.float64)
         self._velocity_limits = velocity_limits
-        rows = len(make_arm(model, velocity_limits).joints.ranges)
+        self._load(model)
         self._flat = np.zeros(4 * model.n + 3 * len(model.loops))
         position, velocity, self._effort = self._flat[: 3 * model.n].reshape(3, model.n)
         impulse = self._flat[3 * model.n :]
-        self._state = State(position, velocity, np.zeros(rows, np.int64), impulse)
-        self._load(model)
+        self._state = State(position, velocity, np.zeros(len(self._arm.joints.ranges), np.int64), impulse)
         self._start, self._start_velocity = checks.initial_state(model, initial_positions, initial_velocities)
         checks.require_closed(model, self._start, self._start_velocity)
         self.reset()
@@ -89,16 +88,10 @@ class Plant:
     @cached_property
     def _advance(self) -> Callable[..., object]:
         """(tau, wrenches, report): the step, tied to the robot's numbers and to this plant's state, and compiled."""
-        packed, joints = self._model.packed, self._arm.joints
-        fixed = (
-            self._arm.structure,
-            self._arm.numbers,
-            joints.rows,
-            flatten(joints, packed.effort_limits),
-            self._settings,
-        )
-        step = steps_for(self._model, is_separable(self._arm)).plant_step
-        return direct_call(step, (*fixed, self._flat, self._state.modes), (1, 2, 1))
+        arm = self._arm
+        constants = flatten(arm.joints, self._model.packed.effort_limits)
+        fixed = (arm.structure, arm.numbers, arm.joints.rows, constants, self._settings, self._flat, self._state.modes)
+        return direct_call(steps_for(self._model, is_separable(arm)).plant_step, fixed, (1, 2, 1))
 
     @property
     def model(self) -> RobotModel:
