@@ -262,7 +262,7 @@ def _origin(element: Any) -> tuple[Array, Array]:
 
 def _inertial(link: Any, source: str) -> Inertial:
     if link.inertial is None:
-        return Inertial.nothing()
+        return Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
     where = f'{source}: link "{link.name}" <inertial>'
     mass = float(link.inertial.mass)
     if mass < 0.0:
