@@ -147,14 +147,14 @@ def forward_dynamics_batch(
 
 @batch_kernel
 def inverse_dynamics_derivatives_batch(
-    structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, both: Array
+    structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
 ) -> int:
-    """dtau/dq and dtau/dqd (count, 2, n, n)."""
+    """dtau/dq and dtau/dqd."""
     robot = unpack(structure, numbers)
     bodies = robot.bodies.shape[0]
     work, world, spatial = make_work(robot), np.empty((bodies, 12)), np.empty((bodies, derivatives.SPATIAL_SIZE))
     for k in range(q.shape[0]):
-        derivatives.differentiate(robot, q[k], qd[k], qdd[k], work, world, spatial, both[k, 0], both[k, 1])
+        derivatives.differentiate(robot, q[k], qd[k], qdd[k], work, world, spatial, dq[k], dqd[k])
     return OK
 
 

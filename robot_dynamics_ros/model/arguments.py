@@ -142,39 +142,42 @@ def over_rows(function: Callable[[slice], Result], count: int, block: int, parts
 
 
 def evaluate(
-    function: Callable[..., int], shape: tuple[int, ...], arguments: Mapping[str, Array]
-) -> tuple[Array, tuple[int, Array] | None]:
+    function: Callable[..., int], shapes: Sequence[tuple[int, ...]], arguments: Mapping[str, Array]
+) -> tuple[list[Array], tuple[int, Array] | None]:
     """Call a batch kernel for every state of the broadcast arguments, on all cores.
 
-    Returns its result (..., *shape); and None, or the coordinate at which the mass matrix is not positive definite and
+    Returns its results (..., *shape); and None, or the coordinate at which the mass matrix is not positive definite and
     the position (n,). Of many states, those whose position ``q`` is not finite then have NaN.
 
     Leading axes are those before a vector's last one, and before the last two of wrenches on bodies. Raises
     RobotDynamicsError, giving the shapes, where they do not go together.
     """
     batch = _broadcast({name: array.shape[: -_own_axes(name)] for name, array in arguments.items()})
-    result = np.empty((*batch, *shape))
-    status = _spread(function, batch, arguments, result)
+    results = [np.empty((*batch, *shape)) for shape in shapes]
+    status = _spread(function, batch, arguments, results)
     if status >= SINGULAR and batch:
         rows = {name: np.broadcast_to(x, batch + x.shape[-_own_axes(name) :]) for name, x in arguments.items()}
         finite = np.isfinite(rows["q"]).all(axis=-1)
         arguments, batch = {name: x[finite] for name, x in rows.items()}, (int(finite.sum()),)
-        solved = np.empty((*batch, *shape))
+        solved = [np.empty((*batch, *shape)) for shape in shapes]
         status = _spread(function, batch, arguments, solved)
-        result.fill(np.nan)
-        result[finite] = solved
+        for result, part in zip(results, solved, strict=True):
+            result.fill(np.nan)
+            result[finite] = part
     if status < SINGULAR:
-        return result, None
+        return results, None
     q = arguments["q"]
     state, joint = divmod(status - SINGULAR, q.shape[-1])
-    return result, (joint, q.reshape(-1, q.shape[-1])[state])
+    return results, (joint, q.reshape(-1, q.shape[-1])[state])
 
 
-def _spread(function: Callable[..., int], batch: tuple[int, ...], arguments: Mapping[str, Array], result: Array) -> int:
-    """Call ``function(*arguments, result)``; return its status, OK, or else the least: one of the first state."""
+def _spread(
+    function: Callable[..., int], batch: tuple[int, ...], arguments: Mapping[str, Array], results: Sequence[Array]
+) -> int:
+    """Call ``function(*arguments, *results)``; return its status, OK, or else the least: one of the first state."""
     count = math.prod(batch)
     arrays = [_in_a_row(array, batch, _own_axes(name), count) for name, array in arguments.items()]
-    arrays.append(result.reshape((count, *result.shape[len(batch) :])))
+    arrays += [result.reshape((count, *result.shape[len(batch) :])) for result in results]
     parts = min(cores(), count // _LEAST)
     if parts < 2:
         return function(*arrays)

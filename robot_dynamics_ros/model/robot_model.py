@@ -316,8 +316,9 @@ class RobotModel:
         dq, dqd = np.empty((n, n)), np.empty((n, n))
         if self.kernels.inverse_dynamics_derivatives(q, qd, qdd, dq, dqd) is dqd:
             return dq, dqd
-        both = self._run(self._tied(entries.inverse_dynamics_derivatives_batch), (2, n, n), q=q, qd=qd, qdd=qdd)
-        return both[..., 0, :, :], both[..., 1, :, :]
+        tied = self._tied(entries.inverse_dynamics_derivatives_batch)
+        (dq, dqd), _ = evaluate(tied, [(n, n), (n, n)], self._numbers(q=q, qd=qd, qdd=qdd))
+        return dq, dqd
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Coriolis matrix C (..., n, n) by Christoffel symbols, Spong (9.61)-(9.63).
@@ -448,14 +449,17 @@ class RobotModel:
             raise RobotDynamicsError(f'no link "{link}". Cure: use one of {", ".join(self.link_names)}')
         return frame.body, np.concatenate([frame.rotation.ravel(), frame.position])
 
+    def _numbers(self, **vectors: ArrayLike) -> dict[str, Array]:
+        return {name: numbers(name, value, self.joint_names) for name, value in vectors.items()}
+
     def _run(
         self, function: Kernel, shape: tuple[int, ...], wrenches: Wrenches | None = None, **vectors: ArrayLike
     ) -> Array:
         """Evaluate a batch kernel with one result of ``shape`` a state, one state or many."""
-        arguments = {name: numbers(name, value, self.joint_names) for name, value in vectors.items()}
+        arguments = self._numbers(**vectors)
         if wrenches is not None:
             arguments = {"external_wrenches": self.body_wrenches(wrenches), **arguments}
-        result, singular = evaluate(function, shape, arguments)
+        (result,), singular = evaluate(function, [shape], arguments)
         if singular is not None:
             joint, q = singular
             cure = "give the links beyond it mass and inertia" if np.isfinite(q).all() else "give finite positions"

@@ -318,7 +318,7 @@ def test_two_bearings_on_one_axle_hold_it_together(load: float, lower: float, up
 
 
 @pytest.mark.parametrize(
-    ("free", "grip", "start", "velocity", "solves", "end"),
+    ("free", "bound", "start", "velocity", "solves", "end"),
     [
         (6.0, 1.0, ss.STUCK, 5.0, 3, ss.FORWARD),
         (-5.0, 1.0, ss.STUCK, -4.0, 3, ss.BACKWARD),
