@@ -114,7 +114,7 @@ def test_torques_given_beforehand(method: str, panda: RobotModel) -> None:
     assert _different(run, simulate(panda, run.command, 0.1, **keywords)) == []
 
 
-@pytest.mark.parametrize("method", plants.METHODS)
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 def test_torque_beyond_the_limits_is_commanded_but_does_not_act(method: str) -> None:
     limit = '<limit lower="-1e6" upper="1e6" effort="3" velocity="100"/>'
     run = simulate(_slider(limit), np.full((10, 1), 8.0), 0.01, method=method)
@@ -349,7 +349,7 @@ def test_one_bad_plant_ends_the_run_but_loses_nothing(threads: int) -> None:
     start = np.arange(20.0)[:, None] / 10.0
     start[14:] = 0.0
     keywords: dict[str, Any] = {"count": 20, "initial_positions": start, "control_period": 0.005}
-    culprit = "plants 12 to 14.*plant 1, " if threads else "plant 13, "
+    culprit = "plants 12 to 14.*plant 1: " if threads else "plant 13: "
     with ThreadPoolExecutor(2) as executor, pytest.raises(SimulationError, match=f"{culprit}.*nan") as caught:
         simulate_batch(_block(), Broken(0.02, 1.25), 0.1, executor=executor if threads else None, **keywords)
     assert "t = 0.02 s" in str(caught.value)
