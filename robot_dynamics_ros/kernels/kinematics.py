@@ -102,14 +102,23 @@ def jacobian(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array,
     """Write the link's Jacobian (6, n) to ``matrix``: columns (z x (p - p_i), z) or (z, 0), Craig 5.7."""
     _place(robot, q, work, world)
     matrix[:] = 0.0
-    at = _position(body, frame[9:], world)
+    if body < 0:
+        return
+    px, py, pz = rotate(world[body], frame[9], frame[10], frame[11])
+    px, py, pz = px + world[body, 9], py + world[body, 10], pz + world[body, 11]
     i = body
     while i >= 0:
-        _add_columns(robot, i, 1.0, at, world, matrix)
+        x, y, z = world[i, 2], world[i, 5], world[i, 8]
         if robot.tree[i, KIND] == REVOLUTE:
-            add_column(robot, i, world[i, 2], matrix[3])
-            add_column(robot, i, world[i, 5], matrix[4])
-            add_column(robot, i, world[i, 8], matrix[5])
+            vx, vy, vz = cross(x, y, z, px - world[i, 9], py - world[i, 10], pz - world[i, 11])
+            add_column(robot, i, x, matrix[3])
+            add_column(robot, i, y, matrix[4])
+            add_column(robot, i, z, matrix[5])
+        else:
+            vx, vy, vz = x, y, z
+        add_column(robot, i, vx, matrix[0])
+        add_column(robot, i, vy, matrix[1])
+        add_column(robot, i, vz, matrix[2])
         i = robot.tree[i, PARENT]
 
 
