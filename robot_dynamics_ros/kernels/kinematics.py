@@ -129,10 +129,17 @@ def jacobian_dot_qd(
     """Write Jdot qd (6,) to ``product``: the link's acceleration while no joint accelerates."""
     _place_and_move(robot, q, qd, work, world)
     product[:] = 0.0
-    if body >= 0:
-        m = work[body, MOTION:]
-        product[0], product[1], product[2] = _acceleration(robot, body, frame[9:], work, world)
-        product[3], product[4], product[5] = rotate(world[body], m[3], m[4], m[5])
+    if body < 0:
+        return
+    m = work[body, MOTION:]
+    px, py, pz = frame[9], frame[10], frame[11]
+    cx, cy, cz = cross(m[0], m[1], m[2], px, py, pz)
+    cx, cy, cz = cross(m[0], m[1], m[2], cx, cy, cz)
+    tx, ty, tz = cross(m[3], m[4], m[5], px, py, pz)
+    x, y, z = rotate(world[body], m[6] + cx + tx, m[7] + cy + ty, m[8] + cz + tz)
+    # The recursion's base accelerates against gravity: take that away again.
+    product[0], product[1], product[2] = x + robot.gravity[0], y + robot.gravity[1], z + robot.gravity[2]
+    product[3], product[4], product[5] = rotate(world[body], m[3], m[4], m[5])
 
 
 class Loops(NamedTuple):
