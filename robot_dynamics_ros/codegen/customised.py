@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, cached_property, partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 
 from robot_dynamics_ros.codegen.source import batch_source, function_source
 from robot_dynamics_ros.codegen.tracing import (
@@ -19,9 +19,13 @@ from robot_dynamics_ros.kernels.direct_calls import direct_call
 from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
 from robot_dynamics_ros.kernels.types import Array, IntArray
 
+_ALGORITHMS = {
+    algorithm.name: algorithm for algorithm in (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
+}
+
 
 def customised_kernel(algorithm: Algorithm, structure: IntArray, numbers: Array) -> Kernel | None:
-    """An algorithm for one state of one robot, see ``straight_line.function_source``; None where it has none.
+    """An algorithm for one state of one robot, see ``source.function_source``; None where it has none.
 
     It computes bit for bit what the general kernel does (but for the sign of a zero, and for what the general kernel
     makes of numbers that are not finite times zero). It takes C-contiguous float64 arrays. Robots that differ only in
@@ -32,7 +36,7 @@ def customised_kernel(algorithm: Algorithm, structure: IntArray, numbers: Array)
 
 
 def customised_batch(algorithm: Algorithm, structure: IntArray, numbers: Array) -> Kernel | None:
-    """The same for many states, see ``blocks.batch_source``; other threads run meanwhile.
+    """The same for many states, see ``source.batch_source``; other threads run meanwhile.
 
     Its sines and cosines are its own, so that it agrees with the kernel for one state to rounding, not to the bit.
     """
@@ -51,9 +55,6 @@ def _made(source: str, name: str) -> Kernel:
     return kernel
 
 
-_Make = Callable[[Algorithm, IntArray, Array], "Kernel | None"]
-
-
 class CustomisedKernels(GeneralKernels):
     """As GeneralKernels, but compiled for this robot's tree, placements, couplings, rotors and gravity.
 
@@ -63,9 +64,7 @@ class CustomisedKernels(GeneralKernels):
 
     customised = True
 
-    def __init__(
-        self, structure: IntArray, numbers: Array, made: dict[tuple[Algorithm, _Make], Kernel | None] | None = None
-    ) -> None:
+    def __init__(self, structure: IntArray, numbers: Array, made: dict[str, Kernel | None] | None = None) -> None:
         super().__init__(structure, numbers)
         self._made = {} if made is None else made
 
@@ -73,44 +72,18 @@ class CustomisedKernels(GeneralKernels):
         """Return the kernels of a robot that differs in its bodies' inertia only; nothing is compiled again."""
         return CustomisedKernels(self.structure, numbers, self._made)
 
-    @cached_property
-    def inverse_dynamics(self) -> Call:
-        """(q, qd, qdd, tau), each (n,)."""
-        kernel = self._made_once(INVERSE_DYNAMICS, customised_kernel)
-        return super().inverse_dynamics if kernel is None else direct_call(kernel, (self.numbers,), (1, 1, 1, 1))
+    def _single(self, kernel: Kernel, axes: Sequence[int]) -> Call:
+        own = self._own(kernel, customised_kernel)
+        return super()._single(kernel, axes) if own is None else direct_call(own, (self.numbers,), axes)
 
-    @cached_property
-    def gravity_torque(self) -> Call:
-        """(q, tau), each (n,)."""
-        kernel = self._made_once(GRAVITY_TORQUE, customised_kernel)
-        return super().gravity_torque if kernel is None else direct_call(kernel, (self.numbers,), (1, 1))
+    def _batch(self, kernel: Kernel) -> Kernel:
+        own = self._own(kernel, customised_batch)
+        return super()._batch(kernel) if own is None else partial(own, self.numbers)
 
-    @cached_property
-    def mass_matrix(self) -> Call:
-        """(q (n,), matrix (n, n))."""
-        kernel = self._made_once(MASS_MATRIX, customised_kernel)
-        return super().mass_matrix if kernel is None else direct_call(kernel, (self.numbers,), (1, 2))
-
-    @cached_property
-    def forward_dynamics(self) -> Call:
-        """(q, qd, tau, qdd), each (n,)."""
-        kernel = self._made_once(FORWARD_DYNAMICS, customised_kernel)
-        return super().forward_dynamics if kernel is None else direct_call(kernel, (self.numbers,), (1, 1, 1, 1))
-
-    @cached_property
-    def inverse_dynamics_batch(self) -> Kernel:
-        """(q, qd, qdd, tau), each (count, n)."""
-        kernel = self._made_once(INVERSE_DYNAMICS, customised_batch)
-        return super().inverse_dynamics_batch if kernel is None else partial(kernel, self.numbers)
-
-    @cached_property
-    def forward_dynamics_batch(self) -> Kernel:
-        """(q, qd, tau, qdd), each (count, n)."""
-        kernel = self._made_once(FORWARD_DYNAMICS, customised_batch)
-        return super().forward_dynamics_batch if kernel is None else partial(kernel, self.numbers)
-
-    def _made_once(self, algorithm: Algorithm, make: _Make) -> Kernel | None:
-        key = (algorithm, make)
-        if key not in self._made:
-            self._made[key] = make(algorithm, self.structure, self.numbers)
-        return self._made[key]
+    def _own(self, general: Kernel, make: Callable[[Algorithm, IntArray, Array], Kernel | None]) -> Kernel | None:
+        """Return this robot's own kernel in place of a general one, or None."""
+        name = general.__name__
+        if name not in self._made:
+            algorithm = _ALGORITHMS.get(name.removesuffix("_batch"))
+            self._made[name] = None if algorithm is None else make(algorithm, self.structure, self.numbers)
+        return self._made[name]

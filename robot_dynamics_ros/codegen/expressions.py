@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 ADD, SUBTRACT, MULTIPLY, DIVIDE, GREATER = "+", "-", "*", "/", ">"
@@ -66,7 +67,7 @@ class Trace:
             return right
         if _is_known(right, 0.0):
             return left
-        a, b = sorted((self._lifted(left), self._lifted(right)), key=_place)
+        a, b = sorted((self._lifted(left), self._lifted(right)), key=attrgetter("place"))
         if a.negative == b.negative:
             return self._record(Node(ADD, (a.place, b.place)), a.negative)
         if a.place == b.place:
@@ -77,7 +78,7 @@ class Trace:
         """``left * right``."""
         if _is_known(left, 0.0) or _is_known(right, 0.0):
             return 0.0
-        a, b = sorted((self._lifted(left), self._lifted(right)), key=_place)
+        a, b = sorted((self._lifted(left), self._lifted(right)), key=attrgetter("place"))
         sign = a.negative != b.negative
         for one, other in ((a, b), (b, a)):
             if self.nodes[one.place] == _ONE:
@@ -198,7 +199,3 @@ _NO_BRANCH = (
 
 def _is_known(value: Scalar, number: float) -> bool:
     return not isinstance(value, Expression) and value == number
-
-
-def _place(value: Expression) -> int:
-    return value.place

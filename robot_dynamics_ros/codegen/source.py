@@ -1,14 +1,17 @@
-"""Source of customised kernels: statements, and functions for one state and for many."""
+"""Source of customised kernels: statements, functions for one state and for many, and the sines of the latter."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from textwrap import indent
 
 from robot_dynamics_ros.codegen.expressions import CONSTANT, COS, GREATER, INPUT, SIN, Expression, Node, Scalar, Trace
 from robot_dynamics_ros.codegen.tracing import Program
+from robot_dynamics_ros.kernels.compilation import kernel
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
+from robot_dynamics_ros.kernels.types import Array
 
 _LONGEST = 88  # characters of an expression that is still written into the next one
 
@@ -100,9 +103,7 @@ def function_source(program: Program) -> str:
         return f"if not {condition}:\n    return {SINGULAR + n - 1 - k}"
 
     statements = Statements(program.trace, results, read, guard)
-    shapes = {"numbers": (program.numbers,), **dict.fromkeys(algorithm.vectors, (n,)), name: program.results.shape}
-    tests = [f"{array}.shape[{axis}] != {size}" for array, shape in shapes.items() for axis, size in enumerate(shape)]
-    body = [f"if {' or '.join(tests)}:", f"    return {WRONG_SHAPE}", *statements.lines]
+    body = [f"if {_wrong_shape(program)}:", f"    return {WRONG_SHAPE}", *statements.lines]
     if algorithm.axes > 1:
         body.append(f"{name} = {name}.reshape({len(results)})")
     # Numba takes long over each of the many zeros of a big robot's mass matrix.
@@ -111,7 +112,11 @@ def function_source(program: Program) -> str:
     body += [f"{name}[{i}] = {text}" for i, text in enumerate(texts) if text != "0.0"]
     body.append(f"return {OK}")
     header = "import math\n\nfrom robot_dynamics_ros.kernels.compilation import kernel\n\n\n@kernel\n"
-    return f"{header}def {algorithm.name}({', '.join(shapes)}):\n" + indent("\n".join(body), "    ") + "\n"
+    return (
+        f"{header}def {algorithm.name}({', '.join(('numbers', *algorithm.vectors, name))}):\n"
+        + indent("\n".join(body), "    ")
+        + "\n"
+    )
 
 
 BLOCK = 64
@@ -120,7 +125,7 @@ BLOCK = 64
 _TEMPLATE = """\
 import numpy as np
 
-from robot_dynamics_ros.codegen.sines import sines_and_cosines
+from robot_dynamics_ros.codegen.source import sines_and_cosines
 from robot_dynamics_ros.kernels.compilation import batch_kernel
 
 rows = np.array({result_rows})
@@ -239,7 +244,7 @@ def batch_source(program: Program, own_numbers: bool = False, block: int = BLOCK
         result=algorithm.result,
         columns=columns,
         result_rows=[rows.first["result"] + distinct.index(text) for text in texts],
-        wrong_shapes=_wrong_shapes(program, own_numbers),
+        wrong_shapes=_wrong_shape(program, ("count",) if own_numbers else (), ("count",)),
         n=n,
         size=len(results),
         block=block,
@@ -275,11 +280,59 @@ def _indented(levels: int, lines: list[str]) -> str:
     return indent("\n".join(lines), levels * "    ")
 
 
-def _wrong_shapes(program: Program, own_numbers: bool) -> str:
-    algorithm, n = program.algorithm, program.n
-    shapes = {vector: (n,) for vector in algorithm.vectors} | {algorithm.result: program.results.shape}
-    tests = [f"numbers.shape[{int(own_numbers)}] != {program.numbers}"]
-    tests += ["numbers.shape[0] != count"] if own_numbers else []
-    for name, shape in shapes.items():
-        tests += [f"{name}.shape[0] != count", *(f"{name}.shape[{k + 1}] != {size}" for k, size in enumerate(shape))]
+def _wrong_shape(program: Program, numbers: tuple[str, ...] = (), others: tuple[str, ...] = ()) -> str:
+    """Return the condition that a shape is wrong; ``numbers`` and the ``others`` have these leading axes."""
+    algorithm = program.algorithm
+    shapes: dict[str, tuple[str | int, ...]] = {"numbers": (*numbers, program.numbers)}
+    shapes.update(dict.fromkeys(algorithm.vectors, (*others, program.n)))
+    shapes[algorithm.result] = (*others, *program.results.shape)
+    tests = [f"{array}.shape[{axis}] != {size}" for array, shape in shapes.items() for axis, size in enumerate(shape)]
     return " or ".join(tests)
+
+
+FARTHEST = 1e5
+"""Angles beyond (rad) lose digits in the reduction: they are left to ``math.sin`` and ``math.cos``."""
+
+# pi / 2 in three parts; a whole number below 2**17 times one of the first two is exact.
+_FIRST, _SECOND, _THIRD = 1.57079632673412561417, 6.07710050630396597660e-11, 2.02226624879595063154e-21
+_ROUND = 1.5 * 2.0**52  # added and taken away again, it rounds to a whole number
+
+_S1, _S2, _S3 = -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04
+_S4, _S5, _S6 = 2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10
+_C1, _C2, _C3 = 4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05
+_C4, _C5, _C6 = -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11
+
+
+@kernel
+def sines_and_cosines(b: Array, angles: int, sines: int, cosines: int, count: int) -> None:
+    """Write the sines and cosines of ``count`` angles (rad) in ``b``, each lot from its own place in ``b`` on.
+
+    There are no branches, so that the loop runs on vector registers. The angle is reduced to |r| <= pi/4 by subtracting
+    quarter turns in three parts (Cody and Waite, Software Manual for the Elementary Functions, 1980), then two
+    polynomials (fdlibm's coefficients) give sin r and cos r. The error is below one unit in the last place or so, the
+    same for an angle wherever it is. NaN for angles that are not finite.
+    """
+    far = 0
+    for i in range(count):
+        x = b[angles + i]
+        quarters = (x * (2.0 / math.pi) + _ROUND) - _ROUND
+        r = ((x - quarters * _FIRST) - quarters * _SECOND) - quarters * _THIRD
+        z = r * r
+        s = r + r * z * (_S1 + z * (_S2 + z * (_S3 + z * (_S4 + z * (_S5 + z * _S6)))))
+        half = 0.5 * z
+        w = 1.0 - half
+        p = z * z * (_C1 + z * (_C2 + z * (_C3 + z * (_C4 + z * (_C5 + z * _C6)))))
+        c = w + (((1.0 - w) - half) + p)
+        # Sine and cosine of the quarter turns, -1, 0 or 1: halves are rounded to even.
+        up = quarters - 2.0 * ((0.5 * quarters + _ROUND) - _ROUND)
+        next_quarter = quarters + 1.0
+        along = next_quarter - 2.0 * ((0.5 * next_quarter + _ROUND) - _ROUND)
+        b[sines + i] = s * along + c * up
+        b[cosines + i] = c * along - s * up
+        far += 1 if abs(x) > FARTHEST else 0
+    if far > 0:
+        for i in range(count):
+            x = b[angles + i]
+            if FARTHEST < abs(x) < math.inf:
+                b[sines + i] = math.sin(x)
+                b[cosines + i] = math.cos(x)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.codegen.expressions import Trace
+from robot_dynamics_ros.codegen.expressions import COS, SIN, SQRT, Trace
 from robot_dynamics_ros.kernels.composite_body import composite_body
 from robot_dynamics_ros.kernels.forward_dynamics import solve_fixed_mode_motion, solve_motion
 from robot_dynamics_ros.kernels.layout import BODY_SIZE, MASS, WORK_SIZE, ModelArrays, coordinate_count, unpack
@@ -20,22 +20,13 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 
 
 class _Mathematics:
-    """Stands in for ``math``: asks the number itself for its sine, cosine and root where it knows them."""
+    """Replacement of ``math`` that calls a number's own sine, cosine and root where it has them."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(math, name)
-
-    @staticmethod
-    def sin(x: Any) -> Any:
-        return x.sin() if hasattr(x, "sin") else math.sin(x)
-
-    @staticmethod
-    def cos(x: Any) -> Any:
-        return x.cos() if hasattr(x, "cos") else math.cos(x)
-
-    @staticmethod
-    def sqrt(x: Any) -> Any:
-        return x.sqrt() if hasattr(x, "sqrt") else math.sqrt(x)
+        function = getattr(math, name)
+        if name not in (SIN, COS, SQRT):
+            return function
+        return lambda x: getattr(x, name)() if hasattr(x, name) else function(x)
 
 
 _MATHEMATICS = _Mathematics()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.plausibility import GOOD, OUT_OF_BOUNDS, UNCHANGED, check_state
+from robot_dynamics_ros.kernels.entries import GOOD, OUT_OF_BOUNDS, UNCHANGED, check_state
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.moved import former_attribute
 

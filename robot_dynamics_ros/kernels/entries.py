@@ -1,16 +1,18 @@
-"""What Python calls: for one state at a time the hottest algorithms, for many states in a row all of them.
+"""Python entry points: single-state and batched, and the check of measured states.
 
 ``structure`` and ``numbers`` are the robot (see layout). The functions for one state check the shapes of
-what they get and return WRONG_SHAPE, so that the caller need not look; the caller makes the results' arrays.
+their arguments and return WRONG_SHAPE, so that the caller need not; the caller makes the results' arrays.
 The batch functions take C-contiguous arrays (count, ...) of shapes that the caller has checked.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from robot_dynamics_ros.kernels import derivatives, kinematics, newton_euler
-from robot_dynamics_ros.kernels.compilation import allocating_kernel, batch_kernel
+from robot_dynamics_ros.kernels.compilation import allocating_kernel, batch_kernel, kernel
 from robot_dynamics_ros.kernels.composite_body import composite_body, potential_energy, quadratic_form
 from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
 from robot_dynamics_ros.kernels.friction import friction
@@ -19,6 +21,10 @@ from robot_dynamics_ros.kernels.regressor import regressor
 from robot_dynamics_ros.kernels.types import Array, IntArray
 
 OK, WRONG_SHAPE, SINGULAR = 0, 1, 2  # SINGULAR + j: the mass matrix is not positive definite at coordinate j
+GOOD, UNCHANGED, OUT_OF_BOUNDS = 0, -1, -2  # of a measured state
+
+NO_WRENCHES: Array = np.empty((1, 0, 6))
+"""Of many states on which nothing acts."""
 
 
 @allocating_kernel
@@ -103,24 +109,14 @@ def friction_torque(
 
 
 @batch_kernel
-def inverse_dynamics_batch(structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
-    """Torques for motions."""
-    robot = unpack(structure, numbers)
-    work, none = make_work(robot), np.empty((0, 6))
-    for k in range(q.shape[0]):
-        newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], none, work, tau[k])
-    return OK
-
-
-@batch_kernel
-def inverse_dynamics_under_wrenches(
-    structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, wrenches: Array, tau: Array
+def inverse_dynamics_batch(
+    structure: IntArray, numbers: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, tau: Array
 ) -> int:
-    """Torques for motions under wrenches (count, bodies, 6)."""
+    """Torques for motions; ``wrenches`` (count, bodies, 6), or NO_WRENCHES."""
     robot = unpack(structure, numbers)
-    work = make_work(robot)
+    work, last = make_work(robot), wrenches.shape[0] - 1
     for k in range(q.shape[0]):
-        newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], wrenches[k], work, tau[k])
+        newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], wrenches[min(k, last)], work, tau[k])
     return OK
 
 
@@ -135,28 +131,15 @@ def mass_matrix_batch(structure: IntArray, numbers: Array, q: Array, matrix: Arr
 
 
 @batch_kernel
-def forward_dynamics_batch(structure: IntArray, numbers: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
-    """Accelerations under torques; stops at the first state whose mass matrix is singular."""
-    robot = unpack(structure, numbers)
-    n: int = q.shape[1]
-    work, matrix, none = make_work(robot), np.empty((n, n)), np.empty((0, 6))
-    for k in range(q.shape[0]):
-        failed = solve_motion(robot, q[k], qd[k], tau[k], none, work, matrix, qdd[k])
-        if failed >= 0:
-            return SINGULAR + k * n + failed
-    return OK
-
-
-@batch_kernel
-def forward_dynamics_under_wrenches(
-    structure: IntArray, numbers: Array, q: Array, qd: Array, tau: Array, wrenches: Array, qdd: Array
+def forward_dynamics_batch(
+    structure: IntArray, numbers: Array, wrenches: Array, q: Array, qd: Array, tau: Array, qdd: Array
 ) -> int:
-    """Accelerations under torques and wrenches (count, bodies, 6); stops as forward_dynamics_batch."""
+    """Accelerations under torques and wrenches, as above; stops at the first state whose mass matrix is singular."""
     robot = unpack(structure, numbers)
     n: int = q.shape[1]
-    work, matrix = make_work(robot), np.empty((n, n))
+    work, matrix, last = make_work(robot), np.empty((n, n)), wrenches.shape[0] - 1
     for k in range(q.shape[0]):
-        failed = solve_motion(robot, q[k], qd[k], tau[k], wrenches[k], work, matrix, qdd[k])
+        failed = solve_motion(robot, q[k], qd[k], tau[k], wrenches[min(k, last)], work, matrix, qdd[k])
         if failed >= 0:
             return SINGULAR + k * n + failed
     return OK
@@ -177,7 +160,7 @@ def inverse_dynamics_derivatives_batch(
 
 @batch_kernel
 def joint_loads_batch(
-    structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, wrenches: Array, loads: Array
+    structure: IntArray, numbers: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, loads: Array
 ) -> int:
     """Force and moment (bodies, 6) that each body's parent exerts on it, at and in the body's frame."""
     robot = unpack(structure, numbers)
@@ -266,3 +249,32 @@ def potential_energy_batch(structure: IntArray, numbers: Array, q: Array, energy
     for k in range(q.shape[0]):
         energy[k] = potential_energy(robot, q[k], work)
     return OK
+
+
+@kernel
+def check_state(
+    new: Array, last: Array, largest: float, step: Array, speed: Array, dt: float, measures_velocity: bool
+) -> int:
+    """Return GOOD, UNCHANGED for equal states, OUT_OF_BOUNDS for a number beyond ``largest``, or 1 + a joint.
+
+    That joint is implausible. States (2, n) are positions and velocities, and ``dt`` (s) is the time between them; they
+    are not compared where it is not positive. A position may change by ``step`` (n,) and by twice the velocity times
+    ``dt``; where no velocity is measured, ``speed`` (n,) stands for twice the velocity. A velocity beyond ``speed`` has
+    to move its joint. A joint with an infinite ``step`` is not compared.
+    """
+    unchanged, wrong, joint = True, False, GOOD
+    for j in range(new.shape[1]):
+        q, qd = new[0, j], new[1, j]
+        wrong = wrong or not (abs(q) <= largest and abs(qd) <= largest)  # nor is NaN
+        change = abs(q - last[0, j])
+        unchanged = unchanged and change == 0.0 and qd == last[1, j]
+        if dt > 0.0 and joint == GOOD and step[j] < math.inf:
+            fastest, moves = speed[j], True
+            if measures_velocity:
+                fastest = 2.0 * max(abs(qd), abs(last[1, j]))
+                moves = abs(qd) <= speed[j] or change >= 0.25 * abs(qd) * dt
+            if change > step[j] + fastest * dt or not moves:
+                joint = 1 + j
+    if wrong:
+        return OUT_OF_BOUNDS
+    return UNCHANGED if unchanged else joint

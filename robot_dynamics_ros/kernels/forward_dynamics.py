@@ -21,14 +21,7 @@ def equations_of_motion(
 
 @kernel
 def solve_motion(
-    robot: ModelArrays,
-    q: Array,
-    qd: Array,
-    tau: Array,
-    wrenches: Array,
-    work: Array,
-    matrix: Array,
-    qdd: Array,
+    robot: ModelArrays, q: Array, qd: Array, tau: Array, wrenches: Array, work: Array, matrix: Array, qdd: Array
 ) -> int:
     """Write the acceleration (n,) under torque ``tau`` to ``qdd``, friction left out.
 

@@ -1,8 +1,8 @@
-"""The hottest kernels, tied to one robot: these work for any robot."""
+"""The hottest kernels with the arrays of one robot bound: these work for any robot."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 
 from robot_dynamics_ros.kernels import entries
@@ -16,14 +16,14 @@ Call = Callable[..., object]
 class GeneralKernels:
     """Inverse and forward dynamics, gravity torque, mass matrix and derivatives of the robot in two flat arrays.
 
-    Those for one state are compiled when they are first asked for. They give their last argument, the result; or
+    Those for one state are compiled when they are first asked for. They return their last argument, the result; or
     something else where an argument is no plain array of the right shape, or the mass matrix is singular. Those for
     many states take plain C-contiguous arrays and return a status (see entries).
 
     Attributes
     ----------
     customised
-        Whether they are made for this robot.
+        True if they are made for this robot.
     """
 
     customised = False
@@ -39,41 +39,40 @@ class GeneralKernels:
     @cached_property
     def inverse_dynamics(self) -> Call:
         """(q, qd, qdd, tau), each (n,)."""
-        return direct_call(entries.inverse_dynamics, self._robot, (1, 1, 1, 1))
+        return self._single(entries.inverse_dynamics, (1, 1, 1, 1))
 
     @cached_property
     def gravity_torque(self) -> Call:
         """(q, tau), each (n,)."""
-        return direct_call(entries.gravity_torque, self._robot, (1, 1))
+        return self._single(entries.gravity_torque, (1, 1))
 
     @cached_property
     def mass_matrix(self) -> Call:
         """(q (n,), matrix (n, n))."""
-        return direct_call(entries.mass_matrix, self._robot, (1, 2))
+        return self._single(entries.mass_matrix, (1, 2))
 
     @cached_property
     def forward_dynamics(self) -> Call:
         """(q, qd, tau, qdd), each (n,)."""
-        return direct_call(entries.forward_dynamics, self._robot, (1, 1, 1, 1))
+        return self._single(entries.forward_dynamics, (1, 1, 1, 1))
 
     @cached_property
     def inverse_dynamics_derivatives(self) -> Call:
         """(q, qd, qdd, dq, dqd), vectors (n,) and matrices (n, n)."""
-        return direct_call(entries.inverse_dynamics_derivatives, self._robot, (1, 1, 1, 2, 2))
+        return self._single(entries.inverse_dynamics_derivatives, (1, 1, 1, 2, 2))
 
     @cached_property
     def inverse_dynamics_batch(self) -> Kernel:
         """(q, qd, qdd, tau), each (count, n)."""
-        return self._tied(entries.inverse_dynamics_batch)
+        return self._batch(entries.inverse_dynamics_batch)
 
     @cached_property
     def forward_dynamics_batch(self) -> Kernel:
         """(q, qd, tau, qdd), each (count, n)."""
-        return self._tied(entries.forward_dynamics_batch)
+        return self._batch(entries.forward_dynamics_batch)
 
-    @property
-    def _robot(self) -> tuple[IntArray, Array]:
-        return self.structure, self.numbers
+    def _single(self, kernel: Kernel, axes: Sequence[int]) -> Call:
+        return direct_call(kernel, (self.structure, self.numbers), axes)
 
-    def _tied(self, kernel: Kernel) -> Kernel:
-        return partial(kernel, *self._robot)
+    def _batch(self, kernel: Kernel) -> Kernel:
+        return partial(kernel, self.structure, self.numbers, entries.NO_WRENCHES)

@@ -1,12 +1,19 @@
-"""Where a link is and how it moves: pose, Jacobian, and the acceleration at rest of the joints' rates.
+"""Kinematics of links and loops: pose, Jacobian, and the acceleration while no joint accelerates.
 
 Craig chapter 5: v = J(q) qd, and so a = J qdd + Jdot qd. All in the axes of the root frame, at the origin
-of the link's frame, linear rows first. A link stands in its body's frame at ``frame`` (12): rotation, position.
+of the link's frame, linear rows first. A link is placed in its body's frame by ``frame`` (12): rotation, position.
+
+A loop keeps a point of body a at a point of body b (LaValle (13.171)): phi = p_b - p_a = 0, so that G qd = 0 and
+G qdd + drift = 0, with G = J_b - J_a (Craig chapter 5) and the drift dG/dt qd.
 """
 
 from __future__ import annotations
 
-from robot_dynamics_ros.kernels.compilation import kernel
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.couplings import add_column, clear, expand
 from robot_dynamics_ros.kernels.layout import (
     JOINT_ACCELERATION,
@@ -19,16 +26,64 @@ from robot_dynamics_ros.kernels.layout import (
     ModelArrays,
 )
 from robot_dynamics_ros.kernels.newton_euler import move_bodies
-from robot_dynamics_ros.kernels.placement import compose, cross, place_bodies, place_in_root, rotate
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.kernels.placement import Vector, compose, cross, place_bodies, place_in_root, rotate
+from robot_dynamics_ros.kernels.types import Array, IntArray
+
+
+@kernel
+def _place(robot: ModelArrays, q: Array, work: Array, world: Array) -> None:
+    expand(robot, q, work, JOINT_POSITION)
+    place_bodies(robot, work)
+    place_in_root(robot, work, world)
+
+
+@kernel
+def _place_and_move(robot: ModelArrays, q: Array, qd: Array, work: Array, world: Array) -> None:
+    """Write placements, and the motion while no joint accelerates."""
+    expand(robot, qd, work, JOINT_RATE)
+    clear(work, JOINT_ACCELERATION)
+    _place(robot, q, work, world)
+    move_bodies(robot, work)
+
+
+@kernel
+def _position(body: int, point: Array, world: Array) -> Vector:
+    """Return a body's point in the root frame."""
+    if body < 0:
+        return point[0], point[1], point[2]
+    x, y, z = rotate(world[body], point[0], point[1], point[2])
+    return world[body, 9] + x, world[body, 10] + y, world[body, 11] + z
+
+
+@kernel
+def _acceleration(robot: ModelArrays, body: int, point: Array, work: Array, world: Array) -> Vector:
+    """Return the acceleration of a body's point while no joint accelerates, Craig (6.12)."""
+    if body < 0:
+        return 0.0, 0.0, 0.0
+    m = work[body, MOTION:]
+    cx, cy, cz = cross(m[0], m[1], m[2], point[0], point[1], point[2])
+    cx, cy, cz = cross(m[0], m[1], m[2], cx, cy, cz)
+    tx, ty, tz = cross(m[3], m[4], m[5], point[0], point[1], point[2])
+    x, y, z = rotate(world[body], m[6] + cx + tx, m[7] + cy + ty, m[8] + cz + tz)
+    # The recursion's base accelerates against gravity: take that away again.
+    return x + robot.gravity[0], y + robot.gravity[1], z + robot.gravity[2]
+
+
+@kernel
+def _add_columns(robot: ModelArrays, i: int, sign: float, at: Vector, world: Array, rows: Array) -> None:
+    """Add ``sign`` times the velocity of the point ``at`` for a unit rate of joint i: z x (p - p_i) or z, Craig 5.7."""
+    x, y, z = world[i, 2], world[i, 5], world[i, 8]
+    if robot.tree[i, KIND] == REVOLUTE:
+        x, y, z = cross(x, y, z, at[0] - world[i, 9], at[1] - world[i, 10], at[2] - world[i, 11])
+    add_column(robot, i, sign * x, rows[0])
+    add_column(robot, i, sign * y, rows[1])
+    add_column(robot, i, sign * z, rows[2])
 
 
 @kernel
 def link_pose(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array, world: Array, pose: Array) -> None:
     """Write the link's pose (4, 4) in the root frame to ``pose``; ``body`` -1 is the fixed base."""
-    expand(robot, q, work, JOINT_POSITION)
-    place_bodies(robot, work)
-    place_in_root(robot, work, world)
+    _place(robot, q, work, world)
     placement = work[0]
     for k in range(12):
         placement[k] = frame[k]
@@ -45,9 +100,7 @@ def link_pose(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array
 @kernel
 def jacobian(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array, world: Array, matrix: Array) -> None:
     """Write the link's Jacobian (6, n) to ``matrix``: columns (z x (p - p_i), z) or (z, 0), Craig 5.7."""
-    expand(robot, q, work, JOINT_POSITION)
-    place_bodies(robot, work)
-    place_in_root(robot, work, world)
+    _place(robot, q, work, world)
     matrix[:] = 0.0
     if body < 0:
         return
@@ -74,12 +127,7 @@ def jacobian_dot_qd(
     robot: ModelArrays, body: int, frame: Array, q: Array, qd: Array, work: Array, world: Array, product: Array
 ) -> None:
     """Write Jdot qd (6,) to ``product``: the link's acceleration while no joint accelerates."""
-    expand(robot, q, work, JOINT_POSITION)
-    expand(robot, qd, work, JOINT_RATE)
-    clear(work, JOINT_ACCELERATION)
-    place_bodies(robot, work)
-    place_in_root(robot, work, world)
-    move_bodies(robot, work)
+    _place_and_move(robot, q, qd, work, world)
     product[:] = 0.0
     if body < 0:
         return
@@ -92,3 +140,65 @@ def jacobian_dot_qd(
     # The recursion's base accelerates against gravity: take that away again.
     product[0], product[1], product[2] = x + robot.gravity[0], y + robot.gravity[1], z + robot.gravity[2]
     product[3], product[4], product[5] = rotate(world[body], m[3], m[4], m[5])
+
+
+class Loops(NamedTuple):
+    """The loops of a robot."""
+
+    bodies: IntArray  # (loops, 2) of points a and b; -1: the fixed base
+    points: Array  # (loops, 6) a and b, each in its body's frame
+
+
+def append_loops(structure: IntArray, numbers: Array, loops: Loops) -> tuple[IntArray, Array]:
+    """Return the robot's two flat arrays with its loops behind, where ``unpack`` does not look."""
+    count = np.array([len(loops.bodies)], dtype=np.int64)
+    return np.concatenate([structure, loops.bodies.ravel(), count]), np.concatenate([numbers, loops.points.ravel()])
+
+
+@allocating_kernel
+def unpack_loops(structure: IntArray, numbers: Array) -> Loops:
+    """Views into what ``append_loops`` added."""
+    end = structure.shape[0] - 1
+    count = structure[end]
+    return Loops(
+        structure[end - 2 * count : end].reshape(count, 2), numbers[numbers.shape[0] - 6 * count :].reshape(count, 6)
+    )
+
+
+@kernel
+def measure_loops(
+    robot: ModelArrays,
+    loops: Loops,
+    q: Array,
+    qd: Array,
+    work: Array,
+    world: Array,
+    gap: Array,
+    jacobian: Array,
+    drift: Array,
+) -> None:
+    """Write phi (3 loops,), G (3 loops, n) and the drift (3 loops,) at q, qd; ``world`` (bodies, 12) is scratch.
+
+    Joints that carry both ends do not move one against the other: their columns are zero, also where a loop is open and
+    they turn its gap.
+    """
+    _place_and_move(robot, q, qd, work, world)
+    jacobian[:] = 0.0
+    for k in range(loops.bodies.shape[0]):
+        a, b = loops.bodies[k, 0], loops.bodies[k, 1]
+        point_a, point_b = loops.points[k], loops.points[k, 3:]
+        at_a, at_b = _position(a, point_a, world), _position(b, point_b, world)
+        bias_a = _acceleration(robot, a, point_a, work, world)
+        bias_b = _acceleration(robot, b, point_b, work, world)
+        for row in range(3):
+            gap[3 * k + row] = at_b[row] - at_a[row]
+            drift[3 * k + row] = bias_b[row] - bias_a[row]
+        rows = jacobian[3 * k : 3 * k + 3]
+        # Parents have smaller numbers: the two ways to the root meet where they are equal.
+        while a != b:
+            if a > b:
+                _add_columns(robot, a, -1.0, at_a, world, rows)
+                a = robot.tree[a, PARENT]
+            else:
+                _add_columns(robot, b, 1.0, at_b, world, rows)
+                b = robot.tree[b, PARENT]

@@ -78,13 +78,7 @@ def _unit_load(parameter: int, w: Vector, dw: Vector, a: Vector) -> tuple[Vector
 
 @kernel
 def regressor(
-    robot: ModelArrays,
-    link_rotations: Array,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    work: Array,
-    columns: Array,
+    robot: ModelArrays, link_rotations: Array, q: Array, qd: Array, qdd: Array, work: Array, columns: Array
 ) -> None:
     """Write the regressor's columns to ``columns`` (10 bodies + rotors, n): its transpose.
 

@@ -1,4 +1,4 @@
-"""What callers hand over: any kind of numbers in, float64 arrays out, or an error that says what was expected."""
+"""Arguments of RobotModel's methods as float64 arrays, and calls of batch kernels on all cores."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.compilation import numba
-from robot_dynamics_ros.kernels.entries import OK
+from robot_dynamics_ros.kernels.entries import OK, SINGULAR
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.inertia import real_numbers
 from robot_dynamics_ros.model.packed import LinkFrame
+
+Result = TypeVar("Result")
 
 _NO_WRENCHES: Array = np.empty((0, 6))
 # NumPy broadcasts up to 32 axes, of which wrenches and results take some.
@@ -91,16 +94,7 @@ def _turned(vectors: Array, rotation: Array) -> Array:
     return turned
 
 
-def common_shape(arguments: Mapping[str, Array]) -> tuple[int, ...]:
-    """Leading axes of all arguments together, by NumPy's broadcasting.
-
-    A vector's own axis is its last one, that of wrenches on bodies the last two. Raises RobotDynamicsError,
-    giving the shapes, where they do not go together.
-    """
-    return _broadcast({name: array.shape[: -own_axes(name)] for name, array in arguments.items()})
-
-
-def own_axes(name: str) -> int:
+def _own_axes(name: str) -> int:
     """Number of axes of an argument that are not leading axes."""
     return 2 if name == "external_wrenches" else 1
 
@@ -138,40 +132,61 @@ def _pool(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(cores(), thread_name_prefix="robot_dynamics")
 
 
-def spread_over(
-    function: Callable[..., int],
-    batch: tuple[int, ...],
-    arguments: Mapping[str, Array],
-    results: Sequence[Array],
-) -> int:
-    """Call ``function(*arguments, *results)`` for every state of ``batch``, on all cores.
+def over_rows(function: Callable[[slice], Result], count: int, block: int, parts: int | None = None) -> list[Result]:
+    """Call ``function`` for parts of ``count`` rows, whole blocks each, on all cores at once; return its results."""
+    size = max(1, -(-count // (parts or cores()) // block)) * block
+    slices = [slice(start, start + size) for start in range(0, count, size)]
+    if len(slices) == 1:
+        return [function(slices[0])]
+    return list(_pool(os.getpid()).map(function, slices))
 
-    Arguments are repeated over the axes of ``batch`` that they lack; results are C-contiguous and have
-    them all. Returns the function's status, OK, or else the least: one that counts states from the first.
+
+def evaluate(
+    function: Callable[..., int], shapes: Sequence[tuple[int, ...]], arguments: Mapping[str, Array]
+) -> tuple[list[Array], tuple[int, Array] | None]:
+    """Call a batch kernel for every state of the broadcast arguments, on all cores.
+
+    Returns its results (..., *shape); and None, or the coordinate at which the mass matrix is not positive definite and
+    the position (n,). Of many states, those whose position ``q`` is not finite then have NaN.
+
+    Leading axes are those before a vector's last one, and before the last two of wrenches on bodies. Raises
+    RobotDynamicsError, giving the shapes, where they do not go together.
     """
+    batch = _broadcast({name: array.shape[: -_own_axes(name)] for name, array in arguments.items()})
+    results = [np.empty((*batch, *shape)) for shape in shapes]
+    status = _spread(function, batch, arguments, results)
+    if status >= SINGULAR and batch:
+        rows = {name: np.broadcast_to(x, batch + x.shape[-_own_axes(name) :]) for name, x in arguments.items()}
+        finite = np.isfinite(rows["q"]).all(axis=-1)
+        arguments, batch = {name: x[finite] for name, x in rows.items()}, (int(finite.sum()),)
+        solved = [np.empty((*batch, *shape)) for shape in shapes]
+        status = _spread(function, batch, arguments, solved)
+        for result, part in zip(results, solved, strict=True):
+            result.fill(np.nan)
+            result[finite] = part
+    if status < SINGULAR:
+        return results, None
+    q = arguments["q"]
+    state, joint = divmod(status - SINGULAR, q.shape[-1])
+    return results, (joint, q.reshape(-1, q.shape[-1])[state])
+
+
+def _spread(
+    function: Callable[..., int], batch: tuple[int, ...], arguments: Mapping[str, Array], results: Sequence[Array]
+) -> int:
+    """Call ``function(*arguments, *results)``; return its status, OK, or else the least: one of the first state."""
     count = math.prod(batch)
-    arrays = [_in_a_row(array, batch, own_axes(name), count) for name, array in arguments.items()]
+    arrays = [_in_a_row(array, batch, _own_axes(name), count) for name, array in arguments.items()]
     arrays += [result.reshape((count, *result.shape[len(batch) :])) for result in results]
     parts = min(cores(), count // _LEAST)
     if parts < 2:
         return function(*arrays)
-    size = -(-count // parts // _BLOCK) * _BLOCK
 
-    def run(start: int) -> int:
-        status = function(*(array[start : start + size] for array in arrays))
-        return status if status == OK else status + start * arrays[0].shape[1]
+    def run(rows: slice) -> int:
+        status = function(*(array[rows] for array in arrays))
+        return status if status == OK else status + rows.start * arguments["q"].shape[-1]
 
-    return min((status for status in _pool(os.getpid()).map(run, range(0, count, size)) if status != OK), default=OK)
-
-
-def over_rows(function: Callable[[slice], None], count: int, block: int) -> None:
-    """Call ``function`` for parts of ``count`` rows, whole blocks each, on all cores at once."""
-    size = max(1, -(-count // cores() // block)) * block
-    parts = [slice(start, start + size) for start in range(0, count, size)]
-    if len(parts) == 1:
-        function(parts[0])
-    else:
-        list(_pool(os.getpid()).map(function, parts))
+    return min((status for status in over_rows(run, count, _BLOCK, parts) if status != OK), default=OK)
 
 
 def _in_a_row(array: Array, batch: tuple[int, ...], axes: int, count: int) -> Array:

@@ -147,6 +147,7 @@ def assemble(
     bodies[:, MASS:] = bare
     rotors = rotor_rows(description, dynamics, couplings, frames, moving)
     followed = [couplings.rows[joint.name].factors for joint in moving]
+    offsets = [couplings.rows[joint.name].offset for joint in moving]  # kernels do not know them
     tree, coordinates, factors = _entries(
         couplings.names,
         [
@@ -179,7 +180,9 @@ def assemble(
         numbers=numbers,
         link_rotations=np.array([frames[joint.child].rotation.ravel() for joint in moving]),
         friction=friction_table(dynamics, couplings, moving),
-        joint_ranges=np.array([_range(joint, couplings.rows[joint.name].offset) for joint in moving]),
+        joint_ranges=np.array(
+            [(j.lower - at, j.upper - at, j.velocity) for j, at in zip(moving, offsets, strict=True)]
+        ),
         bare_inertials=bare,
         payload=None,
         position_lower=limits[:, 0].copy(),
@@ -298,11 +301,6 @@ def _continuous(
     return np.array([kinds.get(name) == "continuous" and sum(name in row for row in followed) == 1 for name in names])
 
 
-def _range(joint: Joint, offset: float) -> tuple[float, float, float]:
-    """Position lower and upper, less the offset, which kernels do not know, and the velocity limit."""
-    return joint.lower - offset, joint.upper - offset, joint.velocity
-
-
 def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Array:
     if gravity is None:
         return np.array(_STANDARD_GRAVITY) if dynamics.gravity is None else dynamics.gravity.copy()
@@ -326,23 +324,15 @@ def _refuse_unknown_links(description: Description, dynamics: DynamicsFile) -> N
 def _warn_of_missing_mass(source: str, packed: PackedModel, strict: bool) -> None:
     masses = zip(packed.moving_joints, own_mass(packed.robot), carried_mass(packed.robot), strict=True)
     inner = [name for name, own, carried in masses if own <= 0.0 < carried]
+    reports: list[tuple[str, str]] = []
     if packed.massless_ends:
-        ends = f"{source}: joints {list(packed.massless_ends)} move no mass, or only mass on their axes without inertia"
-        cure = "Cure: give their links mass and inertia, or lock them"
-        if strict:
-            raise RobotModelError(f"{ends}. {cure}")
-        warnings.warn(
-            f"{ends}: forward dynamics and simulation will refuse this robot. {cure}", RobotModelWarning, stacklevel=5
-        )
-    if inner and strict:
-        raise RobotModelError(
-            f"{source}: the bodies moved by joints {inner} have no mass of their own. "
-            "Cure: give their links an inertial, or load with strict=False"
-        )
+        ends = f"joints {list(packed.massless_ends)} move no mass, or only mass on their axes without inertia"
+        cure = "give their links mass and inertia, or lock them"
+        reports.append((f"{ends}: forward dynamics and simulation refuse this robot", cure))
     if inner:
-        warnings.warn(
-            f"{source}: the bodies moved by joints {inner} have no mass of their own. "
-            "Cure: give their links an inertial, unless they are massless on purpose",
-            RobotModelWarning,
-            stacklevel=5,
-        )
+        cure = "give their links an inertial; if they are massless on purpose, load with strict=False"
+        reports.append((f"the bodies moved by joints {inner} have no mass of their own", cure))
+    for problem, cure in reports:
+        if strict:
+            raise RobotModelError(f"{source}: {problem}. Cure: {cure}")
+        warnings.warn(f"{source}: {problem}. Cure: {cure}", RobotModelWarning, stacklevel=5)

@@ -49,10 +49,7 @@ class Couplings:
 
 
 def resolve(
-    description: Description,
-    dynamics: DynamicsFile,
-    joints: Sequence[str] | None,
-    locked: Mapping[str, Any] | None,
+    description: Description, dynamics: DynamicsFile, joints: Sequence[str] | None, locked: Mapping[str, Any] | None
 ) -> Couplings:
     """Choose the independent coordinates and express every movable joint by them.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -80,28 +80,21 @@ class DynamicsFile:
     payload: tuple[str, Inertial] | None = None
 
 
-_TOP = ("gravity", "joints", "links", "rotors", "coordinates", "couplings", "loops", "payload")
-_JOINT = (
-    "viscous",
-    "coulomb",
-    "coulomb_negative",
-    "static",
-    "stribeck_velocity",
-    "ripple",
-    "sigmoid",
-    "rotor_inertia",
-    "gear_ratio",
-    "rotor_carrier",
-)
+def _keys(content: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(content))
+
+
+_TOP = _keys(DynamicsFile)[1:]
 _RIPPLE = ("amplitude", "per_turn", "phase")
 _SIGMOID = ("amplitude", "slope", "shift")
-_ROTOR = ("carrier", "axis", "inertia", "ratio")
-_LOOP = ("link_a", "point_a", "link_b", "point_b")
-_INERTIAL = ("mass", "com", "inertia")
+_INERTIAL = _keys(Inertial)
 _CARRIERS = ("parent", "none")
 _NO_CARRIER = "none"
 _LARGEST = float(np.finfo(np.float64).max)  # YAML's integers may be larger
 _OFFSET = "offset"
+
+
+Content = TypeVar("Content")
 
 
 def read_bytes(path: str | Path, kind: str) -> bytes:
@@ -133,35 +126,29 @@ def parse_dynamics_file(text: str | bytes, source: str) -> DynamicsFile:
     if content is None:
         return DynamicsFile(source)
     top = _table(content, _TOP, f"{source}: top level")
-    joints = {
-        name: _joint(value, f'{source}: joint "{name}"')
-        for name, value in _table(top.get("joints"), None, f"{source}: joints").items()
-    }
-    links = {
-        name: _inertial(value, f'{source}: link "{name}"')
-        for name, value in _table(top.get("links"), None, f"{source}: links").items()
-    }
-    couplings = {
-        name: _row(value, f'{source}: couplings: joint "{name}"')
-        for name, value in _table(top.get("couplings"), None, f"{source}: couplings").items()
-    }
     return DynamicsFile(
         source,
         gravity=None if top.get("gravity") is None else _numbers(top["gravity"], 3, f"{source}: gravity"),
-        joints=joints,
-        links=links,
-        rotors=tuple(
-            _rotor(value, f"{source}: rotors[{k}]")
-            for k, value in enumerate(_list(top.get("rotors"), "tables", f"{source}: rotors"))
-        ),
+        joints=_named(top, "joints", "joint", _joint, source),
+        links=_named(top, "links", "link", _inertial, source),
+        rotors=_listed(top, "rotors", _rotor, source),
         coordinates=_coordinates(top.get("coordinates"), f"{source}: coordinates"),
-        couplings=couplings,
-        loops=tuple(
-            _loop(value, f"{source}: loops[{k}]")
-            for k, value in enumerate(_list(top.get("loops"), "tables", f"{source}: loops"))
-        ),
+        couplings=_named(top, "couplings", "couplings: joint", _row, source),
+        loops=_listed(top, "loops", _loop, source),
         payload=_payload(top.get("payload"), source),
     )
+
+
+def _named(
+    top: Mapping[str, Any], key: str, kind: str, read: Callable[[Any, str], Content], source: str
+) -> dict[str, Content]:
+    table = _table(top.get(key), None, f"{source}: {key}")
+    return {name: read(value, f'{source}: {kind} "{name}"') for name, value in table.items()}
+
+
+def _listed(top: Mapping[str, Any], key: str, read: Callable[[Any, str], Content], source: str) -> tuple[Content, ...]:
+    values = _list(top.get(key), "tables", f"{source}: {key}")
+    return tuple(read(value, f"{source}: {key}[{k}]") for k, value in enumerate(values))
 
 
 def _table(value: Any, known: tuple[str, ...] | None, where: str) -> Mapping[str, Any]:
@@ -207,7 +194,7 @@ def _numbers(value: Any, count: int, where: str) -> Array:
 
 
 def _joint(value: Any, where: str) -> JointDynamics:
-    table = _table(value, _JOINT, where)
+    table = _table(value, _keys(JointDynamics), where)
     ripple = _table(table.get("ripple"), _RIPPLE, f"{where} ripple")
     if ripple:
         _required(ripple, _RIPPLE[:2], f"{where} ripple")
@@ -217,7 +204,7 @@ def _joint(value: Any, where: str) -> JointDynamics:
             warnings.warn(
                 f"{where}: {name} without {needed} has no effect. Cure: give {needed}, or leave out {name}",
                 RobotModelWarning,
-                stacklevel=7,
+                stacklevel=8,
             )
     carrier = table.get("rotor_carrier", "parent")
     if carrier not in _CARRIERS:
@@ -232,24 +219,25 @@ def _joint(value: Any, where: str) -> JointDynamics:
         coulomb_negative=optional("coulomb_negative"),
         static=optional("static"),
         stribeck_velocity=optional("stribeck_velocity") or 0.0,
-        ripple=(
-            _number(ripple.get("amplitude", 0.0), f"{where} ripple amplitude", least=0.0),
-            _number(ripple.get("per_turn", 0.0), f"{where} ripple per_turn", least=0.0),
-            _number(ripple.get("phase", 0.0), f"{where} ripple phase"),
-        ),
-        sigmoid=(
-            _number(sigmoid.get("amplitude", 0.0), f"{where} sigmoid amplitude", least=0.0),
-            _number(sigmoid.get("slope", 0.0), f"{where} sigmoid slope", least=0.0),
-            _number(sigmoid.get("shift", 0.0), f"{where} sigmoid shift"),
-        ),
+        ripple=_curve(ripple, _RIPPLE, f"{where} ripple"),
+        sigmoid=_curve(sigmoid, _SIGMOID, f"{where} sigmoid"),
         rotor_inertia=optional("rotor_inertia") or 0.0,
         gear_ratio=_number(table.get("gear_ratio", 1.0), f"{where} gear_ratio"),
         rotor_carrier=carrier,
     )
 
 
+def _curve(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> tuple[float, float, float]:
+    """Return three numbers, 0 where they are missing; the first two are not negative."""
+    bounds = (0.0, 0.0, -math.inf)
+    first, second, third = (
+        _number(table.get(key, 0.0), f"{where} {key}", least=least) for key, least in zip(keys, bounds, strict=True)
+    )
+    return first, second, third
+
+
 def _rotor(value: Any, where: str) -> Rotor:
-    table = _table(value, _ROTOR, where)
+    table = _table(value, _keys(Rotor), where)
     _required(table, ("carrier", "inertia", "ratio"), where)
     carrier = table["carrier"]
     if not isinstance(carrier, str):
@@ -289,8 +277,8 @@ def _row(value: Any, where: str) -> Row:
 
 
 def _loop(value: Any, where: str) -> Loop:
-    table = _table(value, _LOOP, where)
-    _required(table, _LOOP, where)
+    table = _table(value, _keys(Loop), where)
+    _required(table, _keys(Loop), where)
     for key in ("link_a", "link_b"):
         if not isinstance(table[key], str):
             raise RobotModelError(f"{where} {key}: {table[key]!r} is no name. Cure: name a link")

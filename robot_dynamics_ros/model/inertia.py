@@ -38,11 +38,6 @@ class Inertial:
     com: Array
     inertia: Array
 
-    @staticmethod
-    def nothing() -> Inertial:
-        """No mass at all."""
-        return Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
-
 
 def symmetric(ixx: float, ixy: float, ixz: float, iyy: float, iyz: float, izz: float) -> Array:
     """Return the (3, 3) matrix of the six numbers, in the URDF's order."""

@@ -125,11 +125,6 @@ class PackedModel:
     locked: Mapping[str, float]
 
     @property
-    def coupled(self) -> bool:
-        """Whether some moving joint is not itself an independent coordinate."""
-        return set(self.moving_joints) != set(self.joint_names)
-
-    @property
     def robot(self) -> ModelArrays:
         """Views into ``structure`` and ``numbers``."""
         return _unpack(self.structure, self.numbers)

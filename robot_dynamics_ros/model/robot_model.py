@@ -14,12 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels import entries
 from robot_dynamics_ros.kernels.direct_calls import direct_call
-from robot_dynamics_ros.kernels.entries import SINGULAR
 from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
 from robot_dynamics_ros.kernels.layout import KIND, PRISMATIC
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model.arguments import common_shape, numbers, own_axes, spread_over, wrenches_on_bodies
+from robot_dynamics_ros.model.arguments import evaluate, numbers, wrenches_on_bodies
 from robot_dynamics_ros.model.assembly import assemble
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Loop, read_bytes, read_dynamics_file
 from robot_dynamics_ros.model.inertia import payload_inertial, real_numbers
@@ -67,7 +66,8 @@ class RobotModel:
         """Load a URDF file; arguments and errors as ``from_urdf``, and RobotModelError if it cannot be read."""
         if "<robot" in str(path):
             raise RobotModelError("from_urdf_file: the text of a URDF is given, not a path. Cure: use from_urdf")
-        return cls._load(read_bytes(path, "URDF"), str(path), dynamics, gravity, joints, locked, strict)
+        text = read_bytes(path, "URDF")
+        return cls._load(text, str(path), dynamics, strict, gravity=gravity, joints=joints, locked=locked)
 
     @classmethod
     def from_urdf(
@@ -108,24 +108,21 @@ class RobotModel:
             raise RobotModelError(
                 f"URDF: {str(text)!r} is no XML. Cure: give the document; from_urdf_file takes a path"
             )
-        return cls._load(text, "URDF", dynamics, gravity, joints, locked, strict)
+        return cls._load(text, "URDF", dynamics, strict, gravity=gravity, joints=joints, locked=locked)
 
     @classmethod
     def _load(
-        cls,
-        text: str | bytes,
-        source: str,
-        dynamics: str | Path | DynamicsFile | None,
-        gravity: Sequence[float] | None,
-        joints: Sequence[str] | None,
-        locked: Mapping[str, float] | None,
-        strict: bool,
+        cls, text: str | bytes, source: str, dynamics: str | Path | DynamicsFile | None, strict: bool, **options: Any
     ) -> RobotModel:
         description = parse_urdf(text, source, strict=strict)
         dynamics = DynamicsFile() if dynamics is None else dynamics
         extra = dynamics if isinstance(dynamics, DynamicsFile) else read_dynamics_file(dynamics)
-        packed = assemble(description, extra, gravity, joints, locked, strict)
+        packed = assemble(description, extra, strict=strict, **options)
         return cls(description.name, packed, GeneralKernels(packed.structure, packed.numbers))
+
+    def _with(self, packed: PackedModel) -> RobotModel:
+        """Return this model with other inertias or friction; nothing is recompiled."""
+        return dataclasses.replace(self, packed=packed, kernels=self.kernels.with_numbers(packed.numbers))
 
     def with_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> RobotModel:
         """Return this model with a payload on ``link``, in place of the one it has; nothing is recompiled.
@@ -133,8 +130,7 @@ class RobotModel:
         Mass (kg), centre of mass (3,) (m) and inertia at it, (3, 3) or ixx ixy ixz iyy iyz izz (kg m^2), in
         the link's axes. Raises RobotModelError for an unknown link and for values that no body can have.
         """
-        packed = with_payload(self.packed, link, payload_inertial(mass, com, inertia))
-        return dataclasses.replace(self, packed=packed, kernels=self.kernels.with_numbers(packed.numbers))
+        return self._with(with_payload(self.packed, link, payload_inertial(mass, com, inertia)))
 
     def scaled(self, mass: float = 1.0, friction: ArrayLike = 1.0) -> RobotModel:
         """Return this model with heavier or lighter links and more or less friction; nothing is recompiled.
@@ -146,8 +142,7 @@ class RobotModel:
 
         Raises RobotModelError for factors out of range, and for different ones where a joint follows several others.
         """
-        packed = scaled(self.packed, mass, friction)
-        return dataclasses.replace(self, packed=packed, kernels=self.kernels.with_numbers(packed.numbers))
+        return self._with(scaled(self.packed, mass, friction))
 
     def without_gravity(self) -> RobotModel:
         """Return this model, its payload included, where nothing has weight: ``gravity`` is zero.
@@ -260,11 +255,7 @@ class RobotModel:
         return (*bodies, *(f"{rotor}.inertia" for rotor in self.packed.rotor_names))
 
     def inverse_dynamics(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        external_wrenches: Wrenches | None = None,
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
     ) -> Array:
         """Torque (..., n) of rigid bodies and rotors for a motion, without friction: recursive Newton-Euler.
 
@@ -272,7 +263,7 @@ class RobotModel:
         origin, in its axes. Craig (6.45)-(6.53); rotors Tsai (9.157).
         """
         if external_wrenches is not None:
-            tied = self._tied(entries.inverse_dynamics_under_wrenches)
+            tied = self._tied(entries.inverse_dynamics_batch)
             return self._run(tied, (self.n,), external_wrenches, q=q, qd=qd, qdd=qdd)
         tau = np.empty(self.n)
         if self.kernels.inverse_dynamics(q, qd, qdd, tau) is tau:
@@ -280,11 +271,7 @@ class RobotModel:
         return self._run(self.kernels.inverse_dynamics_batch, (self.n,), q=q, qd=qd, qdd=qdd)
 
     def forward_dynamics(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        tau: ArrayLike,
-        external_wrenches: Wrenches | None = None,
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, external_wrenches: Wrenches | None = None
     ) -> Array:
         """Acceleration (..., n) under joint torque ``tau`` (..., n), without friction, Craig (6.115).
 
@@ -295,7 +282,7 @@ class RobotModel:
         if self.packed.massless_ends:
             self.require_mass()
         if external_wrenches is not None:
-            tied = self._tied(entries.forward_dynamics_under_wrenches)
+            tied = self._tied(entries.forward_dynamics_batch)
             return self._run(tied, (self.n,), external_wrenches, q=q, qd=qd, tau=tau)
         qdd = np.empty(self.n)
         if self.kernels.forward_dynamics(q, qd, tau, qdd) is qdd:
@@ -329,10 +316,8 @@ class RobotModel:
         dq, dqd = np.empty((n, n)), np.empty((n, n))
         if self.kernels.inverse_dynamics_derivatives(q, qd, qdd, dq, dqd) is dqd:
             return dq, dqd
-        arguments = self._numbers(q=q, qd=qd, qdd=qdd)
-        batch = common_shape(arguments)
-        dq, dqd = np.empty((*batch, n, n)), np.empty((*batch, n, n))
-        spread_over(self._tied(entries.inverse_dynamics_derivatives_batch), batch, arguments, (dq, dqd))
+        tied = self._tied(entries.inverse_dynamics_derivatives_batch)
+        (dq, dqd), _ = evaluate(tied, [(n, n), (n, n)], self._numbers(q=q, qd=qd, qdd=qdd))
         return dq, dqd
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
@@ -371,25 +356,16 @@ class RobotModel:
         return direct_call(entries.friction_torque, fixed, (1, 1, 1, 1))
 
     def joint_reactions(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        external_wrenches: Wrenches | None = None,
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
     ) -> Array:
         """Force and moment (..., moving joints, 6) that the parent exerts on the child of each moving joint.
 
         At and in the child link's frame, in the order of ``moving_joints``; Craig (6.49)-(6.52). The axial
         part is the joint's torque less its rotor's; coupled joints as if each were driven at the joint.
         """
-        loads = self._run(
-            self._tied(entries.joint_loads_batch),
-            (len(self.moving_joints), 6),
-            {} if external_wrenches is None else external_wrenches,
-            q=q,
-            qd=qd,
-            qdd=qdd,
-        )
+        tied, shape = self._tied(entries.joint_loads_batch), (len(self.moving_joints), 6)
+        wrenches = {} if external_wrenches is None else external_wrenches
+        loads = self._run(tied, shape, wrenches, q=q, qd=qd, qdd=qdd)
         axes = self.packed.link_rotations.reshape(-1, 3, 3)
         force, moment = (np.einsum("bji,...bj->...bi", axes, part) for part in (loads[..., :3], loads[..., 3:]))
         return np.concatenate([force, moment], axis=-1)
@@ -477,30 +453,15 @@ class RobotModel:
         return {name: numbers(name, value, self.joint_names) for name, value in vectors.items()}
 
     def _run(
-        self,
-        function: Kernel,
-        shape: tuple[int, ...],
-        wrenches: Wrenches | None = None,
-        **vectors: ArrayLike,
+        self, function: Kernel, shape: tuple[int, ...], wrenches: Wrenches | None = None, **vectors: ArrayLike
     ) -> Array:
         """Evaluate a batch kernel with one result of ``shape`` a state, one state or many."""
         arguments = self._numbers(**vectors)
         if wrenches is not None:
-            arguments["external_wrenches"] = self.body_wrenches(wrenches)
-        batch = common_shape(arguments)
-        result = np.empty((*batch, *shape))
-        status = spread_over(function, batch, arguments, (result,))
-        if status >= SINGULAR and batch:  # of many states, only those with finite positions have a mass matrix
-            rows = {name: np.broadcast_to(x, batch + x.shape[-own_axes(name) :]) for name, x in arguments.items()}
-            finite = np.isfinite(rows["q"]).all(axis=-1)
-            arguments, batch = {name: x[finite] for name, x in rows.items()}, (int(finite.sum()),)
-            solved = np.empty((*batch, *shape))
-            status = spread_over(function, batch, arguments, (solved,))
-            result.fill(np.nan)
-            result[finite] = solved
-        if status >= SINGULAR:
-            state, joint = divmod(status - SINGULAR, self.n)
-            q = arguments["q"].reshape(-1, self.n)[state]
+            arguments = {"external_wrenches": self.body_wrenches(wrenches), **arguments}
+        (result,), singular = evaluate(function, [shape], arguments)
+        if singular is not None:
+            joint, q = singular
             cure = "give the links beyond it mass and inertia" if np.isfinite(q).all() else "give finite positions"
             raise RobotModelError(
                 f'robot "{self.name}": the mass matrix is not positive definite at joint '

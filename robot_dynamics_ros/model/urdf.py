@@ -207,7 +207,11 @@ def parse_urdf(text: str | bytes, source: str, *, strict: bool = False) -> Descr
     root_element = reduce_urdf(text, source)
     _warn_of_gaps(root_element, source)
     for joint in root_element.iter("joint"):
-        _refuse_type(joint.get("type"), f'{source}: joint "{joint.get("name")}"')
+        if joint.get("type") not in (*MOVABLE, "fixed"):
+            raise RobotModelError(
+                f'{source}: joint "{joint.get("name")}": type {joint.get("type")!r} is not supported. '
+                f"Cure: use {', '.join(MOVABLE)} or fixed"
+            )
     robot = _read(root_element, source)
     _refuse_duplicates(robot.links, "link", source)
     _refuse_duplicates(robot.joints, "joint", source)
@@ -256,14 +260,9 @@ def _origin(element: Any) -> tuple[Array, Array]:
     return rotation_from_rpy(*(origin.rpy or (0.0, 0.0, 0.0))), np.array(origin.xyz or (0.0, 0.0, 0.0))
 
 
-def _refuse_type(kind: str | None, where: str) -> None:
-    if kind not in (*MOVABLE, "fixed"):
-        raise RobotModelError(f"{where}: type {kind!r} is not supported. Cure: use {', '.join(MOVABLE)} or fixed")
-
-
 def _inertial(link: Any, source: str) -> Inertial:
     if link.inertial is None:
-        return Inertial.nothing()
+        return Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
     where = f'{source}: link "{link.name}" <inertial>'
     mass = float(link.inertial.mass)
     if mass < 0.0:

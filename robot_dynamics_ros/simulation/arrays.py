@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.kernels.compilation import allocating_kernel
+from robot_dynamics_ros.kernels.compilation import allocating_kernel, inlined
+from robot_dynamics_ros.kernels.kinematics import Loops, append_loops
 from robot_dynamics_ros.kernels.layout import (
     AFTER,
     COULOMB,
@@ -20,7 +21,6 @@ from robot_dynamics_ros.kernels.layout import (
     WORK_SIZE,
     ModelArrays,
 )
-from robot_dynamics_ros.kernels.loops import Loops, append_loops
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation.stick_slip import AT_LOWER, AT_UPPER, BACKWARD, FORWARD, ROW_SIZE, STUCK
@@ -52,7 +52,7 @@ class Arm(NamedTuple):
     """What does not change from step to step."""
 
     robot: ModelArrays
-    structure: IntArray  # the flat arrays that ``robot`` looks into, with loops behind, see kernels/loops.py
+    structure: IntArray  # the flat arrays that ``robot`` looks into, with loops behind, see kernels/kinematics.py
     numbers: Array
     joints: Joints
 
@@ -107,6 +107,18 @@ class BatchState(NamedTuple):
     velocity: Array  # (N, n)
     modes: IntArray  # (N, K)
     impulse: Array  # (N, n + 3 loops)
+
+
+@inlined
+def state_of(batch: BatchState, i: int) -> State:
+    """Return the state of arm i of a batch."""
+    return State(batch.position[i], batch.velocity[i], batch.modes[i], batch.impulse[i])
+
+
+@inlined
+def joints_of(shared: Joints, batch: BatchState, i: int) -> Joints:
+    """Return the joints of arm i of a batch, which have friction of their own."""
+    return Joints(batch.friction[i], shared.rows, shared.factors, shared.ranges, shared.directions)
 
 
 class Buffers(NamedTuple):

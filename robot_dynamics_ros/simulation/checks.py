@@ -50,14 +50,6 @@ def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
             )
 
 
-def opened(model: RobotModel, loop: int, time: float, step_size: float) -> str:
-    """Why a step after ``time`` s could not be taken: a loop that could not be closed."""
-    return (
-        f"t = {time:.6g} s: {_named(model, loop)} cannot be closed after a step of {step_size} s, for which it moves "
-        "too fast. Cure: take a smaller step_size, or smaller torques"
-    )
-
-
 def _named(model: RobotModel, loop: int) -> str:
     return f'the loop between "{model.loops[loop].link_a}" and "{model.loops[loop].link_b}"'
 
@@ -119,10 +111,7 @@ def finite_wrenches(model: RobotModel, wrenches: Mapping[str, ArrayLike]) -> Arr
 
 
 def initial_state(
-    model: RobotModel,
-    positions: ArrayLike | None,
-    velocities: ArrayLike | None,
-    plants: tuple[int, ...] = (),
+    model: RobotModel, positions: ArrayLike | None, velocities: ArrayLike | None, plants: tuple[int, ...] = ()
 ) -> tuple[Array, Array]:
     """Return positions and velocities (*plants, n); None: 0 or the position limit nearest to it, and at rest."""
     packed, shape = model.packed, (*plants, model.n)
@@ -138,7 +127,10 @@ def initial_state(
 def failure(model: RobotModel, status: int, joint: int, time: float, step_size: float, position: Array) -> str:
     """Return why the step after ``time`` s could not be taken, and the cure; ``joint`` is what the status blames."""
     if status == LOOP_OPEN:
-        return opened(model, joint, time, step_size)
+        return (
+            f"t = {time:.6g} s: {_named(model, joint)} cannot be closed after a step of {step_size} s, for which it "
+            "moves too fast. Cure: take a smaller step_size, or smaller torques"
+        )
     where = f't = {time:.6g} s: joint "{model.joint_names[joint]}"'
     if status == TOO_STIFF:
         return (

@@ -1,4 +1,14 @@
-"""What a step does for arms with joints that follow several coordinates; it takes the place of ``separable``'s."""
+"""Steps of arms with joints that follow several coordinates: friction along combinations of coordinates, z_k = E_k v.
+
+The velocity after a step minimises
+
+    1/2 (v - v_free)^T A (v - v_free) + sum_k (forward_k max(E_k v, 0) + backward_k max(-E_k v, 0))
+
+over lower_k <= E_k v <= upper_k. Optimality: A (v - v_free) = E^T lambda, each pair (E_k v, lambda_k) on the graph of
+five modes that stick_slip describes. v has one solution; lambda may have many, where rows depend on each other.
+
+Rows that stick or meet a limit are equations E_w v = b, see elimination.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +19,7 @@ import numpy as np
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.forward_dynamics import equations_of_motion
 from robot_dynamics_ros.kernels.friction import smooth_slope
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
     CARRIED,
     FORCE,
@@ -24,10 +34,232 @@ from robot_dynamics_ros.simulation.arrays import (
     Joints,
     State,
 )
-from robot_dynamics_ros.simulation.coupled_stick_slip import solve_coupled
-from robot_dynamics_ros.simulation.elimination import hold_at_rest, pin
+from robot_dynamics_ros.simulation.elimination import (
+    DEPENDENT,
+    Equations,
+    accelerate_within,
+    contains,
+    eliminate,
+    hold_at_rest,
+    multiplier,
+    pin,
+    respect,
+)
 from robot_dynamics_ros.simulation.step_stages import along, pinned
-from robot_dynamics_ros.simulation.stick_slip import IMPULSE
+from robot_dynamics_ros.simulation.stick_slip import (
+    AT_LOWER,
+    AT_UPPER,
+    BACKWARD,
+    BOUND_BACKWARD,
+    BOUND_FORWARD,
+    FORWARD,
+    IMPULSE,
+    LOWER,
+    SLACK,
+    STUCK,
+    UPPER,
+    nearest,
+    slip_impulse,
+    slips,
+    target_velocity,
+)
+from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
+
+_PATIENT = 10  # solves for each row, after which the first row that may move does, not the one that gains most
+_MOST = 100  # solves for each row
+
+
+@allocating_kernel
+def _working_set(directions: Array, rows: Array, modes: IntArray) -> Equations:
+    """Return the equations of the rows that stick or meet a limit."""
+    chosen = np.empty(modes.shape[0], np.bool_)
+    targets = np.empty(modes.shape[0])
+    for k in range(modes.shape[0]):
+        chosen[k] = not slips(modes[k])
+        targets[k] = target_velocity(rows, k, modes[k])
+    return eliminate(directions, chosen, targets)
+
+
+@allocating_kernel
+def _pull(
+    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, carried: Array, v: Array
+) -> Array:
+    """Return E_w^T lambda_w = A (v - free) + carried - E_s^T lambda_s, s the rows that slip, w the others."""
+    pull = carried.copy()
+    for i in range(v.shape[0]):
+        for j in range(v.shape[0]):
+            pull[i] += matrix[i, j] * (v[j] - free[j])
+    for k in range(modes.shape[0]):
+        rows[k, IMPULSE] = slip_impulse(rows, k, modes[k])
+        for j in range(v.shape[0]):
+            pull[j] -= rows[k, IMPULSE] * directions[k, j]
+    return pull
+
+
+@kernel
+def _share_out(equations: Equations, rows: Array, pull: Array) -> None:
+    """Write the impulses of the equations' rows, E_w^T lambda_w = pull; those that depend on others give nothing."""
+    for i in range(equations.rank):
+        rows[equations.members[i], IMPULSE] = multiplier(equations, pull, i)
+
+
+@kernel
+def _excess(rows: Array, k: int, state: int) -> float:
+    """Return how far the impulse of a row that sticks or meets a limit lies outside its mode; 0 or less: inside."""
+    impulse, forward, backward = rows[k, IMPULSE], rows[k, BOUND_FORWARD], rows[k, BOUND_BACKWARD]
+    slack = SLACK * (abs(impulse) + forward + backward)
+    if state == AT_LOWER:
+        return float(backward - impulse - slack)
+    if state == AT_UPPER:
+        return float(impulse + forward - slack)
+    # Without room to move that way, the limit holds it.
+    above = impulse - backward if rows[k, LOWER] < 0.0 else -math.inf
+    below = -forward - impulse if rows[k, UPPER] > 0.0 else -math.inf
+    return float(max(above, below) - slack)
+
+
+@kernel
+def _released(rows: Array, k: int, state: int) -> int:
+    """Return the mode beside the one that row k leaves."""
+    if state == AT_LOWER:
+        return BACKWARD
+    if state == AT_UPPER:
+        return FORWARD
+    return BACKWARD if rows[k, IMPULSE] > rows[k, BOUND_BACKWARD] else FORWARD
+
+
+@kernel
+def _bounds(rows: Array, k: int, state: int) -> tuple[float, float]:
+    """Return the range of velocities in this mode; both directions are one where nothing can hold the row."""
+    loose = rows[k, BOUND_FORWARD] + rows[k, BOUND_BACKWARD] == 0.0
+    return (
+        rows[k, LOWER] if state == BACKWARD or loose else 0.0,
+        rows[k, UPPER] if state == FORWARD or loose else 0.0,
+    )
+
+
+@kernel
+def _is_solution(directions: Array, rows: Array, modes: IntArray, v: Array) -> bool:
+    """True if velocity and impulses fit the modes."""
+    for k in range(modes.shape[0]):
+        if slips(modes[k]):
+            low, high = _bounds(rows, k, modes[k])
+            if not low <= along(directions, k, v) <= high:
+                return False
+        else:
+            size = 0.0
+            for j in range(v.shape[0]):
+                size += abs(directions[k, j] * v[j])
+            # One that depends on others may contradict them.
+            if abs(along(directions, k, v) - target_velocity(rows, k, modes[k])) > DEPENDENT * size:
+                return False
+            if not _excess(rows, k, modes[k]) <= 0.0:
+                return False
+    return True
+
+
+@allocating_kernel
+def _from_rest(directions: Array, rows: Array, modes: IntArray) -> None:
+    """Write the modes of an arm at rest: as many rows stick as are independent, the others are about to slip."""
+    for k in range(modes.shape[0]):
+        loose = rows[k, BOUND_FORWARD] + rows[k, BOUND_BACKWARD] == 0.0
+        modes[k] = FORWARD if loose and rows[k, LOWER] < 0.0 < rows[k, UPPER] else STUCK
+    equations = _working_set(directions, rows, modes)
+    for k in range(modes.shape[0]):
+        if modes[k] == STUCK and not contains(equations.members, equations.rank, k):
+            modes[k] = FORWARD if rows[k, UPPER] > 0.0 else BACKWARD
+
+
+@allocating_kernel
+def solve_coupled(
+    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, carried: Array, v: Array
+) -> tuple[int, float]:
+    """Write the velocity ``v`` (n,), and velocity and impulse of the ``rows``; ``modes`` (K,) is renewed.
+
+    First the solution for the modes as they are; where that breaks a condition, the primal active-set method from rest,
+    Nocedal and Wright, Numerical Optimization, algorithm 16.3, as in ``stick_slip.descend``. Returns the linear
+    systems solved and the residual of the optimality conditions, a velocity.
+
+    ``matrix`` A (n, n) is positive definite, both triangles; ``directions`` E (K, n); ``rows`` (K, ROW_SIZE), see
+    stick_slip, FREE and HELD unused; ``free`` (n,) the unconstrained velocity, ``carried`` (n,) the impulses in it.
+    """
+    n, count = v.shape[0], modes.shape[0]
+    step = np.empty(n)
+    equations = _working_set(directions, rows, modes)
+    v[:] = 0.0
+    respect(equations, v)
+    pull = _pull(matrix, directions, rows, modes, free, carried, v)
+    good = accelerate_within(equations, matrix, -pull, step) < 0
+    v += step
+    respect(equations, v)
+    _share_out(equations, rows, _pull(matrix, directions, rows, modes, free, carried, v))
+    solves = 1
+    if not (good and _is_solution(directions, rows, modes, v)):
+        solves += _descend(matrix, directions, rows, modes, free, carried, v)
+    for k in range(count):
+        rows[k, ROW_VELOCITY] = along(directions, k, v)
+    return solves, _residual(matrix, directions, rows, free, carried, v)
+
+
+@allocating_kernel
+def _descend(
+    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, carried: Array, v: Array
+) -> int:
+    """The primal active-set method from rest; returns the linear systems solved."""
+    count = modes.shape[0]
+    step = np.empty(v.shape[0])
+    v[:] = 0.0
+    _from_rest(directions, rows, modes)
+    for solves in range(_MOST * (count + 1)):
+        equations = _working_set(directions, rows, modes)
+        pull = _pull(matrix, directions, rows, modes, free, carried, v)
+        if accelerate_within(equations, matrix, -pull, step) >= 0:
+            v[:] = math.nan
+            return solves
+        fraction, first, mode = 1.0, -1, STUCK
+        for k in range(count):
+            z, dz = along(directions, k, v), along(directions, k, step)
+            if slips(modes[k]) and abs(dz) > DEPENDENT * np.abs(step).max():
+                low, high = _bounds(rows, k, modes[k])
+                bound = low if dz < 0.0 else high
+                share = max((bound - z) / dz, 0.0)
+                if share < fraction:
+                    fraction, first = share, k
+                    mode = STUCK if bound == 0.0 else AT_LOWER if dz < 0.0 else AT_UPPER
+        v += fraction * step
+        if first < 0:
+            respect(equations, v)
+            _share_out(equations, rows, _pull(matrix, directions, rows, modes, free, carried, v))
+            most = 0.0
+            for k in range(count):
+                if not slips(modes[k]):
+                    excess = _excess(rows, k, modes[k])
+                    if excess > most and (first < 0 or solves < _PATIENT * (count + 1)):
+                        most, first, mode = excess, k, _released(rows, k, modes[k])
+            if first < 0:
+                return solves + 1
+        modes[first] = mode
+    return solves + 1
+
+
+@kernel
+def _residual(matrix: Array, directions: Array, rows: Array, free: Array, carried: Array, v: Array) -> float:
+    """Return how far velocity and impulses are from optimal, as a velocity, and A (v - v_free) from E^T lambda."""
+    worst = 0.0
+    for i in range(v.shape[0]):
+        total = carried[i]
+        for j in range(v.shape[0]):
+            total += matrix[i, j] * (v[j] - free[j])
+        for k in range(rows.shape[0]):
+            total -= directions[k, i] * rows[k, IMPULSE]
+        worst = max(worst, abs(total) / matrix[i, i])
+    for k in range(rows.shape[0]):
+        own = 0.0
+        for i in range(v.shape[0]):
+            own += directions[k, i] * directions[k, i] / matrix[i, i]
+        z = rows[k, ROW_VELOCITY]
+        worst = max(worst, abs(nearest(rows, k, own, z - own * rows[k, IMPULSE]) - z))
+    return worst
 
 
 @kernel

@@ -41,7 +41,7 @@ def _subtract(share: float, row: Array, other: Array) -> None:
 
 @kernel
 def contains(numbers: IntArray, count: int, number: int) -> bool:
-    """Whether a number is among the first ``count``."""
+    """True if a number is among the first ``count``."""
     for k in range(count):
         if numbers[k] == number:
             return True
@@ -101,7 +101,7 @@ def respect(equations: Equations, vector: Array) -> None:
 
 @allocating_kernel
 def _free_coordinates(equations: Equations) -> IntArray:
-    """The coordinates that are no pivots."""
+    """Return the coordinates that are no pivots."""
     n = equations.targets.shape[0]
     others = np.empty(n - equations.rank, np.int64)
     count = 0
@@ -142,6 +142,15 @@ def accelerate_within(equations: Equations, matrix: Array, force: Array, result:
         for a in range(others.shape[0]):
             result[i] += basis[i, a] * values[a]
     return -1
+
+
+@kernel
+def multiplier(equations: Equations, pull: Array, i: int) -> float:
+    """Return lambda_w of the i-th member, from E_w^T lambda_w = ``pull`` (n,)."""
+    total = 0.0
+    for row in range(equations.rank):
+        total += equations.mixture[row, i] * pull[equations.pivots[row]]
+    return total
 
 
 @allocating_kernel

@@ -12,6 +12,7 @@ import numpy as np
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, batch_kernel, inlined, kernel
 from robot_dynamics_ros.kernels.layout import coordinate_count, unpack
 from robot_dynamics_ros.kernels.types import Array, IntArray
+from robot_dynamics_ros.simulation import separable
 from robot_dynamics_ros.simulation.arrays import (
     BAD_ARGUMENTS,
     COUNT,
@@ -32,10 +33,11 @@ from robot_dynamics_ros.simulation.arrays import (
     Joints,
     Outcome,
     State,
+    joints_of,
     make_buffers,
+    state_of,
     unflatten,
 )
-from robot_dynamics_ros.simulation.batch_step import LANES, begin_steps, end_steps, make_block
 from robot_dynamics_ros.simulation.separable import fixed_mode_motion, fixed_mode_motions, solve_friction
 from robot_dynamics_ros.simulation.step_stages import (
     carry,
@@ -194,13 +196,11 @@ def advance_each(
     Adds up status, coordinate to blame and steps taken of each in ``outcomes`` (N, 3), and leaves out those whose
     status is not OK.
     """
-    shared = arm.joints
-    buffers = make_buffers(arm.robot, tau.shape[1], shared.ranges.shape[0])
+    buffers = make_buffers(arm.robot, tau.shape[1], arm.joints.ranges.shape[0])
     for i in range(tau.shape[0]):
         if outcomes[i, 0] == OK:
-            joints = Joints(batch.friction[i], shared.rows, shared.factors, shared.ranges, shared.directions)
+            joints, state = joints_of(arm.joints, batch, i), state_of(batch, i)
             own = Arm(unpack(arm.structure, batch.numbers[i]), arm.structure, batch.numbers[i], joints)
-            state = State(batch.position[i], batch.velocity[i], batch.modes[i], batch.impulse[i])
             status, joint, steps, _, _ = take_steps(own, integrator, dt, count, tau[i], wrenches, state, buffers)
             outcomes[i, 0], outcomes[i, 1] = status, joint
             outcomes[i, 2] += steps
@@ -215,12 +215,12 @@ def advance_together(
     An arm whose joints start, stop or meet a limit takes its step alone.
     """
     n, rows = tau.shape[1], arm.joints.ranges.shape[0]
-    buffers, block = make_buffers(arm.robot, n, rows), make_block(n, rows)
-    for first in range(0, tau.shape[0], LANES):
-        after = min(first + LANES, tau.shape[0])
+    buffers, block = make_buffers(arm.robot, n, rows), separable.make_block(n, rows)
+    for first in range(0, tau.shape[0], separable.LANES):
+        after = min(first + separable.LANES, tau.shape[0])
         lanes = after - first
         for _ in range(count):
-            begin_steps(arm.joints, dt, tau[first:after], batch, first, buffers, block)
+            separable.begin_steps(arm.joints, dt, tau[first:after], batch, first, buffers, block)
             together = fixed_mode_motions(
                 arm,
                 batch.numbers[first:after],
@@ -231,7 +231,7 @@ def advance_together(
                 block.moves[:lanes],
                 block.motions[:lanes],
             )
-            end_steps(arm.joints, dt, together, outcomes[first:after], batch, first, buffers, block)
+            separable.end_steps(arm.joints, dt, together, outcomes[first:after], batch, first, buffers, block)
             for k in range(lanes):
                 if not block.done[k]:
                     one = slice(first + k, first + k + 1)

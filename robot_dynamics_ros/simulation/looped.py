@@ -9,8 +9,8 @@ import numpy as np
 
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.kernels.loops import Loops, measure_loops, unpack_loops
-from robot_dynamics_ros.kernels.types import Array, IntArray
+from robot_dynamics_ros.kernels.kinematics import Loops, measure_loops, unpack_loops
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
     CARRIED,
     LOOP_OPEN,
@@ -34,9 +34,8 @@ from robot_dynamics_ros.simulation.closure import (
     reduced_vector,
     stop_exactly,
 )
-from robot_dynamics_ros.simulation.coupled import pose_motion, row_ends
-from robot_dynamics_ros.simulation.coupled_stick_slip import solve_coupled
-from robot_dynamics_ros.simulation.elimination import contains
+from robot_dynamics_ros.simulation.coupled import pose_motion, row_ends, solve_coupled
+from robot_dynamics_ros.simulation.elimination import contains, multiplier
 from robot_dynamics_ros.simulation.integrators import RK4
 from robot_dynamics_ros.simulation.step_stages import (
     along,
@@ -47,19 +46,7 @@ from robot_dynamics_ros.simulation.step_stages import (
     renew,
     subtract_smooth_friction,
 )
-from robot_dynamics_ros.simulation.stick_slip import (
-    AT_LOWER,
-    AT_UPPER,
-    BACKWARD,
-    BOUND_BACKWARD,
-    BOUND_FORWARD,
-    FORWARD,
-    IMPULSE,
-    RESTS,
-    STUCK,
-)
-from robot_dynamics_ros.simulation.stick_slip import LOWER as LEAST
-from robot_dynamics_ros.simulation.stick_slip import UPPER as MOST
+from robot_dynamics_ros.simulation.stick_slip import IMPULSE, RESTS, SLIPPERY, label, slips, target_velocity
 from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
 _CORRECTIONS = 10  # of positions after a step, at most; two are usual
@@ -74,7 +61,6 @@ class LoopState(NamedTuple):
     gap: Array  # (3 loops,)
     jacobian: Array  # (3 loops, n)
     drift: Array  # (3 loops,)
-    required: Array  # (3 loops,) scratch
     impulse: Array  # (3 loops,)
 
 
@@ -83,29 +69,20 @@ def make_loop_state(arm: Arm, n: int) -> LoopState:
     """The chain of an arm with loops at the beginning of a step."""
     loops = unpack_loops(arm.structure, arm.numbers)
     size, bodies = 3 * loops.bodies.shape[0], arm.robot.bodies.shape[0]
-    gap, drift, required, impulse = np.empty(size), np.empty(size), np.empty(size), np.zeros(size)
-    return LoopState(loops, np.empty((bodies, 12)), gap, np.empty((size, n)), drift, required, impulse)
+    gap, drift, impulse = np.empty(size), np.empty(size), np.zeros(size)
+    return LoopState(loops, np.empty((bodies, 12)), gap, np.empty((size, n)), drift, impulse)
 
 
 @kernel
 def measure(arm: Arm, q: Array, v: Array, buffers: Buffers, loop_state: LoopState) -> None:
     """Write gap, Jacobian and drift at q, v (n,) to ``loop_state``."""
-    measure_loops(
-        arm.robot,
-        loop_state.loops,
-        q,
-        v,
-        buffers.work,
-        loop_state.world,
-        loop_state.gap,
-        loop_state.jacobian,
-        loop_state.drift,
-    )
+    loops, world, gap, jacobian, drift, _ = loop_state
+    measure_loops(arm.robot, loops, q, v, buffers.work, world, gap, jacobian, drift)
 
 
 @kernel
 def _only_coordinate(direction: Array) -> int:
-    """Which coordinate a row is, or -1."""
+    """Return the coordinate that a row is, or -1."""
     found = -1
     for j in range(direction.shape[0]):
         if direction[j] != 0.0:
@@ -125,14 +102,11 @@ def close_positions(arm: Arm, state: State, buffers: Buffers, loop_state: LoopSt
     change, none = np.zeros(n), np.zeros(n)
     for _ in range(_CORRECTIONS):
         measure(arm, position, velocity, buffers, loop_state)
-        for i in range(loop_state.gap.shape[0]):
-            loop_state.required[i] = -loop_state.gap[i]
         for k in range(count):
             chosen[k] = not math.isnan(ends[k])
             required[k] = ends[k] - along(directions, k, position)
-        minimise(
-            matrix, none, null_space(loop_state.jacobian, loop_state.required, n), directions, chosen, required, change
-        )
+        motions = null_space(loop_state.jacobian, -loop_state.gap, n)
+        minimise(matrix, none, motions, directions, chosen, required, change)
         largest = 0.0
         for j in range(n):
             position[j] += change[j]
@@ -159,14 +133,10 @@ def close_velocities(arm: Arm, buffers: Buffers, loop_state: LoopState) -> None:
     chosen, targets = np.zeros(count, np.bool_), np.zeros(count)
     momentum = np.empty(velocity.shape[0])
     for k in range(count):
-        mode = buffers.modes[k]
-        chosen[k] = mode != FORWARD and mode != BACKWARD
-        if chosen[k] and mode != STUCK:
-            targets[k] = rows[k, LEAST if mode == AT_LOWER else MOST]
+        chosen[k], targets[k] = not slips(buffers.modes[k]), target_velocity(rows, k, buffers.modes[k])
     for i in range(velocity.shape[0]):
         momentum[i] = along(matrix, i, velocity)
-    loop_state.required[:] = 0.0
-    motions = null_space(loop_state.jacobian, loop_state.required, velocity.shape[0])
+    motions = null_space(loop_state.jacobian, np.zeros(loop_state.gap.shape[0]), velocity.shape[0])
     _, equations = minimise(matrix, momentum, motions, directions, chosen, targets, velocity)
     if equations.rank > 0:
         for k in range(count):
@@ -199,9 +169,7 @@ def _unconstrained_motion(
     joints, n = arm.joints, v.shape[0]
     subtract_smooth_friction(joints, dt, v, buffers)
     measure(arm, q, v, buffers, loop_state)
-    for i in range(loop_state.drift.shape[0]):
-        loop_state.required[i] = -loop_state.drift[i]
-    motions = null_space(loop_state.jacobian, loop_state.required, most)
+    motions = null_space(loop_state.jacobian, -loop_state.drift, most)
     pose_motion(arm, dt, q, v, wrenches, buffers, motion)
     acceleration, load, matrix = motion[0], motion[1], motion[2:]
     at_rest, rest = np.zeros(buffers.rows.shape[0], np.bool_), np.zeros(buffers.rows.shape[0])
@@ -217,9 +185,7 @@ def _unconstrained_motion(
     motion[1, :] = 0.0
     pull = reduced_vector(left, motions.basis)
     for i in range(equations.rank):
-        share = 0.0
-        for row in range(equations.rank):
-            share += equations.mixture[row, i] * pull[equations.pivots[row]]
+        share = multiplier(equations, pull, i)
         for j in range(n):
             motion[1, j] += share * joints.directions[equations.members[i], j]
     for j in range(n):
@@ -227,17 +193,6 @@ def _unconstrained_motion(
     carry(buffers, motion, duration)
     add_loop_forces(loop_state.jacobian, motions.followers, left, duration, loop_state.impulse)
     return OK, -1, motions.followers.shape[0]
-
-
-@kernel
-def _mark_limits(rows: Array, modes: IntArray) -> None:
-    """Tell rows that a limit holds from those that friction holds."""
-    for k in range(modes.shape[0]):
-        if modes[k] == STUCK:
-            if rows[k, LEAST] == 0.0 and rows[k, IMPULSE] >= rows[k, BOUND_BACKWARD]:
-                modes[k] = AT_LOWER
-            elif rows[k, MOST] == 0.0 and rows[k, IMPULSE] <= -rows[k, BOUND_FORWARD]:
-                modes[k] = AT_UPPER
 
 
 @allocating_kernel
@@ -250,8 +205,7 @@ def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, loop_
     directions, matrix = arm.joints.directions, buffers.motion[2:]
     free, carried, velocity = vectors[UNCONSTRAINED_VELOCITY], vectors[CARRIED], vectors[VELOCITY]
     measure(arm, vectors[UNCONSTRAINED_POSITION], free, buffers, loop_state)
-    loop_state.required[:] = 0.0
-    motions = null_space(loop_state.jacobian, loop_state.required, most)
+    motions = null_space(loop_state.jacobian, np.zeros(loop_state.gap.shape[0]), most)
     small, left, count = reduced_matrix(matrix, motions.basis), np.empty(n), motions.free.shape[0]
     for i in range(n):
         left[i] = along(matrix, i, free)
@@ -261,13 +215,13 @@ def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, loop_
     solve_factorised(factor, start)
     for k in range(rows.shape[0]):
         buffers.modes[k] = state.modes[k]
-        rows[k, IMPULSE] = rows[k, ROW_VELOCITY] = 0.0
+        rows[k, IMPULSE] = rows[k, ROW_VELOCITY] = rows[k, SLIPPERY] = 0.0
     u, solves, error = np.zeros(count), 0, 0.0
     if count > 0:
         held = reduced_vector(carried, motions.basis)
         reduced = reduced_rows(directions, motions.basis)
         solves, error = solve_coupled(small, reduced, rows, buffers.modes, start, held, u)
-    _mark_limits(rows, buffers.modes)
+    label(rows, buffers.modes)
     expand_motion(motions, u, velocity)
     for i in range(n):
         left[i] = carried[i] - along(matrix, i, free) + along(matrix, i, velocity)
@@ -279,14 +233,6 @@ def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, loop_
     return solves, error
 
 
-@kernel
-def _at_rest(velocity: Array) -> bool:
-    for j in range(velocity.shape[0]):
-        if velocity[j] != 0.0:
-            return False
-    return True
-
-
 @allocating_kernel
 def _finish(
     arm: Arm, dt: float, half: float, most: int, state: State, buffers: Buffers, loop_state: LoopState
@@ -296,7 +242,7 @@ def _finish(
     position, velocity = vectors[POSITION], vectors[VELOCITY]
     raise_bounds_at_reversal(arm.joints, dt, state, buffers)
     solves, error = _let_friction_act(arm, most, state, buffers, loop_state)
-    if not (_at_rest(state.velocity) and _at_rest(velocity)):
+    if not (np.all(state.velocity == 0.0) and np.all(velocity == 0.0)):
         for j in range(n):
             position[j] = vectors[UNCONSTRAINED_POSITION, j] + half * (velocity[j] - vectors[UNCONSTRAINED_VELOCITY, j])
         close_positions(arm, state, buffers, loop_state)

@@ -156,27 +156,15 @@ _MOST_STEPS = 1e9
 def read_settings(values: Values, model: RobotModel) -> SimulationSettings:
     """Return the settings for the ``model`` of the files; RobotDynamicsError names the parameter and the cure."""
     step_size, publish_rate = STEP_SIZE.read(values), PUBLISH_RATE.read(values)
-    steps = 1.0 / publish_rate / step_size
-    if not _whole(steps) or steps < 0.5:
-        raise RobotDynamicsError(
-            f"parameters publish_rate {publish_rate} and step_size {step_size}: a period is {steps:.6g} steps. "
-            "Cure: make it a whole number from 1 to a billion"
-        )
     effort_delay = EFFORT_DELAY.read(values)
-    delay_steps = effort_delay / step_size
-    if not _whole(delay_steps):
-        raise RobotDynamicsError(
-            f"parameters effort_delay {effort_delay} and step_size {step_size}: that is {delay_steps:.6g} steps. "
-            "Cure: make it a whole number up to a billion"
-        )
     return SimulationSettings(
         model=_changed_model(values, model),
         integrator=INTEGRATOR.read(values),
         step_size=step_size,
-        period_steps=round(steps),
+        period_steps=_steps(f"publish_rate {publish_rate}", 1.0 / publish_rate, step_size, 1),
         initial_positions=tuple(INITIAL_POSITIONS.read(values)),
         velocity_limits=VELOCITY_LIMITS.read(values),
-        delay_steps=round(delay_steps),
+        delay_steps=_steps(f"effort_delay {effort_delay}", effort_delay, step_size, 0),
         real_time_factor=REAL_TIME_FACTOR.read(values),
         command_timeout=COMMAND_TIMEOUT.read(values),
         on_command_timeout=ON_COMMAND_TIMEOUT.read(values),
@@ -189,8 +177,15 @@ def read_settings(values: Values, model: RobotModel) -> SimulationSettings:
     )
 
 
-def _whole(steps: float) -> bool:
-    return steps < _MOST_STEPS and abs(steps - round(steps)) <= min(1e-6 * steps, 0.01)
+def _steps(name: str, time: float, step_size: float, least: int) -> int:
+    steps = time / step_size
+    whole = steps < _MOST_STEPS and abs(steps - round(steps)) <= min(1e-6 * steps, 0.01)
+    if not whole or round(steps) < least:
+        raise RobotDynamicsError(
+            f"parameters {name} and step_size {step_size}: {time:.6g} s are {steps:.6g} steps. "
+            f"Cure: make it a whole number from {least} to a billion"
+        )
+    return round(steps)
 
 
 def _per_joint(values: Values, parameter: Numbers, model: RobotModel) -> Array:

@@ -12,16 +12,8 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.direct_calls import direct_call
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.simulation import arrays, checks
 from robot_dynamics_ros.simulation.arrays import (
-    BAD_ARGUMENTS,
-    COUNT,
-    JOINT,
-    OK,
-    REPORT,
-    RESIDUAL,
-    SOLVES,
-    STATUS,
-    STEPS,
     State,
     alike,
     flatten,
@@ -29,17 +21,6 @@ from robot_dynamics_ros.simulation.arrays import (
     is_separable,
     make_arm,
     stuck_joints,
-)
-from robot_dynamics_ros.simulation.checks import (
-    check_count,
-    check_integrator,
-    check_step_size,
-    failure,
-    finite,
-    finite_wrenches,
-    initial_state,
-    loop_gaps,
-    require_closed,
 )
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.steps import steps_for
@@ -84,19 +65,18 @@ class Plant:
         initial_velocities: ArrayLike | None = None,
         velocity_limits: bool = False,
     ) -> None:
-        check_integrator(integrator)
-        check_step_size(step_size)
+        checks.check_integrator(integrator)
+        checks.check_step_size(step_size)
         self._step_size = float(step_size)
         self._settings = np.array([INTEGRATORS[integrator], step_size], dtype=np.float64)
         self._velocity_limits = velocity_limits
-        rows = len(make_arm(model, velocity_limits).joints.ranges)
+        self._load(model)
         self._flat = np.zeros(4 * model.n + 3 * len(model.loops))
         position, velocity, self._effort = self._flat[: 3 * model.n].reshape(3, model.n)
         impulse = self._flat[3 * model.n :]
-        self._state = State(position, velocity, np.zeros(rows, np.int64), impulse)
-        self._load(model)
-        self._start, self._start_velocity = initial_state(model, initial_positions, initial_velocities)
-        require_closed(model, self._start, self._start_velocity)
+        self._state = State(position, velocity, np.zeros(len(self._arm.joints.ranges), np.int64), impulse)
+        self._start, self._start_velocity = checks.initial_state(model, initial_positions, initial_velocities)
+        checks.require_closed(model, self._start, self._start_velocity)
         self.reset()
 
     def _load(self, model: RobotModel) -> None:
@@ -108,16 +88,10 @@ class Plant:
     @cached_property
     def _advance(self) -> Callable[..., object]:
         """(tau, wrenches, report): the step, tied to the robot's numbers and to this plant's state, and compiled."""
-        packed, joints = self._model.packed, self._arm.joints
-        fixed = (
-            self._arm.structure,
-            self._arm.numbers,
-            joints.rows,
-            flatten(joints, packed.effort_limits),
-            self._settings,
-        )
-        step = steps_for(self._model, is_separable(self._arm)).plant_step
-        return direct_call(step, (*fixed, self._flat, self._state.modes), (1, 2, 1))
+        arm = self._arm
+        constants = flatten(arm.joints, self._model.packed.effort_limits)
+        fixed = (arm.structure, arm.numbers, arm.joints.rows, constants, self._settings, self._flat, self._state.modes)
+        return direct_call(steps_for(self._model, is_separable(arm)).plant_step, fixed, (1, 2, 1))
 
     @property
     def model(self) -> RobotModel:
@@ -166,7 +140,7 @@ class Plant:
     @property
     def loop_gaps(self) -> Array:
         """How far the two points of each loop (loops,) are apart, m."""
-        return loop_gaps(self._model, self._state.position)
+        return checks.loop_gaps(self._model, self._state.position)
 
     @property
     def stuck(self) -> NDArray[np.bool_]:
@@ -176,7 +150,7 @@ class Plant:
     @property
     def solves(self) -> int:
         """Linear systems solved for friction and limits in the last call of ``step``; none where all goes on."""
-        return int(self._report[SOLVES])
+        return int(self._report[arrays.SOLVES])
 
     @property
     def residual(self) -> float:
@@ -184,7 +158,7 @@ class Plant:
 
         A velocity, rad/s or m/s; 0 where all conditions hold exactly.
         """
-        return float(self._report[RESIDUAL])
+        return float(self._report[arrays.RESIDUAL])
 
     def reset(self) -> None:
         """Go back to time 0 and the initial state."""
@@ -194,7 +168,7 @@ class Plant:
 
     def brake(self, count: int = 1) -> None:
         """Let the time of ``count`` steps pass with brakes on, which stop each joint at once where it is."""
-        check_count(count)
+        checks.check_count(count)
         self._state.velocity[:] = 0.0
         self._forget()
         self._steps += count
@@ -203,7 +177,7 @@ class Plant:
         """Begin as if nothing had happened before."""
         self._state.modes[:] = initial_modes(self._arm.joints, self._state.velocity)
         self._state.impulse[:] = self._effort[:] = 0.0
-        self._report = np.zeros(REPORT)
+        self._report = np.zeros(arrays.REPORT)
 
     def change_model(self, model: RobotModel) -> None:
         """Go on with a robot whose numbers differ: payload, masses, friction. Time and state stay.
@@ -234,18 +208,20 @@ class Plant:
             was. Also where the motion becomes infinite, the mass matrix singular or a loop cannot be closed: the state
             is then that after the last good step.
         """
-        check_count(count)
-        wrenches = self._no_wrenches if external_wrenches is None else finite_wrenches(self._model, external_wrenches)
+        checks.check_count(count)
+        wrenches = (
+            self._no_wrenches if external_wrenches is None else checks.finite_wrenches(self._model, external_wrenches)
+        )
         if not self._take(tau, count, wrenches):
-            self._take(finite(self._model, "tau", tau), count, wrenches)
-        self._steps += int(self._report[STEPS])
-        status = int(self._report[STATUS])
-        if status != OK:
-            joint, position = int(self._report[JOINT]), self._state.position
-            raise RobotDynamicsError(failure(self._model, status, joint, self.time, self._step_size, position))
+            self._take(checks.finite(self._model, "tau", tau), count, wrenches)
+        self._steps += int(self._report[arrays.STEPS])
+        status = int(self._report[arrays.STATUS])
+        if status != arrays.OK:
+            joint, position = int(self._report[arrays.JOINT]), self._state.position
+            raise RobotDynamicsError(checks.failure(self._model, status, joint, self.time, self._step_size, position))
 
     def _take(self, tau: ArrayLike, count: int, wrenches: Array) -> bool:
         """Take steps and write the report; return whether ``tau`` is an array as the compiled code takes it."""
-        self._report[COUNT], self._report[STATUS] = count, BAD_ARGUMENTS
+        self._report[arrays.COUNT], self._report[arrays.STATUS] = count, arrays.BAD_ARGUMENTS
         self._advance(tau, wrenches, self._report)
-        return bool(self._report[STATUS] != BAD_ARGUMENTS)
+        return bool(self._report[arrays.STATUS] != arrays.BAD_ARGUMENTS)

@@ -12,6 +12,7 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.arguments import over_rows
+from robot_dynamics_ros.simulation import checks
 from robot_dynamics_ros.simulation.arrays import (
     OK,
     BatchState,
@@ -21,18 +22,18 @@ from robot_dynamics_ros.simulation.arrays import (
     make_arm,
     stuck_joints,
 )
-from robot_dynamics_ros.simulation.batch_step import LANES
-from robot_dynamics_ros.simulation.checks import (
-    check_count,
-    check_integrator,
-    check_step_size,
-    failure,
-    finite,
-    initial_state,
-    require_closed,
-)
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
+from robot_dynamics_ros.simulation.separable import LANES
 from robot_dynamics_ros.simulation.steps import steps_for
+
+
+def models_of(models: RobotModel | Sequence[RobotModel], count: int | None) -> list[RobotModel]:
+    """Return one model for each plant; RobotDynamicsError where ``count`` is missing, or another number of them."""
+    each = [models] * (count or 0) if isinstance(models, RobotModel) else list(models)
+    if not each or count not in (None, len(each)):
+        given = "one model" if isinstance(models, RobotModel) else f"{len(each)} models"
+        raise RobotDynamicsError(f"{given}, count {count}. Cure: give one model and a count, or one model for each")
+    return each
 
 
 class PlantBatch:
@@ -68,13 +69,9 @@ class PlantBatch:
         initial_velocities: ArrayLike | None = None,
         velocity_limits: bool = False,
     ) -> None:
-        self._models = [models] * (count or 0) if isinstance(models, RobotModel) else list(models)
-        if not self._models or count not in (None, len(self._models)):
-            raise RobotDynamicsError(
-                f"{len(self._models)} models, count {count}. Cure: give one model and a count, or one model for each"
-            )
-        check_integrator(integrator)
-        check_step_size(step_size)
+        self._models = models_of(models, count)
+        checks.check_integrator(integrator)
+        checks.check_step_size(step_size)
         self._step_size = float(step_size)
         first = self._models[0]
         for i, model in enumerate(self._models):
@@ -96,9 +93,9 @@ class PlantBatch:
             self._advance = partial(steps.advance_together, self._arm, self._step_size)
         else:
             self._advance = partial(steps.advance_each, self._arm, INTEGRATORS[integrator], self._step_size)
-        self._start = initial_state(first, initial_positions, initial_velocities, (len(self._models),))
+        self._start = checks.initial_state(first, initial_positions, initial_velocities, (len(self._models),))
         for q, v in {(q.tobytes(), v.tobytes()): (q, v) for q, v in zip(*self._start, strict=True)}.values():
-            require_closed(first, q, v)
+            checks.require_closed(first, q, v)
         self.reset()
 
     @property
@@ -169,9 +166,9 @@ class PlantBatch:
             As ``Plant.step``, naming the plant. Where one cannot go on, the others have taken their steps, and it
             keeps the state after its last good step.
         """
-        check_count(count)
+        checks.check_count(count)
         limits, shape = self.model.packed.effort_limits, self._batch.position.shape
-        given = finite(self.model, "tau", tau, shape[:1])
+        given = checks.finite(self.model, "tau", tau, shape[:1])
         effort = np.broadcast_to(np.clip(given, -limits, limits), shape).copy()
         outcomes = np.zeros((shape[0], 3), np.int64)
 
@@ -186,5 +183,5 @@ class PlantBatch:
         for i in np.flatnonzero(outcomes[:, 0] != OK)[:1].tolist():
             status, joint, steps = outcomes[i].tolist()
             time = start + steps * self._step_size
-            text = failure(self.model, status, joint, time, self._step_size, self._batch.position[i])
+            text = checks.failure(self.model, status, joint, time, self._step_size, self._batch.position[i])
             raise RobotDynamicsError(f"plant {i}: {text}")

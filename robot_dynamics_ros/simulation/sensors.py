@@ -63,7 +63,6 @@ class EffortDelay:
 
 # Normal deviates that are drawn at once for each plant; the numbers do not depend on it.
 _AHEAD = 32
-_POSITION, _VELOCITY = 0, 1
 
 
 @dataclass(frozen=True)
@@ -128,11 +127,9 @@ class Measurement:
         self._resolution = _for_each("position_resolution", sensors.position_resolution, n)
         shape = (n,) if plants is None else (len(plants), n)
         numbers = range(1) if plants is None else plants
-        self._position_noise = _Noise(
-            _for_each("position_noise", sensors.position_noise, n), shape, sensors.seed, numbers, _POSITION
-        )
-        self._velocity_noise = _Noise(
-            _for_each("velocity_noise", sensors.velocity_noise, n), shape, sensors.seed, numbers, _VELOCITY
+        self._position_noise, self._velocity_noise = (
+            _Noise(_for_each(name, getattr(sensors, name), n), shape, sensors.seed, numbers, kind)
+            for kind, name in enumerate(("position_noise", "velocity_noise"))
         )
         self.exact_position = not np.any(sensors.position_noise) and not np.any(sensors.position_resolution)
         self.exact_velocity = not np.any(sensors.velocity_noise)

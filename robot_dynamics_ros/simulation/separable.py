@@ -1,4 +1,4 @@
-"""What a step does for arms each of whose joints follows one coordinate.
+"""Steps of arms each of whose joints follows one coordinate, alone and in blocks.
 
 Customised code puts one robot's own ``fixed_mode_motion`` and ``fixed_mode_motions`` in their place (see steps).
 """
@@ -6,32 +6,45 @@ Customised code puts one robot's own ``fixed_mode_motion`` and ``fixed_mode_moti
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, inlined, kernel
 from robot_dynamics_ros.kernels.forward_dynamics import solve_fixed_mode_motion
 from robot_dynamics_ros.kernels.layout import WORK_SIZE, unpack
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
     CARRIED,
     FORCE,
     HIGHEST,
     LOWEST,
     MOVES,
+    OK,
     POSITION,
     SCRATCH,
     STIFFNESS,
     UNCONSTRAINED_POSITION,
     UNCONSTRAINED_VELOCITY,
+    VECTORS,
     VELOCITY,
     Arm,
+    BatchState,
     Buffers,
     Joints,
     State,
+    joints_of,
+    state_of,
 )
-from robot_dynamics_ros.simulation.step_stages import pinned
-from robot_dynamics_ros.simulation.stick_slip import FREE, HELD, IMPULSE, admit, modes_unchanged, solve
+from robot_dynamics_ros.simulation.step_stages import (
+    end_unconstrained,
+    pinned,
+    pose_problem,
+    renew,
+    subtract_smooth_friction,
+)
+from robot_dynamics_ros.simulation.stick_slip import FREE, HELD, IMPULSE, ROW_SIZE, admit, modes_unchanged, solve
 from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
 
@@ -53,16 +66,16 @@ def fixed_mode_motions(
 ) -> bool:
     """The same for many arms (count, ...) on which no wrench acts; ``motions`` (count, 2, n) are without A.
 
-    Returns whether each A is positive definite; if not, nothing in ``motions`` holds.
+    Returns True if each A is positive definite; if not, nothing in ``motions`` holds.
     """
     n, nothing = q.shape[1], np.empty((0, 6))
     work, factor, motion = np.empty((arm.robot.tree.shape[0], WORK_SIZE)), np.empty((n, n)), np.empty((2 + n, n))
     for k in range(q.shape[0]):
         robot = unpack(arm.structure, numbers[k])
-        if (
-            solve_fixed_mode_motion(robot, q[k], v[k], force[k], stiffness[k], moves[k], nothing, work, factor, motion)
-            >= 0
-        ):
+        failed = solve_fixed_mode_motion(
+            robot, q[k], v[k], force[k], stiffness[k], moves[k], nothing, work, factor, motion
+        )
+        if failed >= 0:
             return False
         motions[k] = motion[:2]
     return True
@@ -79,7 +92,7 @@ def _pose(state: State, buffers: Buffers) -> None:
 
 @kernel
 def motion_unchanged(state: State, buffers: Buffers) -> bool:
-    """Whether friction and limits leave the unconstrained motion as it is."""
+    """True if friction and limits leave the unconstrained motion as it is."""
     _pose(state, buffers)
     admit(buffers.rows, buffers.modes)
     return modes_unchanged(buffers.rows, buffers.modes)
@@ -105,3 +118,88 @@ def solve_friction(joints: Joints, half: float, state: State, buffers: Buffers) 
             place = moved if math.isnan(moved) else min(max(moved, lowest), highest)
         vectors[POSITION, j] = place
     return solves, error
+
+
+LANES = 16
+"""Arms in a block: with more, what they keep leaves the nearest cache."""
+
+
+class Block(NamedTuple):
+    """What a block of arms keeps between the two parts of a step; the first axis has LANES places."""
+
+    rows: Array  # (LANES, K, ROW_SIZE)
+    vectors: Array  # (LANES, VECTORS, n)
+    modes: IntArray  # (LANES, K)
+    force: Array  # (LANES, n)
+    stiffness: Array  # (LANES, n)
+    moves: Array  # (LANES, n)
+    motions: Array  # (LANES, 2, n) acceleration and reaction
+    done: NDArray[np.bool_]  # (LANES,) whether the step has been taken
+
+
+@allocating_kernel
+def make_block(n: int, rows: int) -> Block:
+    """Scratch arrays for arms of ``n`` coordinates and so many rows."""
+    return Block(
+        np.empty((LANES, rows, ROW_SIZE)),
+        np.empty((LANES, VECTORS, n)),
+        np.empty((LANES, rows), np.int64),
+        np.empty((LANES, n)),
+        np.empty((LANES, n)),
+        np.empty((LANES, n)),
+        np.empty((LANES, 2, n)),
+        np.empty(LANES, np.bool_),
+    )
+
+
+@inlined
+def _scratch(buffers: Buffers, block: Block, k: int) -> Buffers:
+    """Return the buffers of arm k of the block."""
+    return Buffers(
+        buffers.work, block.rows[k], block.modes[k], buffers.motion, buffers.spare, buffers.factor, block.vectors[k]
+    )
+
+
+@kernel
+def begin_steps(
+    joints: Joints, dt: float, tau: Array, batch: BatchState, first: int, buffers: Buffers, block: Block
+) -> None:
+    """Pose the problems of arms from ``first`` on under ``tau`` (arms, n); write inputs of ``fixed_mode_motions``."""
+    for k in range(tau.shape[0]):
+        own, state = joints_of(joints, batch, first + k), state_of(batch, first + k)
+        vectors, scratch = block.vectors[k], _scratch(buffers, block, k)
+        pose_problem(own, dt, tau[k], state, scratch)
+        subtract_smooth_friction(own, dt, state.velocity, scratch)
+        for j in range(tau.shape[1]):
+            block.force[k, j], block.stiffness[k, j] = vectors[FORCE, j], vectors[STIFFNESS, j]
+            block.moves[k, j] = vectors[MOVES, j]
+
+
+@kernel
+def end_steps(
+    joints: Joints,
+    dt: float,
+    together: bool,
+    outcomes: IntArray,
+    batch: BatchState,
+    first: int,
+    buffers: Buffers,
+    block: Block,
+) -> None:
+    """Renew the states of arms where friction and limits leave the unconstrained motion as it is; count their steps.
+
+    The others, and all where the unconstrained motions could not be computed ``together``, are left to be done alone.
+    """
+    for k in range(outcomes.shape[0]):
+        motion = block.motions[k]
+        block.done[k] = together and outcomes[k, 0] == OK
+        for j in range(motion.shape[1]):
+            block.done[k] = block.done[k] and math.isfinite(motion[0, j])
+        if block.done[k]:
+            state, scratch = state_of(batch, first + k), _scratch(buffers, block, k)
+            end_unconstrained(dt, state, motion, scratch)
+            block.done[k] = motion_unchanged(state, scratch)
+            if block.done[k]:
+                solve_friction(joints, dt, state, scratch)
+                renew(state, scratch, 0, 0.0)
+                outcomes[k, 2] += 1

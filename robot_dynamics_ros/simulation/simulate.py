@@ -14,9 +14,9 @@ from tqdm import tqdm
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.arguments import numbers
 from robot_dynamics_ros.model.inertia import real_numbers
 from robot_dynamics_ros.progress import BAR
+from robot_dynamics_ros.simulation.checks import finite
 from robot_dynamics_ros.simulation.plant import Plant
 from robot_dynamics_ros.simulation.plant_batch import PlantBatch
 from robot_dynamics_ros.simulation.sensors import EffortDelay, Measurement, Sensors
@@ -189,18 +189,18 @@ def run_plant(
     progress: bool = True,
 ) -> Run:
     """Run a controller on a plant, or on many at once; errors as ``simulate``."""
-    names = plant.model.joint_names
     periods, steps, delay = schedule
     shape = plant.position.shape
-    ask = controller if callable(controller) else _prescribed(controller, shape, periods, names)
+    ask = controller if callable(controller) else _prescribed(controller, shape, periods, plant.model.joint_names)
     run = _empty(shape, periods, measurement, isinstance(plant, Plant), len(plant.model.loops))
     delayed = EffortDelay(delay, np.zeros(shape))
     with tqdm(total=periods, unit="period", **(BAR if progress else {"disable": True})) as bar:
         for k in range(periods):
             q, qd = _sample(plant, measurement, run, k)
             try:
-                tau = _torque(ask(plant.time, q, qd), shape, names)
-                run.command[..., k, :] = tau
+                run.command[..., k, :] = finite(
+                    plant.model, "the controller's torque", ask(plant.time, q, qd), shape[:-1]
+                )
                 delayed.give(run.command[..., k, :])
                 for acting, count in delayed.pieces(steps):
                     plant.step(acting, count)
@@ -275,20 +275,3 @@ def _prescribed(torques: ArrayLike, shape: tuple[int, ...], periods: int, names:
         )
     rows = iter(np.moveaxis(array, -2, 0))
     return lambda t, q, qd: next(rows)
-
-
-def _torque(answer: ArrayLike, shape: tuple[int, ...], names: tuple[str, ...]) -> Array:
-    """The controller's answer as torques (n,) or (N, n), all of them finite."""
-    tau = numbers("the controller's torque", answer, names)
-    if tau.ndim > 1 and tau.shape != shape:
-        raise RobotDynamicsError(
-            f"the controller's torque has shape {tau.shape}. Cure: give {shape}: one value for each of its positions"
-        )
-    if not np.isfinite(tau).all():
-        *plant, joint = np.argwhere(~np.isfinite(tau))[0].tolist()
-        whose = f"plant {plant[0]}, " if plant else ""
-        raise RobotDynamicsError(
-            f'the controller\'s torque is not finite: {whose}joint "{names[joint]}": {tau[(*plant, joint)]}. '
-            "Cure: look for what it divides by, and whether it is stable at this control_period"
-        )
-    return tau

@@ -15,8 +15,8 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.inertia import real_numbers
 from robot_dynamics_ros.progress import BAR
-from robot_dynamics_ros.simulation.integrators import INTEGRATORS
-from robot_dynamics_ros.simulation.plant_batch import PlantBatch
+from robot_dynamics_ros.simulation.checks import check_integrator
+from robot_dynamics_ros.simulation.plant_batch import PlantBatch, models_of
 from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.simulate import (
     EXACT,
@@ -87,15 +87,13 @@ def simulate_batch(
     RobotDynamicsError
         For settings that cannot be.
     """
-    if method not in INTEGRATORS:
-        raise RobotDynamicsError(
-            f'no method "{method}" for many plants. Cure: use one of {", ".join(INTEGRATORS)}; simulate has others'
-        )
-    number = _number(models, count)
+    check_integrator(method)
+    each = models_of(models, count)
+    number = len(each)
     settings = {"integrator": method, "step_size": step_size, "velocity_limits": velocity_limits}
     times = {"step_size": step_size, "control_period": control_period, "effort_delay": effort_delay}
     whole = _Part(
-        models,
+        each,
         controller if callable(controller) else _per_plant("controller", controller, number, 2),
         range(number),
         _per_plant("initial_positions", initial_positions, number, 1),
@@ -115,7 +113,7 @@ def simulate_batch(
 class _Part:
     """Some of the plants, and all that another process has to know of them."""
 
-    models: RobotModel | Sequence[RobotModel]
+    models: list[RobotModel]
     controller: Any
     numbers: range
     initial_positions: Any  # None, (n,) or (plants, n)
@@ -125,10 +123,8 @@ class _Part:
     times: dict[str, Any]
 
     def simulate(self, progress: bool) -> Run:
-        alone = isinstance(self.models, RobotModel)
         plants = PlantBatch(
             self.models,
-            len(self.numbers) if alone else None,
             initial_positions=self.initial_positions,
             initial_velocities=self.initial_velocities,
             **self.settings,
@@ -142,7 +138,7 @@ class _Part:
 
         return replace(
             self,
-            models=self.models if isinstance(self.models, RobotModel) else self.models[first:after],
+            models=self.models[first:after],
             controller=self.controller if callable(self.controller) else own(self.controller, 2),
             numbers=self.numbers[first:after],
             initial_positions=own(self.initial_positions, 1),
@@ -177,16 +173,6 @@ def _spread(parts: Sequence[_Part], executor: Executor) -> Run:
         first = min(problems, key=lambda problem: len(problem.run.time))
         raise SimulationError(str(first), together) from first
     return together
-
-
-def _number(models: RobotModel | Sequence[RobotModel], count: int | None) -> int:
-    if isinstance(models, RobotModel):
-        if count is None or count < 1:
-            raise RobotDynamicsError(f"count is {count} for one model. Cure: give the number of plants, at least 1")
-        return count
-    if len(models) < 1 or count not in (None, len(models)):
-        raise RobotDynamicsError(f"{len(models)} models and count {count}. Cure: give models, and no count beside them")
-    return len(models)
 
 
 def _per_plant(name: str, value: ArrayLike | None, number: int, axes: int) -> Any:

@@ -60,8 +60,10 @@ class SimulatedArm:
         The measured state (n,), rad or m and a second, and the effort that acted last, Nm or N.
     failure
         Why the simulation cannot go on, or nothing.
+    braked
+        True if the brakes were on at the end of the last period.
     timed_out
-        Whether the last command is too old.
+        True if the last command is too old.
     steps, solves, residual
         Steps taken, linear systems solved and the largest residual of the friction problem, since ``count_anew``.
     """
@@ -69,7 +71,7 @@ class SimulatedArm:
     def __init__(self, settings: SimulationSettings) -> None:
         """RobotDynamicsError where the plant cannot be made, as ``Plant`` says."""
         self._settings = settings
-        self._braked = np.full(settings.model.n, math.nan)  # stands for the brakes among the efforts
+        self._brakes = np.full(settings.model.n, math.nan)  # stands for the brakes among the efforts
         self._none = np.zeros(settings.model.n)
         self._plant = Plant(
             settings.model,
@@ -85,11 +87,6 @@ class SimulatedArm:
     def joint_names(self) -> tuple[str, ...]:
         """The joints, in the order of every vector."""
         return self._settings.model.joint_names
-
-    @property
-    def braked(self) -> bool:
-        """Whether the brakes were on at the end of the last period."""
-        return self._brakes_are_on
 
     @property
     def command_age(self) -> float:
@@ -120,10 +117,10 @@ class SimulatedArm:
         settings = self._settings
         self._plant.reset()
         self._sensors = settings.sensors.start(settings.model.n)
-        self._delay = EffortDelay(settings.delay_steps, self._braked)
+        self._delay = EffortDelay(settings.delay_steps, self._brakes)
         self._wrenches: dict[str, Array] = {}
         self._age: int | None = None
-        self._brakes_are_on = True
+        self.braked = True
         self.timed_out = False
         self.failure = ""
         self.periods = 0
@@ -202,7 +199,7 @@ class SimulatedArm:
     def _time_out(self) -> None:
         """The motors' own watchdog, so that no delay counts and what is on its way is lost."""
         self.timed_out = True
-        instead = self._braked if self._settings.on_command_timeout == "hold" else self._none
+        instead = self._brakes if self._settings.on_command_timeout == "hold" else self._none
         self._delay = EffortDelay(self._settings.delay_steps, instead)
 
     def _follow(self, steps: int) -> None:
@@ -212,8 +209,8 @@ class SimulatedArm:
         if self._age is not None:
             self._age += steps
         for effort, count in self._delay.pieces(steps):
-            self._brakes_are_on = math.isnan(effort[0])
-            if self._brakes_are_on:
+            self.braked = math.isnan(effort[0])
+            if self.braked:
                 self._plant.brake(count)
                 continue
             try:

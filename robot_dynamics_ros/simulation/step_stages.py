@@ -40,14 +40,14 @@ from robot_dynamics_ros.simulation.arrays import (
 from robot_dynamics_ros.simulation.stick_slip import (
     AT_LOWER,
     AT_UPPER,
-    BACKWARD,
     BOUND_BACKWARD,
     BOUND_FORWARD,
-    FORWARD,
     LOWER,
     RESTS,
     STUCK,
     UPPER,
+    slip_impulse,
+    slips,
 )
 
 _SUSPECT = 0.2  # of M_kk: below it, the look at M^-1 is not worth its time
@@ -111,12 +111,8 @@ def pose_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: B
         z = along(joints.directions, k, state.velocity)
         rows[k, LOWER] = max(-ranges[k, FASTEST], min(0.0, (ranges[k, LOWEST] - y) / dt))
         rows[k, UPPER] = min(ranges[k, FASTEST], max(0.0, (ranges[k, HIGHEST] - y) / dt))
-        modes, impulse = state.modes[k], 0.0
-        if modes == FORWARD:
-            impulse = -rows[k, BOUND_FORWARD]
-        elif modes == BACKWARD:
-            impulse = rows[k, BOUND_BACKWARD]
-        rows[k, RESTS] = 0.0 if modes == FORWARD or modes == BACKWARD or z != 0.0 else 1.0
+        impulse = slip_impulse(rows, k, state.modes[k])
+        rows[k, RESTS] = 0.0 if slips(state.modes[k]) or z != 0.0 else 1.0
         if separable:
             vectors[MOVES, k] = 1.0 - rows[k, RESTS]
             vectors[DRIVE, k] += impulse / dt

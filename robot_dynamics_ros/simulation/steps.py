@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from robot_dynamics_ros.kernels.compilation import load_source
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation import integrators
-from robot_dynamics_ros.simulation.batch_step import LANES
+from robot_dynamics_ros.simulation.separable import LANES
 
 _SEPARABLE = """\
 from robot_dynamics_ros.simulation.separable import fixed_mode_motion, fixed_mode_motions, solve_friction

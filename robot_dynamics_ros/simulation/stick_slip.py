@@ -56,6 +56,28 @@ _MAX_DESCENT = 100  # solves for each joint; some three are usual
 
 
 @kernel
+def slips(mode: int) -> bool:
+    """True if a joint slips in this mode."""
+    return mode == FORWARD or mode == BACKWARD
+
+
+@kernel
+def slip_impulse(joints: Array, j: int, mode: int) -> float:
+    """Return lambda of joint j while it slips in this mode; 0 in other modes."""
+    if mode == FORWARD:
+        return float(-joints[j, BOUND_FORWARD])
+    return float(joints[j, BOUND_BACKWARD]) if mode == BACKWARD else 0.0
+
+
+@kernel
+def target_velocity(joints: Array, j: int, mode: int) -> float:
+    """Return the velocity of joint j, which sticks or is at a limit in this mode."""
+    if mode == AT_LOWER:
+        return float(joints[j, LOWER])
+    return float(joints[j, UPPER]) if mode == AT_UPPER else 0.0
+
+
+@kernel
 def admit(joints: Array, modes: IntArray) -> None:
     """Replace modes that do not exist in this step."""
     for j in range(modes.shape[0]):
@@ -83,13 +105,8 @@ def label(joints: Array, modes: IntArray) -> None:
                 modes[j] = AT_LOWER
             elif joints[j, UPPER] == 0.0 and impulse <= -joints[j, BOUND_FORWARD]:
                 modes[j] = AT_UPPER
-        elif joints[j, SLIPPERY] > 0.0 and (modes[j] == FORWARD or modes[j] == BACKWARD):
+        elif joints[j, SLIPPERY] > 0.0 and slips(modes[j]):
             modes[j] = BACKWARD if joints[j, VELOCITY] < 0.0 else FORWARD
-
-
-@kernel
-def _slides(state: int) -> bool:
-    return state == FORWARD or state == BACKWARD
 
 
 @kernel
@@ -102,21 +119,14 @@ def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, c
     """
     n = modes.shape[0]
     for j in range(n):
-        state = modes[j]
-        if state == FORWARD:
-            joints[j, IMPULSE], joints[j, VELOCITY] = -joints[j, BOUND_FORWARD], joints[j, FREE]
-        elif state == BACKWARD:
-            joints[j, IMPULSE], joints[j, VELOCITY] = joints[j, BOUND_BACKWARD], joints[j, FREE]
-        elif state == STUCK:
-            joints[j, VELOCITY] = 0.0
-        elif state == AT_LOWER:
-            joints[j, VELOCITY] = joints[j, LOWER]
+        if slips(modes[j]):
+            joints[j, IMPULSE], joints[j, VELOCITY] = slip_impulse(joints, j, modes[j]), joints[j, FREE]
         else:
-            joints[j, VELOCITY] = joints[j, UPPER]
+            joints[j, VELOCITY] = target_velocity(joints, j, modes[j])
     changed = False
     for i in range(n):
         change[i] = 0.0
-        if _slides(modes[i]):
+        if slips(modes[i]):
             total = joints[i, IMPULSE] - joints[i, HELD]
             for k in range(n):
                 total -= matrix[i, k] * (joints[k, VELOCITY] - joints[k, FREE])
@@ -126,16 +136,16 @@ def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, c
         # Rows of the identity stand for the joints of known velocity.
         for i in range(n):
             for k in range(i):
-                factor[i, k] = matrix[i, k] if _slides(modes[i]) and _slides(modes[k]) else 0.0
-            factor[i, i] = matrix[i, i] if _slides(modes[i]) else 1.0
+                factor[i, k] = matrix[i, k] if slips(modes[i]) and slips(modes[k]) else 0.0
+            factor[i, i] = matrix[i, i] if slips(modes[i]) else 1.0
         if factorise(factor) >= 0:
             change[:] = math.nan
         solve_factorised(factor, change)
         for i in range(n):
-            if _slides(modes[i]):
+            if slips(modes[i]):
                 joints[i, VELOCITY] += change[i]
     for j in range(n):
-        if not _slides(modes[j]):
+        if not slips(modes[j]):
             total = joints[j, HELD]
             size = abs(total) + joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD]
             for k in range(n):
@@ -150,7 +160,7 @@ def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, c
 def _next(joints: Array, j: int, state: int) -> int:
     """Return the mode beside the one that joint j leaves, or its own where it stays."""
     velocity, impulse = joints[j, VELOCITY], joints[j, IMPULSE]
-    if _slides(state):
+    if slips(state):
         either = joints[j, SLIPPERY] > 0.0
         if velocity > joints[j, UPPER] and (state == FORWARD or either):
             return AT_UPPER
@@ -176,18 +186,14 @@ def _next(joints: Array, j: int, state: int) -> int:
 def modes_unchanged(joints: Array, modes: IntArray) -> bool:
     """True if no friction mode changes; velocity and impulse are then those of the unconstrained motion.
 
-    It does in nearly every step, and nothing is to be solved. Comes after ``admit``.
+    True in nearly every step, where nothing is to be solved. Call it after ``admit``.
     """
     for j in range(modes.shape[0]):
         state, impulse, velocity = modes[j], joints[j, HELD], joints[j, FREE]
-        if state == FORWARD:
-            supposed = impulse == -joints[j, BOUND_FORWARD]
-        elif state == BACKWARD:
-            supposed = impulse == joints[j, BOUND_BACKWARD]
-        elif state == STUCK:
-            supposed = velocity == 0.0
+        if slips(state):
+            supposed = impulse == slip_impulse(joints, j, state)
         else:
-            supposed = velocity == joints[j, LOWER if state == AT_LOWER else UPPER]
+            supposed = velocity == target_velocity(joints, j, state)
         joints[j, VELOCITY], joints[j, IMPULSE] = velocity, impulse
         joints[j, NOISE] = SLACK * (abs(impulse) + joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD])
         if not supposed or _next(joints, j, state) != state:
@@ -197,7 +203,7 @@ def modes_unchanged(joints: Array, modes: IntArray) -> bool:
 
 @kernel
 def _advance_modes(joints: Array, modes: IntArray) -> bool:
-    """Move every joint that leaves its mode to the next one; whether there was none."""
+    """Move every joint that leaves its mode to the next one; return True if there was none."""
     settled = True
     for j in range(modes.shape[0]):
         state = _next(joints, j, modes[j])
@@ -209,7 +215,7 @@ def _advance_modes(joints: Array, modes: IntArray) -> bool:
 
 @kernel
 def _excess(joints: Array, j: int, state: int) -> float:
-    """How far the impulse of a joint of known velocity lies outside the bounds of its mode."""
+    """Return how far the impulse of a joint of known velocity lies outside the bounds of its mode."""
     above: float = joints[j, IMPULSE] - joints[j, BOUND_BACKWARD]
     below: float = -joints[j, BOUND_FORWARD] - joints[j, IMPULSE]
     if state == STUCK:
@@ -223,7 +229,7 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
 
     Nocedal and Wright, Numerical Optimization, algorithm 16.3: go towards the solution for the modes as far
     as every joint stays on its mode, and fix the joint that would leave first; at the solution, release
-    the joint that gains most. The objective falls at each step, so that no modes comes back.
+    the joint that gains most. The objective falls at each step, so that no set of modes comes back.
     """
     n = modes.shape[0]
     modes[:] = STUCK
@@ -235,7 +241,7 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
         solves += 1
         fraction, first, mode = 1.0, -1, STUCK
         for j in range(n):
-            if _slides(modes[j]):
+            if slips(modes[j]):
                 either = joints[j, SLIPPERY] > 0.0
                 low = joints[j, LOWER] if modes[j] == BACKWARD or either else 0.0
                 high = joints[j, UPPER] if modes[j] == FORWARD or either else 0.0
@@ -248,10 +254,7 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
             for j in range(n):
                 v[j] += fraction * (joints[j, VELOCITY] - v[j])
             modes[first] = mode
-            if mode == STUCK:
-                v[first] = 0.0
-            else:
-                v[first] = joints[first, LOWER] if mode == AT_LOWER else joints[first, UPPER]
+            v[first] = target_velocity(joints, first, mode)
             continue
         best = 0.0
         for j in range(n):
@@ -269,7 +272,7 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
 
 @kernel
 def residual(matrix: Array, joints: Array) -> float:
-    """How far the velocity is from optimal, as a velocity; 0 at the solution.
+    """Return how far the velocity is from optimal, as a velocity; 0 at the solution.
 
     Largest |v_j - prox(v_j - lambda_j / A_jj)|, with lambda = held + A (v - free) and prox the proximal map
     of the joint's friction and limits: shrinking by dt tau / A_jj, then clipping.
@@ -287,7 +290,7 @@ def residual(matrix: Array, joints: Array) -> float:
 
 @kernel
 def nearest(joints: Array, j: int, own: float, velocity: float) -> float:
-    """Proximal map of joint j's friction and limits: shrink by own times the grip, then clip."""
+    """Proximal map of joint j's friction and limits: shrink by own times the friction bound, then clip."""
     if velocity > own * joints[j, BOUND_FORWARD]:
         return float(min(velocity - own * joints[j, BOUND_FORWARD], joints[j, UPPER]))
     if velocity < -own * joints[j, BOUND_BACKWARD]:
@@ -302,16 +305,8 @@ def solve(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: 
     Joints that stick get exactly 0. Returns the linear systems solved, none where the unconstrained motion is the
     solution, and the residual of the optimality conditions, a velocity.
 
-    Parameters
-    ----------
-    matrix
-        A (n, n), positive definite, both triangles.
-    joints
-        (n, 11), see the columns above.
-    modes
-        (n,) mode of each joint.
-    factor, change
-        Scratch of shapes (n, n) and (n,).
+    ``matrix`` A (n, n) is positive definite, both triangles; ``joints`` (n, 11) has the columns above; ``modes`` (n,);
+    ``factor`` (n, n) and ``change`` (n,) are scratch.
     """
     admit(joints, modes)
     if modes_unchanged(joints, modes):

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.entries import make_work
-from robot_dynamics_ros.kernels.loops import Loops, append_loops, measure_loops, unpack_loops
+from robot_dynamics_ros.kernels.kinematics import Loops, append_loops, measure_loops, unpack_loops
 from support.arms import Array
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, Tree, robots, state, stride

@@ -181,7 +181,7 @@ def test_nonsense_is_refused_as_a_wrench(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics", "joint_reactions"])
 def test_wrenches_must_go_with_the_states(name: str) -> None:
-    with pytest.raises(RobotDynamicsError, match=r"q \(2,\), .*external_wrenches \(5,\)"):
+    with pytest.raises(RobotDynamicsError, match=r"external_wrenches \(5,\), q \(2,\)"):
         getattr(MODEL, name)(*np.ones((3, 2, 3)), {LINK: np.ones((5, 6))})
 
 

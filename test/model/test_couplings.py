@@ -70,20 +70,6 @@ def test_mimic_is_pinocchios() -> None:
     assert_close(model.mass_matrix(q), upper + np.triu(upper, 1).T, 1e-12)
 
 
-@pytest.mark.parametrize(
-    ("content", "coupled"),
-    [
-        ({}, False),
-        ({"coordinates": ["p"], "couplings": {A: {"p": 2.0}}}, True),
-        ({"couplings": {A: {B: 1.0}}}, True),
-        ({"couplings": {A: {"offset": 1.0}}}, False),
-    ],
-)
-def test_coupled_says_whether_joints_follow_others(content: dict[str, Any], coupled: bool) -> None:
-    model = packed(CHAIN, content)
-    assert packed(CHAIN, content, joints=model.joint_names[::-1]).coupled is model.coupled is coupled
-
-
 # --- Locked and constant
 
 

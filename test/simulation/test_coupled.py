@@ -1,5 +1,8 @@
-"""Plants whose joints follow others: grippers with mimic fingers, remotely driven elbows, parallelogram five-bars."""
+"""Plants whose joints follow others (grippers with mimic fingers, remotely driven elbows, parallelogram five-bars), and
+their friction problem, along combinations of coordinates, against the same definitions as for joints one by one.
+"""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +12,10 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.simulation import Plant, PlantBatch
+from robot_dynamics_ros.simulation import Plant, PlantBatch, coupled
+from robot_dynamics_ros.simulation import stick_slip as ss
 from support import arms, mechanisms, robots_with_drives
+from support.friction_problems import Problem, random_lines, random_problem
 
 INTEGRATORS = ("rk4", "semi_implicit")
 ROOM = '<limit lower="-3" upper="3" effort="1000" velocity="100"/>'
@@ -157,3 +162,185 @@ def test_many_plants_stick_as_one() -> None:
     many = PlantBatch(model, 4, initial_positions=start, initial_velocities=rates)
     each = [Plant(model, initial_positions=start, initial_velocities=rate).stuck for rate in rates]
     assert np.array_equal(many.stuck, each) and np.array_equal(many.stuck, rates == 0.0)
+
+
+# --- The friction problem
+
+
+def _sum_of_two(free: float, lower: float = -4.0, upper: float = 5.0, bounds: tuple[float, float] = (1, 3)) -> Problem:
+    """A = 1, one line z = v1 + v2, whose free velocity is this: z = free + 2 lambda."""
+    rest = (np.array([x], dtype=float) for x in (*bounds, lower, upper))
+    return Problem(np.eye(2), np.array([free - 10.0, 10.0]), *rest, np.ones((1, 2)))
+
+
+def _one_coordinate(free: float, factors: list[float], bound: float, lower: float, upper: float) -> Problem:
+    """A = 1, and lines that are multiples of one coordinate, with the same friction and limits."""
+    rest = (np.full(len(factors), x) for x in (bound, bound, lower, upper))
+    return Problem(np.eye(1), np.array([free]), *rest, np.array(factors)[:, np.newaxis])
+
+
+@given(seed=st.integers(0, 2**31 - 1), n=st.integers(1, 5), extra=st.integers(-2, 4), whole=st.booleans())
+def test_solution_satisfies_the_optimality_conditions(seed: int, n: int, extra: int, whole: bool) -> None:
+    rng = np.random.default_rng(seed)
+    count = max(1, n + extra)
+    p = random_lines(rng, n, count, whole=whole)
+    v, impulse, error, _ = p.solved(rng.integers(0, 5, count))
+    assert p.violation(v) < 1e-8 and error < 1e-8 * (1.0 + np.abs(p.free).max())
+    assert impulse @ (p.lines @ v) <= 1e-12
+
+
+def test_problems_with_rows_that_depend_on_each_other_are_all_solved() -> None:
+    """Where many kinks meet in one point, an active set could go round in circles."""
+    worst = 0.0
+    for seed in range(2_000):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 4))
+        count = n + int(rng.integers(0, 5))
+        p = random_lines(rng, n, count, whole=True)
+        worst = np.maximum(worst, p.solved(rng.integers(0, 5, count))[2])  # NaN stays
+    assert worst < 1e-9
+
+
+@given(seed=st.integers(0, 2**31 - 1), n=st.integers(1, 6))
+def test_equals_the_solution_joint_by_joint_where_each_line_is_a_coordinate(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    p = random_problem(rng, n, 2.0)
+    expected, impulse, _, _ = p.solved(np.full(n, ss.STUCK))
+    v, pull, _, _ = replace(p, e=np.eye(n)).solved(rng.integers(0, 5, n), p.a @ rng.standard_normal(n))
+    assert np.abs(v - expected).max() < 1e-9
+    assert np.abs(pull - impulse).max() < 1e-9 * (1.0 + np.abs(impulse).max())
+    assert np.array_equal(v == 0.0, expected == 0.0), "what sticks has the velocity 0, not nearly 0"
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_solution_is_the_best_of_all_combinations_of_modes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, count = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    p = random_lines(rng, n, count, whole=True)
+    modes = rng.integers(0, 5, count)
+    v, impulse, error, _ = p.solved(modes)
+    assert np.abs(v - p.brute_force()).max() < 1e-8 and error < 1e-9
+    z, room = p.lines @ v, 1e-9
+    ends = {ss.AT_LOWER: p.lower, ss.STUCK: np.zeros(count), ss.AT_UPPER: p.upper}
+    for k, mode in enumerate(modes):
+        if mode in ends:
+            assert z[k] == pytest.approx(ends[mode][k], abs=room)
+        elif p.forward[k] + p.backward[k] > 0.0:
+            assert z[k] > -room if mode == ss.FORWARD else z[k] < room
+            assert impulse[k] == (-p.forward[k] if mode == ss.FORWARD else p.backward[k])
+    again, same, _, solves = p.solved(modes)
+    assert solves == 1, "the solution's own pattern leads there at once"
+    assert again == pytest.approx(v, abs=1e-12)
+    assert same == pytest.approx(impulse, abs=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9])
+@pytest.mark.parametrize("seed", range(30))
+def test_descent_takes_as_many_solves_as_the_textbook(seed: int, unit: float) -> None:
+    """Where the combination of modes it starts with is not the solution's: each step is the right one."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 6))
+    count = int(rng.integers(2, n + 1))
+    p = random_lines(rng, n, count, whole=False)
+    expected, solution_modes, solution = p.textbook()
+    loose = p.forward + p.backward == 0.0
+    for start in (solution_modes, (solution_modes + 1 + rng.integers(0, 4, count)) % 5):
+        modes = start.copy()
+        v, _, _, solves = p.scaled(unit).solved(modes)
+        assert v == pytest.approx(unit * solution, abs=1e-9 * unit)
+        assert np.all((modes == solution_modes) | (loose & (np.abs(modes - ss.STUCK) == 1)))
+        assert solves in ((1,) if start is solution_modes else (1, 1 + expected))
+    assert solves == 1 + expected or loose.any(), "only what nothing holds slips in two modes"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_residual_is_that_of_its_definition(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, count = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+    p = random_lines(rng, n, count, whole=False)
+    v, carried = rng.standard_normal(n), rng.standard_normal(n)
+    for scale in (0.0, 0.01, 1.0):
+        lines = p.table()
+        lines[:, ss.VELOCITY], lines[:, ss.IMPULSE] = p.lines @ v, scale * rng.standard_normal(count)
+        # The free velocity that these impulses lead to this velocity from, but for a part of random size.
+        pull = p.lines.T @ lines[:, ss.IMPULSE] + rng.choice([0.0, 1.0]) * rng.standard_normal(n)
+        p.free = v - np.linalg.solve(p.a, pull)
+        free = p.free + np.linalg.solve(p.a, carried)
+        found = coupled._residual(p.a, p.lines, lines, free, carried, v)
+        assert found == pytest.approx(p.residual(v, lines[:, ss.IMPULSE]), rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("start", range(5))
+@pytest.mark.parametrize("bounds", [(1, 3), (0, 0)])
+def test_line_without_room_is_held_by_its_limit(start: int, bounds: tuple[float, float]) -> None:
+    """Whatever the load, and without friction too; the other way it is free to go."""
+    cases = [
+        (-50.0, 0.0, np.inf, 0.0),
+        (50.0, 0.0, np.inf, 50.0 - 2.0 * bounds[0]),
+        (50.0, -np.inf, 0.0, 0.0),
+        (-50.0, -np.inf, 0.0, -50.0 + 2.0 * bounds[1]),
+        (7.0, 0.0, 0.0, 0.0),
+    ]
+    for free, lower, upper, velocity in cases:
+        v = _sum_of_two(free, lower, upper, bounds).solved(np.array([start]))[0]
+        assert v.sum() == pytest.approx(velocity, abs=1e-13)
+
+
+@pytest.mark.parametrize("start", range(5))
+def test_matrix_that_is_not_positive_definite_gives_no_number(start: int) -> None:
+    for diagonal in ([-1.0, 1.0], [1.0, -1.0]):
+        p, v = replace(_sum_of_two(4.0), a=np.diag(diagonal)), np.empty(2)
+        lines = p.table()
+        coupled.solve_coupled(p.a, p.lines, lines, np.array([start]), p.free, np.zeros(2), v)
+        assert np.isnan(v).all()
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-12])
+@pytest.mark.parametrize("factors", [[1.0, 2.0], [2.0, 1.0], [1.0, -2.0]])
+def test_lines_that_contradict_each_other_are_no_solution(factors: list[float], unit: float) -> None:
+    """v <= 1 and 2 v <= 1, both at their ends: only the second one can be; in any unit."""
+    p = _one_coordinate(9.0 * unit, factors, 0.0, -unit, unit)
+    for start in ([4, 4], [4, 0], [0, 4], [2, 2], [4, 2], [2, 4], [3, 3]):
+        v, _, error, _ = p.solved(np.array(start))
+        assert v[0] == pytest.approx(0.5 * unit, rel=1e-15)
+        assert error < 1e-14 * unit
+
+
+@pytest.mark.parametrize(
+    ("load", "lower", "upper", "start"),
+    [(1.5, -np.inf, np.inf, 1), (1.5, -1.0, 0.5, 1), (1.5, 0.0, 0.5, 4), (-1.5, -1.0, 0.0, 0), (-1.5, -np.inf, 0.0, 1)],
+)
+def test_two_bearings_on_one_axle_hold_it_together(load: float, lower: float, upper: float, start: int) -> None:
+    """Each with friction of 1. One of them is about to slip: from rest, nothing is left to do."""
+    p = _one_coordinate(load, [1.0, 1.0], 1.0, lower, upper)
+    v, impulse, error, solves = p.solved(np.array([start, start]))
+    assert (v[0], impulse.sum(), error, solves) == (0.0, -load, 0.0, 2) and np.abs(impulse).max() <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("free", "bound", "start", "velocity", "solves", "end"),
+    [
+        (6.0, 1.0, ss.STUCK, 5.0, 3, ss.FORWARD),
+        (-5.0, 1.0, ss.STUCK, -4.0, 3, ss.BACKWARD),
+        (5.0, 0.0, ss.AT_UPPER, 5.0, 1, ss.AT_UPPER),
+        (-4.0, 0.0, ss.AT_LOWER, -4.0, 1, ss.AT_LOWER),
+    ],
+)
+def test_line_that_just_reaches_its_limit_goes_on_by_itself(
+    free: float, bound: float, start: int, velocity: float, solves: int, end: int
+) -> None:
+    modes = np.array([start])
+    v, _, error, count = _one_coordinate(free, [1.0], bound, -4.0, 5.0).solved(modes)
+    assert (v[0], error, count, modes[0]) == (velocity, 0.0, solves, end)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_line_that_is_pulled_back_from_its_limit_stops_on_the_way(sign: float) -> None:
+    """The first joint starts, is at its limit, and the light second one throws it back, with more than its friction."""
+    a, room = np.array([[1.0, 0.27], [0.27, 0.09]]), np.array([0.1, np.inf])
+    free = sign * np.linalg.solve(a, np.array([3.0, 2.5]))
+    p = Problem(a, free, np.ones(2), np.ones(2), -room, room, np.eye(2))
+    expected, _, solution = p.textbook()
+    v, _, _, solves = p.solved(np.array([ss.STUCK, ss.STUCK]))
+    assert v == pytest.approx(solution, rel=1e-12)
+    assert solves == 1 + expected == 9 and sign * v[0] < 0.0 < sign * v[1]

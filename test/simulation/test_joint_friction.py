@@ -47,11 +47,11 @@ def test_a_falling_sigmoid_counts_as_level() -> None:
 @pytest.mark.parametrize("stribeck", [0.0, 0.1])
 def test_the_most_that_holds_a_joint_is_its_static_level(stribeck: float) -> None:
     joint = _joint(coulomb=3.0, coulomb_negative=6.0, static=5.0, stribeck_velocity=stribeck)
-    assert friction.bound(joint, 3.0, 0.4, 0.0) == 5.0 and friction.bound(joint, 6.0, 0.4, 0.0) == 6.0
+    assert friction.friction_bound(joint, 3.0, 0.4, 0.0) == 5.0 and friction.friction_bound(joint, 6.0, 0.4, 0.0) == 6.0
     fall = math.exp(-((0.05 / stribeck) ** 2)) if stribeck else 0.0
     for rate in (0.05, -0.05):
-        assert friction.bound(joint, 3.0, 0.4, rate) == pytest.approx(3.0 + 2.0 * fall, rel=1e-15)
-        assert friction.bound(joint, 6.0, 0.4, rate) == 6.0
+        assert friction.friction_bound(joint, 3.0, 0.4, rate) == pytest.approx(3.0 + 2.0 * fall, rel=1e-15)
+        assert friction.friction_bound(joint, 6.0, 0.4, rate) == 6.0
 
 
 def test_a_joint_at_rest_has_no_dry_friction_of_its_own() -> None:

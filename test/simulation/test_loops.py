@@ -17,7 +17,7 @@ from robot_dynamics_ros.formulations.constraints import (
     run_constrained,
 )
 from robot_dynamics_ros.kernels.entries import make_work
-from robot_dynamics_ros.kernels.loops import measure_loops, unpack_loops
+from robot_dynamics_ros.kernels.kinematics import measure_loops, unpack_loops
 from robot_dynamics_ros.model.dynamics_file import Loop
 from robot_dynamics_ros.simulation import Plant, SimulationError, simulate, simulate_batch
 from robot_dynamics_ros.simulation.arrays import make_arm

@@ -114,7 +114,7 @@ def test_torques_given_beforehand(method: str, panda: RobotModel) -> None:
     assert _different(run, simulate(panda, run.command, 0.1, **keywords)) == []
 
 
-@pytest.mark.parametrize("method", plants.METHODS)
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 def test_torque_beyond_the_limits_is_commanded_but_does_not_act(method: str) -> None:
     limit = '<limit lower="-1e6" upper="1e6" effort="3" velocity="100"/>'
     run = simulate(_slider(limit), np.full((10, 1), 8.0), 0.01, method=method)
@@ -349,7 +349,7 @@ def test_one_bad_plant_ends_the_run_but_loses_nothing(threads: int) -> None:
     start = np.arange(20.0)[:, None] / 10.0
     start[14:] = 0.0
     keywords: dict[str, Any] = {"count": 20, "initial_positions": start, "control_period": 0.005}
-    culprit = "plants 12 to 14.*plant 1, " if threads else "plant 13, "
+    culprit = "plants 12 to 14.*plant 1: " if threads else "plant 13: "
     with ThreadPoolExecutor(2) as executor, pytest.raises(SimulationError, match=f"{culprit}.*nan") as caught:
         simulate_batch(_block(), Broken(0.02, 1.25), 0.1, executor=executor if threads else None, **keywords)
     assert "t = 0.02 s" in str(caught.value)
@@ -370,10 +370,10 @@ def test_other_errors_come_through_an_executor() -> None:
 @pytest.mark.parametrize(
     ("keywords", "culprit"),
     [
-        ({"count": None}, "count is None"),
-        ({"count": 0}, "count is 0"),
+        ({"count": None}, "count None"),
+        ({"count": 0}, "count 0"),
         ({"models": []}, "0 models"),
-        ({"models": [_block()] * 2}, "2 models and count 3"),
+        ({"models": [_block()] * 2}, "2 models, count 3"),
         ({"method": "event"}, "event"),
         ({"initial_positions": np.zeros((2, 1))}, r"initial_positions.*\(2, 1\)"),
         ({"initial_velocities": np.zeros((3, 1, 1))}, "initial_velocities"),

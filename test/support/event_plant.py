@@ -337,7 +337,7 @@ class EventPlant:
         initial_velocities: ArrayLike | None = None,
     ) -> None:
         packed = model.packed
-        if packed.coupled:
+        if set(packed.moving_joints) != set(packed.joint_names):
             raise RobotModelError(
                 f'robot "{model.name}": some of its joints follow others (mimic or couplings), which the event method '
                 "does not know. Cure: use a Plant, or lock them"

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from robot_dynamics_ros.simulation import coupled_stick_slip as coupled
+from robot_dynamics_ros.simulation import coupled
 from robot_dynamics_ros.simulation import stick_slip as ss
 
 Array = NDArray[np.float64]

@@ -24,7 +24,7 @@ class Area(NamedTuple):
 
 
 _DYNAMICS = ("test/kernels", "test/model", "test/codegen", "test/oracles", "test/formulations", "test/test_textbook.py")
-_STEPS = ("step_stages", "stick_slip", "coupled_stick_slip", "elimination")
+_STEPS = ("step_stages", "stick_slip", "coupled", "elimination")
 
 AREAS = {
     area.name: area
