@@ -36,7 +36,7 @@ python_use_unqualified_type_names = True
 default_role = "literal"  # `name` in a docstring
 # Names of other packages, of types that are no object here, and of what is inside a model.
 nitpick_ignore_regex = [
-    ("py:class", r"robot_dynamics_ros\.control\.(interpolation\.Knots|trajectory\.JointLimits)"),
+    ("py:class", r"robot_dynamics_ros\.control\.trajectory\.trajectory\.(Knots|JointLimits)"),
     ("py:.*", r"(?!robot_dynamics_ros\.).*"),
     ("py:.*", r".*\.(DynamicsFile|GeneralKernels|PackedModel)"),
 ]
