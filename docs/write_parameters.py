@@ -26,8 +26,8 @@ _WHEN = {"start": "start", "configure": "configure", "run": "any time"}
 _HEAD = """\
 # Parameters
 
-Made from the declarations in `robot_dynamics_ros/parameters/` by `python docs/write_parameters.py`. On a running node
-`ros2 param describe` says the same.
+Made by `python docs/write_parameters.py` from the declarations in `control/settings.py` and the modules named
+`parameters.py`. On a running node `ros2 param describe` says the same.
 
 - **When**: *start* is read once when the process starts; *configure* when the node is configured, or learns its robot;
   *any time* may change while the node runs, several together by `set_parameters_atomically`. What is not allowed is

@@ -76,7 +76,8 @@ class Controller:
     trajectories
         Count of accepted trajectories.
     period
-        Seconds from one cycle to the next, by the update rate or the last states; 0 where it is not known.
+        Seconds from one cycle to the next, by the update rate, else by the states up to the last cycle;
+        0 where it is not known.
     start_effort
         Effort (n,) of the motors before the first command, Nm or N; None: taken as the gravity torque.
     """
@@ -436,7 +437,10 @@ class Controller:
         return self._limited(np.zeros(self.model.n), dt)
 
     def _limited(self, requested: Array, dt: float) -> Array:
-        """Return the limited effort (n,); after the start or a change of the law it fades over from the one before."""
+        """Return the limited effort (n,); after a change of the law it fades over from the one before.
+
+        At the start what ``start_effort`` has beyond the gravity torque is added, and fades away, under any law.
+        """
         limiter = self._limiter
         if limiter.effort is None:
             gravity = self._gravity_effort()

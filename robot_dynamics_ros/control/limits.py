@@ -83,7 +83,10 @@ class EffortLimiter:
         self._rates, self._free = np.where(rated, rates, 0.0), np.where(rated, 0.0, np.inf)
 
     def start(self, effort: Array, requested: Array, seconds: float) -> None:
-        """Start at ``effort`` (n,): its difference to the ``requested`` effort fades linearly within ``seconds``."""
+        """Start at ``effort`` (n,): its difference to the ``requested`` effort fades linearly within ``seconds``.
+
+        The time of the next ``limit`` counts.
+        """
         self.effort = np.clip(effort, self._lower, self.limits)
         self._difference = self.effort - requested
         self._fade_time = self._left = seconds
