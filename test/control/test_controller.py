@@ -419,45 +419,6 @@ def test_the_last_command_obeys_the_rate_limit() -> None:
     assert_close(controller.last_effort(0.45), pulled + np.clip(towards, -3.0, 3.0), 1e-9)
 
 
-def test_the_load_is_held_and_carried_on() -> None:
-    """A joint that the law holds up by its integral and its error stays up in hold, and when the fault is cleared."""
-    controller = started(ki=[100.0])
-    q = Q + [0.01, 0.0]
-    for k in range(1, 10):
-        carried = command(controller, 0.01 * k, q).effort.copy()
-    command(controller, 0.1, NAN)
-    held = command(controller, 0.11, q)
-    assert held.mode is Mode.HOLD
-    assert_close(held.effort, carried, 0.01)
-    controller.clear_fault(0.11)
-    for k in range(12, 40):
-        assert_close(command(controller, 0.01 * k, q).effort, carried, 0.02)
-
-
-@pytest.mark.parametrize("mass", [2e307, 5e307])
-def test_an_arm_too_heavy_to_be_held_gets_no_torque(mass: float) -> None:
-    """With a payload in kg whose weight is infinite, or not a number."""
-    controller = started()
-    controller.set_payload(MODEL.link_names[-1], mass, (0.0, 0.0, 0.0), np.zeros((3, 3)))
-    assert_close(controller.last_effort(controller.time), REST, 0.0)
-    for time in (0.1, 0.2):
-        found = command(controller, time)
-        assert found.mode is Mode.ZERO and not found.effort.any()
-    assert controller.fault.cause is Cause.TORQUE_NOT_FINITE
-
-
-def test_damping_that_drives_the_arm_is_left_out_until_the_fault_is_cleared() -> None:
-    """The limit of joint2 is 5 rad/s and a margin of 0.2."""
-    controller = started()
-    for time, speed, damped in ((0.05, 6.0, True), (0.1, -6.0, False), (0.15, 1.0, False), (0.3, 6.0, True)):
-        if time == 0.3:
-            command(controller, 0.2)
-            controller.clear_fault(0.2)
-            assert command(controller, 0.25).mode is Mode.ACTIVE
-        found = command(controller, time, qd=[0.0, speed])
-        assert found.mode is Mode.HOLD and np.allclose(found.effort, WEIGHT) != damped
-
-
 @pytest.mark.parametrize(("effect", "mode"), [("stop", Mode.HOLD), ("zero", Mode.ZERO)])
 def test_an_emergency_stop_ends_by_clear_fault_alone(effect: str, mode: Mode) -> None:
     """Not by fault_reset auto, nor while it is engaged; where no cycle comes, the watch carries it out."""

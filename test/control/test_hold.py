@@ -1,10 +1,11 @@
-"""Holding behind a long delay: damping that drives the arm is left out. Plant and controller in one process."""
+"""Hold after a fault: it carries the load on, and leaves out damping that drives the arm."""
 
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Controller
@@ -12,12 +13,13 @@ from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close
+from support.controlled_arm import MODEL, REST, WEIGHT, Q, command, started
 from support.task_space_loops import READY
 
 PERIOD, LATE = 0.002, 25
 
 
-def test_damping_that_drives_the_arm_is_left_out(load_robot: Callable[..., RobotModel]) -> None:
+def test_damping_that_drives_the_arm_through_a_long_delay_is_left_out(load_robot: Callable[..., RobotModel]) -> None:
     """50 ms each way: the law swings until a joint is too fast, and so would hold; with gravity alone the arm stops."""
     model = load_robot("panda", "panda")
     controller = Controller(model, ControllerSettings())
@@ -41,3 +43,42 @@ def test_damping_that_drives_the_arm_is_left_out(load_robot: Callable[..., Robot
     assert max(speeds) < 100.0, "200 rad/s with damping, which never ends"
     assert max(speeds[-500:]) < 1.0, "friction has stopped it"
     assert_close(controller.command.effort, model.gravity_torque(controller.feedback.state[0]), 1e-9)
+
+
+def test_the_load_is_held_and_carried_on() -> None:
+    """A joint that the law holds up by its integral and its error stays up in hold, and when the fault is cleared."""
+    controller = started(ki=[100.0])
+    q = Q + [0.01, 0.0]
+    for k in range(1, 10):
+        carried = command(controller, 0.01 * k, q).effort.copy()
+    command(controller, 0.1, [np.nan, 0.0])
+    held = command(controller, 0.11, q)
+    assert held.mode is Mode.HOLD
+    assert_close(held.effort, carried, 0.01)
+    controller.clear_fault(0.11)
+    for k in range(12, 40):
+        assert_close(command(controller, 0.01 * k, q).effort, carried, 0.02)
+
+
+@pytest.mark.parametrize("mass", [2e307, 5e307])
+def test_an_arm_too_heavy_to_be_held_gets_no_torque(mass: float) -> None:
+    """With a payload in kg whose weight is infinite, or not a number."""
+    controller = started()
+    controller.set_payload(MODEL.link_names[-1], mass, (0.0, 0.0, 0.0), np.zeros((3, 3)))
+    assert_close(controller.last_effort(controller.time), REST, 0.0)
+    for time in (0.1, 0.2):
+        found = command(controller, time)
+        assert found.mode is Mode.ZERO and not found.effort.any()
+    assert controller.fault.cause is Cause.TORQUE_NOT_FINITE
+
+
+def test_damping_that_drives_the_arm_is_left_out_until_the_fault_is_cleared() -> None:
+    """The limit of joint2 is 5 rad/s and a margin of 0.2."""
+    controller = started()
+    for time, speed, damped in ((0.05, 6.0, True), (0.1, -6.0, False), (0.15, 1.0, False), (0.3, 6.0, True)):
+        if time == 0.3:
+            command(controller, 0.2)
+            controller.clear_fault(0.2)
+            assert command(controller, 0.25).mode is Mode.ACTIVE
+        found = command(controller, time, qd=[0.0, speed])
+        assert found.mode is Mode.HOLD and np.allclose(found.effort, WEIGHT) != damped

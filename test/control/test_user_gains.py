@@ -19,7 +19,6 @@ from support.task_space_loops import READY
 
 NAMES = ("shoulder", "elbow")
 INERTIA = np.array([2.0, 0.1])
-TORQUE_LAWS = ("pd", "pd_gravity", "pd_feedforward", "pd_plus")
 
 
 def gains_of(law: str = "computed_torque", **changes: Any) -> Gains:
@@ -30,7 +29,7 @@ def gains_of(law: str = "computed_torque", **changes: Any) -> Gains:
 @pytest.mark.parametrize("law", LAWS)
 def test_from_natural_frequency_and_damping_ratio(law: str) -> None:
     """Inertia x (omega^2, 2 zeta omega): the standard second-order system; accelerations need no inertia."""
-    size = INERTIA if law in TORQUE_LAWS else np.ones(2)
+    size = np.ones(2) if LAWS[law].gains_are_accelerations else INERTIA
     gains = gains_of(law)
     assert_close(gains.kp, size * [100.0, 400.0], 1e-15)
     assert_close(gains.kd, size * [20.0, 20.0], 1e-15)
