@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from robot_dynamics_ros.identification.parameterization import COEFFICIENTS, Par
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.dynamics_file import JointDynamics
 from robot_dynamics_ros.model.inertia import steiner, symmetric
 from robot_dynamics_ros.moved import former_attribute
 from robot_dynamics_ros.progress import progress
@@ -275,7 +276,7 @@ def _chosen_weight(parameterization: Parameterization, factors: Factors, noise: 
     return float(_WEIGHTS[np.flatnonzero(squares.mean(axis=1) <= best.mean() + error)[-1]])
 
 
-_FRICTION = (*COEFFICIENTS, "static", "stribeck_velocity", "ripple", "sigmoid")
+_FRICTION = {field.name for field in fields(JointDynamics)} - {"rotor_inertia", "gear_ratio", "rotor_carrier"}
 _TABLES = ("joints", "links", "couplings")
 
 

@@ -64,7 +64,10 @@ def smooth_slope(joint: Array, rate: float) -> float:
 
 @kernel
 def friction_bound(joint: Array, level: float, position: float, rate: float) -> float:
-    """Size of the dry friction of a joint whose Coulomb level in this direction is ``level``; at rest, the most."""
+    """Size of the dry friction of a joint whose Coulomb level in this direction is ``level``; at rest, the most.
+
+    The ``position`` of a coupled joint is without the coupling's offset.
+    """
     fade = 0.0
     if rate == 0.0:
         fade = 1.0

@@ -41,7 +41,7 @@ class Joints(NamedTuple):
     coordinate, the rows are the coordinates.
     """
 
-    friction: Array  # (moving joints, 11), see kernels/layout.py
+    friction: Array  # (moving joints, FRICTION_SIZE), see kernels/layout.py
     rows: IntArray  # (moving joints,) the row that each follows
     factors: Array  # (moving joints,) and by which factor
     ranges: Array  # (K, 3) lowest and highest position, largest speed
@@ -102,7 +102,7 @@ class BatchState(NamedTuple):
     """N arms that differ in their numbers, and their states."""
 
     numbers: Array  # (N, ...)
-    friction: Array  # (N, moving joints, 11)
+    friction: Array  # (N, moving joints, FRICTION_SIZE)
     position: Array  # (N, n)
     velocity: Array  # (N, n)
     modes: IntArray  # (N, K)
