@@ -62,7 +62,7 @@ class Gains:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Position, velocity and acceleration, each (n,)."""
+    """Position, velocity and acceleration, each (n,), of the independent joints."""
 
     q: Array
     qd: Array
