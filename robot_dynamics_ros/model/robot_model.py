@@ -121,7 +121,7 @@ class RobotModel:
         return cls(description.name, packed, GeneralKernels(packed.structure, packed.numbers))
 
     def _with(self, packed: PackedModel) -> RobotModel:
-        """Return this model with other inertias or friction; nothing is recompiled."""
+        """Return this model with other inertias or friction, not gravity; nothing is recompiled."""
         return dataclasses.replace(self, packed=packed, kernels=self.kernels.with_numbers(packed.numbers))
 
     def with_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> RobotModel:
@@ -321,10 +321,10 @@ class RobotModel:
         return dq, dqd
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Coriolis matrix C (..., n, n) by Christoffel symbols, Spong (9.61)-(9.63).
+        """Coriolis matrix C (..., n, n): that of the Christoffel symbols, Spong (9.61)-(9.63), computed as dtau/dqd / 2.
 
-        dM/dt - 2 C is skew: Spong, Proposition 9.1.
-        C qd is the velocity part of ``bias_torque``. It is half of dtau/dqd: Echeandia and Wensing 2021.
+        That they are equal: Echeandia and Wensing 2021. dM/dt - 2 C is skew: Spong, Proposition 9.1.
+        C qd is the velocity part of ``bias_torque``.
         """
         return 0.5 * self.inverse_dynamics_derivatives(q, qd, self._zeros)[1]
 
