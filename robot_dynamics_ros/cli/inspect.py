@@ -33,7 +33,7 @@ _SINGULAR = 1e15
 _TORQUE_ROUNDING = 1e-12  # of the largest torque of all joints
 _ROUNDING = 1e-14  # printed as 0
 _MAX_COLUMNS = 8  # joints, of which a row of a table still fits a screen
-_FRICTION = {
+_COLUMNS = {
     "viscous": layout.VISCOUS,
     "coulomb": layout.COULOMB,
     "coulomb_negative": layout.COULOMB_NEGATIVE,
@@ -123,7 +123,7 @@ def _collect(
     payload = 0.0 if dynamics.payload is None else dynamics.payload[1].mass
     mass = sum(link.mass for link in {**description.links, **dynamics.links}.values()) + payload
     tree, minimal = LinkTree.of(model), minimal_parameters(model)
-    coefficients = model.packed.friction[:, list(_FRICTION.values())].tolist()
+    coefficients = model.packed.friction[:, list(_COLUMNS.values())].tolist()
     friction = dict(zip(model.moving_joints, coefficients, strict=True))
     frictionless = [name for name, values in friction.items() if not any(values)]
     matrix, torque, extremes = model.mass_matrix(q), model.gravity_torque(q), _over_range(model)
@@ -154,7 +154,7 @@ def _collect(
         "joints": list(_joints(model, description)),
         "locked": locked,
         "bodies": list(_bodies(model, tree)),
-        "friction": [{"joint": name, **dict(zip(_FRICTION, values, strict=True))} for name, values in friction.items()],
+        "friction": [{"joint": name, **dict(zip(_COLUMNS, values, strict=True))} for name, values in friction.items()],
         "joints_without_friction": frictionless,
         "rotors": list(_rotors(model, tree)),
         "couplings": [

@@ -276,7 +276,7 @@ def _chosen_weight(parameterization: Parameterization, factors: Factors, noise: 
     return float(_WEIGHTS[np.flatnonzero(squares.mean(axis=1) <= best.mean() + error)[-1]])
 
 
-_FRICTION = {field.name for field in fields(JointDynamics)} - {"rotor_inertia", "gear_ratio", "rotor_carrier"}
+_FRICTION_KEYS = {field.name for field in fields(JointDynamics)} - {"rotor_inertia", "gear_ratio", "rotor_carrier"}
 _TABLES = ("joints", "links", "couplings")
 
 
@@ -297,12 +297,12 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
         entry = joints.get(name) or {}
         friction = {c: values[f"{name}.{c}"] for c in COEFFICIENTS if f"{name}.{c}" in values}
         if parameterization.friction == "keep":
-            friction = {key: value for key, value in entry.items() if key in _FRICTION}
+            friction = {key: value for key, value in entry.items() if key in _FRICTION_KEYS}
         elif parameterization.friction == "none":
             friction = dict.fromkeys(COEFFICIENTS, 0.0)
         elif "coulomb_negative" not in friction:
             friction["coulomb_negative"] = friction["coulomb"]
-        joint = joints[name] = {**friction, **{key: value for key, value in entry.items() if key not in _FRICTION}}
+        joint = joints[name] = {**friction, **{key: value for key, value in entry.items() if key not in _FRICTION_KEYS}}
         if f"{name} rotor.inertia" in values:
             joint["rotor_inertia"] = values[f"{name} rotor.inertia"]
         elif f"{name}.rotor_inertia" in values:

@@ -321,7 +321,7 @@ class RobotModel:
         return dq, dqd
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Coriolis matrix C (..., n, n): that of the Christoffel symbols, Spong (9.61)-(9.63), computed as dtau/dqd / 2.
+        """Coriolis matrix C (..., n, n): by Christoffel symbols, Spong (9.61)-(9.63), computed as dtau/dqd / 2.
 
         That they are equal: Echeandia and Wensing 2021. dM/dt - 2 C is skew: Spong, Proposition 9.1.
         C qd is the velocity part of ``bias_torque``.

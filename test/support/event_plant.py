@@ -39,7 +39,7 @@ _MOST_PIVOTS = 10_000
 
 
 class EventFriction:
-    """The friction of n joints from their table (n, 11): the laws that kernels/friction.py names."""
+    """The friction of n joints from their table (n, FRICTION_SIZE): the laws that kernels/friction.py names."""
 
     def __init__(self, table: Array) -> None:
         self._table = table
