@@ -43,12 +43,9 @@ def verdict(measured: Any, gravity: Any, friction: Any = 0.0, load: Any = 0.0) -
         return cause, [j for j, name in enumerate(names) if f'"{name}"' in text]
 
 
-# Any robot: loads that differ clearly, some joints without any. Noise of 10 % and friction on every joint.
-
-
 @st.composite
 def loads(draw: st.DrawFn) -> tuple[Array, Array]:
-    """g (n,) and static friction (n,): loads a ratio of at least 1.4 apart, none of them 1.8 to 2.2 times another."""
+    """g (n,) and static friction (n,): loads 1.4 apart or more, none 1.8 to 2.2 times another, some joints idle."""
     carried = draw(st.lists(st.sampled_from([100.0, 70.0, 36.0, 25.0, 13.0]), min_size=2, unique=True))
     idle = draw(st.lists(st.just(0.0), max_size=3))
     places = draw(st.permutations([*carried, *idle]))
@@ -65,7 +62,7 @@ def _noisy(data: st.DataObject, effort: Array, friction: Array) -> Array:
 
 @given(loads(), st.data())
 @pytest.mark.parametrize(("share", "cause"), [(1.0, ""), (0.0, ""), (-1.0, SIGN), (2.0, TWICE), (0.5, HALF)])
-def test_errors_of_the_whole_arm_are_refused(
+def test_errors_of_all_joints_are_refused(
     share: float, cause: str, robot: tuple[Array, Array], data: st.DataObject
 ) -> None:
     """None is measured where brakes hold the arm, or the robot leaves gravity out of what it reports."""
@@ -74,9 +71,7 @@ def test_errors_of_the_whole_arm_are_refused(
 
 
 @given(loads(), st.data())
-def test_the_wrong_sign_of_any_loaded_joints_is_refused_and_they_are_named(
-    robot: tuple[Array, Array], data: st.DataObject
-) -> None:
+def test_joints_with_the_wrong_sign_are_refused_and_named(robot: tuple[Array, Array], data: st.DataObject) -> None:
     gravity, friction = robot
     wrong = data.draw(st.lists(st.sampled_from(np.flatnonzero(gravity).tolist()), min_size=1, unique=True))
     reported = gravity.copy()
@@ -100,9 +95,6 @@ def test_swapped_joints_are_refused_and_named(robot: tuple[Array, Array], data: 
 def test_any_other_order_is_refused(order: tuple[int, ...]) -> None:
     gravity = np.array([3.0, -40.0, 25.0, 11.0])
     assert verdict(gravity[list(order)], gravity, 0.3)[0] == ORDER
-
-
-# Panda
 
 
 @pytest.fixture(scope="module")
@@ -147,9 +139,6 @@ def test_a_payload_is_not_refused(
     assert given.count(WARNED) > part * len(given)
 
 
-# What drivers report, and what not
-
-
 def test_joints_that_report_no_effort_are_left_out(panda: RobotModel) -> None:
     for nothing in (None, np.empty(0), np.full(7, math.nan), np.full(7, math.inf)):
         assert check_activation(panda, GOOD, nothing) == ()
@@ -163,12 +152,7 @@ def test_joints_that_report_no_effort_are_left_out(panda: RobotModel) -> None:
         check_activation(panda, GOOD, np.zeros(8))
 
 
-# What it compares with
-
-
-def test_holding_friction(
-    panda: RobotModel, load_robot: Callable[..., RobotModel], tmp_path: Any, urdf_path: Any
-) -> None:
+def test_holding_friction(panda: RobotModel, load_robot: Any, tmp_path: Any, urdf_path: Any) -> None:
     """The greater of both Coulomb levels in config/panda_coulomb.dynamics.yaml; of Gaz's sigmoid most of it."""
     levels = [0.300607, 0.487052, 0.393804, 0.704197, 0.465255, 0.178529, 0.287630]
     assert_close(holding_friction(panda, GOOD), levels, 1e-12)

@@ -30,9 +30,6 @@ def desired(controller: Controller, time: float) -> tuple[Any, Any]:
     return found.q.copy(), found.qd.copy()
 
 
-# The start
-
-
 @pytest.mark.parametrize("law", ["computed_torque", "pd_gravity"])
 def test_it_holds_where_it_finds_the_arm(law: str) -> None:
     """Gravity alone, Tsai (9.117)-(9.118), from the first command on; later the arm is pulled back to its place."""
@@ -108,9 +105,6 @@ def test_torque_laws_get_gains_of_the_arm_where_it_started(law: str) -> None:
     assert_close(command(controller, 0.1, q, qd).effort, expected, 1e-12)
 
 
-# Laws
-
-
 def test_an_open_loop_law_does_without_states() -> None:
     """It starts at its first point; a clock that goes back makes it hold where the arm should be."""
     start = np.array([1.0, 0.5])
@@ -173,24 +167,11 @@ def test_the_friction_of_the_desired_motion_is_compensated(on: bool) -> None:
     assert_close(found.effort, expected, 1e-9)
 
 
-# Limits of the effort
-
-
 def test_the_rate_of_the_torque_is_limited() -> None:
     controller = started(law="pd", kp=[100.0], kd=[0.0], torque_rate_limit=[20.0], robot_compensates_gravity=True)
     efforts = [command(controller, time, Q + [-1.0, 0.05]).effort.copy() for time in (0.1, 0.3, 0.4)]
     assert_close(np.array(efforts), [[2.0, -2.0], [6.0, -5.0], [8.0, -5.0]], 1e-12)
     assert controller.slowed_cycles == 2 + 1  # joint1 in all three
-
-
-def test_the_rate_limit_holds_on_the_way_to_zero_and_back() -> None:
-    controller = started(torque_rate_limit=[20.0], safety=SafetySettings(on_fault="zero", fault_reset="auto"))
-    for time in np.linspace(0.1, 2.0, 20):
-        fallen = command(controller, float(time), NAN)
-    assert_close(fallen.effort, REST, 0.0)
-    efforts = [command(controller, time).effort.copy() for time in (2.1, 2.2, 2.35)]
-    assert controller.mode is Mode.ACTIVE
-    assert_close(np.abs(efforts[-1]), [7.0, 5.0], 1.0)
 
 
 def test_the_rate_limit_holds_where_cycles_come_back() -> None:
@@ -203,9 +184,6 @@ def test_the_rate_limit_holds_where_cycles_come_back() -> None:
     effort = held.effort.copy()
     assert_close(np.abs(effort - WEIGHT), [2.5, 2.5], 1e-9)
     assert_close(np.abs(command(controller, 100.26, qd=[9.0, 9.0]).effort - effort), [0.1, 0.1], 1e-9)
-
-
-# Trajectories
 
 
 @pytest.mark.parametrize("decelerate", [True, False])
@@ -278,9 +256,6 @@ def test_goals_of_a_continuous_joint_are_a_turn_away_at_most(kind: str) -> None:
         assert_close(controller.update(time, time).desired.q, position - [turn, 0.0], 1e-12)
     followed = joined(list(trajectory_effort(model, trajectory, model.joint_names, np.inf)))
     assert_close(followed.positions, goal.positions, 1e-12)
-
-
-# Faults
 
 
 CASES = {
@@ -390,19 +365,6 @@ def test_desired_motion_that_gives_no_torque() -> None:
     assert_close(failed.effort, WEIGHT, 1e-12)
 
 
-def test_a_collision() -> None:
-    """An arm that rests where the law pulls it away from."""
-    safety = SafetySettings(collision_threshold=[2.0])
-    controller = started(law="pd_gravity", observer_gain=20.0, safety=safety)
-    for k in range(1, 400):
-        found = command(controller, 0.002 * k, Q + [0.0, 0.3])
-        if found.mode is not Mode.ACTIVE:
-            break
-    fault = controller.fault
-    assert (fault.cause, fault.joint) == (Cause.COLLISION, "joint2")
-    assert 2.0 < fault.value < 0.3 * 100.0 * tsai.mass_matrix(P, Q)[1, 1]
-
-
 @pytest.mark.parametrize("on_fault", ["hold", "zero"])
 def test_the_last_command(on_fault: str) -> None:
     controller = started(safety=SafetySettings(on_fault=on_fault))
@@ -445,9 +407,6 @@ def test_an_emergency_stop_gives_no_torque_to_an_arm_without() -> None:
     assert controller.mode is Mode.ZERO
     controller.emergency_stop(True)
     assert not command(controller, 0.9).effort.any()
-
-
-# Clocks
 
 
 @pytest.mark.parametrize("reset", ["manual", "auto"])
@@ -516,9 +475,6 @@ def test_cycles_are_missed_where_both_clocks_go_on(stamp: float, steady: float, 
     if decided is not None:
         assert decided.mode is Mode.HOLD and controller.fault.cause is Cause.CYCLE_RATE
         assert_close(decided.effort, WEIGHT, 1e-12)
-
-
-# Changes while it runs
 
 
 def test_a_payload_is_carried_from_the_next_cycle_on() -> None:

@@ -58,9 +58,7 @@ def test_a_filter_of_the_velocity_does_not_show_as_torque() -> None:
     ("threshold", "joint", "value"),
     [([3.0, 5.0], None, 0.0), ([2.5, 5.0], "joint1", -3.0), ([3.5, 4.5], "joint2", 5.0), ([2.5, 4.5], "joint1", -3.0)],
 )
-def test_a_collision_is_a_torque_over_the_threshold_of_its_joint(
-    threshold: list[float], joint: str | None, value: float
-) -> None:
+def test_a_collision_is_a_torque_over_its_threshold(threshold: list[float], joint: str | None, value: float) -> None:
     external = ExternalTorque(GAIN, 0.01)
     external.torque = np.array([-3.0, 5.0])
     fault = external.collision(NAMES, np.array(threshold))

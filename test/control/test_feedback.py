@@ -236,9 +236,7 @@ def test_a_continuous_joint_counts_on_over_full_turns() -> None:
         (0.0, 3.1, 0.26, True),
     ],
 )
-def test_values_that_stay_the_same_while_the_arm_must_move(
-    speed: float, change: float, seconds: float, frozen: bool
-) -> None:
+def test_values_that_stay_while_the_arm_must_move(speed: float, change: float, seconds: float, frozen: bool) -> None:
     one, qd = feedback(), np.array([0.0, -speed])
     one.set_plausible(np.full(2, 0.1), np.full(2, 5.0))
     one.set_breakaway_effort(np.full(2, 3.0))

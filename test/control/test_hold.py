@@ -23,10 +23,9 @@ def test_damping_that_drives_the_arm_through_a_long_delay_is_left_out(load_robot
     """50 ms each way: the law swings until a joint is too fast, and so would hold; with gravity alone the arm stops."""
     model = load_robot("panda", "panda")
     controller = Controller(model, ControllerSettings())
-    plant = Plant(
-        model, step_size=PERIOD / 2, initial_positions=READY["panda"], initial_velocities=np.full(7, 0.5)
-    )  # fmt: skip
-    effort = model.gravity_torque(READY["panda"])
+    start = READY["panda"]
+    plant = Plant(model, step_size=PERIOD / 2, initial_positions=start, initial_velocities=np.full(7, 0.5))
+    effort = model.gravity_torque(start)
     states: deque[Any] = deque([None] * LATE)
     commands: deque[Any] = deque([effort] * LATE)
     speeds = []

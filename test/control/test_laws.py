@@ -124,9 +124,6 @@ def test_what_a_law_does_not_need_does_not_enter(name: str, panda: RobotModel) -
         assert np.isnan(found).all() if needed else np.array_equal(found, torque)
 
 
-# Closed loops
-
-
 @pytest.mark.parametrize("ki", [0.0, 300.0])
 def test_computed_torque_makes_the_error_of_a_panda_linear(ki: float, panda: RobotModel) -> None:
     """e'' + Kd e' + Kp e + Ki int e = 0, with the acceleration from forward dynamics."""

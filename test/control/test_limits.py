@@ -43,16 +43,6 @@ def test_effort_is_cut_on_both_sides_and_the_joints_are_named() -> None:
     assert not cut.clamped and not cut.slowed
 
 
-def test_the_rate_is_kept_from_zero_on() -> None:
-    slow = limiter([10.0, np.inf])
-    requested = np.array([6.0, -4.0])
-    np.testing.assert_array_equal(slow.limit(requested, 0.0), [0.0, -4.0])
-    assert slow.slowed
-    np.testing.assert_allclose(slow.limit(requested, 0.25), [2.5, -4.0], rtol=0, atol=1e-15)
-    np.testing.assert_allclose(slow.limit(requested, 0.5), [6.0, -4.0], rtol=0, atol=1e-15)
-    assert not slow.slowed and not slow.clamped
-
-
 def test_a_lowered_limit_binds_at_once() -> None:
     slow = limiter([1.0, 1.0])
     slow.limit(np.array([6.0, -4.0]), 5.0)
@@ -79,9 +69,6 @@ def test_no_limit_is_ever_broken(history: Any, limits: Any, rates: Any, ramp_tim
         bounded = np.isfinite(rates)
         assert (np.abs(effort - last)[bounded] <= rates[bounded] * dt + 1e-9).all()
         last = effort
-
-
-# Motion of the arm
 
 
 @pytest.mark.parametrize(

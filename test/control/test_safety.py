@@ -136,9 +136,6 @@ def test_any_history(on_fault: str, reset: str, history: list[tuple[Fault | None
         assert Mode.HOLD not in modes
 
 
-# Damping that drives: a joint, with a limit of 2 rad/s, that has been too fast both ways
-
-
 @pytest.mark.parametrize(
     ("states", "drives"),
     [
@@ -155,6 +152,7 @@ def test_any_history(on_fault: str, reset: str, history: list[tuple[Fault | None
     ],
 )
 def test_damping_drives_a_joint_that_is_too_fast_both_ways(states: list[tuple[float, float]], drives: bool) -> None:
+    """The limit is 2 rad/s."""
     check = DampingCheck(np.array([2.0, 2.0]))
     for time, velocity in states:
         assert not check.drives

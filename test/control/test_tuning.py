@@ -39,7 +39,7 @@ def nested(**changes: Any) -> ControllerSettings:
         (("update_rate",), (0.0, 1000.0), (-0.5, math.inf)),
     ],
 )
-def test_numbers_are_those_that_the_parameters_allow(
+def test_numbers_are_bounded_as_parameters(
     fields: tuple[str, ...], good: tuple[float, ...], bad: tuple[float, ...]
 ) -> None:
     for field in fields:
@@ -75,13 +75,13 @@ def test_numbers_for_each_joint() -> None:
     tuning = Tuning(
         MODEL,
         nested(
-            effort_limit_scale=[0.5, 1.0], torque_rate_limit=[100.0], max_deceleration_on_cancel=[2.0, 3.0],
+            effort_limit_scale=[0.5, 1.0], torque_rate_limit=[100.0, math.inf], max_deceleration_on_cancel=[2.0, 3.0],
             observer_gain=20.0, collision_threshold=[7.0, 8.0], position_limit_margin=[0.1, math.inf],
             velocity_limit_margin=[0.0],
         ),
     )  # fmt: skip
     assert tuning.effort_limits.tolist() == [500.0, 500.0]
-    assert tuning.effort_rates.tolist() == [100.0, 100.0]
+    assert tuning.effort_rates.tolist() == [100.0, math.inf]
     assert tuning.deceleration.tolist() == [2.0, 3.0]
     assert tuning.collision_threshold.tolist() == [7.0, 8.0]
     assert tuning.position_margin.tolist() == [0.1, math.inf]

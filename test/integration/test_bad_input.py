@@ -108,18 +108,14 @@ GOOD_PLANT: dict[str, Any] = {
     "dynamics_file": PLANAR["dynamics_file"],
     "publish_rate": 500,
     "integrator": "rk4",
-    "initial_positions": [],
     "lockstep": False,
     "lockstep_topic": "answers",
-    "effort_delay": 0.0,
 }
 BAD_PLANT: list[tuple[dict[str, Any], str]] = [
     ({"dynamics_file": "/nowhere/arm.dynamics.yaml"}, "/nowhere/arm.dynamics.yaml"),
     ({"publish_rate": 300.0}, "publish_rate"),
     ({"integrator": "euler"}, "euler"),
-    ({"initial_positions": [0.1]}, "initial_positions"),
     ({"lockstep": True, "lockstep_topic": "a b"}, "lockstep_topic"),
-    ({"effort_delay": 0.0005}, "effort_delay"),
 ]
 
 

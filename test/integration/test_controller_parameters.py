@@ -1,8 +1,4 @@
-"""The controller's parameters on the wire: laws in closed form, what may change while it runs, and what not.
-
-The arm is Tsai's planar one with friction added, Craig (6.110)-(6.113). A streamed set point asks for a motion, and the
-measured state lies away from it, so that every term of a law counts.
-"""
+"""The controller's parameters on the wire: laws in closed form, for Tsai's arm with friction, Craig (6.110)-(6.113)."""
 
 import math
 import time
@@ -144,17 +140,6 @@ def test_refused(arm: Arm) -> None:
         assert not result.successful and culprit in result.reason
         assert arm.values(names) == before
     assert_effort(arm.effort(), _computed_torque())
-
-
-def test_one_after_the_other(arm: Arm) -> None:
-    """set_parameters takes each by itself: a bad one does not keep the others out."""
-    values = {"gains.natural_frequency": [5.0], "on_fault": "brake", "gains.damping_ratio": [0.5], "ramp_time": 0}
-    reasons = arm.graph.try_parameters(NODE, values)
-    assert [name for name, reason in reasons.items() if reason] == ["on_fault"] and "on_fault" in reasons["on_fault"]
-    assert_effort(arm.effort(), _computed_torque(25.0, 5.0))
-
-
-# When it is configured
 
 
 def test_changes_between_configurations(tmp_path: Path) -> None:

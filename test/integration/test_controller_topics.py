@@ -1,4 +1,4 @@
-"""What the controller does with what it is sent: trajectories, speed, cancel, payload, stamps, rates and namespaces.
+"""What the controller does with what it is sent: trajectories, speed, cancel, payload and rates.
 
 States come without a hurry: with update_rate 0 their stamps are the time, so that the desired motion is known in closed
 form. The arm is Tsai's planar one with friction added, Craig (6.110)-(6.113).
@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from geometry_msgs.msg import InertiaStamped
 from lifecycle_msgs.msg import Transition
 from rclpy.serialization import serialize_message
 from scipy.interpolate import BPoly
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64, String
+from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -29,7 +28,7 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
 from support.robot import friction, move, rough_arm
-from support.ros import BEST_EFFORT, JOINTS, LATCHED, PLANAR, RELIABLE, TSAI, URDF, Array, Driver, Graph, Log, gravity
+from support.ros import BEST_EFFORT, JOINTS, PLANAR, TSAI, URDF, Array, Driver, Graph, Log
 
 NODE = "computed_torque_node"
 Q = np.array([-0.6, 0.9])
@@ -112,10 +111,7 @@ def assert_desired(answer: JointState, motion: State, atol: float = 1e-8) -> Non
 
 
 def assert_follows(driver: Driver, begin: int, t: float, motion: State, atol: float = 1e-6) -> None:
-    """``t`` (s) after ``begin`` (ns) this is desired, its acceleration by what an arm without error is commanded.
-
-    That is Tsai (9.73)-(9.74) and friction. Stamps are kept to a nanosecond.
-    """
+    """``t`` (s) after ``begin`` (ns) this is desired, and commanded by Tsai (9.73)-(9.74) and friction."""
     answer = answer_at(driver, begin + round(t * 1e9), *motion[:2])
     assert_desired(answer, motion, atol / 100)
     expected = tsai_planar_2r.torque(TSAI, *motion) + friction(motion[1])
@@ -132,23 +128,6 @@ def test_a_trajectory_with_a_stamp_in_the_future_replaces_the_one_that_runs(driv
     assert_desired(answer_at(driver, begin + 800_000_001, old[0] + 0.05, old[1] - 0.1), old)
     for t in (1.2, 2.0, 10.0):
         assert_follows(driver, begin, t, quintic(t - 0.8, 1.0, old, at_rest(second)))
-
-
-def test_trajectories_that_cannot_be_followed(driver: Driver) -> None:
-    """One error each that names the culprit, and the arm goes on with what it did."""
-    begin = accepted(driver, move((0.4, -0.1), 2.0))
-    unknown = points([1.0], [Q], names=("joint1", "elbow"))
-    broken = points([1.0, 2.0], [Q, (np.nan, 0.0)])
-    for trajectory, start, culprit in (
-        (unknown, 0, "elbow"),
-        (broken, 0, "joint1"),
-        (move((0.1, 0.2), 1.0), 1_600_000_000_000_000_000, "stamp"),
-    ):
-        log = log_of(driver)
-        driver.follow(trajectory, start)
-        driver.graph.await_log(log, culprit)
-        assert len(log.errors) == 1 and culprit in log.errors[0]
-    assert_follows(driver, begin, 1.0, quintic(1.0, 2.0, at_rest(Q), at_rest((0.4, -0.1))))
 
 
 def test_speed_scaling(driver: Driver) -> None:
@@ -247,31 +226,15 @@ def test_payload(driver: Driver) -> None:
     expect(0.0, 0.0, 0.0)
 
 
-def test_a_repeated_stamp_gets_the_same_answer_and_changes_nothing(driver: Driver) -> None:
-    """While a trajectory runs, which does not go on."""
-    goal, off = np.array([0.4, -0.1]), np.array([0.01, -0.02])
-    begin = accepted(driver, move(goal, 2.0))
-    for k in (1, 2):
-        q, qd, qdd = motion = quintic(0.3 * k, 2.0, at_rest(Q), at_rest(goal))
-        expected = tsai_planar_2r.torque(TSAI, q - off, qd, qdd + 100.0 * off) + friction(qd)
-        answers = []
-        for _ in range(3):
-            driver.answers.clear()
-            answer = answer_at(driver, begin + 300_000_000 * k, q - off, qd)
-            assert_desired(answer, motion)
-            np.testing.assert_allclose(answer.effort, expected, rtol=0, atol=1e-6)
-            answers.append((answer.position, answer.velocity, answer.effort))
-        assert answers[0] == answers[1] == answers[2]
-    driver.graph.wait(lambda: driver.efforts[-1].data == answer.effort, "the command")
-
-
 def test_a_rate_of_its_own(tmp_path: Path) -> None:
-    """One state is enough for commands at that rate; trajectories go by the node's clock, here that of the wall."""
+    """One state is enough for commands; trajectories go by the wall clock. The robot was described before."""
     with Graph(tmp_path) as graph:
+        graph.describe(URDF)
         quiet = {"update_rate": 100, "minimum_rate_ratio": 0, "law": "pd", "gains.kp": [10], "gains.kd": [2]}
-        log = Log(graph.start(NODE, {**PLANAR, **quiet}).log)
-        driver = Driver(graph)
-        graph.await_log(log, "active")
+        quiet |= {"robot_description": "", "realtime_priority": 15, "lock_memory": True}
+        node = graph.start(NODE, {**PLANAR, **quiet})
+        driver = Driver(graph, qos=BEST_EFFORT)
+        graph.await_log(Log(node.log, begin=0), "active")
         driver.now = wall_clock.time_ns()
         state = driver.message(Q)
         graph.repeat(lambda: driver.send(state), lambda: driver.answers and driver.efforts, "a command")
@@ -290,54 +253,7 @@ def test_a_rate_of_its_own(tmp_path: Path) -> None:
             np.testing.assert_allclose(way[0], -way[1], rtol=0, atol=1e-9)
             expected = 10.0 * way + 2.0 * np.array(answer.velocity)
             np.testing.assert_allclose(answer.effort, expected, rtol=0, atol=1e-9)
-
-
-@pytest.mark.slow
-def test_two_arms_side_by_side(tmp_path: Path) -> None:
-    """One file for both; each has its own robot, trajectory, torque, services and parameters.
-
-    The left one learns its robot from the latched topic in its namespace, published before it was there. The right one
-    asks for reliable joint_states, the left one also receives from a publisher that is not. Right, real-time priority
-    and locked memory are given where the system allows them, else with one warning each.
-    """
-    file = tmp_path / "arms.yaml"
-    shared = {**PLANAR, "robot_description": "", "law": "computed_torque", "gains.natural_frequency": [3.0]}
-    right = {"robot_description": URDF, "gains.natural_frequency": [4.0], "realtime_priority": 15, "lock_memory": True}
-    right |= {"qos_overrides./right/joint_states.subscription.reliability": "reliable"}
-    document = {"/**": {"ros__parameters": shared}, f"/right/{NODE}": {"ros__parameters": right}}
-    file.write_text(yaml.safe_dump(document), encoding="utf-8")
-    with Graph(tmp_path) as graph:
-        graph.publisher(String, "left/robot_description", LATCHED).publish(String(data=URDF))
-        sides = (("left", BEST_EFFORT, Q, (0.4, -0.1), 3.0), ("right", RELIABLE, (0.3, 0.2), (-0.5, 0.7), 4.0))
-        for side, *_ in sides:
-            graph.start(NODE, None, "--params-file", str(file), "-r", f"__ns:=/{side}")
-        arms = [Driver(graph, f"/{side}", qos) for side, qos, *_ in sides]
-        arms[1].now += 5_000_000_000
-        begin = []
-        for process, arm, (side, qos, q0, goal, _) in zip(graph.processes.members, arms, sides, strict=True):
-            np.testing.assert_allclose(arm.ask(q0).effort, gravity(q0), rtol=0, atol=1e-9)
-            (end,) = graph.client.get_subscriptions_info_by_topic(f"/{side}/joint_states")
-            assert end.qos_profile.reliability == qos.reliability
-            log = Log(process.log)
-            begin.append(arm.now)
-            arm.follow(move(goal, 1.0))
-            graph.await_log(log, "following a trajectory of 1 points")
-        _assert_real_time(process)
-        for t in (0.1, 0.2, 0.3, 0.4, 0.5):  # the rate of these stamps carries the gains
-            for arm, start, (_, _, q0, goal, rate) in zip(arms, begin, sides, strict=True):
-                q, qd, qdd = motion = quintic(t, 1.0, at_rest(q0), at_rest(goal))
-                answer = answer_at(arm, start + round(t * 1e9), q - 0.04, qd)
-                assert_desired(answer, motion)
-                expected = tsai_planar_2r.torque(TSAI, q - 0.04, qd, qdd + 0.04 * rate**2)
-                np.testing.assert_allclose(answer.effort, expected, rtol=0, atol=1e-6)
-        assert graph.call(Trigger, f"left/{NODE}/cancel", Trigger.Request()).success
-        graph.set_parameters(f"left/{NODE}", {"law": "pd"})
-        stopped = answer_at(arms[0], begin[0] + 5_000_000_000, Q)
-        assert tuple(stopped.velocity) == (0.0, 0.0) and np.abs(np.subtract(stopped.position, (0.4, -0.1))).max() > 0.05
-        motion = quintic(0.7, 1.0, at_rest((0.3, 0.2)), at_rest((-0.5, 0.7)))
-        answer = answer_at(arms[1], begin[1] + 700_000_000, *motion[:2])
-        assert_desired(answer, motion)
-        np.testing.assert_allclose(answer.effort, tsai_planar_2r.torque(TSAI, *motion), rtol=0, atol=1e-6)
+        _assert_real_time(node)
 
 
 def _assert_real_time(node: NodeProcess) -> None:

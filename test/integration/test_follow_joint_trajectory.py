@@ -9,8 +9,7 @@ import pytest
 from lifecycle_msgs.msg import Transition
 from rclpy.action import ActionClient
 
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.nodes.messages import nanoseconds, trajectory_message
 from support.robot import Robot, move, one_robot
 from support.ros import JOINTS
 
@@ -18,7 +17,7 @@ pytest.importorskip("control_msgs", reason="control_msgs comes with ROS distribu
 
 from action_msgs.msg import GoalStatus  # noqa: E402
 from control_msgs.action import FollowJointTrajectory  # noqa: E402
-from control_msgs.msg import JointTolerance, JointTrajectoryControllerState  # noqa: E402
+from control_msgs.msg import JointTrajectoryControllerState  # noqa: E402
 
 Q, THERE = (0.2, -0.3), (0.6, 0.1)
 Result = FollowJointTrajectory.Result
@@ -26,11 +25,9 @@ EXECUTING, SUCCEEDED = GoalStatus.STATUS_EXECUTING, GoalStatus.STATUS_SUCCEEDED
 ABORTED, CANCELED = GoalStatus.STATUS_ABORTED, GoalStatus.STATUS_CANCELED
 
 
-def goal(seconds: float = 0.6, joints: tuple[str, ...] = JOINTS, **fields: Any) -> Any:
+def goal(seconds: float = 0.6) -> Any:
     """One point, at rest, after so many seconds."""
-    still = np.zeros((1, 2))
-    points = TrajectoryPoints(joints, np.array([seconds]), np.array([THERE]), still, still)
-    return FollowJointTrajectory.Goal(trajectory=trajectory_message(points), **fields)
+    return FollowJointTrajectory.Goal(trajectory=trajectory_message(move(THERE, seconds)))
 
 
 class Client:
@@ -75,40 +72,29 @@ class Client:
     def run(self, message: Any) -> Any:
         return self.result(self.send(message))
 
-    def refusal(self, message: Any) -> Any:
-        """Return the result of a goal that ends at once: time stands still."""
-        future = self.send(message).get_result_async()
-        self.graph.wait(future.done, "the result")
-        return future.result()
-
     def ends(self, answer: Any, status: int, code: int, culprit: str = "") -> None:
         assert (answer.status, answer.result.error_code) == (status, code), answer.result.error_string
         assert culprit in answer.result.error_string
 
 
 @pytest.fixture(scope="module")
-def module_robot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Robot]:
+def module_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     with one_robot(tmp_path_factory.mktemp("robot")) as robot:
-        yield robot
-
-
-@pytest.fixture(scope="module")
-def module_client(module_robot: Robot) -> Client:
-    return Client(module_robot)
+        yield Client(robot)
 
 
 @pytest.fixture
-def robot(module_robot: Robot) -> Iterator[Robot]:
+def client(module_client: Client) -> Iterator[Client]:
     """Only finite numbers are published."""
-    module_robot.begin(Q)
-    yield module_robot
-    module_robot.assert_finite()
-
-
-@pytest.fixture
-def client(robot: Robot, module_client: Client) -> Iterator[Client]:
+    module_client.robot.begin(Q)
     yield module_client
     module_client.off[:] = 0.0
+    module_client.robot.assert_finite()
+
+
+@pytest.fixture
+def robot(client: Client) -> Robot:
+    return client.robot
 
 
 def test_a_goal_is_reached(client: Client, robot: Robot) -> None:
@@ -126,29 +112,6 @@ def test_a_goal_is_reached(client: Client, robot: Robot) -> None:
         actual, error = np.array(one.actual.positions), np.array(one.error.positions)
         np.testing.assert_allclose(one.desired.positions, actual + error, atol=1e-12)
         assert len(one.desired.accelerations) == 2 and len(one.actual.velocities) == 2
-
-
-def test_a_joint_off_its_path_stops_the_arm(client: Client, robot: Robot) -> None:
-    client.off[1] = 0.05
-    answer = client.run(goal(path_tolerance=[JointTolerance(name="joint2", position=0.02)]))
-    client.ends(answer, ABORTED, Result.PATH_TOLERANCE_VIOLATED, "joint2")
-    client.rest()
-    assert np.abs(np.subtract(robot.answers[-1].position, THERE)).max() > 0.1
-    assert robot.mode == "active"
-
-
-def test_goals_that_cannot_be_followed_leave_the_one_that_runs(client: Client) -> None:
-    running = client.send(goal(2.0))
-    late = goal()
-    late.trajectory.header.stamp = stamp(client.robot.now - 5_000_000_000)
-    for message, code in (
-        (goal(joints=("joint1", "wrist")), Result.INVALID_JOINTS),
-        (late, Result.OLD_HEADER_TIMESTAMP),
-    ):
-        client.ends(client.refusal(message), ABORTED, code)
-    client.robot.follow(TrajectoryPoints(("wrist",), np.array([0.4]), np.zeros((1, 1))))  # refused, too
-    client.graph.wait(lambda: running.status == EXECUTING, "the status")
-    client.ends(client.result(running), SUCCEEDED, Result.SUCCESSFUL)
 
 
 def test_a_trajectory_of_the_topic_replaces_a_goal(client: Client, robot: Robot) -> None:

@@ -110,10 +110,7 @@ def _offline(bag: Path) -> dict[int, bytes]:
 
 
 def test_a_run_is_identical_to_one_without_nodes(tmp_path: Path) -> None:
-    """At twice real time, paused and stepped on the way, and with messages that get lost.
-
-    The trajectory is there before the first step, and its stamp later.
-    """
+    """At twice real time, paused and stepped on the way, and with messages that get lost."""
     with Graph(tmp_path) as graph:
         recording = Recording(graph, "states_of_plant")
         relays = [
@@ -151,10 +148,7 @@ def test_a_run_is_identical_to_one_without_nodes(tmp_path: Path) -> None:
 
 
 def test_it_waits_for_the_answer_to_its_state(tmp_path: Path) -> None:
-    """It reports for what, sends its state again, and time stands still; paused, it cannot be stepped either.
-
-    One step follows the answer to the state that waits for it, and no other message: v = M^-1 (tau - g) t.
-    """
+    """Time stands still, also when it is stepped, until the answer to its state comes: v = M^-1 (tau - g) t."""
     with Graph(tmp_path) as graph:
         plant = Simulation(graph, {**PLANT, "start_paused": False})
         plant.await_start()

@@ -46,10 +46,7 @@ def test_other_publishers_are_named_and_refused(tmp_path: Path) -> None:
 
 
 def test_a_driver_learns_that_commands_stop(tmp_path: Path) -> None:
-    """By the deadline that it requests; until then they come without states, too, and are numbered without a gap.
-
-    A publisher of joint_states from which nothing comes is reported: as after kill -9, which can break shared memory.
-    """
+    """By the deadline that it requests. A publisher of joint_states from which nothing comes is reported."""
     missed: list[Any] = []
     with Graph(tmp_path) as graph:
         node = graph.start(NODE, {**ANYWHERE, "state_timeout": 0.5})
@@ -75,11 +72,7 @@ def test_a_driver_learns_that_commands_stop(tmp_path: Path) -> None:
 
 
 def test_life_cycle(tmp_path: Path) -> None:
-    """Up and down; while it is inactive nothing is commanded, and it holds where it finds the arm.
-
-    The order of `joints` is that of the commands, also for trajectories in the other one. A trajectory that comes
-    before joint_states waits for them.
-    """
+    """While it is inactive nothing is commanded; the order of `joints` is that of the commands."""
     up = (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE)
     down = (Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP)
     with Graph(tmp_path) as graph:

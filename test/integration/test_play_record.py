@@ -26,11 +26,7 @@ def _bag(file: Path, messages: list[Message]) -> Path:
 
 
 def test_the_same_bag(tmp_path: Path) -> None:
-    """Byte for byte, in order and in time; the latched topic comes to latecomers.
-
-    DDS fills messages up to four bytes, so that recorded ones are so long already. Another player is broken off
-    between two messages that are an hour apart; Graph asks for exit code 0.
-    """
+    """Byte for byte, in order and in time; a second player is broken off between messages that are an hour apart."""
     states = [
         Message("/joint_states", JOINT_STATE, START + 5_000_000 * k, joint_state(START + k, position=[k, np.nan]))
         for k in range(400)
@@ -74,10 +70,7 @@ def test_the_same_bag(tmp_path: Path) -> None:
 
 
 def test_the_order_of_arrival(tmp_path: Path) -> None:
-    """Of topics that take turns, however many messages the recorder takes at once, where simulated time never begins.
-
-    A publisher of best effort is recorded, too.
-    """
+    """Of topics that take turns, where simulated time never begins; a publisher of best effort is recorded, too."""
     topics = ["/b", "/a", "/c"]
     with Graph(tmp_path) as graph:
         publishers = [graph.publisher(String, topic, RELIABLE) for topic in topics]

@@ -1,8 +1,6 @@
 """Bad days: what drivers send, what the controller commands when a check fails, and how it comes back."""
 
 import math
-import signal
-import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,20 +12,7 @@ from std_srvs.srv import Trigger
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.nodes.messages import nanoseconds
 from robot_dynamics_ros.simulation import Plant
-from support.robot import (
-    ERROR,
-    NODE,
-    OK,
-    WARN,
-    Robot,
-    comes_to_rest_at,
-    following,
-    holding,
-    holds,
-    move,
-    near,
-    reliable_states,
-)
+from support.robot import ERROR, OK, Robot, comes_to_rest_at, following, holding, holds, move, near, reliable_states
 from support.ros import JOINTS, LATCHED, PLANAR, TSAI, URDF, Array, Graph, gravity
 
 Q = (-0.6, 0.9)
@@ -44,7 +29,7 @@ def robots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Robot
             name = f"{clock}_{rate}"
             parameters = {**PLANAR, **reliable_states(f"/{name}"), "update_rate": rate}
             parameters["use_sim_time"] = clock == "simulated"
-            process = graph.start(NODE, parameters, "-r", f"__ns:=/{name}")
+            process = graph.start("computed_torque_node", parameters, "-r", f"__ns:=/{name}")
             robots[name] = Robot(graph, process, f"/{name}", clock=clock == "simulated")
         for robot in robots.values():
             robot.answer_to(Q)
@@ -147,34 +132,6 @@ def test_a_clock_that_jumps_back(robots: dict[str, Robot]) -> None:
     held = tuple(answer.position)
     assert comes_to_rest_at(held, here, speed) and held != here and tuple(answer.velocity) == (0.0, 0.0)
     assert near(answer.effort, following(here, speed, held))
-
-
-def test_diagnostics(robots: dict[str, Robot]) -> None:
-    """Once a second: rates, ages, a process that is held up, the effort limit, which may not last."""
-    robot = robots["wall_200"]
-    robot.begin(Q, {"saturation_timeout": float("inf")})
-    robot.drive(lambda: len(robot.statuses) >= 3, "two seconds", Q)
-    first, last = robot.statuses[0], robot.statuses[-1]
-    assert robot.changes == [] and last.at - first.at > 0.3
-    assert (last.level, last.message) == (OK, "active")
-    assert (last.values["law"], last.values["mode"], last.values["cause"]) == ("computed_torque", "active", "")
-    assert last.values["faults"] == last.values["clamped cycles"] == "0"
-    assert last.number("cycles") > first.number("cycles") and last.number("rate") > 0.0
-    assert last.number("state age") >= 0.0
-
-    late = last.number("late cycles")
-    robot.process.process.send_signal(signal.SIGSTOP)
-    time.sleep(0.1)
-    robot.process.process.send_signal(signal.SIGCONT)
-    # Too far away to be driven back within the limits.
-    far = (Q[0] - 2.0, Q[1])
-    robot.drive(lambda: robot.efforts[-1].data[0] == 80.0, "the effort limit", far)
-    robot.drive(lambda: robot.statuses[-1].level == WARN, "a warning of the effort limit", far)
-    last = robot.statuses[-1]
-    assert last.number("clamped cycles") > 0 and last.number("late cycles") > late
-    robot.set("saturation_timeout", 1.0)
-    fault = robot.drive_to("hold", far)
-    assert (fault.values["cause"], fault.values["joint"]) == ("saturation", "joint1")
 
 
 def test_a_state_that_cannot_be(robot: Robot) -> None:

@@ -143,9 +143,6 @@ def test_a_subscriber_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
         assert trajectory.process.returncode == 1 and "not every subscriber confirmed" in log.text()
 
 
-# The demo, which starts processes itself
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("signals", [[INT], [TERM, INT] * 10], ids=["once", "again and again"])
 def test_the_interrupted_demo_leaves_nothing_behind(signals: list[signal.Signals], tmp_path: Path) -> None:
@@ -163,9 +160,7 @@ def test_the_interrupted_demo_leaves_nothing_behind(signals: list[signal.Signals
         while demo.poll() is None and " of 61.0 s" not in log.read_text():
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.05)
-        assert len(processes_with(str(out))) >= 4, (
-            "the demo, and its nodes but for trajectory_node, which may have ended"
-        )
+        assert len(processes_with(str(out))) >= 4, "the demo and its nodes; trajectory_node may have ended"
         for number in signals:
             if demo.poll() is None:
                 demo.send_signal(number)

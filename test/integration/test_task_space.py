@@ -38,9 +38,8 @@ def target(x: float, z: float, frame: str = "") -> PoseStamped:
 def test_a_hand_follows_its_targets(tmp_path: Path) -> None:
     with Graph(tmp_path) as graph:
         controller = graph.start(NODE, PARAMETERS)
-        plant = Simulation(
-            graph, {**PLANAR, "initial_positions": [-0.6, 0.9], "lockstep": True, "real_time_factor": 0.0}
-        )
+        simulated = {"initial_positions": [-0.6, 0.9], "lockstep": True, "real_time_factor": 0.0}
+        plant = Simulation(graph, PLANAR | simulated)
         plant.await_start()
         topics = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_acceleration": AccelStamped}
         publishers = {name: graph.publisher(kind, f"{NODE}/{name}") for name, kind in topics.items()}

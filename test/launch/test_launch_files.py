@@ -58,9 +58,7 @@ def bag(topics: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("installed", [(), OTHERS], ids=["alone", "with_others"])
 @pytest.mark.parametrize("name", [file.name.removesuffix(".launch.py") for file in FILES])
-def test_programs_parameters_files_and_remapped_topics_exist(
-    name: str, installed: tuple[str, ...], install: Install
-) -> None:
+def test_programs_parameters_files_and_topics_exist(name: str, installed: tuple[str, ...], install: Install) -> None:
     install(*installed)
     kinds = {"joint_states": JOINT_STATE, "robot_description": TEXT}
     path = bag({f"{ns}/{topic}": kind for ns in ("", "/lab/arm") for topic, kind in kinds.items()})

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,9 +63,7 @@ class Launch:
     def __enter__(self) -> "Launch":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         if self.process.poll() is None:
             self.interrupt()
 

@@ -1,8 +1,4 @@
-"""~/follow_joint_trajectory and ~/controller_state of a real controller, where few machines have control_msgs.
-
-Its messages and rclpy's action server are stood in for; with the true ones, over DDS, the same is asserted by
-test/integration/test_follow_joint_trajectory.py.
-"""
+"""~/follow_joint_trajectory and ~/controller_state with stand-ins for control_msgs and rclpy's action server."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -123,10 +119,7 @@ class Nothing:
 
 
 class World:
-    """An active controller and its interfaces: the arm is where it should be, or ``off`` (rad) from there.
-
-    ``published`` are the messages on ~/controller_state, which has so many ``subscribers``.
-    """
+    """An active controller, its interfaces and what they publish; the arm is ``off`` (rad) its desired position."""
 
     def __init__(self, subscribers: int = 1) -> None:
         robot = RobotModel.from_urdf(arms.tsai_planar_2r(TSAI).urdf, gravity=[0.0, -TSAI.g, 0.0])
@@ -230,7 +223,7 @@ def test_tolerances_of_a_goal_and_of_the_parameters_hold(world: World) -> None:
         ({"start": 1_600_000_000}, Code.OLD_HEADER_TIMESTAMP),
     ],
 )
-def test_a_goal_that_cannot_be_followed_is_aborted_and_the_running_one_goes_on(
+def test_a_goal_that_cannot_be_followed_leaves_the_running_one(
     fields: dict[str, Any], code: Code, world: World
 ) -> None:
     running = world.server.send(goal())

@@ -22,21 +22,9 @@ from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.nodes import recorder_node, trajectory_node
 from robot_dynamics_ros.nodes.node_program import check_changes, declare
+from robot_dynamics_ros.parameters import kinds
 from robot_dynamics_ros.parameters.file import misspelt
-from robot_dynamics_ros.parameters.kinds import (
-    NOT_NEGATIVE_OR_INFINITE,
-    POSITIVE,
-    RATE_OR_ZERO,
-    Bounds,
-    Flag,
-    Names,
-    Number,
-    Numbers,
-    Parameter,
-    Text,
-    Values,
-    WholeNumber,
-)
+from robot_dynamics_ros.parameters.kinds import Parameter, Values
 from robot_dynamics_ros.simulation import parameters as simulation
 
 NAN, INF = math.nan, math.inf
@@ -63,16 +51,16 @@ def present_values(node: Node) -> Values:
     return lambda name: node.get_parameter_or(name).value
 
 
-NUMBERS = Numbers("x", [], "")
-MARGIN = Numbers("x", [0.05], "", NOT_NEGATIVE_OR_INFINITE)
-THREE = Numbers("x", [], "", how_many="three of them", count=3)
-NUMBER = Number("x", 1.0, "")
-SHARE = Number("x", 0.5, "", Bounds(0.0, 1.0))
-MAYBE_RATE = Number("x", 0.0, "", RATE_OR_ZERO)
-WHOLE = WholeNumber("x", 0, "", 0, 99)
-TEXT, MODE = Text("x", "", ""), Text("x", "hold", "", choices=("hold", "zero"))
-FLAG = Flag("x", True, "")
-NAMES = Names("x", [], "")
+NUMBERS = kinds.Numbers("x", [], "")
+MARGIN = kinds.Numbers("x", [0.05], "", kinds.NOT_NEGATIVE_OR_INFINITE)
+THREE = kinds.Numbers("x", [], "", how_many="three of them", count=3)
+NUMBER = kinds.Number("x", 1.0, "")
+SHARE = kinds.Number("x", 0.5, "", kinds.Bounds(0.0, 1.0))
+MAYBE_RATE = kinds.Number("x", 0.0, "", kinds.RATE_OR_ZERO)
+WHOLE = kinds.WholeNumber("x", 0, "", 0, 99)
+TEXT, MODE = kinds.Text("x", "", ""), kinds.Text("x", "hold", "", choices=("hold", "zero"))
+FLAG = kinds.Flag("x", True, "")
+NAMES = kinds.Names("x", [], "")
 
 GOOD: list[tuple[Parameter[Any], Any, Any]] = [
     (TEXT, "words", "words"),
@@ -204,11 +192,11 @@ def test_a_list_that_mixes_integers_and_doubles_is_explained() -> None:
 def test_descriptors_show_ranges_choices_and_what_is_read_only(make_node: Callable[..., Node]) -> None:
     node = make_node()
     table: list[Parameter[Any]] = [
-        WholeNumber("priority", 0, "Priority", 0, 99, when="start"),
-        Number("rate", 0.0, "Commands (Hz)", RATE_OR_ZERO),
-        Text("law", "pd", "Law", when="run", choices=("pd", "computed_torque")),
-        Numbers("gains.kp", [], "Gain", POSITIVE, when="run"),
-        Names("joints", [], "Joints"),
+        kinds.WholeNumber("priority", 0, "Priority", 0, 99, when="start"),
+        kinds.Number("rate", 0.0, "Commands (Hz)", kinds.RATE_OR_ZERO),
+        kinds.Text("law", "pd", "Law", when="run", choices=("pd", "computed_torque")),
+        kinds.Numbers("gains.kp", [], "Gain", kinds.POSITIVE, when="run"),
+        kinds.Names("joints", [], "Joints"),
     ]
     declare(node, *table)
     priority, rate, law, kp, joints = (node.describe_parameter(parameter.name) for parameter in table)

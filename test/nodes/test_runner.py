@@ -16,9 +16,6 @@ ROOT = Path(__file__).resolve().parents[2]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 
 
-# The garbage collector
-
-
 @pytest.fixture
 def collections() -> Iterator[list[int]]:
     """Generations that have been collected, one entry each time; the collector works as before in the end."""
@@ -95,7 +92,7 @@ def unprivileged():
 
 
 def _run(code: str) -> list[str]:
-    """The words that this prints, with | between them."""
+    """The words that this prints in a process of its own, with | between them."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "USER": "operator"}
     command = [sys.executable, "-c", START + code]
     run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -113,14 +112,12 @@ class Graph:
         self._executor.add_node(self.client)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         try:
             for member in self.processes.members:
                 if member.process.poll() is None:
                     member.process.send_signal(signal.SIGCONT)
-            self.processes.__exit__(kind, value, trace)
+            self.processes.__exit__(*error)
         finally:
             self._executor.shutdown()
             self.client.destroy_node()

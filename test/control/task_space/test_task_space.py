@@ -64,9 +64,7 @@ def test_it_is_the_cartesian_form(robot: str, load_robot: Callable[..., RobotMod
 
 
 @pytest.mark.parametrize(("robot", "link", "rows"), [("scara", "tool0", (0, 1, 2)), ("planar_2r", "tip", (0, 2))])
-def test_a_part_of_the_motion(
-    robot: str, link: str, rows: tuple[int, ...], load_robot: Callable[..., RobotModel]
-) -> None:
+def test_part_of_the_motion(robot: str, link: str, rows: tuple[int, ...], load_robot: Any) -> None:
     """Arms with fewer than six joints follow what they can; components that are not selected do not enter."""
     model = load_robot(robot)
     rng = np.random.default_rng(1)
@@ -92,9 +90,7 @@ SINGULAR = {
 
 
 @pytest.mark.parametrize("posture", SINGULAR)
-def test_the_torque_at_a_singularity_is_finite_and_reported(
-    posture: str, load_robot: Callable[..., RobotModel]
-) -> None:
+def test_torque_at_a_singularity_is_finite_and_reported(posture: str, load_robot: Callable[..., RobotModel]) -> None:
     """In the directions that are not lost the error is as linear as elsewhere."""
     robot, q = posture.split()[0], SINGULAR[posture]
     model, link = load_robot(robot), HANDS[robot]
@@ -124,9 +120,7 @@ def test_damping_begins_below_the_threshold(load_robot: Callable[..., RobotModel
 
 
 @pytest.mark.parametrize("slower", [0.5, 1.5, 4.0])
-def test_a_far_target_is_approached_as_fast_as_hand_and_joints_may(
-    slower: float, load_robot: Callable[..., RobotModel]
-) -> None:
+def test_a_far_target_is_approached_as_fast_as_allowed(slower: float, load_robot: Callable[..., RobotModel]) -> None:
     """From rest Kd xd, where xd = Kp/Kd e is shortened, not turned: to 0.2 m/s and 0.3 rad/s, then for the joints."""
     model, q, still = load_robot("ur5e"), READY["ur5e"], np.zeros(6)
     pose = model.link_pose(q, "tool0")

@@ -95,9 +95,6 @@ def distance(samples: list[Sample], pose: Any) -> float:
     return max(float(np.abs(pose_error(pose, sample.pose)).max()) for sample in samples)
 
 
-# Following
-
-
 def test_a_stream_of_targets_with_feedforward_is_followed(smooth: Any) -> None:
     """A circle of 0.08 m, at 100 Hz."""
     loop = Loop("panda", smooth("panda"), settings(FREE))
@@ -147,9 +144,6 @@ def test_the_largest_targets_give_finite_torques(sign: float, smooth: Any) -> No
             assert (np.abs(sample.command.effort) <= loop.model.effort_limits).all()
 
 
-# Stopping and holding
-
-
 def test_cancel_holds_the_pose(loop: Loop) -> None:
     loop.aim(moved(loop.pose, (0.1, 0.1, 0.0)))
     loop.run(0.4)
@@ -197,9 +191,6 @@ def test_a_trajectory_is_the_posture(loop: Loop) -> None:
     tangent = np.linalg.svd(model.jacobian(loop.plant.position, loop.link))[2][-1]
     mass = model.mass_matrix(loop.plant.position)
     assert abs(tangent @ mass @ (goal - loop.plant.position)) < 1e-3
-
-
-# Settings
 
 
 def test_another_law_takes_over_where_the_arm_is(loop: Loop) -> None:

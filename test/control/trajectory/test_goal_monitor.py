@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.trajectory.goals import Code, GoalMonitor, Tolerances, refusal
-from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError, TrajectoryOverError
+from robot_dynamics_ros.control.trajectory.goals import Code, GoalMonitor, Tolerances
 
 NAMES = ("shoulder", "elbow", "wrist")
 INF = math.inf
@@ -38,25 +37,8 @@ def test_outcome_of_a_check(time: float, error: Any, code: Code | None, words: t
     assert outcome is None or all(word in outcome.message for word in words)
 
 
-@pytest.mark.parametrize(
-    ("error", "codes"),
-    [
-        (0.2, [None, None, Code.GOAL_TOLERANCE_VIOLATED]),
-        (0.05, [None, Code.SUCCESSFUL, Code.SUCCESSFUL]),  # also late: JTC looks at the joints first
-    ],
-)
-def test_it_waits_for_goal_time_until_the_joints_have_settled(error: float, codes: list[Code | None]) -> None:
-    tolerances = Tolerances(np.full((2, 3), INF), np.array([[0.1] * 3, [INF] * 3]), 0.5)
-    for time, code in zip((1.9, 2.5, 2.51), codes, strict=True):
-        outcome = GoalMonitor(NAMES, tolerances, 2.0).check(time, off(0.0, error, 0.0))
-        assert (None if outcome is None else outcome.code) is code
-
-
 def jtc(cycles: list[tuple[float, np.ndarray]], end: float, given_tolerances: Tolerances) -> tuple[int, Code] | None:
-    """ros2_controllers 6.9.0, joint_trajectory_controller.cpp, update(), as read there: cycle and code of the end.
-
-    Joint by joint, as check_state_tolerance_per_joint of tolerances.hpp does it, where 0 is no tolerance.
-    """
+    """Cycle and code of the end by joint_trajectory_controller.cpp, update(), and tolerances.hpp (6.9.0)."""
 
     def outside(error: np.ndarray, tolerance: np.ndarray) -> bool:
         zeroed = np.where(np.isinf(tolerance), 0.0, tolerance)
@@ -106,16 +88,3 @@ def test_it_decides_as_joint_trajectory_controller(
             found = k, outcome.code
             break
     assert found == jtc(cycles, end, asked)
-
-
-@pytest.mark.parametrize(
-    ("problem", "code"),
-    [
-        (JointNamesError("joint 'x'"), Code.INVALID_JOINTS),
-        (TrajectoryOverError("ended"), Code.OLD_HEADER_TIMESTAMP),
-        (TrajectoryError("unsorted"), Code.INVALID_GOAL),
-        (RobotDynamicsError("anything"), Code.INVALID_GOAL),
-    ],
-)
-def test_why_a_goal_cannot_be_followed(problem: RobotDynamicsError, code: Code) -> None:
-    assert refusal(problem) == (code, str(problem))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robot_dynamics_ros.control.trajectory.goals import Code, JointTolerance
-from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError
+from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
 from support.trajectories import goal_tolerances
 
 NAMES = ("shoulder", "elbow", "wrist")
@@ -18,20 +18,10 @@ NONE = goal_tolerances(NAMES)
 
 
 def test_by_default_only_the_velocity_at_the_end_matters() -> None:
-    """ros2_controllers 6.9.0, joint_trajectory_controller_parameters.yaml: 0.01, goal_time 0, no tolerances.
-
-    tolerances.hpp: "a tolerance value of zero means that no tolerance will be applied"; a goal_time of 0 waits for
-    ever.
-    """
+    """joint_trajectory_controller_parameters.yaml (6.9.0): 0.01; by tolerances.hpp a tolerance of 0 is none."""
     assert NONE.path.tolist() == [[INF] * 3] * 2
     assert NONE.goal.tolist() == [[INF] * 3, [0.01] * 3]
     assert NONE.goal_time == INF
-
-
-@pytest.mark.parametrize("name", ["path_tolerance", "goal_tolerance"])
-def test_a_wrong_number_of_parameters_is_named(name: str) -> None:
-    with pytest.raises(RobotDynamicsError, match=f"constraints.{name}"):
-        goal_tolerances(NAMES, **{name: [0.1, 0.2]})
 
 
 def resolved(default: float, asked: float) -> float | None:

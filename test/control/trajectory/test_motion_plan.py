@@ -25,9 +25,6 @@ def at_speed(factor):
     return plan
 
 
-# The beginning
-
-
 def test_an_empty_plan_begins_at_rest_at_the_first_point():
     plan = MotionPlan(NAMES)
     assert plan.empty and not plan.advance(10.0)  # the clock may still be set back
@@ -81,13 +78,8 @@ def slow_points(seed, kind, names):
     m = int(rng.integers(1, 4))
     q, v, a = rng.uniform(-1.0, 1.0, size=(3, m, len(names)))
     v[-1] = 0.0
-    return TrajectoryPoints(
-        names,
-        np.cumsum(rng.uniform(0.4, 0.8, m)),
-        q,
-        v if kind != "spline" else None,
-        a if kind == "quintic" else None,
-    )
+    times = np.cumsum(rng.uniform(0.4, 0.8, m))
+    return TrajectoryPoints(names, times, q, v if kind != "spline" else None, a if kind == "quintic" else None)
 
 
 @given(events=st.lists(st.one_of(GOALS, GOALS, SPEEDS, CANCELS), min_size=2, max_size=8))
@@ -208,9 +200,6 @@ def test_trajectories_that_no_joint_follows_are_freed():
     assert trajectories_alive() == before
 
 
-# Starts in the future, as JTC documents them under "Trajectory Replacement"
-
-
 @pytest.mark.parametrize("kind", SMOOTH)
 @given(seed=st.integers(0, 10**6), wait=st.one_of(st.none(), st.floats(0.01, 3.0)))
 @settings(max_examples=25, deadline=None)
@@ -287,9 +276,6 @@ def test_at_most_100_trajectories_wait():
     same(desired(plan, 99.0)[:1], ([-1.0] * N,))
 
 
-# Starts in the past
-
-
 def test_start_in_the_past_goes_from_here_to_the_next_point():
     plan = resting((0.3, 0.2, 0.1), 10.0)
     rules = TrajectoryRules(positions_upsampling=False)
@@ -326,11 +312,9 @@ def test_cycle_that_comes_before_the_goal_still_sees_the_old_motion():
     same((plan.q, plan.qd), (q, np.zeros(N)))
 
 
-# Speed scaling, by the chain rule
-
-
 @pytest.mark.parametrize("target", [0.0, 0.4])
 def test_velocity_and_acceleration_are_derivatives_of_the_position(target):
+    # By the chain rule, while the speed is scaled.
     plan = at_speed(0.7)
     follow(plan, random_points(5, 2, "spline", first=2.0))
     h = 1e-4
@@ -389,9 +373,6 @@ def test_speed_is_changed_at_its_rate_while_the_arm_rests_too():
     plan.set_speed(1.0)
     plan.hold(0.7, np.zeros(N))
     assert plan.speed == 1.0, "what rests has nothing to slow down"
-
-
-# Cancelling, by uniformly decelerated motion
 
 
 def moving(speed=1.0, names=NAMES):

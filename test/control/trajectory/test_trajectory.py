@@ -123,9 +123,6 @@ def test_caller_may_change_its_arrays_afterwards():
     np.testing.assert_array_equal(before, after)
 
 
-# The beginning: in the state of now, before, at and after the first point
-
-
 @pytest.mark.parametrize("kind", ["spline", "cubic", "quintic"])
 @pytest.mark.parametrize("offset", [-0.2, 0.1])
 def test_motion_goes_on_with_the_velocity_of_the_state(kind, offset):
@@ -191,16 +188,6 @@ def test_late_start_joins_the_first_point_to_come(kind, seed, part):
         before = sampled(late, np.nextafter(reach, 0.0))
         for order in range(1 if kind == "linear" else 2):
             np.testing.assert_allclose(before[order], sampled(late, reach)[order], rtol=0, atol=1e-6)
-
-
-def test_effort_begins_with_the_start_effort():
-    # JTC keeps the last commanded point, effort included, and goes on from it.
-    points = TrajectoryPoints(NAMES, [2.0], np.zeros((1, N)), effort=np.full((1, N), 3.0))
-    trajectory = build(points, start_effort=np.array([1.0, 3.0, -1.0]))
-    for t, expected in ((0.0, [1.0, 3.0, -1.0]), (1.0, [2.0, 3.0, 1.0]), (2.0, [3.0] * 3), (9.0, [3.0] * 3)):
-        np.testing.assert_allclose(sampled(trajectory, t)[3], expected, rtol=1e-15)
-    with pytest.raises(TrajectoryError, match="effort"):
-        build(points, start_effort=np.zeros(2))
 
 
 def test_last_knot_before_a_time():
