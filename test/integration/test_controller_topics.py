@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from geometry_msgs.msg import InertiaStamped
 from lifecycle_msgs.msg import Transition
 from rclpy.serialization import serialize_message
 from scipy.interpolate import BPoly
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64
+from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -28,7 +29,7 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
 from support.robot import friction, move, rough_arm
-from support.ros import BEST_EFFORT, JOINTS, PLANAR, TSAI, URDF, Array, Driver, Graph, Log
+from support.ros import BEST_EFFORT, JOINTS, LATCHED, PLANAR, RELIABLE, TSAI, URDF, Array, Driver, Graph, Log, gravity
 
 NODE = "computed_torque_node"
 Q = np.array([-0.6, 0.9])
@@ -264,3 +265,49 @@ def _assert_real_time(node: NodeProcess) -> None:
     warnings = Log(node.log, begin=0).lines("WARN")
     for works, name in ((first, "realtime_priority"), (locked, "lock_memory")):
         assert len([line for line in warnings if name in line]) == (0 if works else 1)
+
+
+@pytest.mark.slow
+def test_two_arms_side_by_side(tmp_path: Path) -> None:
+    """One file for both; each has its own robot, trajectory, torque, services and parameters.
+
+    The left one learns its robot from the latched topic in its namespace. The right one asks for reliable
+    joint_states, the left one also receives from a publisher that is not.
+    """
+    file = tmp_path / "arms.yaml"
+    shared = {**PLANAR, "robot_description": "", "law": "computed_torque", "gains.natural_frequency": [3.0]}
+    right = {"robot_description": URDF, "gains.natural_frequency": [4.0]}
+    right |= {"qos_overrides./right/joint_states.subscription.reliability": "reliable"}
+    document = {"/**": {"ros__parameters": shared}, f"/right/{NODE}": {"ros__parameters": right}}
+    file.write_text(yaml.safe_dump(document), encoding="utf-8")
+    with Graph(tmp_path) as graph:
+        graph.publisher(String, "left/robot_description", LATCHED).publish(String(data=URDF))
+        sides = (("left", BEST_EFFORT, Q, (0.4, -0.1), 3.0), ("right", RELIABLE, (0.3, 0.2), (-0.5, 0.7), 4.0))
+        for side, *_ in sides:
+            graph.start(NODE, None, "--params-file", str(file), "-r", f"__ns:=/{side}")
+        arms = [Driver(graph, f"/{side}", qos) for side, qos, *_ in sides]
+        arms[1].now += 5_000_000_000
+        begin = []
+        for process, arm, (side, qos, q0, goal, _) in zip(graph.processes.members, arms, sides, strict=True):
+            np.testing.assert_allclose(arm.ask(q0).effort, gravity(q0), rtol=0, atol=1e-9)
+            (end,) = graph.client.get_subscriptions_info_by_topic(f"/{side}/joint_states")
+            assert end.qos_profile.reliability == qos.reliability
+            log = Log(process.log)
+            begin.append(arm.now)
+            arm.follow(move(goal, 1.0))
+            graph.await_log(log, "following a trajectory of 1 points")
+        for t in (0.1, 0.2, 0.3, 0.4, 0.5):  # the rate of these stamps carries the gains
+            for arm, start, (_, _, q0, goal, rate) in zip(arms, begin, sides, strict=True):
+                q, qd, qdd = motion = quintic(t, 1.0, at_rest(q0), at_rest(goal))
+                answer = answer_at(arm, start + round(t * 1e9), q - 0.04, qd)
+                assert_desired(answer, motion)
+                expected = tsai_planar_2r.torque(TSAI, q - 0.04, qd, qdd + 0.04 * rate**2)
+                np.testing.assert_allclose(answer.effort, expected, rtol=0, atol=1e-6)
+        assert graph.call(Trigger, f"left/{NODE}/cancel", Trigger.Request()).success
+        graph.set_parameters(f"left/{NODE}", {"law": "pd"})
+        stopped = answer_at(arms[0], begin[0] + 5_000_000_000, Q)
+        assert tuple(stopped.velocity) == (0.0, 0.0) and np.abs(np.subtract(stopped.position, (0.4, -0.1))).max() > 0.05
+        motion = quintic(0.7, 1.0, at_rest((0.3, 0.2)), at_rest((-0.5, 0.7)))
+        answer = answer_at(arms[1], begin[1] + 700_000_000, *motion[:2])
+        assert_desired(answer, motion)
+        np.testing.assert_allclose(answer.effort, tsai_planar_2r.torque(TSAI, *motion), rtol=0, atol=1e-6)
