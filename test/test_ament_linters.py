@@ -1,7 +1,4 @@
-"""The linters of ROS have nothing to say. They come with a ROS installation, else with Debian (python3-ament-flake8).
-
-Not with ament_copyright: the licence stands once, in LICENSE, and is no header of each file.
-"""
+"""The linters of ROS, but ament_copyright; they come with ROS, else with Debian (python3-ament-flake8)."""
 
 import shutil
 from pathlib import Path

@@ -1,15 +1,115 @@
-"""What the benchmarks of speed compare: three libraries that give the same results, or nothing is timed."""
+"""Operations counted as the functions run, beside those that the books print; libraries that are timed agree."""
+
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from benchmarks import dynamics
-from benchmarks.dynamics import check_agreement
-from benchmarks.peers import ALGORITHMS, Calls, mujoco_calls, ours, pinocchio
+from benchmarks import dynamics, peers
+from benchmarks.counting import Counted
+from benchmarks.formulation_counts import COUNTED, SIZES, TIMED, chain, polynomial, run_counted, state
+from benchmarks.formulations import all_counts
+from benchmarks.operation_counts import (
+    ALGORITHMS,
+    CRAIG_PLANAR_ARM,
+    LARGEST,
+    PRINTED,
+    ROBOTS,
+    Count,
+    customised_count,
+    folded_count,
+    general_count,
+    load,
+    printed,
+)
 from benchmarks.robots import random_states
 from benchmarks.tables import CUSTOMISED, MUJOCO, PINOCCHIO
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.codegen.tracing import GRAVITY_TORQUE, INVERSE_DYNAMICS, MASS_MATRIX, Algorithm, interpreted
+from robot_dynamics_ros.kernels.placement import cross, rotate, rotate_back
 from support import arms
+
+
+@pytest.fixture(scope="module")
+def counts() -> dict[str, list[Count]]:
+    return all_counts()
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_counted_numbers_give_the_torque(name: str) -> None:
+    """What counts is the form itself: it gives what it gives with plain numbers, and what the other forms give."""
+    tree, motion = chain(4), state(4)
+    form, _ = COUNTED[name]
+    torque = np.array(run_counted(form, 4, Counter()), dtype=float)
+    np.testing.assert_allclose(torque, form(tree, *motion), rtol=1e-12)
+    for other in TIMED.values():
+        np.testing.assert_allclose(torque, other(tree, *motion), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_growth_of_table_3(name: str, counts: dict[str, list[Count]]) -> None:
+    """Milicevic: the power of n is 4 for Lagrange-Euler, 3 for d'Alembert, 1 for Newton-Euler."""
+    for ours, expected in zip(zip(*counts[name], strict=True), PRINTED[COUNTED[name][1]], strict=True):
+        ours_polynomial = polynomial(list(ours))
+        assert len(ours_polynomial) == len(expected)
+        assert 0.7 < ours_polynomial[0] / expected[0] < 1.8
+        for n, value in zip(SIZES[1:], ours[1:], strict=True):
+            assert sum(c * n**power for power, c in enumerate(reversed(ours_polynomial))) == value
+
+
+def test_order_of_table_3(counts: dict[str, list[Count]]) -> None:
+    """From three joints on: Newton-Euler in link frames, in the base frame, d'Alembert, Lagrange-Euler."""
+    euler, dalembert, base, links = (np.array(counts[name])[2:] for name in COUNTED)
+    assert np.all(links < base) and np.all(base < dalembert) and np.all(5 * dalembert < euler)
+
+
+def test_counts_by_hand() -> None:
+    """A cross product takes 6 and 3, a matrix times a vector 9 and 6; signs are free, and values stay right."""
+    tally: Counter[str] = Counter()
+
+    def numbers(*values: float) -> list[Counted]:
+        return [Counted(value, tally) for value in values]
+
+    assert interpreted(cross)(*numbers(1, 2, 3, 4, 5, 6)) == (-3.0, 6.0, -3.0)
+    assert tally == {"*": 6, "-": 3}
+    for product in (rotate, rotate_back):
+        tally.clear()
+        interpreted(product)(numbers(*range(9)), *numbers(1, 2, 3))
+        assert tally == {"*": 9, "+": 6}
+
+
+@pytest.mark.parametrize(("algorithm", "degree"), list(zip(ALGORITHMS, (1, 1, 2, 3), strict=True)))
+def test_growth_of_the_general_counts(algorithm: Algorithm, degree: int) -> None:
+    """Newton-Euler is linear in the number of joints, the mass matrix quadratic, its factorisation cubic."""
+    found = np.array([general_count(algorithm, n) for n in range(1, LARGEST + 1)])
+    assert np.all(np.diff(found, degree + 1, axis=0) == 0)
+    assert np.all(np.diff(found, degree, axis=0) > 0)
+
+
+def test_newton_euler_takes_what_the_books_take() -> None:
+    """Not more than a fifth above Milicevic's Table 3, and far below the other forms, from two joints on."""
+    for n in range(2, LARGEST + 1):
+        ours = np.array(general_count(INVERSE_DYNAMICS, n))
+        assert np.all(ours < 1.2 * np.array(printed("Milicevic Table 3, Newton-Euler", n)))
+        assert np.all(ours < printed("Milicevic Table 3, d'Alembert", n))
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_customised_kernels_take_less(name: str) -> None:
+    """Craig 6.13: customised equations beat the best general scheme."""
+    model = load(name)
+    for algorithm in (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX):
+        ours = customised_count(algorithm, model)
+        assert np.all(np.array(folded_count(algorithm, model)) <= ours)
+        assert np.all(np.array(ours) < general_count(algorithm, model.n))
+    assert np.all(np.array(customised_count(INVERSE_DYNAMICS, model)) < printed("Craig 6.13, Newton-Euler", model.n))
+
+
+def test_planar_arm_takes_no_more_than_the_closed_form() -> None:
+    assert np.all(np.array(folded_count(INVERSE_DYNAMICS, load("planar_2r"))) <= CRAIG_PLANAR_ARM)
+
+
+# --- Speeds are compared of libraries that give the same results
 
 # Siblings that Pinocchio sorts the other way round, joints that it keeps as cosine and sine, and one that is locked.
 KINDS = ["continuous", "prismatic", "revolute", "revolute", "continuous"]
@@ -17,28 +117,23 @@ TREE = arms.random_arm(np.random.default_rng(0), [0, 1, 2, 0, 4], KINDS)
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[RobotModel, dict[str, Calls]]:
+def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[RobotModel, dict[str, peers.Calls]]:
     path = tmp_path_factory.mktemp("tree") / "tree.urdf"
     path.write_text(TREE.urdf, encoding="utf-8")
     model = RobotModel.from_urdf_file(path, locked={TREE.movable[2]: 0.0})
     names = model.joint_names
-    return model, {CUSTOMISED: ours(model), **pinocchio(path, names), MUJOCO: mujoco_calls(path, names)}
+    return model, {
+        CUSTOMISED: peers.ours(model),
+        **peers.pinocchio(path, names),
+        MUJOCO: peers.mujoco_calls(path, names),
+    }
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_libraries_agree_joint_by_joint(algorithm: str, tree: tuple[RobotModel, dict[str, Calls]]) -> None:
+@pytest.mark.parametrize("algorithm", peers.ALGORITHMS)
+def test_libraries_agree_joint_by_joint(algorithm: str, tree: tuple[RobotModel, dict[str, peers.Calls]]) -> None:
     """Joints match by name, locked ones stand still, and every result is in our order."""
     model, libraries = tree
-    check_agreement("tree", libraries, algorithm, random_states(model.n, dynamics.CHECKED, seed=1))
+    dynamics.check_agreement("tree", libraries, algorithm, random_states(model.n, dynamics.CHECKED, seed=1))
     offered = [name for name, calls in libraries.items() if algorithm in calls]
     assert offered[:2] == [CUSTOMISED, PINOCCHIO]
     assert (MUJOCO in offered) == (algorithm in ("inverse_dynamics", "mass_matrix", "forward_dynamics"))
-
-
-def test_nothing_is_timed_where_a_library_disagrees(tree: tuple[RobotModel, dict[str, Calls]]) -> None:
-    model, libraries = tree
-    right = libraries[PINOCCHIO]["mass_matrix"]
-    wrong = {"mass_matrix": right._replace(value=lambda result: right.value(result) * (1.0 + 1e-6))}
-    with pytest.raises(SystemExit, match="Pinocchio"):
-        states = random_states(model.n, dynamics.CHECKED, seed=2)
-        check_agreement("tree", {**libraries, PINOCCHIO: wrong}, "mass_matrix", states)

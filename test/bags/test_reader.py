@@ -11,7 +11,7 @@ import pytest
 import yaml
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
-from robot_dynamics_ros.bags import BagReader, BagWriter, Message
+from robot_dynamics_ros.bags import BagReader, Message
 from robot_dynamics_ros.bags.storage import zstd
 from robot_dynamics_ros.errors import BagError, BagWarning
 from support.bag_recordings import KINDS, SCHEMA, START, insert, open_database, record, snapshot, some_messages
@@ -138,14 +138,6 @@ def test_other_databases_of_recorders(tmp_path: Path) -> None:
         insert(database, written)
         database.close()
         assert read(tmp_path / name) == written
-
-
-def test_a_bag_without_messages(tmp_path: Path) -> None:
-    with BagWriter(tmp_path / "bag", KINDS):
-        pass
-    assert read(tmp_path / "bag") == []
-    with BagReader(tmp_path / "bag") as reader:
-        assert (reader.topics, reader.count()) == (KINDS, 0)
 
 
 SONGS = "CREATE TABLE songs(id INTEGER); INSERT INTO songs VALUES (1);"

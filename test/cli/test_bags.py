@@ -9,17 +9,15 @@ import pytest
 from robot_dynamics_ros.bags import BagReader, BagWriter
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
+from support.bag_recordings import FLOAT, JOINT_STATE, TEXT, text
 from support.commands import parse, run
-from support.report_recordings import ARM, COMMANDS, JOINT_STATE, STATES, TYPES, make, record
-
-FLOAT64, TEXT = "std_msgs/msg/Float64", "std_msgs/msg/String"
-
+from support.report_recordings import ARM, COMMANDS, STATES, record
 
 # --- compare
 
 
 def write(path: Path, *numbers: float, topic: str = "/x") -> str:
-    with BagWriter(path, {topic: FLOAT64}) as writer:
+    with BagWriter(path, {topic: FLOAT}) as writer:
         for k, number in enumerate(numbers):
             writer.write(topic, k, LITTLE_ENDIAN + struct.pack("<d", number))
     return str(path)
@@ -65,7 +63,7 @@ def record_with_description(folder: Path, description: str) -> None:
         BagReader(record(folder / "plain")) as plain,
         BagWriter(folder / "bag", {**plain.topics, "/robot_description": TEXT}) as bag,
     ):
-        bag.write("/robot_description", 1, bytes(TYPES.serialize_cdr(make(TEXT, description), TEXT)))
+        bag.write("/robot_description", 1, text(description))
         for message in plain.messages():
             bag.write(message.topic, message.received, message.data)
 

@@ -30,10 +30,7 @@ def random_states(model: RobotModel, seed: int, count: int) -> tuple[Array, Arra
 
 
 def test_planar_arm_has_the_textbook_combinations(load_robot: Callable[..., RobotModel]) -> None:
-    """Two links of a vertical plane, a1 = 0.5 m between the joints: Khalil and Dombre 2002, chapter 9.4.
-
-    Link 1 gets m2 at the place of joint 2: mcx1 + a1 m2, izz1 + a1^2 m2; mcy1, mcx2, mcy2, izz2 stay alone.
-    """
+    """Khalil and Dombre 2002, chapter 9.4, a1 = 0.5 m: link 1 gets m2 at joint 2, mcx1 + a1 m2, izz1 + a1^2 m2."""
     base = rigid(load_robot("planar_2r"))
     assert set(base.names) == {
         "link1.mcx + 0.5 link2.mass",
@@ -46,11 +43,7 @@ def test_planar_arm_has_the_textbook_combinations(load_robot: Callable[..., Robo
 
 
 def test_scara_has_the_textbook_combinations(load_robot: Callable[..., RobotModel]) -> None:
-    """Two vertical joints and a slide that points down (turned by pi about x), a1 = 0.4, a2 = 0.3 m.
-
-    The kinetic energy has izz1 + a1^2 (m2 + m3), the couplings mcx2 + a2 m3 + mcx3 and mcy2 - mcy3, then izz2 + izz3 +
-    a2^2 m3 + 2 a2 mcx3, and the slide m3. What m3 does to the others is a number times m3, a base parameter itself.
-    """
+    """Of the kinetic energy, a1 = 0.4, a2 = 0.3 m, the slide's frame turned by pi about x; m3 alone drops out."""
     base = rigid(load_robot("scara"))
     assert base.names == (
         "link1.izz + 0.16 link2.mass",
@@ -98,10 +91,7 @@ def test_names_say_the_combination() -> None:
 
 
 def test_what_hides_in_another_parameter_is_no_unknown(load_robot: Callable[..., RobotModel]) -> None:
-    """The first joint's rotor adds to the link's izz; along gravity a weight is a difference of Coulomb levels.
-
-    A rotor that the model has is not added again.
-    """
+    """The first joint's rotor adds to izz, a weight along gravity to Coulomb levels; no rotor is added twice."""
     names = Parameterization.of(load_robot("scara")).names
     assert "joint1.rotor_inertia" not in names and "joint2.rotor_inertia" in names
     assert "joint3.coulomb" in names and "joint3.coulomb_negative" not in names

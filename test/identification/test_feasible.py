@@ -99,10 +99,7 @@ def test_the_frame_does_not_matter() -> None:
 
 
 def test_priors_are_made_physical() -> None:
-    """A thin rod along x gets thickness, 1 cm radius of gyration; mass, centre and the rest stay. Nothing: a ball.
-
-    What is physical stays.
-    """
+    """A thin rod gets 1 cm radius of gyration about its axis, nothing becomes a ball, and what is physical stays."""
     length, mass = 0.5, 2.0
     rod = np.array([mass, mass * length / 2, 0, 0, 0, 0, 0, mass * length**2 / 3, 0, mass * length**2 / 3])
     found = physical_prior(np.array([rod, np.zeros(10)]))

@@ -72,10 +72,7 @@ def test_friction_comes_within_two_percent(name: str, urdf_path: Path_, tmp_path
 
 @pytest.mark.slow
 def test_friction_of_joints_that_stick(urdf_path: Path_, tmp_path: Path) -> None:
-    """Our own plant, whose joints really stick, under computed torque without friction: within 2 % too.
-
-    A torque holds from one sample to the next, so that their mean is the torque at the sample between them.
-    """
+    """Our own plant, whose joints really stick, under computed torque without friction: within 2 % too."""
     model = with_friction(urdf_path("scara"), tmp_path)
     wish = fourier(model, 30.0, 1000.0, seed=1)
 
@@ -85,7 +82,7 @@ def test_friction_of_joints_that_stick(urdf_path: Path_, tmp_path: Path) -> None
 
     run = simulate(model, controller, 30.0, initial_positions=wish.q[0], initial_velocities=wish.qd[0])
     assert (run.velocity[:, 2] == 0.0).mean() > 0.2  # it does stick
-    between = 0.5 * (run.effort[1:] + run.effort[:-1])
+    between = 0.5 * (run.effort[1:] + run.effort[:-1])  # each holds from one sample to the next
     time, q, qd = run.time[1:-1], run.position[1:-1], run.velocity[1:-1]
     truth = Truth(model, time, q, qd, np.zeros_like(qd), between)  # acceleration is not recorded
     result = identify(model, [recorded_motion(truth.recorded(5, 0.01), Smoothing())])

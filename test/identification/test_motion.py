@@ -65,12 +65,7 @@ def assert_follows(motion: RecordedMotion, start: float = 0.0, atol: float = 2e-
 
 @pytest.mark.parametrize(("cutoff", "order"), [(1.0, 2), (2.0, 4), (5.0, 2)])
 def test_filter_and_derivative_do_what_they_say(cutoff: float, order: int) -> None:
-    """A sine comes out with no delay and a known amplitude.
-
-    Forward and back, a digital Butterworth filter by the bilinear transform leaves 1 / (1 + (tan(pi f / r) / tan(pi
-    c / r))^(2 order)) (Oppenheim, Schafer: Discrete-Time Signal Processing, 7.1); the five-point difference makes
-    (8 sin(w h) - sin(2 w h)) / (6 h) of w.
-    """
+    """No delay; a Butterworth filter's gain (Oppenheim, Schafer: Discrete-Time Signal Processing, 7.1), squared."""
     rate = 50.0
     motion = recorded_motion(recording(even(40.0, rate)), Smoothing(cutoff, order))
     gain = 1.0 / (1.0 + (np.tan(np.pi * FREQUENCY / rate) / np.tan(np.pi * cutoff / rate)) ** (2 * order))

@@ -1,8 +1,4 @@
-"""A real Panda's exciting trajectory, where it was downloaded, against an independent computation.
-
-Figures of another implementation on the same recording: Pinocchio's inverse dynamics and the friction of Gaz et al.
-2019, acceleration from the velocity's differences and a mean of five, against the effort as measured.
-"""
+"""A real Panda's exciting trajectory, where it was downloaded, against Pinocchio with the friction of Gaz et al."""
 
 import dataclasses
 import re
@@ -79,10 +75,7 @@ def test_a_hand_that_is_not_mounted_is_called_out(series: JointSeries, tmp_path:
 
 @pytest.mark.parametrize("cutoff", [None, 4.0])
 def test_last_third_is_explained_better(cutoff: float | None, series: JointSeries, tmp_path: Path) -> None:
-    """Identified on the first two thirds: RMS error in at least six of seven joints, against the URDF without its hand.
-
-    Both models, the other with the friction of Gaz et al., are asked for the torque of the smoothed motion.
-    """
+    """Identified on the first two thirds: RMS error in at least six of seven joints, against the URDF without hand."""
     model = panda(tmp_path, hand=False)
     prior = yaml.safe_load((tmp_path / "panda.dynamics.yaml").read_text(encoding="utf-8"))
     identified = tmp_path / "identified.yaml"

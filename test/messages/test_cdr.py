@@ -51,17 +51,12 @@ def test_it_reads_what_rclpy_writes(topic: str, numbers: list[float], stamp: tup
         np.testing.assert_array_equal(found.numbers, expected)
 
 
-@given(topic=st.sampled_from(sorted(TARGETS)), data=st.binary(max_size=90), keep=st.integers(0, 60))
-def test_broken_bytes_are_refused_or_read(topic: str, data: bytes, keep: int) -> None:
-    """Random ones, and whole messages that are cut off."""
+@pytest.mark.parametrize("topic", sorted(TARGETS))
+def test_truncated_messages_are_refused(topic: str) -> None:
     whole = big_endian((1, 2), "base", [0.0] * (7 if topic == POSE else 6))
-    for broken in (data, b"\0\1\0\0" + data):
-        try:
-            assert read_target(topic, broken).numbers.shape == (7 if topic == POSE else 6,)
-        except RobotDynamicsError:
-            pass
-    with pytest.raises(RobotDynamicsError):
-        read_target(topic, whole[:keep])
+    for size in range(len(whole)):
+        with pytest.raises(RobotDynamicsError):
+            read_target(topic, whole[:size])
 
 
 def test_refusals_name_the_size_or_the_encoding() -> None:

@@ -4,17 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from robot_dynamics_ros import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.kernels import layout
-from robot_dynamics_ros.kernels.layout import MASS
 from robot_dynamics_ros.model.inertia import payload_inertial
 from robot_dynamics_ros.model.packed import with_payload
 from support import arms
 from support.arms import packed
 from support.comparing import assert_close
-from support.pinocchio_peer import Peer
 
 ARM = arms.random_arm(np.random.default_rng(8), [0, 1, 2, 2], ["revolute", "fixed", "prismatic", "continuous"])
 A, B, C = ARM.movable
@@ -34,45 +31,7 @@ def test_names_and_links_of_the_bodies() -> None:
     assert model.robot.coordinates.tolist() == [1, 0] and model.robot.factors.tolist() == [1.0, 1.0]
 
 
-@given(arm=arms.trees())
-def test_bodies_and_their_inertial_parameters(arm: arms.Arm) -> None:
-    """A body's z axis is its joint's axis; parameters, in the link's axes at its origin, are Pinocchio's."""
-    model = packed(arm)
-    axes = {joint.name: np.asarray(joint.axis) for joint in arm.joints}
-    peer = Peer(arm.urdf, arm.movable).model
-    rows = model.inertial_parameters().reshape(-1, 10)
-    for name, link, rotation, row in zip(
-        model.moving_joints, model.body_links, model.link_rotations.reshape(-1, 3, 3), rows, strict=True
-    ):
-        assert_close(rotation @ axes[name], [0, 0, 1], 1e-14)
-        assert_close(rotation @ rotation.T, np.eye(3), 1e-14)
-        assert np.array_equal(rotation, model.frames[link].rotation)
-        assert np.array_equal(model.frames[link].position, np.zeros(3))
-        body = peer.inertias[peer.getJointId(name)]
-        c = body.lever
-        about = body.inertia + body.mass * (c @ c * np.eye(3) - np.outer(c, c))
-        assert_close(row, [body.mass, *body.mass * c, *about[np.triu_indices(3)]], 1e-13)
-
-
 # --- Payload
-
-
-@pytest.mark.parametrize("link", LINKS)
-def test_payload_of_the_file_or_later_is_the_same(link: str) -> None:
-    """Bit for bit, and a second one replaces the first."""
-    mass, com, inertia = LOAD
-    bare = packed(ARM)
-    loaded = packed(ARM, {"payload": {"link": link, "mass": mass, "com": com, "inertia": inertia}})
-    later = with_payload(bare, link, payload_inertial(*LOAD))
-    other = with_payload(with_payload(bare, LINKS[4], payload_inertial(9, com, inertia)), link, payload_inertial(*LOAD))
-    for model in (loaded, later, other):
-        assert np.array_equal(model.numbers, loaded.numbers)
-        assert np.array_equal(model.structure, bare.structure)
-        assert np.array_equal(model.bare_inertials, bare.bare_inertials)
-        assert model.payload is not None and model.payload[0] == link
-    assert np.array_equal(bare.robot.bodies[:, MASS:], bare.bare_inertials)
-    added = loaded.robot.bodies[:, MASS].sum() - bare.robot.bodies[:, MASS].sum()
-    assert added == pytest.approx(mass if link != LINKS[0] else 0.0, abs=1e-12)
 
 
 def test_payload_inertia_is_six_numbers_or_a_matrix_symmetric_to_rounding() -> None:

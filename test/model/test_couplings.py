@@ -1,4 +1,4 @@
-"""q_tree = G q + c: which coordinates are independent, and how every joint follows them."""
+"""q_tree = G q + c: which coordinates are independent, how joints follow them, and what ``joints`` chooses."""
 
 from typing import Any
 
@@ -164,3 +164,47 @@ def test_long_chains_do_not_recurse() -> None:
         model = packed(arm)
     assert model.joint_names == (f"j{n - 1}",)
     assert np.array_equal(matrix(model), np.ones((n, 1)))
+
+
+# --- What is chosen
+
+KINDS = ["revolute", "prismatic", "continuous", "revolute", "revolute"]
+TREE = arms.random_arm(np.random.default_rng(12), [0, 1, 2, 2, 4], KINDS)
+
+
+def test_limits_follow_the_order() -> None:
+    arm = TREE
+    for k, name in enumerate(TREE.movable):
+        limit = f'<limit lower="-{k + 1}" upper="{k + 2}" effort="{k + 3}" velocity="{k + 4}"/>'
+        arm = arm.with_joint(name, limit=limit)
+    order = [TREE.movable[3], TREE.movable[0]]
+    locked = {name: 0.0 for name in TREE.movable if name not in order}
+    model = RobotModel.from_urdf(arm.urdf, joints=order, locked=locked)
+    assert_close(model.position_lower, [-4, -1], 0.0)
+    assert_close(model.position_upper, [5, 2], 0.0)
+    assert_close(model.effort_limits, [6, 3], 0.0)
+    assert_close(model.velocity_limits, [7, 4], 0.0)
+
+
+def test_repr_names_what_was_chosen() -> None:
+    first, *others = TREE.movable
+    chosen = RobotModel.from_urdf(TREE.urdf, joints=others, locked={first: 0.25}, gravity=[0, 0, -1.62])
+    text = repr(chosen.with_payload(TREE.links[3].name, 1.5, [0, 0, 0], [0] * 6).customised())
+    for part in (*others, f"{first} at 0.25", "-1.62", f"1.5 kg on '{TREE.links[3].name}'", "customised"):
+        assert part in text
+    plain = repr(RobotModel.from_urdf(TREE.urdf))
+    assert not any(word in plain for word in ("payload", "locked", "customised"))
+
+
+def test_prismatic_joints() -> None:
+    """By the URDF: the second and no other; a locked one does not move."""
+    assert RobotModel.from_urdf(TREE.urdf).prismatic_joints == {TREE.movable[1]}
+    assert not RobotModel.from_urdf(TREE.urdf, locked={TREE.movable[1]: 0.1}).prismatic_joints
+
+
+def test_continuous_joints_keep_their_mark_unless_another_follows() -> None:
+    model = RobotModel.from_urdf(TREE.urdf, joints=TREE.movable[::-1])
+    model = model.with_payload(model.link_names[1], 1.0, [0.0] * 3, np.eye(3))
+    assert model.without_gravity().continuous.tolist() == [False, False, True, False, False]
+    follows = TREE.with_joint(TREE.movable[3], extra=f'<mimic joint="{TREE.movable[2]}"/>')
+    assert not RobotModel.from_urdf(follows.urdf).continuous.any()

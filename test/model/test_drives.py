@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.kernels import layout
-from robot_dynamics_ros.kernels.layout import PARENT, ROTOR
-from robot_dynamics_ros.model.packed import PackedModel
 from robot_dynamics_ros.model.urdf import parse_urdf
 from support import arms
 from support.arms import packed
@@ -16,17 +14,6 @@ from support.comparing import assert_close
 ARM = arms.random_arm(np.random.default_rng(9), [0, 1, 2, 3], ["revolute", "fixed", "revolute", "prismatic"])
 A, B, C = ARM.movable
 LINKS = [link.name for link in ARM.links]
-
-
-def spin_rates(model: PackedModel) -> arms.Array:
-    """Ratio of each rotor's spin to each coordinate's rate, (rotors, n)."""
-    robot = model.robot
-    ratios = np.zeros((len(robot.rotors), len(model.joint_names)))
-    for row, (_, kind, first, after) in zip(ratios, robot.tree[len(robot.bodies) :], strict=True):
-        assert kind == ROTOR
-        row[robot.coordinates[first:after]] = robot.factors[first:after]
-        assert np.all(row[robot.coordinates[first:after]] != 0.0)
-    return ratios
 
 
 # --- Rotors
@@ -43,32 +30,6 @@ def test_short_and_general_form_are_the_same() -> None:
         assert np.array_equal(model.structure, short.structure)
         assert_close(model.numbers, short.numbers, 1e-15)
         assert model.rotor_names == ("rotors[0]",)
-
-
-def test_rotor_rows() -> None:
-    """Short forms in the bodies' order, then the list's; carriers are bodies, -1 on the base or for none.
-
-    `test/kernels/test_rotors.py` has rotors of coupled joints.
-    """
-    content = {
-        "joints": {
-            C: {"rotor_inertia": 3.0, "gear_ratio": 30.0},
-            A: {"rotor_inertia": 1.0, "gear_ratio": 10.0},
-            B: {"rotor_inertia": 2.0, "gear_ratio": 20.0, "rotor_carrier": "none"},
-        },
-        "rotors": [
-            {"carrier": LINKS[2], "axis": [0, 3, 4], "inertia": 4.0, "ratio": {A: 1.0, C: -2.0}},
-            {"carrier": LINKS[0], "axis": [1, 0, 0], "inertia": 5.0, "ratio": {C: 3.0}},
-        ],
-    }
-    model = packed(ARM, content)
-    assert model.rotor_names == (f"{A} rotor", f"{B} rotor", f"{C} rotor", "rotors[0]", "rotors[1]")
-    assert model.robot.tree[3:, PARENT].tolist() == [-1, -1, 1, 0, -1]
-    assert model.robot.rotors[:, layout.ROTOR_INERTIA].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
-    assert spin_rates(model).tolist() == [[10, 0, 0], [0, 20, 0], [0, 0, 30], [1, 0, -2], [0, 0, 3]]
-    axes = model.robot.rotors[:, :3]
-    assert_close(np.linalg.norm(axes, axis=1), np.ones(5), 1e-15)
-    assert_close(model.frames[LINKS[2]].rotation.T @ axes[3], [0, 0.6, 0.8], 1e-15)
 
 
 @pytest.mark.parametrize(

@@ -98,14 +98,9 @@ def test_names_of_a_bag_are_text(tmp_path: Path) -> None:
     assert all("<" not in text for trace in modes for text in [trace["name"], *trace["y"]])
 
 
-def test_no_file_is_overwritten_unasked(tmp_path: Path) -> None:
-    """A recording of one message has a report, too, though no torque of the model."""
-    model = RobotModel.from_urdf(ARM)
-    recording = read_recording(record(tmp_path / "bag", cycles=1), STATES, model=model)
-    output = tmp_path / "report.html"
-    write_report(recording, output)
+def test_a_report_of_one_message_and_none_over_another_unasked(tmp_path: Path) -> None:
+    bag, model = record(tmp_path / "bag", cycles=1), RobotModel.from_urdf(ARM)
+    page = report(bag, model=model)
     with pytest.raises(BagError, match=r"report\.html"):
-        write_report(recording, output)
-    write_report(recording, output, overwrite=True)
-    page = _Page(output)
+        report(bag, model=model)
     assert "No model torque" in page.text and [len(values) for values in traces(page, "actual")] == [1, 1]

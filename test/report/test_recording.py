@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.report import read_recording
 from robot_dynamics_ros.report.page import durations, event_rows, timing_rows, torque_rows, tracking_rows
 from robot_dynamics_ros.report.recording import answers, largest, rms, tracking
@@ -61,22 +60,9 @@ def test_model_gives_units_limits_and_residual(tmp_path: Path) -> None:
     assert [row[1] for row in tracking_rows(recording, found)] == ["mrad", "mm"]
 
 
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
-    recording = read_recording(record(tmp_path / "bag", commands=False), STATES, no_model="nobody said")
-    assert recording.command is None and "command_states" in recording.why["command"]
-    assert recording.why["model"] == recording.why["analysis"] == "nobody said"
-    assert answers(recording) is None and [fact.topic for fact in recording.topics] == [STATES]
+def test_efforts_that_are_missing_are_named(tmp_path: Path) -> None:
     silent = read_recording(record(tmp_path / "silent", efforts=False), STATES, model=RobotModel.from_urdf(ARM))
     assert silent.analysis is None and "effort" in silent.why["analysis"]
-    with pytest.raises(BagError, match=r"no topic /other"):
-        read_recording(tmp_path / "bag", "/other")
-
-
-def test_renamed_joints(tmp_path: Path) -> None:
-    path = record(tmp_path / "bag", names=("old_a", "b"))
-    recording = read_recording(path, STATES, rename={"old_": ""}, model=RobotModel.from_urdf(ARM))
-    assert recording.state.joint_names == ("a", "b") and recording.analysis is not None
-    assert recording.command is not None and recording.command.joint_names == ("a", "b")
 
 
 def test_transitions_and_warnings_are_events(tmp_path: Path) -> None:

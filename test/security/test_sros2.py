@@ -1,7 +1,4 @@
-"""The shipped SROS 2 policies allow exactly what the nodes use over DDS.
-
-Not enforced here: the middleware of the wheels is built without security.
-"""
+"""The shipped SROS 2 policies allow exactly what the nodes use over DDS; nothing enforces them here."""
 
 from collections.abc import Iterator
 from pathlib import Path
