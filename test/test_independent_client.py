@@ -1,4 +1,7 @@
-"""The controller against a plant and a client that share no code with it; test_sessions.py has each cause alone."""
+"""The controller against a plant and a client that share no code with it, in lockstep.
+
+Each cause of a fault alone is in ``tools.safety_times``, see test_sessions.py.
+"""
 
 import dataclasses
 from typing import Any
@@ -64,6 +67,23 @@ def test_an_unbraked_arm_does_not_sag_in_the_ramp(q: Any, off: Any) -> None:
     assert fastest < 0.1 and not session.causes
 
 
+@pytest.mark.parametrize("silence", [0.15, 0.5, 0.8, 2.0])
+@pytest.mark.parametrize("on_fault", ["hold", "zero"])
+def test_the_rate_limit_holds_when_states_return(silence: float, on_fault: str) -> None:
+    session = moving(settings=settings(torque_rate_limit=(400.0,), on_fault=on_fault, fault_reset="auto"))
+    session.pass_time(silence)
+    session.run(0.5)
+    assert "state_stale" in session.causes
+    assert session.largest_step(400.0) <= 1.0 + 1e-9
+
+
+def test_the_rate_limit_holds_on_exit() -> None:
+    session = moving(settings=settings(torque_rate_limit=(400.0,)))
+    session.exit()
+    assert session.commands[-1].kind == "exit"
+    assert session.largest_step(400.0) <= 1.0 + 1e-9
+
+
 def test_an_encoder_that_wraps_does_not_change_the_effort() -> None:
     sessions = [
         Session("ur5e", continuous=True, wraps=wraps, q=UR5E + [3.0, 0, 0, 0, 0, 3.0]).run(0.1)
@@ -76,6 +96,13 @@ def test_an_encoder_that_wraps_does_not_change_the_effort() -> None:
         assert np.abs(session.plant.q - UR5E - [3.5, 0, 0, 0, 0, 3.5]).max() < 0.01
     efforts = [np.array([given.effort for given in session.commands]) for session in sessions]
     np.testing.assert_allclose(efforts[0], efforts[1], atol=1e-6)
+
+
+def test_a_goal_one_turn_away_is_reached_the_short_way() -> None:
+    session = Session("ur5e", continuous=True).run(0.1)
+    assert session.go(UR5E + [0.3 + 2 * np.pi, 0, 0, 0, 0, 0.3 - 4 * np.pi], 1.0)
+    session.run(1.5)
+    assert np.abs(session.plant.q - UR5E - [0.3, 0, 0, 0, 0, 0.3]).max() < 0.01 and not session.causes
 
 
 @pytest.mark.parametrize("off", [{"payload": 1.0}, {"mass_error": 0.1}, {"mass_error": -0.1}])
@@ -131,6 +158,11 @@ def test_an_exit_without_states_ends_in_time() -> None:
     session.pass_time(0.3)
     session.exit(states=False)
     assert session.commands[-1].kind == "exit" and session.time - begun < 1.5
+
+
+def test_an_arm_at_rest_is_not_taken_for_frozen() -> None:
+    session = Session(braked=True).run(3.0)  # noiseless encoders, brakes on
+    assert not session.causes
 
 
 @pytest.mark.parametrize("glitch", [10.0, 100.0, 1e8])
