@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from support.bag_recordings import JOINT_STATE, TYPES, header, make
 
-TYPES = get_typestore(Stores.LATEST)
-JOINT_STATE = "sensor_msgs/msg/JointState"
 DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
 STATES, COMMANDS = "/joint_states", "/controller/command_states"
 START = 1_700_000_000_000_000_000
@@ -31,16 +28,11 @@ ARM = """<robot name="arm">
 </robot>"""
 
 
-def make(kind: str, *fields: Any) -> Any:
-    return TYPES.types[kind](*fields)
-
-
 def diagnostics(level: int, message: str, name: str = "controller", **values: str) -> bytes:
     """``values`` are keys with underscores for spaces."""
     pairs = [make("diagnostic_msgs/msg/KeyValue", key.replace("_", " "), value) for key, value in values.items()]
     status = make("diagnostic_msgs/msg/DiagnosticStatus", level, name, message, "arm", pairs)
-    header = make("std_msgs/msg/Header", make("builtin_interfaces/msg/Time", 12, 0), "")
-    return bytes(TYPES.serialize_cdr(make(DIAGNOSTICS, header, [status]), DIAGNOSTICS))
+    return bytes(TYPES.serialize_cdr(make(DIAGNOSTICS, header(12_000_000_000), [status]), DIAGNOSTICS))
 
 
 def fault(before: str, after: str, message: str = "too fast") -> bytes:
