@@ -5,25 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.errors import RobotModelError
-from robot_dynamics_ros.formulations.constraints import (
-    close_loops,
-    loop_constraints,
-    loop_forces,
-    loops_of,
-    run_constrained,
-)
-from robot_dynamics_ros.kernels.entries import make_work
-from robot_dynamics_ros.kernels.kinematics import measure_loops, unpack_loops
+from robot_dynamics_ros.formulations import constraints
 from robot_dynamics_ros.model.dynamics_file import Loop
 from robot_dynamics_ros.simulation import Plant, SimulationError, simulate, simulate_batch
-from robot_dynamics_ros.simulation.arrays import make_arm
 from support import arms, mechanisms, plants, robots_with_drives
 from support.comparing import assert_close
-from support.event_plant import EventPlant
 from support.mechanisms import JOINTS, assembled, energy, five_bar, four_bar, in_tree
 
 Array = arms.Array
@@ -55,12 +43,12 @@ def test_agrees_with_lagrange_multipliers() -> None:
     model = four_bar()
     q, qd = assembled(model, speed=6.0)
     tau = np.array([0.3, 0.1, -0.2])
-    exact = run_constrained(model, loops_of(model), q, qd, lambda t, x, v: tau, 1.0)
+    exact = constraints.run_constrained(model, constraints.loops_of(model), q, qd, lambda t, x, v: tau, 1.0)
     got = simulate(model, np.tile(tau, (1000, 1)), 1.0, initial_positions=q, initial_velocities=qd)
     assert_close(got.position, exact.q, 1e-9)
     assert_close(got.velocity, exact.qd, 1e-9, 10.0)
     # The mean over a step against the ends' mean: dt^2 / 12 times the second derivative.
-    forces = loop_forces(exact.multipliers)
+    forces = constraints.loop_forces(exact.multipliers)
     assert got.loop_forces is not None and got.loop_forces.shape == (1000, 1, 3)
     assert_close(got.loop_forces, (forces[1:] + forces[:-1]) / 2, 1e-3, 100.0)
     assert not got.loop_forces[..., 2].any()
@@ -80,23 +68,6 @@ def test_order(integrator: str, order: float) -> None:
     errors = [np.abs(end(integrator, step) - exact).max() for step in steps]
     slope = np.polyfit(np.log(steps), np.log(errors), 1)[0]
     assert slope == pytest.approx(order, abs=0.3)
-
-
-@given(robot=robots_with_drives.robots())
-def test_compiled_loops_are_those_of_the_formulations(robot: robots_with_drives.Robot) -> None:
-    """Gap, Jacobian and drift of a loop between random links of random trees with couplings, the root's included."""
-    model = robot.model()
-    rng = np.random.default_rng(robot.bare.seed)
-    q, qd, _ = robots_with_drives.state(robot, model.n)
-    model = _closed(model, q, rng, 1)
-    arm, expected = make_arm(model, False), loop_constraints(model, q, qd)
-    gap, jacobian, drift = np.empty(3), np.empty((3, model.n)), np.empty(3)
-    bodies, loops = len(arm.robot.bodies), unpack_loops(arm.structure, arm.numbers)
-    measure_loops(arm.robot, loops, q, qd, make_work(arm.robot), np.empty((bodies, 12)), gap, jacobian, drift)
-    size = 10.0 * len(model.link_names)
-    assert_close(gap, expected.error, 1e-13, size)
-    assert_close(jacobian, expected.jacobian, 1e-13, size * np.abs(arm.robot.factors).max(initial=1.0))
-    assert_close(drift, expected.drift, 1e-12, size * robots_with_drives.stride(robot, model.joint_names, qd) ** 2)
 
 
 @any_integrator
@@ -263,7 +234,7 @@ def test_open_starts_are_refused_with_a_closed_one_nearby() -> None:
         Plant(model, initial_positions=near)
     closed = np.array([float(x) for x in str(reported.value).split("start from [")[1].split("]")[0].split(",")])
     assert Plant(model, initial_positions=closed).loop_gaps.max() < 1e-12
-    assert_close(closed, close_loops(model, near), 1e-12)
+    assert_close(closed, constraints.close_loops(model, near), 1e-12)
     for run in (lambda: Plant(model), lambda: simulate_batch(model, np.zeros((1, 3)), 0.001, count=2)):
         with pytest.raises(RobotDynamicsError, match=r"is open by 0\..*\[0\.0, 0\.0, 0\.0\]"):
             run()
@@ -272,12 +243,10 @@ def test_open_starts_are_refused_with_a_closed_one_nearby() -> None:
     Plant(model, initial_positions=q, initial_velocities=qd)
 
 
-def test_what_knows_no_loops_says_so() -> None:
+def test_a_tree_cannot_replace_a_model_with_loops() -> None:
     model = four_bar()
     plant = started(model)
     tree = RobotModel.from_urdf(mechanisms.four_bar_files()[0].urdf, gravity=model.gravity)
-    with pytest.raises(RobotModelError, match="loops"):
-        EventPlant(model, initial_positions=plant.position)
     with pytest.raises(RobotDynamicsError, match="other joints"):
         plant.change_model(tree)
 
@@ -322,30 +291,3 @@ def test_change_of_model_and_reset() -> None:
     plant.reset()
     plant.step([3.0, 0.0, 0.0], 50)
     assert np.array_equal(plant.position, first) and np.array_equal(plant.loop_forces, force)
-
-
-def test_peer() -> None:
-    """MuJoCo with a connect constraint, stiff: the same half second to what its soft constraint allows."""
-    mujoco = pytest.importorskip("mujoco")
-    plant, bodies = started(four_bar(), speed=4.0), ""
-    for name, mass, length, x in (("rocker", 1.1, 0.5, 0.6), ("coupler", 1.4, 0.6, 0.25), ("crank", 0.9, 0.25, 0.0)):
-        i = mass * length**2 / 11
-        foot = '<site name="foot" pos="0.5 0 0"/>' if name == "rocker" else ""
-        bodies = (
-            f'<body name="{name}" pos="{x} 0 0"><joint name="{name}_joint" axis="0 0 1"/><inertial mass="{mass}" '
-            f'pos="{0.55 * length} 0 0" diaginertia="{0.6 * i} {0.7 * i} {i}"/>{foot}{bodies}</body>'
-        )
-    peer = mujoco.MjModel.from_xml_string(
-        '<mujoco><option gravity="0 -9.81 0" timestep="1e-4" integrator="RK4" iterations="200" tolerance="1e-14"/>'
-        f'<worldbody><site name="ground" pos="0.55 0.1 0"/>{bodies}</worldbody><equality>'
-        '<connect site1="foot" site2="ground" solref="1e-3 1" solimp="0.9999 0.9999 0.001"/>'
-        "</equality></mujoco>"
-    )
-    data = mujoco.MjData(peer)
-    data.qpos[:] = start = plant.position
-    data.qvel[:] = plant.velocity
-    for _ in range(500):
-        mujoco.mj_step(peer, data, 10)
-        plant.step(np.zeros(3))
-    assert_close(plant.position, data.qpos, 1e-6)
-    assert np.abs(plant.position - start).max() > 0.5
