@@ -1,6 +1,5 @@
 """Generated batch functions, run as plain Python so that nothing compiles but the sines; these against long doubles."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +10,10 @@ from hypothesis import given, settings
 from robot_dynamics_ros.codegen.source import BLOCK, FARTHEST, sines_and_cosines
 from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, MASS_MATRIX, Algorithm
 from robot_dynamics_ros.kernels.entries import OK
-from robot_dynamics_ros.kernels.layout import MASS, unpack
-from robot_dynamics_ros.kernels.layout import ModelArrays as Views
+from robot_dynamics_ros.kernels.layout import MASS
 from support.comparing import assert_close
-from support.generated import ALGORITHMS, general, plain, random_vectors, result
+from support.generated import ALGORITHMS, general, plain, random_vectors, result, views
 from support.robots_with_drives import Robot, robots, size
-
-_views: Callable[..., Views] = getattr(unpack, "py_func", unpack)
 
 
 @given(robot=robots())
@@ -67,7 +63,7 @@ def test_the_first_state_with_a_bad_mass_matrix_is_named(load_robot: Any) -> Non
     """A link with too much inertia taken away: whether the mass matrix is positive definite depends on the state."""
     packed = load_robot("ur5e").packed
     numbers = packed.numbers.copy()
-    _views(packed.structure, numbers).bodies[3, MASS:] *= -2.0
+    views(packed.structure, numbers).bodies[3, MASS:] *= -2.0
     spoiled = replace(packed, numbers=numbers)
     vectors = random_vectors(FORWARD_DYNAMICS, 9, 90, 6)
     statuses = [general(FORWARD_DYNAMICS, spoiled, *(vector[k] for vector in vectors))[0] for k in range(90)]
@@ -97,22 +93,6 @@ def test_error_is_a_few_units_in_the_last_place(reach: float) -> None:
         exact = function(x.astype(np.longdouble))
         units = np.abs(got - exact) / np.spacing(np.abs(exact).astype(float))
         assert units.max() < 2.5
-
-
-def test_huge_angles_are_those_of_the_library() -> None:
-    x = np.array([1.01e5, -2e5, 1e9, 1e22, -1e300, np.finfo(float).max])
-    sines, cosines = evaluate(x)
-    np.testing.assert_allclose(sines, np.sin(x), rtol=0, atol=1e-15)
-    np.testing.assert_allclose(cosines, np.cos(x), rtol=0, atol=1e-15)
-
-
-def test_what_is_not_finite_has_no_sine_and_spoils_no_neighbour() -> None:
-    x = np.array([0.5, np.nan, 0.5, np.inf, -np.inf, 1e10, 0.5])
-    with np.errstate(invalid="ignore"):
-        sines, cosines = evaluate(x)
-    for got, function in ((sines, np.sin), (cosines, np.cos)):
-        assert np.isnan(got[[1, 3, 4]]).all()
-        np.testing.assert_allclose(got[[0, 2, 5, 6]], function(x[[0, 2, 5, 6]]), rtol=0, atol=2e-16)
 
 
 def test_the_same_angle_has_the_same_bits_anywhere() -> None:

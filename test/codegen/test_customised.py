@@ -15,10 +15,10 @@ from robot_dynamics_ros.codegen.source import BLOCK
 from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, Algorithm
 from robot_dynamics_ros.kernels.compilation import COMPILED
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
-from robot_dynamics_ros.kernels.layout import MASS, unpack
+from robot_dynamics_ros.kernels.layout import MASS
 from robot_dynamics_ros.model.packed import PackedModel
 from support.comparing import assert_close
-from support.generated import ALGORITHMS, general, random_vectors, result
+from support.generated import ALGORITHMS, general, random_vectors, result, views
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -77,7 +77,7 @@ def test_statuses(packed: PackedModel) -> None:
     assert single(packed.numbers[:-1], *state, np.empty(3)) == WRONG_SHAPE
     assert batch(packed.numbers, *vectors, np.empty((89, 3))) == WRONG_SHAPE
     numbers = packed.numbers.copy()
-    getattr(unpack, "py_func", unpack)(packed.structure, numbers).bodies[2, MASS:] = 0.0
+    views(packed.structure, numbers).bodies[2, MASS:] = 0.0
     assert single(numbers, *state, np.empty(3)) == SINGULAR + 2
     assert batch(numbers, *vectors, np.empty((90, 3))) == SINGULAR + 2
     vectors[0][77] = np.nan

@@ -1,6 +1,5 @@
 """Generated functions for one state against the general kernels, run as plain Python so that nothing compiles."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -11,13 +10,10 @@ from hypothesis import given, settings
 
 from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, Algorithm, trace_algorithm
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
-from robot_dynamics_ros.kernels.layout import MASS, unpack
-from robot_dynamics_ros.kernels.layout import ModelArrays as Views
+from robot_dynamics_ros.kernels.layout import MASS
 from support import arms
-from support.generated import ALGORITHMS, general, plain, random_vectors, result
+from support.generated import ALGORITHMS, general, plain, random_vectors, result, views
 from support.robots_with_drives import Robot, load, robots
-
-_views: Callable[..., Views] = getattr(unpack, "py_func", unpack)
 
 
 @settings(max_examples=10)  # each is traced anew
@@ -61,7 +57,7 @@ def test_a_singular_mass_matrix_is_named_as_the_general_kernel_names_it(load_rob
     found = set()
     for body, factor in product(range(6), (0.0, -50.0)):
         numbers = packed.numbers.copy()
-        _views(packed.structure, numbers).bodies[body, MASS:] *= factor
+        views(packed.structure, numbers).bodies[body, MASS:] *= factor
         expected, _ = general(FORWARD_DYNAMICS, replace(packed, numbers=numbers), *vectors)
         out = result(FORWARD_DYNAMICS, 6)
         assert function(numbers, *vectors, out) == expected

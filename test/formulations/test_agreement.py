@@ -16,26 +16,13 @@ from hypothesis import given
 from oracles import craig_rp, tsai_planar_2r, tsai_scara
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations import generalized_dalembert, lagrange, newton_euler
-from robot_dynamics_ros.formulations.generalized_dalembert import dalembert_terms
-from robot_dynamics_ros.formulations.lagrange import (
-    dynamic_coefficients,
-    inertia_matrix,
-    inertia_matrix_derivatives,
-    link_jacobians,
-    pseudo_inertia,
-    velocity_coupling,
-)
 from robot_dynamics_ros.formulations.link_tree import Link, LinkTree
 from robot_dynamics_ros.resources import robot_urdf
 from support import arms
 from support import robots_with_drives as drives
 
 RECURSIVE = (newton_euler.newton_euler_base, newton_euler.newton_euler_links)
-CLOSED = (
-    lagrange.generalized_forces,
-    lagrange.generalized_torque,
-    generalized_dalembert.generalized_torque,
-)
+CLOSED = (lagrange.generalized_forces, lagrange.generalized_torque, generalized_dalembert.generalized_torque)
 LARGEST = 10  # links: the closed forms grow with their fourth power
 
 
@@ -119,7 +106,7 @@ def test_jacobians_and_derivatives_are_slopes(arm: arms.Arm) -> None:
     tree = LinkTree.of(model)
     q, qd, _ = (x[0] for x in arms.states(arm.seed, model.n, 1))
     stride = float(np.abs(qd).sum()) + 1.0
-    J_v, J_w = link_jacobians(tree, q)
+    J_v, J_w = lagrange.link_jacobians(tree, q)
     rotations, _ = tree.base_placements(q)
     coms = np.array([link.com for link in tree.links])
 
@@ -131,14 +118,13 @@ def test_jacobians_and_derivatives_are_slopes(arm: arms.Arm) -> None:
     np.testing.assert_allclose(J_v @ qd, drives.slope(lambda t: placed(t)[0], stride), rtol=0, atol=bound)
     turning = drives.slope(lambda t: placed(t)[1], stride)
     np.testing.assert_allclose(np.cross((J_w @ qd)[:, :, None], rotations, axis=1), turning, rtol=0, atol=bound)
-    M, dM = (
-        inertia_matrix(model, q),
-        inertia_matrix_derivatives(model, q),
-    )
-    slope = drives.slope(lambda t: inertia_matrix(model, q + t * qd), stride)
+    M, dM = lagrange.inertia_matrix(model, q), lagrange.inertia_matrix_derivatives(model, q)
+    slope = drives.slope(lambda t: lagrange.inertia_matrix(model, q + t * qd), stride)
     bound = 1e-8 * stride * np.abs(M).max()
     np.testing.assert_allclose(dM @ qd, slope, rtol=0, atol=bound)
-    np.testing.assert_allclose(qd @ velocity_coupling(model, q, qd), 0.5 * qd @ slope @ qd, atol=bound * stride**2)
+    np.testing.assert_allclose(
+        qd @ lagrange.velocity_coupling(model, q, qd), 0.5 * qd @ slope @ qd, atol=bound * stride**2
+    )
 
 
 def test_pseudo_inertia_of_points() -> None:
@@ -149,7 +135,7 @@ def test_pseudo_inertia_of_points() -> None:
     inertia = sum(m * ((r @ r) * np.eye(3) - np.outer(r, r)) for m, r in zip(masses, points - com, strict=True))
     link = Link("joint", -1, False, np.eye(3), np.zeros(3), mass, com, np.asarray(inertia))
     r = np.column_stack([points, np.ones(6)])
-    np.testing.assert_allclose(pseudo_inertia(link), r.T * masses @ r, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(lagrange.pseudo_inertia(link), r.T * masses @ r, rtol=1e-12, atol=1e-14)
 
 
 def test_planar_arm() -> None:
@@ -157,7 +143,7 @@ def test_planar_arm() -> None:
     p = tsai_planar_2r.Parameters(0.5, 0.4, 3.0, 2.0)
     model = RobotModel.from_urdf(arms.tsai_planar_2r(p).urdf, gravity=[0.0, -p.g, 0.0])
     for q in arms.states(1, 2, 5)[0]:
-        h = dynamic_coefficients(model, q)[1]
+        h = lagrange.dynamic_coefficients(model, q)[1]
         centrifugal = p.m2 * p.a1 * p.a2 * np.sin(q[1]) / 2
         expected = np.array([[[0.0, -1.0], [-1.0, -1.0]], [[1.0, 0.0], [0.0, 0.0]]]) * centrifugal
         np.testing.assert_allclose(h, expected, atol=1e-13)
@@ -168,8 +154,8 @@ def test_rotation_and_translation_apart(arm: arms.Arm) -> None:
     """Each part has the energy of its motion and is in balance on its own: qd . h is half of qd . dD/dt qd."""
     tree = LinkTree.of(RobotModel.from_urdf(arm.urdf))
     q, qd, _ = (x[0] for x in arms.states(arm.seed, len(tree.links), 1))
-    terms = dalembert_terms(tree, q, qd)
-    J_v, J_w = link_jacobians(tree, q)
+    terms = generalized_dalembert.dalembert_terms(tree, q, qd)
+    J_v, J_w = lagrange.link_jacobians(tree, q)
     rotations, _ = tree.base_placements(q)
     turning = translating = 0.0
     for link, R, v, w in zip(tree.links, rotations, J_v @ qd, J_w @ qd, strict=True):
@@ -180,5 +166,7 @@ def test_rotation_and_translation_apart(arm: arms.Arm) -> None:
     stride = float(np.abs(qd).sum()) + 1.0
     bound = 1e-8 * stride**3 * (np.abs(terms.D_rot).max() + np.abs(terms.D_tran).max())
     for part, h in (("D_rot", terms.h_rot), ("D_tran", terms.h_tran)):
-        slope = drives.slope(lambda t, part=part: getattr(dalembert_terms(tree, q + t * qd, qd), part), stride)
+        slope = drives.slope(
+            lambda t, part=part: getattr(generalized_dalembert.dalembert_terms(tree, q + t * qd, qd), part), stride
+        )
         np.testing.assert_allclose(qd @ h, 0.5 * qd @ slope @ qd, rtol=0, atol=bound)

@@ -6,18 +6,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from numpy.typing import NDArray
 
 from oracles import craig_planar_2r, craig_rp, spong_cartesian, tsai_planar_2r, tsai_scara, tsai_spatial_3r
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations.closed_form import ClosedForm, closed_form
 from support import arms
+from support.arms import Array
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, robots
 from support.robots_with_drives import load as load_with
 from support.worked_arms import cartesian, chain, load, spatial_3r, turning
 
-Array = NDArray[np.float64]
 sympy = pytest.importorskip("sympy")
 
 IN_PLANE = (0.0, -10.0, 0.0)

@@ -26,7 +26,7 @@ from robot_dynamics_ros.model.dynamics_file import Loop
 from robot_dynamics_ros.resources import robot_urdf
 from support import arms, robots_with_drives, worked_arms
 from support.comparing import assert_close
-from support.mechanisms import GROUND, ROWS, assembled, four_bar
+from support.mechanisms import FIVE_BAR_COUPLINGS, GROUND, ROWS, assembled, four_bar
 
 Array = arms.Array
 
@@ -241,15 +241,10 @@ def test_forces_are_wrenches_on_the_links(robot: robots_with_drives.Robot) -> No
 
 
 def test_five_bar_as_loop_and_as_coupling() -> None:
-    """One second of the same fall under the same torques: as loop, as coupling, and by Spong (9.108).
-
-    The loop's force is that which the moments of links 3 and 4 ask for.
-    """
+    """The same fall as loop, as coupling, and by Spong (9.108); the force by the moments that links 3 and 4 ask for."""
     p = spong_five_bar.Parameters(*np.random.default_rng(0).uniform(0.4, 1.2, 14).tolist())
-    joint3, joint4 = {"joint1": 1.0, "joint2": -1.0}, {"joint1": -1.0, "joint2": 1.0, "offset": -np.pi}
     arm, gravity = worked_arms.five_bar(p), [0.0, -p.g, 0.0]
-    couplings = {"joint3": joint3, "joint4": joint4}
-    coupled = robots_with_drives.load(arm, {"gravity": gravity, "couplings": couplings})
+    coupled = robots_with_drives.load(arm, {"gravity": gravity, "couplings": FIVE_BAR_COUPLINGS})
     ends = {"link_a": "link4", "point_a": [-p.l2, 0.0, 0.0], "link_b": "link3", "point_b": [p.l1, 0.0, 0.0]}
     looped = robots_with_drives.load(arm, {"gravity": gravity, "loops": [ends]})
 
@@ -322,10 +317,7 @@ def test_a_planar_loop_in_space_has_two_constraints() -> None:
 
 
 def test_the_crank_alone_drives_it() -> None:
-    """Rates and accelerations of all joints are those of the positions that close the loop along the crank's motion.
-
-    The crank's power is the rate of the energy, and forward dynamics gives the motion back.
-    """
+    """Rates of the closed positions along the crank's motion; its power is the energy's rate; and forward dynamics."""
     model = four_bar()
     q, _ = assembled(model)
     rate, acceleration = 2.0, -3.0

@@ -7,28 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.formulations import newton_euler
 from robot_dynamics_ros.formulations.lagrange import link_jacobians
 from robot_dynamics_ros.formulations.link_tree import LinkTree
-from robot_dynamics_ros.formulations.newton_euler import (
-    angular_acceleration,
-    angular_momentum,
-    euler_moment,
-    joint_reactions,
-    kinetic_energy,
-    linear_momentum,
-    newton_force,
-    point_acceleration,
-    point_velocity,
-)
 from robot_dynamics_ros.resources import robot_urdf
 from support import arms
+from support.arms import Array
 from support.comparing import assert_close
-
-Array = NDArray[np.float64]
 
 
 def _turned(axis_rates: Array, t: float) -> Array:
@@ -67,9 +55,13 @@ def test_a_point_of_a_moving_frame(seed: int) -> None:
     t, spin = 0.3, partial(_spin, rotation)
     r, relative, gaining = (rotation(t) @ x for x in (curve(b, t), b[1] + 2.0 * b[2] * t, 2.0 * b[2]))
     w, dw = spin(t), _rate(spin, t)
-    np.testing.assert_allclose(point_velocity(a[1] + 2.0 * a[2] * t, w, r, relative), _rate(place, t), atol=1e-9)
+    np.testing.assert_allclose(
+        newton_euler.point_velocity(a[1] + 2.0 * a[2] * t, w, r, relative), _rate(place, t), atol=1e-9
+    )
     second = _rate(lambda at: _rate(place, at), t)
-    np.testing.assert_allclose(point_acceleration(2.0 * a[2], w, dw, r, relative, gaining), second, atol=1e-5)
+    np.testing.assert_allclose(
+        newton_euler.point_acceleration(2.0 * a[2], w, dw, r, relative, gaining), second, atol=1e-5
+    )
 
 
 @given(seed=st.integers(0, 10**6))
@@ -81,7 +73,7 @@ def test_a_body_that_turns_in_a_turning_frame(seed: int) -> None:
     first, second = (partial(_spin, partial(_turned, rates)) for rates in (outer, inner))
     both = partial(_spin, lambda at: _turned(outer, at) @ _turned(inner, at))
     np.testing.assert_allclose(first(t) + frame @ second(t), both(t), atol=1e-8)
-    found = angular_acceleration(first(t), _rate(first, t), frame @ second(t), frame @ _rate(second, t))
+    found = newton_euler.angular_acceleration(first(t), _rate(first, t), frame @ second(t), frame @ _rate(second, t))
     np.testing.assert_allclose(found, _rate(both, t), atol=1e-5)
 
 
@@ -93,13 +85,13 @@ def test_moment_on_a_tumbling_body() -> None:
 
     def momentum(t: float) -> Array:
         in_base = rotation(t) @ inertia @ rotation(t).T
-        return angular_momentum(1.0, in_base, np.ones(3), zero, spin(t))
+        return newton_euler.angular_momentum(1.0, in_base, np.ones(3), zero, spin(t))
 
     w, dw = rotation(t).T @ spin(t), rotation(t).T @ _rate(spin, t)
-    np.testing.assert_allclose(rotation(t) @ euler_moment(inertia, w, dw), _rate(momentum, t), atol=1e-5)
+    np.testing.assert_allclose(rotation(t) @ newton_euler.euler_moment(inertia, w, dw), _rate(momentum, t), atol=1e-5)
     (x, y, z), (i, j, k) = w, np.diag(inertia)
     expected = [-y * z * (j - k), -z * x * (k - i), -x * y * (i - j)]
-    np.testing.assert_allclose(euler_moment(inertia, w, zero), expected, rtol=1e-14)
+    np.testing.assert_allclose(newton_euler.euler_moment(inertia, w, zero), expected, rtol=1e-14)
 
 
 def _bodies(model: RobotModel, q: Array, qd: Array) -> list[tuple[float, Array, Array, Array, Array]]:
@@ -112,22 +104,19 @@ def _bodies(model: RobotModel, q: Array, qd: Array) -> list[tuple[float, Array, 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 @pytest.mark.parametrize("robot", ["scara", "puma560"])
 def test_a_robot_is_its_bodies(robot: str) -> None:
-    """The sum of Tsai (9.34) is the kinetic energy; that of (9.18) and (9.22) changes by what the base gives, (9.36).
-
-    Without the momentum of rotors, which a robot whose dynamics file is left out does not have.
-    """
+    """The sum of Tsai (9.34) is the kinetic energy; that of (9.18), (9.22) changes by what the base gives, (9.36)."""
     model = RobotModel.from_urdf_file(robot_urdf(robot), gravity=[0.0, 0.0, 0.0])
     q, qd, qdd = (rows[0] for rows in arms.states(3, model.n, 1))
-    energy = sum(kinetic_energy(m, i, v, w) for m, i, _, v, w in _bodies(model, q, qd))
+    energy = sum(newton_euler.kinetic_energy(m, i, v, w) for m, i, _, v, w in _bodies(model, q, qd))
     assert energy == pytest.approx(float(model.kinetic_energy(q, qd)), rel=1e-12)
 
     def momenta(t: float) -> Array:
         bodies = _bodies(model, q + qd * t + 0.5 * qdd * t * t, qd + qdd * t)
-        linear = sum(linear_momentum(m, v) for m, _, _, v, _ in bodies)
-        angular = sum(angular_momentum(m, i, c, v, w) for m, i, c, v, w in bodies)
+        linear = sum(newton_euler.linear_momentum(m, v) for m, _, _, v, _ in bodies)
+        angular = sum(newton_euler.angular_momentum(m, i, c, v, w) for m, i, c, v, w in bodies)
         return np.concatenate([linear, angular])
 
-    f, n = joint_reactions(model, q, qd, qdd)
+    f, n = newton_euler.joint_reactions(model, q, qd, qdd)
     (r, *_), (p, *_) = LinkTree.of(model).base_placements(q)
     given_by_base = np.concatenate([r @ f[0], r @ n[0] + np.cross(p, r @ f[0])])
     np.testing.assert_allclose(_rate(momenta, 0.0), given_by_base, rtol=1e-7, atol=1e-7)
@@ -135,4 +124,4 @@ def test_a_robot_is_its_bodies(robot: str) -> None:
 
 def test_force_of_a_mass() -> None:
     """Tsai (9.37)-(9.38)."""
-    assert_close(newton_force(2.0, np.array([0.5, -1.0, 3.0])), np.array([1.0, -2.0, 6.0]), 1e-15)
+    assert_close(newton_euler.newton_force(2.0, np.array([0.5, -1.0, 3.0])), np.array([1.0, -2.0, 6.0]), 1e-15)

@@ -7,17 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel, RobotModelError
 from robot_dynamics_ros.kernels.compilation import COMPILED
 from robot_dynamics_ros.model import arguments as batches
 from support import arms
+from support.arms import Array
 from support.comparing import assert_close
 from support.model_methods import CUSTOMISED, METHODS, call
 from support.robots_with_drives import Robot, robots, wrenches
-
-Array = NDArray[np.float64]
 
 
 def _states(seed: int, n: int, *batch: int) -> tuple[Array, Array, Array]:
@@ -86,10 +84,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, int], No
 
 @pytest.mark.parametrize(
     ("name", "customised"),
-    [
-        *((name, False) for name in METHODS),
-        *(pytest.param(name, True, marks=pytest.mark.slow) for name in CUSTOMISED),
-    ],
+    [*((name, False) for name in METHODS), *(pytest.param(name, True, marks=pytest.mark.slow) for name in CUSTOMISED)],
 )
 def test_bit_for_bit_whatever_the_size_and_the_threads(
     name: str, customised: bool, threads: Callable[[int, int], None], load_robot: Callable[..., Any]

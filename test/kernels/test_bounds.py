@@ -1,15 +1,13 @@
 """The compiled kernels with every index checked, in processes and with a cache of their own."""
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from robot_dynamics_ros.kernels.compilation import COMPILED
+from support.python_process import ROOT, run_python
 
-ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not COMPILED, reason="Python checks every index itself")
 
 #: All tests that run kernels, the simulation's and generated ones too, but for those about compiling.
@@ -25,10 +23,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(arguments: list[str], cache: Path, check: str = "1") -> subprocess.CompletedProcess[str]:
     """Python with these arguments; bounds are checked unless `check` is "0"."""
     checking = {"NUMBA_BOUNDSCHECK": check, "NUMBA_CACHE_DIR": str(cache), "HYPOTHESIS_PROFILE": "fast"}
-    environment = {**os.environ, **checking, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    return run_python(*arguments, check=False, **checking)
 
 
 @pytest.mark.slow

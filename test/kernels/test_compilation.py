@@ -1,10 +1,7 @@
 """Kernels with and without numba, and where their compiled form is kept. Each case is a process of its own."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -16,12 +13,12 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.codegen.source import batch_source, function_source
 from robot_dynamics_ros.codegen.tracing import FIXED_MODE_MOTION, FORWARD_DYNAMICS, INVERSE_DYNAMICS, trace_algorithm
 from robot_dynamics_ros.kernels import compilation
+from support.python_process import ROOT, run_python
 
 #: A cold cache takes a minute, and many on a busy machine.
 pytestmark = pytest.mark.timeout(1800)
 compiled_only = pytest.mark.skipif(not compilation.COMPILED, reason="kernels are not compiled")
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "robot_dynamics_ros"
 PANDA = ROOT / "urdf" / "panda.urdf"
 TORQUE = f"""
@@ -34,22 +31,11 @@ print(*map(float.hex, model.inverse_dynamics(q, [0.5] * 7, [1.0] * 7).tolist()))
 LOGISTIC = "from robot_dynamics_ros.kernels.friction import logistic; print(logistic(0.0))"
 
 
-def run(code: str, package_parent: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=package_parent,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "0", "PYTHONPATH": str(package_parent), **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-
 def test_the_same_source_runs_without_numba() -> None:
     model = RobotModel.from_urdf_file(PANDA)
     compiled = model.inverse_dynamics([0.1, -0.4, 0.2, -1.9, 0.3, 1.7, 0.6], [0.5] * 7, [1.0] * 7)
-    missing = run("import sys; sys.modules['numba'] = None" + TORQUE)
-    switched_off = run(TORQUE, NUMBA_DISABLE_JIT="1")
+    missing = run_python("-c", "import sys; sys.modules['numba'] = None" + TORQUE)
+    switched_off = run_python("-c", TORQUE, NUMBA_DISABLE_JIT="1")
     for result in (missing, switched_off):
         torques = [float.fromhex(word) for word in result.stdout.split()]
         np.testing.assert_allclose(torques, compiled, rtol=1e-13, atol=1e-13)
@@ -116,7 +102,7 @@ from robot_dynamics_ros import *
 from robot_dynamics_ros.model import RobotModel as the_same
 print(RobotModel is the_same, {"matplotlib", "rclpy"} & {*heavy()})
 """
-    assert run(code).stdout.splitlines() == ["[] True", "True set()"]
+    assert run_python("-c", code).stdout.splitlines() == ["[] True", "True set()"]
 
 
 @compiled_only
@@ -129,7 +115,7 @@ model = RobotModel.from_urdf_file({str(ROOT / "urdf" / "planar_2r.urdf")!r})
 for kind in (model, model.customised()):
     kind.gravity_torque(np.zeros(2))
 """
-    cold, warm = (run(code, NUMBA_CACHE_DIR=str(tmp_path)).stderr for _ in range(2))
+    cold, warm = (run_python("-c", code, NUMBA_CACHE_DIR=str(tmp_path)).stderr for _ in range(2))
     assert cold.count("gravity_torque") == 1, cold
     assert warm == ""
     for path in (tmp_path, *tmp_path.rglob("*")):
@@ -139,13 +125,13 @@ import ctypes, os, sys
 ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # takes from root, for the next program, the right to write everywhere
 os.execv(sys.executable, [sys.executable, "-c", {code!r}])
 """
-    assert run(as_user, NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""
+    assert run_python("-c", as_user, NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""
 
 
 @compiled_only
 def test_damaged_files_are_replaced_after_one_warning(tmp_path: Path) -> None:
     def warnings() -> int:
-        result = run(LOGISTIC, NUMBA_CACHE_DIR=str(tmp_path))
+        result = run_python("-c", LOGISTIC, NUMBA_CACHE_DIR=str(tmp_path))
         assert result.stdout.split() == ["0.5"]
         return result.stderr.count("RuntimeWarning")
 
@@ -161,6 +147,6 @@ def test_damaged_files_are_replaced_after_one_warning(tmp_path: Path) -> None:
 @compiled_only
 def test_a_full_disk_keeps_nothing_after_one_warning(tmp_path: Path) -> None:
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
-    result = run(full + LOGISTIC, NUMBA_CACHE_DIR=str(tmp_path))
+    result = run_python("-c", full + LOGISTIC, NUMBA_CACHE_DIR=str(tmp_path))
     assert result.stdout.split() == ["0.5"]
     assert result.stderr.count("RuntimeWarning") == 1, result.stderr

@@ -14,6 +14,7 @@ from oracles import spong_five_bar, spong_remotely_driven_elbow
 from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
+from support.mechanisms import FIVE_BAR_COUPLINGS
 from support.robots_with_drives import Robot, load, robots, size, state
 from support.worked_arms import elbow, five_bar
 
@@ -63,11 +64,7 @@ def test_five_bar_linkage(seed: int) -> None:
     p = spong_five_bar.Parameters(*rng.uniform(0.2, 3.0, 15).tolist())
     if seed % 2:
         p = spong_five_bar.balanced(p)
-    couplings = {
-        "joint3": {"joint1": 1.0, "joint2": -1.0},
-        "joint4": {"joint1": -1.0, "joint2": 1.0, "offset": -np.pi},
-    }
-    model = load(five_bar(p), {"couplings": couplings, "gravity": [0.0, -p.g, 0.0]})
+    model = load(five_bar(p), {"couplings": FIVE_BAR_COUPLINGS, "gravity": [0.0, -p.g, 0.0]})
     assert model.joint_names == ("joint1", "joint2")
     for q, qd, qdd in zip(*arms.states(seed, 2, 10), strict=True):
         _agrees(model, spong_five_bar, p, q, qd, qdd)
@@ -76,6 +73,19 @@ def test_five_bar_linkage(seed: int) -> None:
         if seed % 2:
             assert_close(model.coriolis_matrix(q, qd), np.zeros((2, 2)), 1e-12, 100.0)
             assert_close(model.mass_matrix(q)[0, 1], 0.0, 1e-12, 10.0)
+
+
+@pytest.mark.parametrize("ratio", [50.0, -50.0])
+@pytest.mark.parametrize("carrier", [{"rotor_carrier": "parent"}, {}, {"rotor_carrier": "none"}])
+def test_parallel_axes_couple_by_tsai_9_157(carrier: dict[str, str], ratio: float) -> None:
+    """K_hat = I r^2 qd2^2 / 2 + I r qd1 qd2 adds I r^2 to m22 and, on the parent, I r to m12; that is the default."""
+    inertia, q = 3e-4, np.array([0.4, -0.9])
+    first = arms.Link("", 2.0, (0.2, 0, 0), np.eye(3) * 0.02)
+    arm = arms.planar_2r(0.5, 0.4, first, arms.Link("", 1.0, (0.1, 0, 0), np.eye(3) * 0.01))
+    rotor = {"rotor_inertia": inertia, "gear_ratio": ratio, **carrier}
+    added = load(arm, {"joints": {"joint2": rotor}}).mass_matrix(q) - RobotModel.from_urdf(arm.urdf).mass_matrix(q)
+    coupling = 0.0 if "none" in carrier.values() else inertia * ratio
+    assert_close(added, [[0.0, coupling], [coupling, inertia * ratio**2]], 1e-14)
 
 
 def _agrees(model: RobotModel, book: Any, p: Any, q: arms.Array, qd: arms.Array, qdd: arms.Array) -> None:

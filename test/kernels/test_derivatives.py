@@ -11,10 +11,7 @@ from support.robots_with_drives import Robot, robots, size, slope, state, stride
 
 @given(robot=robots())
 def test_coriolis_matrix_is_the_sum_of_christoffel_symbols(robot: Robot) -> None:
-    """C_kj = sum_i (dm_kj/dq_i + dm_ki/dq_j - dm_ij/dq_k) qd_i / 2, Spong (9.58) and (9.62), by differences.
-
-    By this dM/dt - 2 C is skew (Spong, proposition 9.1); C qd + g is the bias to rounding.
-    """
+    """C_kj = sum_i (dm_kj/dq_i + dm_ki/dq_j - dm_ij/dq_k) qd_i / 2, Spong (9.58), (9.62), proposition 9.1."""
     model = robot.model()
     q, qd, _ = state(robot, model.n)
     rate = stride(robot, model.joint_names)

@@ -1,13 +1,10 @@
 """Kernels that Python calls directly: they look at every argument themselves, and keep alive what they read."""
 
 import gc
-import os
-import subprocess
 import sys
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +13,9 @@ import pytest
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels import direct_calls, entries
 from robot_dynamics_ros.kernels.direct_calls import direct_call
+from robot_dynamics_ros.kernels.general import GeneralKernels
+from support.python_process import ROOT, run_python
 
-ROOT = Path(__file__).resolve().parents[2]
 PANDA = ROOT / "urdf" / "panda.urdf"
 
 
@@ -65,6 +63,27 @@ def test_only_plain_arrays_are_taken(model: RobotModel, way: str) -> None:
         assert odd is None or call(q, odd) is not odd
     assert call(q, matrix) is matrix
     np.testing.assert_allclose(matrix, model.mass_matrix(q.tolist()), rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("name", "axes"),
+    [
+        ("inverse_dynamics", (1, 1, 1, 1)),
+        ("gravity_torque", (1, 1)),
+        ("mass_matrix", (1, 2)),
+        ("forward_dynamics", (1, 1, 1, 1)),
+        ("inverse_dynamics_derivatives", (1, 1, 1, 2, 2)),
+    ],
+)
+def test_a_models_kernels_take_vectors_and_matrices_of_its_size(
+    name: str, axes: tuple[int, ...], model: RobotModel
+) -> None:
+    kernel = getattr(GeneralKernels(model.packed.structure, model.packed.numbers), name)
+    arrays = [np.ones(count * (model.n,)) for count in axes]
+    assert kernel(*arrays) is arrays[-1]
+    for k, count in enumerate(axes):
+        others = [*arrays[:k], np.ones((3 - count) * (model.n,)), *arrays[k + 1 :]]
+        assert kernel(*others) is not others[-1]
 
 
 def test_a_wrong_number_of_arguments(model: RobotModel) -> None:
@@ -144,11 +163,5 @@ from robot_dynamics_ros.kernels import direct_calls
 model = RobotModel.from_urdf_file({str(PANDA)!r})
 print(direct_calls.SUPPORTED, model.gravity_torque([0.0] * 7)[1] < -1.0)
 """
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    result = run_python("-c", code)
     assert result.stdout.split() == ["False", "True"]

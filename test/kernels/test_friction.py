@@ -1,5 +1,6 @@
-"""Friction torque, Craig (6.110)-(6.113); test_robots.py has the sigmoid of Gaz et al. with their numbers."""
+"""Friction torque, Craig (6.110)-(6.113), and a step's bounds; test_robots.py has the sigmoid of Gaz et al."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ from hypothesis import strategies as st
 
 from oracles import tsai_planar_2r
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.kernels import friction, layout
 from support import arms
+from support.arms import Array
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, load, robots, state
 
@@ -57,12 +60,6 @@ def test_any_robot_has_the_friction_of_its_joints(robot: Robot, resting: bool) -
     assert float(qd @ got) >= -1e-12 * float(np.abs(qd) @ np.abs(got))
 
 
-def test_a_sigmoid_far_out_does_not_overflow() -> None:
-    model = _load(sigmoid={"amplitude": 0.5, "slope": 5.0, "shift": 0.04})
-    expected = -0.5 / (1.0 + np.exp(-5.0 * 0.04))
-    assert_close(model.friction_torque(REST, [-1e4, 0.0]), [expected, 0.0], 1e-15)
-
-
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_stribeck(sign: float) -> None:
     """From the static level near rest to the Coulomb level far out; at v_s it has fallen by 1 - 1/e."""
@@ -84,11 +81,13 @@ RATES = np.linspace(-0.03, 0.03, 601)
 
 def test_friction_compensation_has_no_step_at_a_reversal() -> None:
     """Craig (6.112), c sgn(qd) + v qd, but in proportion to the rate below the smoothing velocity of 0.01 rad/s."""
-    friction = {"coulomb": 2.0, "viscous": 0.5}
-    model = load(PLANAR, {"joints": {"joint1": friction, "joint2": friction}})
+    terms = {"coulomb": 2.0, "coulomb_negative": 1.5, "viscous": 0.5}
+    model = load(PLANAR, {"joints": {"joint1": terms, "joint2": terms}})
     tau = np.array([model.friction_torque(REST, np.array([x, -x]), 0.01) for x in RATES])
-    expected = (2.0 + 0.5 * np.maximum(np.abs(RATES), 0.01)) * np.clip(RATES / 0.01, -1.0, 1.0)
-    assert_close(tau, np.stack((expected, -expected), axis=1), 1e-12)
+    smoothed = np.clip(RATES / 0.01, -1.0, 1.0)
+    forward, backward = (level + 0.5 * np.maximum(np.abs(RATES), 0.01) for level in (2.0, 1.5))
+    first, second = np.where(RATES > 0.0, forward, backward), np.where(RATES > 0.0, backward, forward)
+    assert_close(tau, np.stack((first * smoothed, -second * smoothed), axis=1), 1e-12)
     np.testing.assert_array_equal(model.friction_torque(REST, np.array([-0.0, 0.0]), 0.01), 0.0)
     assert_close(model.friction_torque(REST, np.array([1e-9, 0.0]), 0.0), [2.0, 0.0], 1e-8)
 
@@ -101,3 +100,49 @@ def test_a_coupled_joint_has_no_step_where_it_turns_round() -> None:
     tau = np.array([model.friction_torque(REST, np.array([1.0, 1.0 + x]), 0.01) for x in RATES])
     expected = 2.0 * np.clip(RATES / 0.01, -1.0, 1.0)
     assert_close(tau, np.stack((-expected, expected), axis=1), 1e-12)
+
+
+# --- The friction of one joint as a step takes it
+
+
+def _joint(**values: float) -> Array:
+    row = np.zeros(layout.FRICTION_SIZE)
+    for name, value in values.items():
+        row[getattr(layout, name.upper())] = value
+    return row
+
+
+def _sigmoid(amplitude: float, slope: float, viscous: float = 0.0) -> Array:
+    return _joint(viscous=viscous, sigmoid_amplitude=amplitude, sigmoid_slope=slope, sigmoid_shift=0.2)
+
+
+@pytest.mark.parametrize("x", [0.0, 0.3, 1.0, 5.0, 40.0])
+def test_logistic_by_its_symmetry(x: float) -> None:
+    assert friction.logistic(x) == pytest.approx(0.5 * (1.0 + math.tanh(0.5 * x)), rel=1e-15)
+    assert friction.logistic(-x) == pytest.approx(math.exp(-x) * friction.logistic(x), rel=1e-14)
+    assert [friction.logistic(far) for far in (-1e4, 1e4)] == [0.0, 1.0], "it does not overflow"
+
+
+@pytest.mark.parametrize("joint", [_joint(viscous=0.7), _sigmoid(1.0, 4.0), _sigmoid(3.0, 4.0, 0.7), _joint()])
+@pytest.mark.parametrize("rate", [-1.3, -0.2, 0.0, 0.05, 0.9])
+def test_slope_is_that_of_the_smooth_friction(joint: Array, rate: float) -> None:
+    """2 cosh(x / 2) is what the sigmoid's slope has below it."""
+    amplitude, slope = joint[layout.SIGMOID_AMPLITUDE], joint[layout.SIGMOID_SLOPE]
+    rise = amplitude * slope / (2.0 * math.cosh(0.5 * slope * (rate + 0.2))) ** 2
+    assert friction.smooth_slope(joint, rate) == pytest.approx(joint[layout.VISCOUS] + rise, rel=1e-12)
+
+
+def test_a_falling_sigmoid_counts_as_level() -> None:
+    """Amplitude -3 and slope 4 fall by 3 at the steepest."""
+    assert friction.smooth_slope(_sigmoid(-3.0, 4.0, 1.0), -0.2) == 0.0
+    assert friction.smooth_slope(_sigmoid(-3.0, 4.0, 3.5), -0.2) == pytest.approx(0.5, rel=1e-14)
+
+
+@pytest.mark.parametrize("stribeck", [0.0, 0.1])
+def test_the_most_that_holds_a_joint_is_its_static_level(stribeck: float) -> None:
+    joint = _joint(coulomb=3.0, coulomb_negative=6.0, static=5.0, stribeck_velocity=stribeck)
+    assert friction.friction_bound(joint, 3.0, 0.4, 0.0) == 5.0 and friction.friction_bound(joint, 6.0, 0.4, 0.0) == 6.0
+    fall = math.exp(-((0.05 / stribeck) ** 2)) if stribeck else 0.0
+    for rate in (0.05, -0.05):
+        assert friction.friction_bound(joint, 3.0, 0.4, rate) == pytest.approx(3.0 + 2.0 * fall, rel=1e-15)
+        assert friction.friction_bound(joint, 6.0, 0.4, rate) == 6.0

@@ -26,10 +26,7 @@ def test_regressor_times_parameters_is_the_torque(robot: Robot) -> None:
 
 @given(robot=robots(), data=st.data())
 def test_a_rotors_column(robot: Robot, data: st.DataObject) -> None:
-    """It is what the torque loses with the rotor, whose carrier keeps its numbers.
-
-    Rotors in the short form stand first under their joint's name, the others by their place in the file.
-    """
+    """It is what the torque loses with the rotor; its name is by joint in the short form, else by place in the file."""
     assume(robot.rotors)
     k = data.draw(st.integers(0, len(robot.rotors) - 1))
     rotor, before = robot.rotors[k], robot.rotors[:k]

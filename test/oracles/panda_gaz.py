@@ -1,9 +1,8 @@
 """Dynamic coefficients of the Panda, as printed beside the parameters they come from.
 
-C. Gaz, M. Cognetti, A. Oliva, P. Robuffo Giordano, A. De Luca, "Dynamic identification of the Franka Emika
-Panda robot with retrieval of feasible parameters using penalty-based optimization", IEEE RA-L 4(4), 2019,
-supplementary material, Table III, column pi(p): combinations of masses m, first moments c m and inertias J at
-the link frames' origins.
+C. Gaz, M. Cognetti, A. Oliva, P. Robuffo Giordano, A. De Luca, "Dynamic identification of the Franka Emika Panda robot
+with retrieval of feasible parameters using penalty-based optimization", IEEE RA-L 4(4), 2019, supplementary material,
+Table III, column pi(p): combinations of masses m, first moments c m and inertias J at the link frames' origins.
 
 Left out: two rows without a number, and four with link 6's c6z, which the printed c6z = -0.010517 m does not
 give (J5xx - J5yy + ..., J6yy + J5zz + ..., J6yz, c5y m5 - c6z m6): with -0.0192 m the last three come out.

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.lagrange import Array
+
 Complex = NDArray[np.complex128]
 HALF_PI = np.pi / 2
 
@@ -19,8 +20,7 @@ HALF_PI = np.pi / 2
 class DhArm:
     """A DH table, one row (a, alpha, d) a joint, standard or Craig's.
 
-    Masses are in kg, centres of mass in m in the DH frames. `base` lifts (m) and turns (rad) the table's
-    frame 0.
+    Masses are in kg, centres of mass in m in the DH frames. `base` lifts (m) and turns (rad) the table's frame 0.
     """
 
     a: list[float]

@@ -209,9 +209,8 @@ def explicit_gravity(q: Array) -> Array:
 def explicit_arm_inertia(q: Array) -> Array:
     """Upper left (3, 3) of the explicit inertia matrix without drives, kg m^2, at Armstrong's angles.
 
-    a11 is nan: the printed I1 and I3 do not follow from the printed masses and lengths (1.55 and 1.60 against
-    1.43 and 1.38 kg m^2). The term 2 I12 C2 of the print's a22 is read as 2 I12 C3: a22 cannot depend on
-    joint 2.
+    a11 is nan: the printed I1 and I3 do not follow from the printed masses and lengths (1.55 and 1.60 against 1.43 and
+    1.38 kg m^2). The term 2 I12 C2 of the print's a22 is read as 2 I12 C3: a22 cannot depend on joint 2.
     """
     c2, s2, c3, s3 = np.cos(q[1]), np.sin(q[1]), np.cos(q[2]), np.sin(q[2])
     c23, s23 = np.cos(q[1] + q[2]), np.sin(q[1] + q[2])

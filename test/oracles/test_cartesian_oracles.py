@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from oracles import (
     craig_cartesian_2r,
@@ -18,6 +17,7 @@ from oracles import (
     metr4202_statics,
     tsai_planar_2r,
 )
+from oracles.lagrange import Array
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations import propagation
 from robot_dynamics_ros.formulations.cartesian_dynamics import (
@@ -33,7 +33,6 @@ from support import arms
 from support.comparing import assert_close
 from support.worked_arms import chain
 
-Array = NDArray[np.float64]
 L1, L2 = 0.7, 0.4
 STATES = list(zip(*arms.states(8, 2, 4)[:2], strict=True))
 

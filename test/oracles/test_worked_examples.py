@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from oracles import (
     craig_inertia,
@@ -33,6 +32,7 @@ from oracles import (
     tsai_scara,
     tsai_spatial_3r,
 )
+from oracles.lagrange import Array
 from robot_dynamics_ros import RobotModel
 from support import arms
 from support.comparing import assert_close
@@ -53,7 +53,6 @@ from support.worked_arms import (
     turning,
 )
 
-Array = NDArray[np.float64]
 TOLERANCE = 1e-12
 EXAMPLES = [
     pytest.param(tsai_pointer, pointer, DOWN, id="tsai_pointer"),
@@ -184,12 +183,6 @@ def test_craig_box() -> None:
     # RobotModel has first moment and inertia about the link's origin.
     numbers = load(chain((turning(), arms.Link("", m, edges / 2, centre))), (0, 0, 0)).inertial_parameters
     assert_close(numbers[1:10], [*m * edges / 2, *corner[np.triu_indices(3)]], TOLERANCE)
-
-
-def test_tsai_slender_rod() -> None:
-    """Tsai (9.13) is what is left of (9.12) for a thin bar; it is how the rods of the other examples are made."""
-    assert_close(craig_inertia.about_centre(1.5, 1e-9, 1e-9, 0.8), craig_inertia.slender_rod(1.5, 0.8), TOLERANCE)
-    assert_close(arms.thin_rod(1.5, 0.8, along=2), craig_inertia.slender_rod(1.5, 0.8), TOLERANCE)
 
 
 def test_tsai_bar_in_turned_axes() -> None:

@@ -2,9 +2,8 @@
 
 L.-W. Tsai, Robot Analysis (Wiley, 1999), examples 9.7.1 and 9.8.1.
 
-Both joints turn about z0, link i lies along x_i, gravity is [0, -g, 0] in the base frame (the plane of
-motion is vertical). The centre of mass of each link is half-way, its inertia m a^2/12 diag(0, 1, 1) in link
-axes (9.104).
+Both joints turn about z0, link i lies along x_i, gravity is [0, -g, 0] in the base frame (the plane of motion is
+vertical). The centre of mass of each link is half-way, its inertia m a^2/12 diag(0, 1, 1) in link axes (9.104).
 """
 
 from dataclasses import dataclass

@@ -7,8 +7,8 @@ from scipy.linalg import null_space
 
 from robot_dynamics_ros.simulation import elimination
 from robot_dynamics_ros.simulation import stick_slip as ss
+from support.arms import Array
 
-Array = NDArray[np.float64]
 SEEDS = range(12)
 
 
@@ -84,10 +84,7 @@ def test_the_coordinate_without_mass_is_named(bad: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_lines_at_rest_stay_there_and_their_reaction_is_along_them(seed: int) -> None:
-    """The acceleration minimises 1/2 a^T A a - load^T a where E a = 0: in SciPy's basis of that space.
-
-    A a - load is a combination of the lines at rest only: no work is done in any motion that they allow.
-    """
+    """The acceleration minimises 1/2 a^T A a - load^T a where E a = 0; the reaction does no work there."""
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 6)), int(rng.integers(2, 6))
     half = rng.standard_normal((n, n))

@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.simulation import Plant, PlantBatch
 from support import arms, plants
-from support.event_plant import EventPlant
+from support.arms import Array
 
 INTEGRATORS = ("rk4", "semi_implicit")
 PANDA = [0.3, -0.5, 0.2, -1.5, 0.1, 1.0, 0.3]
-any_method = pytest.mark.parametrize("method", plants.METHODS)
-Array = NDArray[np.float64]
+any_integrator = pytest.mark.parametrize("method", INTEGRATORS)
 FRICTION = {
     "joint1": {"viscous": 0.3, "coulomb": 1.0, "static": 1.5, "stribeck_velocity": 0.1},
     "joint2": {"coulomb": 0.6, "coulomb_negative": 0.8, "sigmoid": {"amplitude": 0.3, "slope": 4.0, "shift": 0.1}},
@@ -35,18 +33,18 @@ def panda(model: RobotModel) -> Plant:
     return Plant(model, initial_positions=PANDA)
 
 
-def _state(plant: Plant | EventPlant) -> tuple[Any, ...]:
+def _state(plant: Plant) -> tuple[Any, ...]:
     return plant.time, plant.position.tolist(), plant.velocity.tolist(), plant.stuck.tolist(), plant.effort.tolist()
 
 
-@any_method
+@any_integrator
 def test_same_inputs_give_the_same_bits_after_a_reset(method: str, model: RobotModel) -> None:
     plant = plants.start(model, method, initial_positions=PANDA)
     start = _state(plant)
     assert start == (0.0, PANDA, [0.0] * 7, [True] * 7, [0.0] * 7)
     runs = []
-    for split in (1, 1) if method == "event" else (1, 1, 5):
-        for k in range(2 if method == "event" else 40):
+    for split in (1, 1, 5):
+        for k in range(40):
             for _ in range(split):
                 plant.step(np.sin(k + np.arange(7.0)) * 5.0, 10 // split)
         runs.append(_state(plant))
@@ -55,7 +53,7 @@ def test_same_inputs_give_the_same_bits_after_a_reset(method: str, model: RobotM
     assert all(run == runs[0] != start for run in runs)
 
 
-@any_method
+@any_integrator
 def test_time_does_not_accumulate_rounding_and_state_is_returned_as_copies(method: str) -> None:
     plant = plants.start(plants.turning(1.0, coulomb=2.0), method)
     for _ in range(10):
@@ -67,7 +65,7 @@ def test_time_does_not_accumulate_rounding_and_state_is_returned_as_copies(metho
     assert _state(plant) == before
 
 
-@any_method
+@any_integrator
 def test_default_start_is_zero_or_the_nearest_limit(method: str, load_robot: Callable[..., Any]) -> None:
     model = load_robot("panda")
     plant = plants.start(model, method)
@@ -82,7 +80,7 @@ def test_warm_up_moves_nothing(panda: Plant) -> None:
     assert _state(panda) == start
 
 
-@any_method
+@any_integrator
 def test_effort_is_clamped_to_the_effort_limits(method: str, model: RobotModel) -> None:
     plant, peer = (plants.start(model, method, initial_positions=PANDA) for _ in range(2))
     tau = np.array([1e3, -1e3, 1.0, 0.0, 1e3, -1e3, 2.0])
@@ -92,7 +90,7 @@ def test_effort_is_clamped_to_the_effort_limits(method: str, model: RobotModel) 
     assert np.array_equal(plant.effort, clamped) and np.array_equal(plant.velocity, peer.velocity)
 
 
-@any_method
+@pytest.mark.parametrize("method", plants.METHODS)
 def test_external_wrench_moves_the_arm(method: str) -> None:
     """A force of m g along -x on a block for 1 s: v = -g; half of it does not move it where friction is m g."""
     plant = plants.start(plants.slider(2.0, 0.0, (0, 0, -9.81)).model, method)
@@ -104,7 +102,6 @@ def test_external_wrench_moves_the_arm(method: str) -> None:
     assert held.position[0] == 0.0
 
 
-@pytest.mark.parametrize("method", ["rk4", "event"])
 @pytest.mark.parametrize(
     ("arguments", "culprit"),
     [
@@ -118,8 +115,8 @@ def test_external_wrench_moves_the_arm(method: str) -> None:
         (([0.0, 0.0], 1, {"nothing": np.zeros(6)}), "nothing"),
     ],
 )
-def test_bad_arguments_are_refused_and_the_state_kept(method: str, arguments: Any, culprit: str) -> None:
-    plant = plants.start(plants.planar({}), method)
+def test_bad_arguments_are_refused_and_the_state_kept(arguments: Any, culprit: str) -> None:
+    plant = Plant(plants.planar({}))
     plant.step([1.0, 0.0])
     before = _state(plant)
     with pytest.raises(RobotDynamicsError, match=f"(?s){culprit}"):
@@ -128,22 +125,21 @@ def test_bad_arguments_are_refused_and_the_state_kept(method: str, arguments: An
 
 
 @pytest.mark.parametrize(
-    ("kinds", "keywords", "culprit"),
+    ("keywords", "culprit"),
     [
-        ((Plant,), {"integrator": "euler"}, "euler"),
-        ((Plant, EventPlant), {"step_size": 0.0}, "step_size"),
-        ((Plant, EventPlant), {"step_size": np.nan}, "step_size.*nan"),
-        ((Plant, EventPlant), {"initial_positions": [0.0]}, r"initial_positions.*\(1,\)"),
-        ((Plant, EventPlant), {"initial_velocities": [0.0, np.inf]}, "initial_velocities.*joint2.*inf"),
+        ({"integrator": "euler"}, "euler"),
+        ({"step_size": 0.0}, "step_size"),
+        ({"step_size": np.nan}, "step_size.*nan"),
+        ({"initial_positions": [0.0]}, r"initial_positions.*\(1,\)"),
+        ({"initial_velocities": [0.0, np.inf]}, "initial_velocities.*joint2.*inf"),
     ],
 )
-def test_bad_settings_are_refused(kinds: tuple[Any, ...], keywords: dict[str, Any], culprit: str) -> None:
-    for kind in kinds:
-        with pytest.raises(RobotDynamicsError, match=f"(?s){culprit}"):
-            kind(plants.planar({}), **keywords)
+def test_bad_settings_are_refused(keywords: dict[str, Any], culprit: str) -> None:
+    with pytest.raises(RobotDynamicsError, match=f"(?s){culprit}"):
+        Plant(plants.planar({}), **keywords)
 
 
-@any_method
+@any_integrator
 @pytest.mark.filterwarnings("ignore")
 def test_robot_with_a_massless_end_is_refused(method: str) -> None:
     arm = arms.random_arm(np.random.default_rng(1), [0, 1], ["revolute", "revolute"])
@@ -152,7 +148,7 @@ def test_robot_with_a_massless_end_is_refused(method: str) -> None:
         plants.start(RobotModel.from_urdf(arm.urdf), method)
 
 
-@any_method
+@any_integrator
 @pytest.mark.filterwarnings("ignore")
 def test_singular_mass_matrix_is_refused(method: str) -> None:
     arm = arms.Arm(

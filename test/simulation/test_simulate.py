@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.kernels.compilation import COMPILED
@@ -20,10 +19,10 @@ from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.simulate import BAR, Run, SimulationError, simulate
 from robot_dynamics_ros.simulation.simulate_batch import simulate_batch
 from support import arms, plants
+from support.arms import Array
 from support.comparing import assert_close
 from support.plant_controllers import Broken, ComputedTorque, Integral
 
-Array = NDArray[np.float64]
 PANDA = [0.3, -0.5, 0.2, -1.5, 0.1, 1.0, 0.3]
 GOAL = [0.5, -0.4, 0.3, -1.6, 0.2, 1.2, 0.3]
 SENSORS = Sensors(1e-4, 1e-3, 1e-5, seed=3)
@@ -46,10 +45,7 @@ def panda(load_robot: Callable[..., Any]) -> RobotModel:
 
 @pytest.mark.parametrize(("steps", "delay"), [(1, 0), (5, 0), (5, 5), (5, 3), (4, 9), (1, 7)])
 def test_torque_is_held_and_delayed(steps: int, delay: int) -> None:
-    """A mass under u, constant in each step h: x+ = x + h v + h^2 u / (2 m), v+ = v + h u / m, for rk4 exactly.
-
-    u in step s is -(20 x + 3 v) as they were at the start of the control period of step s - delay, or none.
-    """
+    """A mass under u, constant in each step h: x+ = x + h v + h^2 u / (2 m), v+ = v + h u / m, for rk4 exactly."""
     mass, step, periods = 2.0, 0.01, 40
     settings = {"step_size": step, "control_period": steps * step, "effort_delay": delay * step}
     duration = periods * steps * step
@@ -371,8 +367,6 @@ def test_other_errors_come_through_an_executor() -> None:
     ("keywords", "culprit"),
     [
         ({"count": None}, "count None"),
-        ({"count": 0}, "count 0"),
-        ({"models": []}, "0 models"),
         ({"models": [_block()] * 2}, "2 models, count 3"),
         ({"method": "event"}, "event"),
         ({"initial_positions": np.zeros((2, 1))}, r"initial_positions.*\(2, 1\)"),
@@ -387,8 +381,3 @@ def test_impossible_settings_of_batches_are_refused(keywords: dict[str, Any], cu
     settings = {"models": _block(), "controller": np.zeros((10, 1)), "duration": 0.01, "count": 3, **keywords}
     with pytest.raises(RobotDynamicsError, match=culprit):
         simulate_batch(**settings)
-
-
-def test_run_says_what_it_is() -> None:
-    run = simulate_batch(_block(), np.zeros((10, 1)), 0.01, count=3)
-    assert repr(run) == "Run(3 plants, 1 joints, 10 control periods, 0.01 s)"

@@ -1,7 +1,6 @@
 """The simulated arm without ROS: brakes, delay, watchdog, pushes, failures, and a plant that differs from its model.
 
-The arm is one wheel about a vertical axis with moment of inertia I, so that gravity has no say: under a constant
-effort tau it turns by tau t^2 / (2 I), exactly so in an rk4 step.
+It is one wheel about a vertical axis: under a constant effort tau it turns by tau t^2 / (2 I), exactly so by rk4.
 """
 
 import math

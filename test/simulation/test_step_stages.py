@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.kernels.layout import FRICTION_SIZE
 from robot_dynamics_ros.simulation import arrays
 from robot_dynamics_ros.simulation import stick_slip as ss
 from robot_dynamics_ros.simulation.step_stages import pinned, renew
 
-Array = NDArray[np.float64]
 LOWEST, HIGHEST, FASTEST = -0.4, 0.5, 2.0
 
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.simulation import Plant
 from support import plants
+from support.arms import Array
+from support.event_plant import EventPlant
 
-Array = NDArray[np.float64]
 STEPS = (2e-3, 1e-3, 5e-4, 2.5e-4, 1.25e-4)
 INTEGRATORS = ("rk4", "semi_implicit")
 LIMIT = '<limit lower="-0.4" upper="0.5" effort="100" velocity="10"/>'
@@ -39,10 +40,7 @@ def test_no_drift_in_a_minute_just_below_breakaway(method: str, sign: int, load_
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("friction", [{}, {"static": 0.8}, {"static": 0.8, "stribeck_velocity": 0.05}])
 def test_torque_ramp_breaks_away_at_the_static_level(method: str, sign: int, friction: dict[str, float]) -> None:
-    """At tau_static / rate, in the very step in which this time lies; tau_c where there is no static level.
-
-    Each step has the torque of its end.
-    """
+    """At tau_static / rate, tau_c where there is no static level, in the step in which this time lies."""
     rate, step = 1.234, 0.001
     level = friction.get("static", 0.5 if sign > 0 else 0.6)
     plant = plants.start(plants.turning(0.05, coulomb=0.5, coulomb_negative=0.6, **friction), method, step)
@@ -57,10 +55,7 @@ def test_torque_ramp_breaks_away_at_the_static_level(method: str, sign: int, fri
 
 @any_method
 def test_friction_falls_to_the_coulomb_level_once_it_slides(method: str) -> None:
-    """Without Stribeck velocity q = (tau - tau_c) t^2 / (2 I) from breakaway on.
-
-    A plant's first step has the static level yet: its error is below 2 (tau_static - tau_c) / I t dt.
-    """
+    """Without Stribeck velocity q = (tau - tau_c) t^2 / (2 I); the first step of a plant has the static level yet."""
     duration, inertia = 0.5, 0.05
     expected = (0.81 - 0.5) * duration**2 / (2 * inertia)
     for step in (0.1,) if method == "event" else (1e-3, 1e-4):
@@ -207,10 +202,7 @@ def test_arm_with_friction_agrees_with_the_event_method_to_first_order(
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(12))
 def test_random_robots_agree_with_the_event_method(seed: int) -> None:
-    """With limits and every kind of friction, from rest or moving: 1e-3 rad after 0.2 s of 0.02 ms steps.
-
-    Friction and limits do no positive work: lambda_j v+_j <= 0 for each joint.
-    """
+    """With limits and every kind of friction, to 1e-3 rad after 0.2 s; they do no positive work: lambda_j v+_j <= 0."""
     rng = np.random.default_rng(seed)
     model = plants.random_robot(rng, 4)
     q = np.clip(rng.uniform(-0.5, 0.5, model.n), model.position_lower, model.position_upper)
@@ -228,10 +220,7 @@ def test_random_robots_agree_with_the_event_method(seed: int) -> None:
 
 
 def test_semi_implicit_step_satisfies_the_optimality_conditions() -> None:
-    """A (v+ - v) - dt (tau - h - b v) = lambda, A = M + dt diag b, to 1e-9 of dt tau_c in each of 1000 steps.
-
-    lambda = -dt tau_c sign v+ where a joint slides and |lambda| <= dt tau_c where it sticks; q+ = q + dt v+.
-    """
+    """A (v+ - v) - dt (tau - h - b v) = lambda, A = M + dt b: -dt tau_c sign v+ sliding, within dt tau_c sticking."""
     dt, coulomb, viscous = 0.001, np.array([6.0, 0.9]), np.array([0.5, 0.3])
     friction = {"joint1": {"coulomb": 6.0, "viscous": 0.5}, "joint2": {"coulomb": 0.9, "viscous": 0.3}}
     model = plants.planar(friction)
@@ -253,3 +242,50 @@ def test_semi_implicit_step_satisfies_the_optimality_conditions() -> None:
         assert np.array_equal(plant.stuck, sticks)
         one_sticks += sticks.tolist() == [True, False]
     assert one_sticks > 300
+
+
+# --- The event method: what it must do for these comparisons to mean something
+
+
+def test_motion_does_not_depend_on_how_it_is_cut_into_steps() -> None:
+    friction = {"joint1": {"coulomb": 2.0, "static": 3.0, "stribeck_velocity": 0.1}, "joint2": {"coulomb": 1.0}}
+    model = plants.planar(friction, limit2=LIMIT)
+    ends = []
+    for step, count, calls in ((0.1, 1, 6), (0.01, 10, 6), (0.01, 1, 60)):
+        plant = EventPlant(model, step, initial_positions=[0.3, -0.2])
+        for _ in range(calls):
+            plant.step([8.0, 3.0], count)
+        ends.append(np.concatenate([plant.position, plant.velocity]))
+        assert plant.time == pytest.approx(0.6)
+    assert np.abs(np.array(ends) - ends[0]).max() < 1e-9
+
+
+def test_impact_tears_a_stuck_neighbour_loose() -> None:
+    """Joint 2 flies into its limit while friction holds joint 1: v+ = v - M^-1 e2 v2 / (M^-1)_22."""
+    coulomb, speed = 8.0, 3.0
+    model = plants.planar({"joint1": {"coulomb": coulomb}}, gravity=(0, 0, 0), limit2=LIMIT)
+    inverse = np.linalg.inv(model.mass_matrix([0.0, 0.5]))
+    v1 = -inverse[0, 1] / inverse[1, 1] * speed
+    assert v1 > 0.5
+    stop = model.mass_matrix([0.0, 0.5])[0, 0] * v1**2 / (2 * coulomb)
+    start = {"initial_positions": [0.0, 0.4], "initial_velocities": [0.0, speed]}
+    # Joint 1 holds: the centrifugal force on it, m2 l1 lc2 sin q2 v2^2, is at most 1.3 Nm.
+    plant = EventPlant(model, 0.01, **start)
+    plant.step([0.0, 0.0], 3)
+    assert plant.stuck.tolist() == [True, False]
+    plant.step([0.0, 0.0], 50)
+    assert plant.position == pytest.approx([stop, 0.5], rel=1e-9)
+    assert not plant.velocity.any()
+    for step in (1e-3, 1e-4):
+        peer = plants.start(model, "rk4", step, **start)
+        peer.step([0.0, 0.0], round(0.5 / step))
+        assert abs(peer.position[0] - stop) < 2.0 * v1 * step
+
+
+def test_ever_smaller_jumps_come_to_rest() -> None:
+    """Joints 1 and 2, pressed towards their lower and upper limit, throw each other off."""
+    limit = '<limit lower="-0.5" upper="0.5" effort="100" velocity="10"/>'
+    model = plants.planar({}, gravity=(0, 0, 0), limit1=limit, limit2=limit)
+    plant = EventPlant(model, 0.5, initial_positions=[-0.5, 0.5], initial_velocities=[0.3, 0.0])
+    plant.step([-5.0, 2.0], 6)
+    assert plant.position.tolist() == [-0.5, 0.5] and not plant.velocity.any()

@@ -13,7 +13,7 @@ Recordings
     ``bag_recordings``, ``report_recordings``, ``noisy_recordings``, ``panda_recording``, ``crafted_bags``
 Processes
     ``ros`` (nodes and a client), ``robot`` (drives a controller's arm), ``simulation`` (a plant's user),
-    ``commands`` (runs a subcommand)
+    ``commands`` (runs a subcommand), ``python_process``
 Declarations and documents
     ``model_methods`` (a table of RobotModel's methods), ``odd_arguments``, ``node_interfaces``, ``launch_files``,
     ``documents``

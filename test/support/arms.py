@@ -132,10 +132,7 @@ def craig_planar_2r(p: Any) -> Arm:
 
 
 def craig_rp(p: Any) -> Arm:
-    """Craig example 6.5 from oracles.craig_rp.Parameters; gravity is (0, -g, 0).
-
-    Only izz matters; ixx, iyy are consistent fillers.
-    """
+    """Craig example 6.5 from oracles.craig_rp.Parameters; gravity is (0, -g, 0), and only izz matters."""
     return Arm(
         (
             Link("base"),
@@ -150,10 +147,7 @@ def craig_rp(p: Any) -> Arm:
 
 
 def tsai_scara(p: Any) -> Arm:
-    """Tsai example 9.8.2 from oracles.tsai_scara.Parameters.
-
-    Gravity is (0, 0, -g); joint 3 slides along -z.
-    """
+    """Tsai example 9.8.2 from oracles.tsai_scara.Parameters; gravity is (0, 0, -g), and joint 3 slides along -z."""
     return Arm(
         (
             Link("base"),
@@ -195,12 +189,9 @@ def central_inertia(rng: np.random.Generator, mass: float) -> Array:
 
 
 def random_arm(rng: np.random.Generator, parents: list[int], types: list[str], seed: int = 0) -> Arm:
-    """A tree with links 0..n, link k+1 hanging on link parents[k] <= k by a joint of types[k].
+    """A random tree with links 0..n, link k+1 hanging on link parents[k] <= k by a joint of types[k].
 
-    All numbers are random.
-
-    Link names run against the alphabet of their order, so that peers that sort siblings by name give
-    another joint order.
+    Link names run against the alphabet, so that peers that sort siblings by name give another joint order.
     """
     names = [f"link_{(17 * k + 5) % 97:02d}_{k}" for k in range(len(parents) + 1)]
     links, joints = [Link(names[0])], []

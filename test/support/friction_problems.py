@@ -1,7 +1,4 @@
-"""The friction problem of a step, its definition in plain NumPy, and the ways to solve it that the kernels have.
-
-It is strictly convex: the point that satisfies the optimality conditions is the only solution.
-"""
+"""The friction problem of a step, strictly convex, in plain NumPy, and the ways to solve it that the kernels have."""
 
 import itertools
 from dataclasses import dataclass, replace
@@ -14,8 +11,7 @@ from scipy.optimize import lsq_linear
 
 from robot_dynamics_ros.simulation import coupled
 from robot_dynamics_ros.simulation import stick_slip as ss
-
-Array = NDArray[np.float64]
+from support.arms import Array
 
 
 @dataclass

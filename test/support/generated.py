@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.codegen.source import batch_source, function_source
 from robot_dynamics_ros.codegen.tracing import (
@@ -16,11 +15,13 @@ from robot_dynamics_ros.codegen.tracing import (
     trace_algorithm,
 )
 from robot_dynamics_ros.kernels import entries
+from robot_dynamics_ros.kernels.layout import ModelArrays, unpack
 from robot_dynamics_ros.model.packed import PackedModel
+from support.arms import Array
 
-Array = NDArray[np.float64]
 ALGORITHMS = (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
 GENERAL: dict[str, Callable[..., int]] = {x.name: getattr(entries, x.name) for x in ALGORITHMS}
+views: Callable[..., ModelArrays] = getattr(unpack, "py_func", unpack)
 
 
 def plain(algorithm: Algorithm, packed: PackedModel, batch: bool = False) -> Callable[..., int]:

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Command, Controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.messages.running_controller import RunningController
+from support.arms import Array
 
-Array = NDArray[np.float64]
 SECOND, EPOCH, WATCH_PERIOD = 1_000_000_000, 1_700_000_000 * 1_000_000_000, 0.02
 START = {
     "panda": (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785),

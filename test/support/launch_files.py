@@ -136,19 +136,10 @@ def _make_namespace_absolute(name: str) -> str:
     return name if name.startswith("/") else f"/{name}"
 
 
+_ACTIONS = (DeclareLaunchArgument, ExecuteProcess, GroupAction, IncludeLaunchDescription, LogInfo, OpaqueFunction)
 _STAND_INS: dict[str, dict[str, Any]] = {
     "launch": {"LaunchContext": LaunchContext, "LaunchDescription": LaunchDescription},
-    "launch.actions": {
-        kind.__name__: kind
-        for kind in (
-            DeclareLaunchArgument,
-            ExecuteProcess,
-            GroupAction,
-            IncludeLaunchDescription,
-            LogInfo,
-            OpaqueFunction,
-        )
-    }
+    "launch.actions": {kind.__name__: kind for kind in _ACTIONS}
     | dict.fromkeys(("RegisterEventHandler", "Shutdown", "TimerAction"), Given),
     "launch.conditions": {"IfCondition": Given},
     "launch.event_handlers": {"OnProcessExit": Given},

@@ -27,10 +27,7 @@ def bar(name: str, mass: float, length: float) -> arms.Link:
 def four_bar_files(
     friction: Friction = NONE, limits: Mapping[str, str] = NO_LIMITS, tilt: float = 0.0
 ) -> tuple[arms.Arm, dict[str, Any]]:
-    """Crank 0.25, coupler 0.6, rocker 0.5 m, a base of 0.559 m: the crank goes round. Gravity is along -y.
-
-    The tree and the content of its dynamics file.
-    """
+    """Tree and dynamics file: crank 0.25, coupler 0.6, rocker 0.5, base 0.559 m: the crank turns; gravity along -y."""
     links = (arms.Link("base"), bar("crank", 0.9, 0.25), bar("coupler", 1.4, 0.6), bar("rocker", 1.1, 0.5))
     places = (("base", "crank", 0.0, 0.0), ("crank", "coupler", 0.25, tilt), ("coupler", "rocker", 0.6, 0.0))
     joints = tuple(
@@ -58,6 +55,11 @@ def assembled(model: RobotModel, crank: float = 0.3, speed: float = 0.0) -> tupl
 
 #: Lengths l1, l2 of the five-bar's links at the base; its joints 3 and 4 are at their ends.
 FIVE_BAR = (0.4, 0.2)
+#: Its joints 3 and 4 as followers of 1 and 2, for a dynamics file.
+FIVE_BAR_COUPLINGS = {
+    "joint3": {"joint1": 1.0, "joint2": -1.0},
+    "joint4": {"joint1": -1.0, "joint2": 1.0, "offset": -np.pi},
+}
 #: From the five-bar's two coordinates to the tree's joints 1 to 4, joint 4 being turned round by pi.
 ROWS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [-1.0, 1.0]])
 
@@ -78,8 +80,7 @@ def five_bar(looped: bool, friction: Friction) -> RobotModel:
         ends = {"link_a": "link4", "point_a": [-l2, 0.0, 0.0], "link_b": "link3", "point_b": [l1, 0.0, 0.0]}
         content["loops"] = [ends]
     else:
-        joint3, joint4 = {"joint1": 1.0, "joint2": -1.0}, {"joint1": -1.0, "joint2": 1.0, "offset": -np.pi}
-        content["couplings"] = {"joint3": joint3, "joint4": joint4}
+        content["couplings"] = FIVE_BAR_COUPLINGS
     return robots_with_drives.load(arms.Arm(links, joints), content)
 
 

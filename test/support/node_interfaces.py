@@ -61,10 +61,7 @@ def _sources(program: str) -> dict[str, ast.Module]:
 
 @cache
 def topics(program: str, kind: str) -> dict[str, str]:
-    """Topics that a node publishes or subscribes to (kind), with their message types, in the node's namespace.
-
-    Without those whose name or type is a variable, as of a parameter.
-    """
+    """Topics with a fixed name that a node publishes or subscribes to (kind), with their types, in its namespace."""
     functions = SUBSCRIBING if kind == "subscription" else (f"create_{kind}",)
     calls = [call for tree in _sources(program).values() for call in _calls(tree, *functions)]
     calls = [call for call in calls if isinstance(call.args[1], ast.Constant)]

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import JointSeries
 from robot_dynamics_ros.identification.motion import RecordedMotion
+from support.arms import Array
 
-Array = NDArray[np.float64]
 START = 1_700_000_000_000_000_000
 POSITION_NOISE, VELOCITY_NOISE = 1e-5, 1e-3  # like an encoder's, rad and rad/s
 

@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from support.arms import Array
 
 
 class Subclass(np.ndarray):

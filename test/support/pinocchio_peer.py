@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from support.arms import Array
+
 #: joint -> the joint that it follows, factor and offset
 Follows = Mapping[str, tuple[str, float, float]]
 

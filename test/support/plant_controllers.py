@@ -4,11 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
-
-Array = NDArray[np.float64]
+from support.arms import Array
 
 
 @dataclass

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import yaml
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.model.dynamics_file import parse_dynamics_file
 from robot_dynamics_ros.simulation import Plant
 from support import arms
 from support.event_plant import EventPlant
@@ -21,17 +21,13 @@ Friction = Mapping[str, Mapping[str, Any]]
 WIDE = '<limit lower="-1e6" upper="1e6" effort="1e9" velocity="100"/>'
 
 
-def sliding_block(mass: float, limit: str = WIDE, extra: str = "") -> arms.Arm:
-    """A mass that slides along x."""
-    joint = arms.Joint("slide", "prismatic", "base", "block", axis=(1, 0, 0), limit=limit, extra=extra)
-    return arms.Arm((arms.Link("base"), arms.Link("block", mass)), (joint,))
-
-
 def slider(
     mass: float, coulomb: float, gravity: Any, limit: str = WIDE, viscous: float = 0.0, **keywords: Any
 ) -> Plant:
     """A mass that slides along x with Coulomb friction."""
-    arm = sliding_block(mass, limit, f'<dynamics damping="{viscous!r}" friction="{coulomb!r}"/>')
+    friction = f'<dynamics damping="{viscous!r}" friction="{coulomb!r}"/>'
+    joint = arms.Joint("slide", "prismatic", "base", "block", axis=(1, 0, 0), limit=limit, extra=friction)
+    arm = arms.Arm((arms.Link("base"), arms.Link("block", mass)), (joint,))
     return Plant(RobotModel.from_urdf(arm.urdf, gravity=gravity), **keywords)
 
 
@@ -51,10 +47,8 @@ def start(model: RobotModel, method: str, step_size: float = 0.001, **keywords: 
 
 def with_friction(urdf: str, friction: Friction, **keywords: Any) -> RobotModel:
     """The robot with this friction, as in the dynamics file."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "friction.yaml"
-        file.write_text(yaml.safe_dump({"joints": {name: dict(values) for name, values in friction.items()}}))
-        return RobotModel.from_urdf(urdf, dynamics=file, **keywords)
+    content = yaml.safe_dump({"joints": {name: dict(values) for name, values in friction.items()}})
+    return RobotModel.from_urdf(urdf, dynamics=parse_dynamics_file(content, "friction.yaml"), **keywords)
 
 
 def turning(inertia: float, **friction: Any) -> RobotModel:

@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 import yaml
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotModelWarning
 from robot_dynamics_ros.kernels.compilation import COMPILED
 from robot_dynamics_ros.model.dynamics_file import parse_dynamics_file
 from support import arms
+from support.arms import Array
 from support.pinocchio_peer import Peer
 
-Array = NDArray[np.float64]
 LARGEST = 40 if COMPILED else 12  # joints; plain Python is some hundred times slower
 
 
@@ -241,18 +240,12 @@ def axis_in_parent(joint: arms.Joint) -> Array:
 
 @st.composite
 def robots(
-    draw: st.DrawFn,
-    *,
-    largest: int = LARGEST,
-    rotors: bool = True,
-    payload: bool | None = None,
-    friction: bool = False,
+    draw: st.DrawFn, *, largest: int = LARGEST, rotors: bool = True, payload: bool | None = None, friction: bool = False
 ) -> Robot:
     """Strategy: robots with a little of everything.
 
-    Shape and counts shrink; each number comes from a generator of its own part, so that it stays when
-    other parts go. G has full rank: the k-th coordinate drives the k-th joint of a random order. A payload
-    is there sometimes, where not asked for.
+    Shape and counts shrink; each number comes from a generator of its own part, so that it stays when other parts go.
+    G has full rank: the k-th coordinate drives the k-th joint of a random order.
     """
     arm = draw(arms.trees(largest))
     movable, links = arm.movable, [link.name for link in arm.links]
@@ -359,10 +352,7 @@ def wrenches(robot: Robot, count: int = 3) -> dict[str, Array]:
 
 
 def stride(robot: Robot, names: Sequence[str], qd: Array | None = None, *, rotors: bool = False) -> float:
-    """How fast the fastest chain of joints turns or slides per unit of one coordinate, or of time at `qd`.
-
-    With the rotors, where these are bodies: their turns cancel in the end, but not on the way.
-    """
+    """Most that the joints, and rotors if asked for, move together per unit of one coordinate, or of time at `qd`."""
     g = robot.matrix(names)[0][: None if rotors else len(robot.bare.movable)]
     steps = np.abs(g).sum(axis=0) if qd is None else np.abs(g @ qd).sum()
     return float(max(1.0, np.max(steps)))

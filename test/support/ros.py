@@ -14,7 +14,7 @@ import rclpy
 import yaml
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from rcl_interfaces.srv import SetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
@@ -28,8 +28,7 @@ from oracles import tsai_planar_2r
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
-
-Array = NDArray[np.float64]
+from support.arms import Array
 
 ROOT = Path(__file__).resolve().parents[2]
 URDF = (ROOT / "urdf" / "planar_2r.urdf").read_text(encoding="utf-8")

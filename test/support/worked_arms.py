@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oracles import (
     lavalle_two_link,
@@ -19,9 +18,8 @@ from oracles import (
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotModelWarning
 from support import arms
-from support.arms import Arm, Joint, Link
+from support.arms import Arm, Array, Joint, Link
 
-Array = NDArray[np.float64]
 IN_PLANE = (0.0, -1.0, 0.0)
 DOWN = (0.0, 0.0, -1.0)
 UP_TURN = (np.pi / 2, 0.0, 0.0)  # z becomes horizontal, y upwards
