@@ -42,7 +42,7 @@ class Bait:
         while at < len(data):
             _, _, _, length = _EVENT.unpack_from(data, at)
             at += _EVENT.size + length
-            if length:  # without a name it is the folder, which any program lists that walks through /tmp
+            if length:  # else it is the folder that was opened: another program may list /tmp
                 names.append(os.fsdecode(data[at - length : at].rstrip(b"\0")))
         return names
 
