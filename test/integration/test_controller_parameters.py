@@ -86,7 +86,7 @@ def arm(started: Arm) -> Arm:
     started.take(BASE)
     log = Log(started.graph.processes.members[0].log)
     started.follow(TrajectoryPoints(JOINTS, np.zeros(1), Q_D[None], QD_D[None], QDD_D[None]))
-    started.graph.await_log(log, "following a trajectory of 1 points")
+    started.graph.await_log(log, "following a trajectory: 1 points")
     return started
 
 

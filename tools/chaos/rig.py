@@ -29,8 +29,8 @@ from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.joint_state import JointStateReader
-from robot_dynamics_ros.nodes.messages import trajectory_message
-from robot_dynamics_ros.nodes.runner import make_executor
+from robot_dynamics_ros.nodes.conversions import trajectory_message
+from robot_dynamics_ros.nodes.node_program import make_executor
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_urdf
 from tools.chaos.network import FROM_CONTROLLER, FROM_PLANT, PLANT_CLOCK
 from tools.chaos.processes import Process
