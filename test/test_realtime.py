@@ -2,17 +2,15 @@
 
 import gc
 import os
-import subprocess
 import sys
 import weakref
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from robot_dynamics_ros import realtime as real_time
+from support.python_process import run_python
 
-ROOT = Path(__file__).resolve().parents[1]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 
 
@@ -93,9 +91,7 @@ def unprivileged():
 
 def _run(code: str) -> list[str]:
     """The words that this prints in a process of its own, with | between them."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "USER": "operator"}
-    command = [sys.executable, "-c", START + code]
-    run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    run = run_python("-c", START + code, USER="operator")
     return run.stdout.strip().split("|")
 
 

@@ -14,10 +14,9 @@ from scipy.optimize import lsq_linear
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.simulation import Plant, PlantBatch, coupled
 from robot_dynamics_ros.simulation import stick_slip as ss
-from support import arms, mechanisms, robots_with_drives
+from support import arms, mechanisms, plants, robots_with_drives
 from support.friction_problems import Problem, random_lines
 
-INTEGRATORS = ("rk4", "semi_implicit")
 ROOM = '<limit lower="-3" upper="3" effort="1000" velocity="100"/>'
 
 
@@ -34,7 +33,7 @@ def _friction(damping: float, level: float) -> str:
     return f'<dynamics damping="{damping!r}" friction="{level!r}"/>'
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("integrator", plants.INTEGRATORS)
 def test_friction_of_a_finger_that_follows_acts_on_the_leader(integrator: str) -> None:
     """By virtual work it adds |factor| times its Coulomb level and factor^2 times its viscous friction."""
     both = Plant(_gripper(_friction(1.0, 2.0), _friction(4.0, 1.0)), integrator)
@@ -48,7 +47,7 @@ def test_friction_of_a_finger_that_follows_acts_on_the_leader(integrator: str) -
     assert both.stuck[0]
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("integrator", plants.INTEGRATORS)
 def test_limit_of_a_finger_that_follows_stops_the_leader(integrator: str) -> None:
     """Second = 0.1 - first / 2 within -0.2 and 0.3: first stays between -0.4 and 0.6."""
     narrow = '<limit lower="-0.2" upper="0.3" effort="1000" velocity="100"/>'
@@ -104,7 +103,7 @@ LINES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]])
 LEVELS = np.array([0.9, 0.7, 0.7])
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("integrator", plants.INTEGRATORS)
 def test_five_bar_at_rest_does_not_drift(integrator: str) -> None:
     """More lines stick than there are coordinates; the load is at 0.999 of what all of them can hold."""
     model = mechanisms.five_bar(False, FIVE_BAR)
@@ -122,7 +121,7 @@ def test_five_bar_at_rest_does_not_drift(integrator: str) -> None:
 
 
 @settings(max_examples=10)
-@given(seed=st.integers(0, 2**31 - 1), integrator=st.sampled_from(INTEGRATORS))
+@given(seed=st.integers(0, 2**31 - 1), integrator=st.sampled_from(plants.INTEGRATORS))
 def test_five_bar_in_motion_satisfies_the_optimality_conditions(seed: int, integrator: str) -> None:
     """Friction's impulse is E^T lambda, lambda_k = -level sign(z_k), or within the level where z_k = 0."""
     rng = np.random.default_rng(seed)

@@ -25,10 +25,9 @@ from support.comparing import assert_close
 from support.mechanisms import JOINTS, assembled, energy, five_bar, four_bar, in_tree
 
 Array = arms.Array
-INTEGRATORS = ("rk4", "semi_implicit")
 LEVELS = np.array([0.8, 0.5, 0.3])
 DRY = {name: {"coulomb": level} for name, level in zip(JOINTS, LEVELS.tolist(), strict=True)}
-any_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
+any_integrator = pytest.mark.parametrize("integrator", plants.INTEGRATORS)
 
 
 def started(model: RobotModel, speed: float = 0.0, integrator: str = "rk4", step_size: float = 0.001) -> Plant:

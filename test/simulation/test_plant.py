@@ -12,9 +12,8 @@ from robot_dynamics_ros.simulation import Plant, PlantBatch
 from support import arms, plants
 from support.arms import Array
 
-INTEGRATORS = ("rk4", "semi_implicit")
 PANDA = [0.3, -0.5, 0.2, -1.5, 0.1, 1.0, 0.3]
-any_integrator = pytest.mark.parametrize("method", INTEGRATORS)
+any_integrator = pytest.mark.parametrize("method", plants.INTEGRATORS)
 FRICTION = {
     "joint1": {"viscous": 0.3, "coulomb": 1.0, "static": 1.5, "stribeck_velocity": 0.1},
     "joint2": {"coulomb": 0.6, "coulomb_negative": 0.8, "sigmoid": {"amplitude": 0.3, "slope": 4.0, "shift": 0.1}},
@@ -165,7 +164,7 @@ def test_singular_mass_matrix_is_refused(method: str) -> None:
     assert _state(plant)[:2] == before[:2]
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("integrator", plants.INTEGRATORS)
 def test_infinite_motion_is_refused_at_the_last_good_step(integrator: str, urdf_path: Callable[[str], Path]) -> None:
     model = RobotModel.from_urdf(plants.unlimited(urdf_path("planar_2r")))
     plant = Plant(model, integrator, step_size=0.5, initial_velocities=[50.0, -80.0])
@@ -214,7 +213,7 @@ def test_another_payload_or_friction_goes_on_from_the_same_state(panda: Plant) -
         panda.change_model(plants.turning(1.0))
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("integrator", plants.INTEGRATORS)
 def test_velocity_limits_hold_where_they_are_asked_for(integrator: str, load_robot: Callable[..., Any]) -> None:
     model = load_robot("panda")
     tau = [80.0, 0.0, 0.0, 0.0, 0.0, 0.0, 10.0]
@@ -281,7 +280,7 @@ def test_each_moves_as_it_does_alone(integrator: str, customised: bool) -> None:
             assert np.abs(np.concatenate([one.position, one.velocity, one.stuck]) - together[k, i]).max() < 1e-9
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("integrator", plants.INTEGRATORS)
 @pytest.mark.parametrize("wrenches", [None, {"link2": [1.0, -2.0, 0.5, 0.1, 0.2, -0.3]}])
 def test_the_customised_step_gives_the_bits_of_the_general_one(integrator: str, wrenches: Any) -> None:
     model = plants.planar(FRICTION, gravity=(0.0, 0.0, 0.0))
@@ -303,7 +302,7 @@ def test_one_model_many_times_and_reset() -> None:
     assert many.time == 0.0 and np.array_equal((many.position, many.velocity), start)
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("integrator", plants.INTEGRATORS)
 @pytest.mark.parametrize("customised", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_one_that_cannot_go_on_is_named_and_the_others_go_on(integrator: str, customised: bool) -> None:
     speeds = np.ones((COUNT, 2))

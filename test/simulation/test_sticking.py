@@ -16,7 +16,6 @@ from support.arms import Array
 from support.event_plant import EventPlant
 
 STEPS = (2e-3, 1e-3, 5e-4, 2.5e-4, 1.25e-4)
-INTEGRATORS = ("rk4", "semi_implicit")
 LIMIT = '<limit lower="-0.4" upper="0.5" effort="100" velocity="10"/>'
 PANDA = [0.3, -0.5, 0.2, -1.5, 0.1, 1.0, 0.3]
 any_method = pytest.mark.parametrize("method", plants.METHODS)
@@ -193,7 +192,7 @@ def test_arm_with_friction_agrees_with_the_event_method_to_first_order(
     reference, stuck = _path(model, "event", 0.05)
     assert (stuck[1:] != stuck[:-1]).sum(axis=0).min() >= 4, "each joint starts and stops"
     assert np.ptp(reference, axis=0).min() > 0.05
-    for integrator, factor in zip(INTEGRATORS, factors, strict=True):
+    for integrator, factor in zip(plants.INTEGRATORS, factors, strict=True):
         errors = [np.abs(_path(model, integrator, step)[0] - reference).max() for step in STEPS]
         assert np.polyfit(np.log(STEPS), np.log(errors), 1)[0] > 0.8
         assert np.all(np.array(errors) < factor * np.array(STEPS))

@@ -14,7 +14,8 @@ from support import arms
 from support.event_plant import EventPlant
 
 #: The two integrators of Plant, and EventPlant.
-METHODS = ("rk4", "semi_implicit", "event")
+INTEGRATORS = ("rk4", "semi_implicit")
+METHODS = (*INTEGRATORS, "event")
 #: By joint, as in the dynamics file.
 Friction = Mapping[str, Mapping[str, Any]]
 
