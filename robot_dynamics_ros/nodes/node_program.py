@@ -34,7 +34,7 @@ from robot_dynamics_ros.parameters import EXECUTOR
 from robot_dynamics_ros.parameters.file import file_parameters, misspelt
 from robot_dynamics_ros.parameters.kinds import Flag, Names, Number, Numbers, Parameter, Text, Values, When, WholeNumber
 
-_LOG_PERIOD, _MAX_LINES = 1.0, 100  # s, lines of one kind in that time
+_LOG_PERIOD, _MAX_LINES = 1.0, 10  # s, lines of one kind in that time
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SEND_TIMEOUT = 0.5  # s
 _DISCOVERY_TIME = 1.0  # s; Fast DDS 3.2 may crash or hang in a participant that ends while others discover it
@@ -107,7 +107,7 @@ class NodeProgram(Node):
 
 
 class BoundedLog:
-    """Logger that writes at most 100 lines of one kind a second, with a count of those left out.
+    """Logger that writes at most ten lines of one kind a second, with a count of those left out.
 
     Lines are of one kind if they are the same up to the first colon. rclpy's own throttle takes a quarter of a
     millisecond also for a line that it leaves out.
