@@ -20,6 +20,7 @@ import rclpy
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock as RosClock
 from rclpy.clock import ClockType  # type: ignore[attr-defined]
+from rclpy.context import Context
 from rclpy.exceptions import InvalidParameterValueException
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
@@ -37,6 +38,7 @@ from robot_dynamics_ros.parameters.kinds import Flag, Names, Number, Numbers, Pa
 _LOG_PERIOD, _MAX_LINES = 1.0, 10  # s, lines of one kind in that time
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SEND_TIMEOUT = 0.5  # s
+_CHECK_PERIOD, _DELAY, _BACKLOG, _RELIEF = 0.1, 0.2, 100, 10.0  # s, s, events, s
 _DISCOVERY_TIME = 1.0  # s; Fast DDS 3.2 may crash or hang in a participant that ends while others discover it
 _WHEN: dict[When, str] = {
     "start": "Read once, when the process starts",
@@ -256,11 +258,10 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
         _initialize(arguments)
         node = make_node()
         warn_of_unknown(node, arguments)
-        executor = make_executor(EXECUTOR.read(node.values) if node.has_parameter(EXECUTOR.name) else "auto")
-        executor.add_node(node)
+        spinner = Spinner(node, EXECUTOR.read(node.values) if node.has_parameter(EXECUTOR.name) else "auto")
         running = True
         while rclpy.ok() and not stopped and not node.done:
-            spin_once(executor, node, 0.1)
+            spinner.spin_once(0.1)
     except (Interrupted, ExternalShutdownException):
         pass
     except RobotDynamicsError as raised:
@@ -270,7 +271,8 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
             signal.signal(number, signal.SIG_IGN)  # until the end: the interpreter takes a while
         if node is not None and rclpy.ok():
             node.close()
-            _send_the_rest(node, executor)
+            if running:
+                spinner.send_the_rest()
         rclpy.try_shutdown()
     error = error or (node.error if node is not None else None)
     if error is not None:
@@ -288,14 +290,14 @@ def _initialize(arguments: list[str]) -> None:
         raise RobotDynamicsError(f"ROS arguments: {cause}. Cure: correct the parameter file or argument") from error
 
 
-def make_executor(kind: str = "auto") -> Executor:
+def make_executor(kind: str = "auto", context: Context | None = None) -> Executor:
     """Return an executor of the kind that EXECUTOR names.
 
     rclpy has the events executor from Jazzy on: a third of the processor time, half the jitter. Raises
     RobotDynamicsError if it is requested and missing.
     """
     if kind == "single_threaded":
-        return SingleThreadedExecutor()
+        return SingleThreadedExecutor(context=context)
     try:
         from rclpy.experimental import EventsExecutor  # type: ignore[attr-defined]
     except ImportError as error:
@@ -303,8 +305,8 @@ def make_executor(kind: str = "auto") -> Executor:
             raise RobotDynamicsError(
                 f"parameter {EXECUTOR.name}: this rclpy has no events executor. Cure: auto"
             ) from error
-        return SingleThreadedExecutor()
-    return EventsExecutor()
+        return SingleThreadedExecutor(context=context)
+    return EventsExecutor(context=context)
 
 
 def spin_once(executor: Executor, node: NodeProgram, timeout: float) -> None:
@@ -319,11 +321,61 @@ def spin_once(executor: Executor, node: NodeProgram, timeout: float) -> None:
         node.log.error(f"a callback failed: {error}\n{traceback.format_exc()}", throttle_duration_sec=1.0)
 
 
-def _send_the_rest(node: NodeProgram, executor: Executor) -> None:
-    if not node.unsent:
-        return
-    end = time.monotonic() + _SEND_TIMEOUT
-    while node.unsent and time.monotonic() < end:
-        spin_once(executor, node, 0.1)
-    for _ in range(3):  # the last of these callbacks schedule work for the next rounds
-        spin_once(executor, node, 0.01)
+class Spinner:
+    """Executor of one node, with an end to what waits.
+
+    rclpy's events executor keeps an event for each message that came, however many. Where it falls behind, the
+    single-threaded one, for which the middleware keeps a few messages a topic, replaces it for ten seconds.
+
+    Parameters
+    ----------
+    kind
+        Executor as EXECUTOR names it; RobotDynamicsError if it is missing.
+    """
+
+    def __init__(self, node: NodeProgram, kind: str) -> None:
+        self._node = node
+        self._use(kind)
+        self._keeps_events = not isinstance(self._executor, SingleThreadedExecutor)
+
+    def _use(self, kind: str) -> None:
+        self._executor = make_executor(kind, self._node.context)
+        self._executor.add_node(self._node)
+        self._replaced = kind == "single_threaded"
+        self._begin_check()
+
+    def _begin_check(self) -> None:
+        self._since, self._callbacks = time.monotonic(), 0
+        self._check = self._executor.create_task(lambda: None)  # done after what waits now
+
+    def spin_once(self, timeout: float) -> None:
+        """Run the next callback; wait at most ``timeout`` (s) for one."""
+        spin_once(self._executor, self._node, timeout)
+        if not self._keeps_events:
+            return
+        passed, self._callbacks = time.monotonic() - self._since, self._callbacks + 1
+        if self._replaced:
+            if passed > _RELIEF:
+                self._executor.shutdown()
+                self._use("events")
+        elif self._check.done():
+            if passed > _CHECK_PERIOD:
+                self._begin_check()
+        # Not for one long callback; and not before an action's result is sent, which would be lost.
+        elif passed > _DELAY and self._callbacks > _BACKLOG and not self._node.unsent:
+            self._node.log.warning(
+                f"more messages come than can be read: the single-threaded executor reads them for {_RELIEF:g} s. "
+                "Cure: find who sends them (ros2 topic hz), or give the node more of the processor"
+            )
+            self._executor.shutdown()
+            self._use("single_threaded")
+
+    def send_the_rest(self) -> None:
+        """Run callbacks until the node has sent its last messages, for half a second at most."""
+        if not self._node.unsent:
+            return
+        end = time.monotonic() + _SEND_TIMEOUT
+        while self._node.unsent and time.monotonic() < end:
+            spin_once(self._executor, self._node, 0.1)
+        for _ in range(3):  # the last of these callbacks schedule work for the next rounds
+            spin_once(self._executor, self._node, 0.01)
