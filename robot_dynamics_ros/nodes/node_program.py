@@ -38,7 +38,7 @@ from robot_dynamics_ros.parameters.kinds import Flag, Names, Number, Numbers, Pa
 _LOG_PERIOD, _MAX_LINES = 1.0, 10  # s, lines of one kind in that time
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SEND_TIMEOUT = 0.5  # s
-_CHECK_PERIOD, _DELAY, _BACKLOG, _RELIEF = 0.1, 0.2, 10, 10.0  # s, s, events, s
+_CHECK_PERIOD, _DELAY, _BACKLOG, _RELIEF = 0.1, 0.2, 10, 10.0  # s, s, callbacks, s
 _DISCOVERY_TIME = 1.0  # s; Fast DDS 3.2 may crash or hang in a participant that ends while others discover it
 _WHEN: dict[When, str] = {
     "start": "Read once, when the process starts",
@@ -324,7 +324,7 @@ def spin_once(executor: Executor, node: NodeProgram, timeout: float) -> None:
 
 
 class Spinner:
-    """Executor of one node, with an end to what waits.
+    """Executor of one node, with a bound on what waits.
 
     rclpy's events executor keeps an event for each message that came, however many. Where it falls behind, the
     single-threaded one, for which the middleware keeps a few messages a topic, replaces it for ten seconds.

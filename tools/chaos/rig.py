@@ -257,12 +257,13 @@ class Rig:
         self.wait(self._trajectories.get_subscription_count, f"the controller to listen after {after}")
         log = self.processes[CONTROLLER].log
         begin = log.stat().st_size
-        deadline = time.monotonic() + PATIENCE
-        while "following a trajectory" not in log.read_bytes()[begin:].decode(errors="replace"):
-            if time.monotonic() > deadline:
-                raise RobotDynamicsError(f"no trajectory is followed after {after}. Cure: see {log}")
+
+        def follows() -> bool:
             self.swing(self.position)
             self.watch(0.5)
+            return "following a trajectory" in log.read_bytes()[begin:].decode(errors="replace")
+
+        self.wait(follows, f"the controller to follow a trajectory after {after}")
         self.mark("following")
 
     def set_network(self, **settings: float) -> None:
