@@ -409,7 +409,7 @@ class Controller:
             if fault is None:
                 effort = self._limited(requested, rate_dt)
                 saturated = limiter.over(self.model.joint_names, requested) if limiter.clamped else ()
-                if self._law.gains.ki.any():
+                if any(self.settings.ki):
                     self._law.integral.add(self._desired.q - self.feedback.state[0], dt, requested - effort)
                 self.clamped_cycles += limiter.clamped
                 self.slowed_cycles += limiter.slowed

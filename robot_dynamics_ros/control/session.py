@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -36,11 +38,19 @@ _TICKS = 1 << 36  # a second
 _KEPT_SAMPLES = 8  # of those before the activation
 
 
-class Now(NamedTuple):
-    """The time: seconds that never stand still or jump, and nanoseconds by the clock that an update rate follows."""
+class Now:
+    """The time: seconds that never stand still or jump, and nanoseconds by the clock that an update rate follows.
 
-    steady: float
-    stamp: int
+    That clock is read once, when ``stamp`` is first asked for: rclpy's would be a tenth of a cycle.
+    """
+
+    def __init__(self, steady: float, clock: Callable[[], int]) -> None:
+        self.steady, self._clock = steady, clock
+
+    @cached_property
+    def stamp(self) -> int:
+        """Time by the clock (ns)."""
+        return self._clock()
 
 
 class Followed(NamedTuple):

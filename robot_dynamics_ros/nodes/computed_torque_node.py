@@ -164,7 +164,7 @@ class ComputedTorqueNode(ManagedRobotNode):
     # Inputs
 
     def _now(self) -> Now:
-        return Now(time.monotonic(), self.get_clock().now().nanoseconds)
+        return Now(time.monotonic(), self.nanoseconds)
 
     def _receive(self, topic: str, data: bytes) -> None:
         self._box.add(topic, data)

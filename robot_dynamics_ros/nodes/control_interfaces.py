@@ -138,7 +138,7 @@ class ControlInterfaces:
     def _accept(self, handle: Any) -> None:
         controller = self._session.controller
         assert controller is not None
-        now = Now(time.monotonic(), self._node.get_clock().now().nanoseconds)
+        now = Now(time.monotonic(), self._node.nanoseconds)
         try:
             check_law(controller)
             tolerances = self._requested_tolerances(handle.request)

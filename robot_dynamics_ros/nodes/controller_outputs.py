@@ -215,7 +215,7 @@ class ControllerReport:
 
     def _controller_status(self, session: ControllerSession, transition: Transition | None) -> Status:
         assert session.controller is not None
-        age = float(self._node.get_clock().now().nanoseconds - session.state_stamp) * 1e-9
+        age = float(self._node.nanoseconds() - session.state_stamp) * 1e-9
         return self._status.status(session.controller, time.monotonic(), age, transition)
 
     def _send(self, status: Status, robot: str) -> None:

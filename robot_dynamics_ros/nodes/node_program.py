@@ -72,6 +72,10 @@ class NodeProgram(Node):
         self.values: Values = lambda name: self.get_parameter_or(name).value
         self.log = BoundedLog(self.get_logger())
 
+    def nanoseconds(self) -> int:
+        """Return the time of the node's clock."""
+        return int(self.get_clock().now().nanoseconds)
+
     def create_steady_timer(self, period: float, callback: Callable[[], None]) -> Timer:
         """Create a timer (s) that continues while simulated time stands still."""
         return self.create_timer(period, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME))

@@ -28,7 +28,7 @@ _logger = logging.getLogger(__package__)
 
 def time_of(at: int) -> Now:
     """Return the time of a recording (ns) as a session takes it."""
-    return Now(at * 1e-9, at)
+    return Now(at * 1e-9, lambda: at)
 
 
 class NodeTimers:

@@ -27,7 +27,7 @@ COUNTS = {topic: sum(len(names) for _, names in vectors) for topic, (_, _, vecto
 NUMBERS = st.lists(st.floats(width=64), min_size=10, max_size=10)
 STAMPS = st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(0, 2**32 - 1))
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=9)
-NOW = Now(1.0, 2)
+NOW = Now(1.0, lambda: 2)
 
 
 class Inputs:

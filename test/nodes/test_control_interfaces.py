@@ -142,7 +142,9 @@ class World:
             self.now += round(seconds * 1e9)
             command = self.controller.command
             q, qd = (Q, np.zeros(2)) if command is None else (command.desired.q, command.desired.qd)
-            self.session.on_state(Sample(self.now, q - self.off, qd.copy(), None), Now(self.now * 1e-9, self.now))
+            self.session.on_state(
+                Sample(self.now, q - self.off, qd.copy(), None), Now(self.now * 1e-9, lambda: self.now)
+            )
             self.interfaces.check()
 
     def ends(self, handle: Any, status: str, code: Code, culprit: str = "") -> None:
@@ -236,7 +238,7 @@ def test_a_goal_is_canceled_in_the_next_cycle(world: World) -> None:
 def test_deactivation_aborts_the_goal_and_refuses_new_ones(world: World) -> None:
     handle = world.server.send(goal())
     world.interfaces.abort("the node was deactivated")
-    world.session.deactivate(Now(world.now * 1e-9, world.now))
+    world.session.deactivate(Now(world.now * 1e-9, lambda: world.now))
     world.ends(handle, "abort", Code.INVALID_GOAL, "deactivated")
     assert world.server.send(goal()) is None
     assert world.server.callbacks["cancel_callback"](handle) is CancelResponse.ACCEPT

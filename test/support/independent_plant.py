@@ -267,7 +267,7 @@ class Session:
 
     @property
     def now(self) -> Now:
-        return Now(self.time, self.ros)
+        return Now(self.time, lambda: self.ros)
 
     def receive(self, topic: str, data: bytes) -> Output:
         output = self._reader.receive(topic, data, self.now)

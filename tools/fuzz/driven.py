@@ -32,7 +32,7 @@ class Driven:
 
     @property
     def _now(self) -> Now:
-        return Now(self.at * 1e-9, self.at)
+        return Now(self.at * 1e-9, lambda: self.at)
 
     def receive(self, topic: str, data: bytes) -> None:
         """Give it a message."""
