@@ -78,8 +78,8 @@ def log_of(driver: Driver) -> Log:
 def accepted(driver: Driver, trajectory: TrajectoryPoints, start: int = 0) -> int:
     """Send a trajectory; return the time of the last state, at which one with stamp 0 starts."""
     log = log_of(driver)
-    driver.follow(trajectory, start)
-    driver.graph.await_log(log, f"following a trajectory: {len(trajectory.times)} points")
+    line = f"following a trajectory: {len(trajectory.times)} points"
+    driver.graph.send_until_logged(lambda: driver.follow(trajectory, start), log, line)
     return driver.now
 
 

@@ -244,14 +244,12 @@ class Robot(Driver):
     def refuses_a_trajectory(self, culprit: str) -> None:
         """A trajectory is refused for this; nothing is to change by it."""
         log = self.log_from_now()
-        self.follow(move((1.5, -1.5), 1.0))
-        self.graph.await_log(log, "trajectory refused")
+        self.graph.send_until_logged(lambda: self.follow(move((1.5, -1.5), 1.0)), log, "trajectory refused")
         assert any(culprit in error for error in log.errors), log.errors
 
     def takes_a_trajectory(self, points: TrajectoryPoints, start: int = 0) -> None:
         log = self.log_from_now()
-        self.follow(points, start)
-        self.graph.await_log(log, "following a trajectory")
+        self.graph.send_until_logged(lambda: self.follow(points, start), log, "following a trajectory")
 
     def begin(self, q: ArrayLike, parameters: dict[str, Any] | None = None) -> None:
         """Start anew, with these parameters and the usual others: whatever was is forgotten, and it holds ``q``."""

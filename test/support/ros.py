@@ -175,6 +175,10 @@ class Graph:
                 return
         raise AssertionError(f"waited {PATIENCE:g} s for {what}\n{self.logs()}")
 
+    def send_until_logged(self, send: Callable[[], object], log: Log, text: str) -> None:
+        """Send something, and again where the log leaves out the line, as it does for many of one kind in a second."""
+        self.repeat(send, lambda: text in log.text(), f"the log line {text!r}", 5.0)
+
     def await_log(self, log: Log, text: str) -> None:
         self.wait(lambda: text in log.text(), f"the log line {text!r}")
 
