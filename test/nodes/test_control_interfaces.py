@@ -116,7 +116,7 @@ class World:
             get_logger=Mock,
             log=Mock(),
             values=values.get,
-            get_clock=lambda: SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self.now)),
+            nanoseconds=lambda: self.now,
             create_publisher=lambda kind, name, qos: SimpleNamespace(
                 publish=lambda message: self.published.append(SimpleNamespace(**vars(message))),
                 get_subscription_count=lambda: self.subscribers,
