@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 COMMAND = "python -m benchmarks.control_laws"
 PART = "make laws"
 ROBOTS = {"Panda": ("panda", "panda_coulomb"), "PUMA 560": ("puma560", "puma560")}
-LAWS = ("pd", "pd_gravity", "pd_feedforward", "pd_plus", "computed_torque", "feedforward")
+COMPARED = ("pd", "pd_gravity", "pd_feedforward", "pd_plus", "computed_torque", "feedforward")
 COLUMNS = ("exact model", "inertia off by up to 10 %", "friction not modelled", "torque saturating")
 EXACT, OFF, FRICTION, SATURATING = COLUMNS
 
@@ -154,7 +154,7 @@ def result(arm: Arm, law: str, column: str) -> Result:
     return Result(1e3 * float(np.sqrt(np.mean(np.square(errors)))), any(too_fast))
 
 
-def compare(arm: Arm, columns: Sequence[str] = COLUMNS, laws: Sequence[str] = LAWS) -> dict[str, dict[str, Result]]:
+def compare(arm: Arm, columns: Sequence[str] = COLUMNS, laws: Sequence[str] = COMPARED) -> dict[str, dict[str, Result]]:
     """Results of one arm by law and column, with a progress bar."""
     with tqdm(total=len(laws) * len(columns), desc=arm.model.name, file=sys.stderr) as bar:
         found: dict[str, dict[str, Result]] = {law: {} for law in laws}

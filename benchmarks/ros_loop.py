@@ -38,8 +38,8 @@ from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
-from robot_dynamics_ros.nodes.runner import make_executor
+from robot_dynamics_ros.nodes.conversions import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.nodes.node_program import make_executor
 from robot_dynamics_ros.resources import robot_urdf
 
 COMMAND = "python -m benchmarks.ros_loop"

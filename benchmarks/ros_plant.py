@@ -109,7 +109,7 @@ class PlantEcho:
         """The states say that the joints ``names`` stand at ``q`` (n,) under ``effort`` (n,)."""
         self._executor = executor
         self._state = JointState(
-            name=list(names), position=q.tolist(), velocity=[0.0] * len(names), effort=effort.tolist()
+            name=list(names), position=q.tolist(), velocity=[1e-9] * len(names), effort=effort.tolist()
         )
         self._publishers = {
             kind: node.create_publisher(JointState, f"/{kind}/joint_states", QoSProfile(depth=10)) for kind in kinds
@@ -187,5 +187,6 @@ class PlantEcho:
                 publisher.publish(self._state)
 
     def _date(self) -> None:
+        self._state.velocity[0] *= -1.0  # of an encoder the last digit changes, too
         at = self._state.header.stamp
         at.sec, at.nanosec = divmod(time.time_ns(), 1_000_000_000)

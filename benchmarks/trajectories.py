@@ -24,8 +24,8 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
 from robot_dynamics_ros.control.trajectory.generators import point_to_point
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory, TrajectoryPoints
-from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, with_points
-from robot_dynamics_ros.nodes.messages import trajectory_message
+from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, write_trajectory
+from robot_dynamics_ros.nodes.conversions import trajectory_message
 
 COMMAND = "python -m benchmarks.trajectories"
 PART = "make bench-trajectories"
@@ -41,7 +41,7 @@ SMOOTHING = 0.01
 PERIOD = 0.02  # seconds: the default of trajectory_effort_period, and longer than between the points
 
 RCLPY_READ, RCLPY_WRITE = "rclpy: read", "rclpy: write"
-READ, FROM_POINTS, EFFORT, WRITE = "read_trajectory", "Trajectory.from_points", "trajectory_effort", "with_points"
+READ, FROM_POINTS, EFFORT, WRITE = "read_trajectory", "Trajectory.from_points", "trajectory_effort", "write_trajectory"
 TOGETHER = "these four"
 STEPS = (RCLPY_READ, RCLPY_WRITE, READ, FROM_POINTS, EFFORT, WRITE, TOGETHER)
 
@@ -65,8 +65,8 @@ class Controller(NamedTuple):
 
     def take_in(self, data: bytes) -> bytes:
         """All of it: from bytes to bytes."""
-        _, points = read_trajectory(data)
-        return with_points(data, self.filled(self.follow(points), points))
+        stamp, points = read_trajectory(data)
+        return write_trajectory(stamp, self.filled(self.follow(points), points))
 
 
 def load() -> Controller:
@@ -128,7 +128,7 @@ def steps(controller: Controller, count: int, last: str) -> dict[str, Timed]:
         READ: Timed(read_trajectory, [(data,)]),
         FROM_POINTS: Timed(controller.follow, [(points,)]),
         EFFORT: Timed(controller.filled, [(trajectory, points)]),
-        WRITE: Timed(with_points, [(data, filled)]),
+        WRITE: Timed(write_trajectory, [(0, filled)]),
         TOGETHER: Timed(controller.take_in, [(data,)]),
     }
 

@@ -184,7 +184,7 @@ def test_a_joint_that_is_named_twice() -> None:
     for _ in range(100):
         session.pass_time()
         q = np.append(session.plant.q, 1.0)
-        session.running.receive_state(joint_state(session.ros, names, q, 0.0 * q, np.empty(0)))
+        session.receive("joint_states", joint_state(session.ros, names, q, 0.0 * q, np.empty(0)))
     assert not any(given.mode == "active" for given in session.commands)
 
 

@@ -183,7 +183,7 @@ def _odd_bytes(run: Run, random: Generator) -> None:
     names, q = [*run.names], run.plant.q
     cut = random.integers(3)
     whole = joint_state(run.ros, names[: -1 if cut == 1 else None], q[: -1 if cut else None], np.empty(0), np.empty(0))
-    run.running.receive_state(whole if cut else whole[: random.integers(len(whole))])
+    run.receive("joint_states", whole if cut else whole[: random.integers(len(whole))])
 
 
 def _motion(run: Run, random: Generator) -> None:
@@ -249,7 +249,7 @@ def _other_clock(run: Run, random: Generator) -> None:
 
 
 def _clear_fault(run: Run, random: Generator) -> None:
-    run.running.clear_fault()
+    run.take(run.session.clear_fault(run.now))
 
 
 def _cancel(run: Run, random: Generator) -> None:

@@ -25,12 +25,12 @@ from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.offline.replay import COMMANDS
+from robot_dynamics_ros.offline.recorder import COMMANDS
 from robot_dynamics_ros.offline.simulation import EFFORTS, START_DELAY, STATES, TRAJECTORY
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_names, robot_urdf
 from robot_dynamics_ros.simulation import Plant
 
-_LAWS = ("pd", "pd_gravity", "computed_torque")
+_DEFAULT_LAWS = ("pd", "pd_gravity", "computed_torque")
 _OUTPUT = Path("demo_output")
 _START_TIMEOUT = 120.0  # s
 _COLOURS = ("#d1495b", "#edae49", "#00798c", "#5b5f97", "#66a182", "#8d6a9f", "#2e4057")
@@ -46,14 +46,16 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--law",
         nargs="+",
-        default=list(_LAWS),
+        default=list(_DEFAULT_LAWS),
         choices=TRACKING_LAWS,
         metavar="LAW",
-        help=f"one or more of {', '.join(TRACKING_LAWS)} (default: {' '.join(_LAWS)})",
+        help=f"one or more of {', '.join(TRACKING_LAWS)} (default: {' '.join(_DEFAULT_LAWS)})",
     )
     parser.add_argument("--dynamics", type=Path, help="dynamics file (default: the robot's own)")
     parser.add_argument("--rate", type=float, default=500.0, help="command cycles per second (default: %(default)g)")
-    parser.add_argument("--duration", type=float, default=10.0, help="seconds of motion (default: %(default)g)")
+    parser.add_argument(
+        "--duration", type=float, default=10.0, help="seconds of motion, at least 4 (default: %(default)g)"
+    )
     parser.add_argument(
         "--output",
         type=Path,

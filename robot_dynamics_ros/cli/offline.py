@@ -37,8 +37,10 @@ from robot_dynamics_ros.control.trajectory import parameters as trajectory
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
+from robot_dynamics_ros.messages.inputs import INPUTS
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.offline.replay import COMMANDS, INPUTS, Replay, command_topic, replay
+from robot_dynamics_ros.offline.recorder import COMMANDS, Replay
+from robot_dynamics_ros.offline.replay import command_topic, replay
 from robot_dynamics_ros.offline.simulation import simulate_to_bag
 from robot_dynamics_ros.parameters import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
 from robot_dynamics_ros.parameters.file import read_parameter_file

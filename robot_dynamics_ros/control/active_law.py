@@ -107,7 +107,7 @@ class ActiveLaw:
             return None
         return law.torque(model, self.gains, Motion(self._desired.q, still, still), q, still, self.integral.value)
 
-    def start_time(self, model: RobotModel, q: Array, load: Array) -> float:
+    def start_duration(self, model: RobotModel, q: Array, load: Array) -> float:
         """Return ``ramp_time``, or more where the law at q (n,) would yield fast to the ``load`` (n,)."""
         seconds, kp = self.tuning.settings.ramp_time, self.gains.kp
         if seconds > 0.0 and load.any() and (kp > 0.0).all():

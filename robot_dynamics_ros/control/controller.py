@@ -64,7 +64,8 @@ class Controller:
     Attributes
     ----------
     model
-        The robot as the laws take it: without gravity where the robot compensates for it by itself.
+        The robot as laws, hold, observer and trajectories with effort take it: without gravity where the robot
+        compensates for it by itself.
     time
         Time of the last cycle, -inf before the first one.
     command
@@ -86,7 +87,7 @@ class Controller:
         """Check the settings against the model; RobotDynamicsError names the setting and the cure."""
         names, safety = model.joint_names, settings.safety
         self._tuning = tuning = Tuning(model, settings)
-        self._whole_model = model
+        self._model_with_gravity = model
         self.model = model.without_gravity() if settings.robot_compensates_gravity else model
         self.feedback = Feedback(names, settings.velocity_filter_cutoff, safety.state_timeout, model.continuous)
         self._safety = Safety(safety)
@@ -191,7 +192,7 @@ class Controller:
 
     def tune(self, settings: ControllerSettings) -> None:
         """Take new settings from the next cycle on, all of them or, with RobotDynamicsError, none."""
-        before, tuning = self._tuning, Tuning(self._whole_model, settings)
+        before, tuning = self._tuning, Tuning(self._model_with_gravity, settings)
         before.check_change(tuning)
         changed = before.law_settings != tuning.law_settings
         if changed:
@@ -206,11 +207,11 @@ class Controller:
         self.feedback.state_timeout = settings.safety.state_timeout
         if before.settings.velocity_filter_cutoff != settings.velocity_filter_cutoff:
             self.feedback.set_cutoff(settings.velocity_filter_cutoff)
-        self._checks.tune(self._whole_model, tuning)
+        self._checks.tune(self._model_with_gravity, tuning)
 
     def set_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> None:
         """Carry this payload in place of the one before; arguments and errors as RobotModel.with_payload."""
-        self._whole_model = self._whole_model.with_payload(link, mass, com, inertia)
+        self._model_with_gravity = self._model_with_gravity.with_payload(link, mass, com, inertia)
         self.model = self.model.with_payload(link, mass, com, inertia)
         self._changed = True
 
@@ -408,7 +409,7 @@ class Controller:
             if fault is None:
                 effort = self._limited(requested, rate_dt)
                 saturated = limiter.over(self.model.joint_names, requested) if limiter.clamped else ()
-                if self._law.gains.ki.any():
+                if any(self.settings.ki):
                     self._law.integral.add(self._desired.q - self.feedback.state[0], dt, requested - effort)
                 self.clamped_cycles += limiter.clamped
                 self.slowed_cycles += limiter.slowed
@@ -445,7 +446,7 @@ class Controller:
         if limiter.effort is None:
             gravity = self._gravity_effort()
             start = gravity if self.start_effort is None else self.start_effort
-            limiter.start(start, gravity, self._law.start_time(self.model, self.feedback.state[0], start - gravity))
+            limiter.start(start, gravity, self._law.start_duration(self.model, self.feedback.state[0], start - gravity))
         elif self._changed:
             limiter.start(limiter.effort, requested, CHANGE_TIME)
         self._changed = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,26 @@ _STAMP_REPEATS = Fault(
     "joint_states: another state with the same header.stamp, so that velocities and time steps are unknown. Cure: set "
     "the stamp for each state in the driver, or leave it 0 (unstamped_states: arrival)",
 )
+
+
+class Sample(NamedTuple):
+    """A measured state: its stamp (ns), and numbers (n,) in the robot's order, None where they are not measured."""
+
+    stamp: int
+    q: Array
+    qd: Array | None
+    effort: Array | None
+
+
+class UnusableSample(NamedTuple):
+    """A message without a state: its stamp (ns), 0 if it has none, and the reason.
+
+    ``incomplete``: joints are missing, as in a message about other parts of the robot.
+    """
+
+    stamp: int
+    reason: str
+    incomplete: bool = False
 
 
 class VelocityFilter:
@@ -158,6 +179,11 @@ class Feedback:
     def trouble(self) -> str:
         """Reason why there is no state, where there is none."""
         return self._invalid.message if self._invalid is not None else self._absent or "no joint_states yet"
+
+    @property
+    def silent(self) -> bool:
+        """True if no message has come, not even of other joints."""
+        return self.arrival == -math.inf and not self._absent
 
     @property
     def settled(self) -> bool:

@@ -137,8 +137,8 @@ class Law:
     gains_are_accelerations: bool = False
     """True if inertia multiplies the gains; so it does, by convention, where the law itself has no feedback."""
     compensates_gravity: bool = True
-    """True if g(q), or g of the desired position, is always part of it, so that what else it commands at rest carries a
-    load that the model does not know: after a fault hold carries that load on."""
+    """True if g(q), or g of the desired position, is part of it in every state. What else it commands at rest then
+    carries a load that the model does not know, and hold carries that load on after a fault."""
     compensates_friction: bool = False
     """True if friction at the desired velocity is to be added."""
     follows: bool = True

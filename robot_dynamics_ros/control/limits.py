@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.control.tuning import Tuning
+from robot_dynamics_ros.kernels.entries import all_within
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
@@ -179,7 +181,7 @@ class MotionLimits:
 
     def check(self, state: Array) -> Fault | None:
         """Return the fault of a finite ``state`` (2, n), positions, then velocities, or None."""
-        if ((state >= self._least) & (state <= self._most)).all():
+        if all_within(state, self._least, self._most):
             if self._opened:
                 low, high = self._bounds[0][0], self._bounds[1][0]
                 self._widen(
@@ -247,8 +249,7 @@ class DampingCheck:
     def begin(self) -> None:
         """Start anew: the law is active."""
         self.drives = False
-        self._forth = self._back = np.zeros(len(self.limits), dtype=np.bool_)
-        self._too_fast_at = -np.inf
+        self._too_fast_at = -math.inf
 
     def look(self, velocity: Array, time: float) -> None:
         """Take in a measured velocity (n,) at ``time`` (s) of the controller."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-
-import numpy as np
 
 from robot_dynamics_ros.control.settings import SafetySettings
 from robot_dynamics_ros.kernels.types import Array
@@ -50,10 +49,10 @@ class Fault:
 
 def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:
     """Return a fault for the first joint whose ``torque`` (n,) is not finite, or None."""
-    finite = np.isfinite(torque)
-    if finite.all():
+    finite = [math.isfinite(value) for value in torque.tolist()]
+    if all(finite):
         return None
-    j = int(np.argmin(finite))
+    j = finite.index(False)
     name, value = joint_names[j], float(torque[j])
     return Fault(
         Cause.TORQUE_NOT_FINITE,

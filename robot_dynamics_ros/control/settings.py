@@ -270,8 +270,8 @@ class ControllerSettings:
     ramp_time: float = number(
         "ramp_time",
         0.0,
-        "Seconds after activation in which the command goes over from the reported effort, else gravity's, to the "
-        "law's",
+        "Least seconds after activation in which the command goes over from the reported effort, else gravity's, to "
+        "the law's",
         NOT_NEGATIVE,
     )
     observer_gain: float = number(

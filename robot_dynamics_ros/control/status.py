@@ -21,6 +21,19 @@ class Status(NamedTuple):
     values: dict[str, object]
 
 
+class Note(NamedTuple):
+    """A line for the log: OK, WARN or ERROR, the text, and the seconds in which one of its kind is enough."""
+
+    level: int
+    text: str
+    period: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """The text up to the first colon; joints and numbers follow."""
+        return self.text.partition(":")[0]
+
+
 class StatusReport:
     """Status of a controller, with rates since the last report."""
 
@@ -72,15 +85,15 @@ class StatusReport:
         return Status(level, message, values)
 
 
-def in_words(transition: Transition, cure: str) -> tuple[int, str]:
-    """Return a level and a line for the log; ``cure`` is the way to clear a fault whose cause is gone."""
+def in_words(transition: Transition, cure: str) -> Note:
+    """Return a line for the log; ``cure`` is the way to clear a fault whose cause is gone."""
     text = f"{transition.before.value} -> {transition.after.value}"
     if transition.after is Mode.ACTIVE:
-        return OK, f"{text}: the fault is cleared, the arm holds where it is"
+        return Note(OK, f"{text}: the fault is cleared, the arm holds where it is")
     if transition.after is Mode.FAULT:
-        return WARN, f"{text}: every check passes again. Cure: {cure}"
+        return Note(WARN, f"{text}: every check passes again. Cure: {cure}")
     level = OK if transition.fault.cause is Cause.DEACTIVATED else ERROR
-    return level, f"{text}: {transition.fault.message}"
+    return Note(level, f"{text}: {transition.fault.message}")
 
 
 def plain(value: object) -> str:

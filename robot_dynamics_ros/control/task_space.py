@@ -280,6 +280,19 @@ def _share(part: float, velocity: Array, limits: Array | None) -> float:
 
 Feedforward = Literal["twist", "acceleration"]
 
+
+class EndEffectorTarget(NamedTuple):
+    """A message about the motion of the end effector: what it is, its stamp (ns), its frame and its numbers.
+
+    A pose has position and quaternion x y z w (7,), the others linear and angular part (6,).
+    """
+
+    quantity: Literal["pose", "twist", "acceleration"]
+    stamp: int
+    frame: str
+    numbers: Array
+
+
 _MOST_WAITING = 100  # limits on memory
 _REST: Array = np.zeros(6)
 

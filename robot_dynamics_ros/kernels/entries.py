@@ -252,6 +252,16 @@ def potential_energy_batch(structure: IntArray, numbers: Array, q: Array, energy
 
 
 @kernel
+def all_within(values: Array, least: Array, most: Array) -> bool:
+    """Return True if each of the values (m, n) is in its interval; NaN is in none."""
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            if not least[i, j] <= values[i, j] <= most[i, j]:
+                return False
+    return True
+
+
+@kernel
 def check_state(
     new: Array, last: Array, largest: float, step: Array, speed: Array, dt: float, measures_velocity: bool
 ) -> int:

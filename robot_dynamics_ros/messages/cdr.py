@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import NamedTuple
-
-import numpy as np
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
@@ -65,6 +62,13 @@ class CdrReader:
         self.at += 8
         return int(sec) * 1_000_000_000 + int(nanosec)
 
+    def doubles(self, count: int) -> tuple[float, ...]:
+        """Read so many float64."""
+        self.at += padding(self.at, 8)
+        values = struct.unpack_from(f"{self.order}{count}d", self.body, self.at)
+        self.at += 8 * count
+        return values
+
     def names(self) -> list[str]:
         """Read a sequence of names; RobotDynamicsError for more than MOST_NAMES, or bytes in one."""
         count = self.number()
@@ -102,39 +106,3 @@ class EffortWriter:
     def write(self, effort: Array) -> bytes:
         """Return the message of efforts (n,), Nm or N."""
         return self._before + effort.tobytes()
-
-
-POSE, TWIST, ACCELERATION = "target_pose", "target_twist", "target_acceleration"
-TARGETS = {
-    POSE: "geometry_msgs/msg/PoseStamped",
-    TWIST: "geometry_msgs/msg/TwistStamped",
-    ACCELERATION: "geometry_msgs/msg/AccelStamped",
-}
-"""The topics, and their types."""
-
-
-class EndEffectorTarget(NamedTuple):
-    """header.stamp (ns), header.frame_id, and the numbers as the message has them.
-
-    A pose: position, quaternion x y z w (7,); else linear, angular (6,).
-    """
-
-    stamp: int
-    frame: str
-    numbers: Array
-
-
-def read_target(topic: str, data: bytes) -> EndEffectorTarget:
-    """Read a message of one of TARGETS; RobotDynamicsError for bytes that are no whole one."""
-    if data[:2] not in BYTE_ORDERS:
-        raise RobotDynamicsError(f"the message begins with {data[:HEADER]!r}. Cure: send it in plain CDR, as ROS does")
-    try:
-        reader = CdrReader(data)
-        stamp, frame = reader.stamp(), reader.text()
-        count = 7 if topic == POSE else 6
-        numbers = struct.unpack_from(f"{reader.order}{count}d", reader.body, reader.at + padding(reader.at, 8))
-    except (struct.error, ValueError) as error:
-        raise RobotDynamicsError(
-            f"the message ends too early, after {len(data)} bytes. Cure: send a whole {TARGETS[topic]}"
-        ) from error
-    return EndEffectorTarget(stamp, frame, np.array(numbers))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.control.feedback import Sample, UnusableSample
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, LITTLE_ENDIAN, CdrReader, padding
@@ -50,15 +50,6 @@ _NAMES = HEADER + 8  # where frame_id and names begin, after the stamp
 
 class JointsMissing(RobotDynamicsError):
     """A message names some of the robot's joints, but not all."""
-
-
-class Sample(NamedTuple):
-    """The content of one message: stamp (ns), and numbers (n,) in the robot's order, None for an empty field."""
-
-    at: int
-    q: Array
-    qd: Array | None
-    effort: Array | None
 
 
 class _Layout:
@@ -123,6 +114,9 @@ class JointStateReader:
         self._topic = topic
         self._renamed = renamed
         self._layout: _Layout | None = None
+        names = ", ".join(joint_names)
+        reason = f"{topic} name none of {names}. Cure: publish them by their names in the URDF"
+        self._foreign = UnusableSample(0, reason, incomplete=True)
 
     def read(self, data: bytes) -> Sample | None:
         """Return the content of a message, finite or not, or None where it names none of these joints.
@@ -146,6 +140,14 @@ class JointStateReader:
         if q is None:
             raise RobotDynamicsError(f"{self._topic}: no position. Cure: publish one for each joint")
         return Sample(sec * 1_000_000_000 + nanosec, q, qd, effort)
+
+    def sample(self, data: bytes) -> Sample | UnusableSample:
+        """Return the content of a message, or the reason why it has none."""
+        try:
+            sample = self.read(data)
+        except RobotDynamicsError as error:
+            return UnusableSample(stamp_of(data) or 0, str(error), isinstance(error, JointsMissing))
+        return self._foreign if sample is None else sample
 
     def _find(self, data: bytes) -> _Layout | None:
         """Read frame_id and names, and remember the layout; None where none of the robot's joints is named."""
@@ -195,24 +197,27 @@ class JointStateWriter:
 
     def __init__(self, joint_names: Sequence[str], numbered: bool = False) -> None:
         """``numbered``: header.frame_id is a number of ten digits."""
-        same = frame_and_names("0" * 10 * numbered, joint_names)
-        self._stamp = struct.Struct("<iI")
-        self._parts = (same[:4], b"", same[4:]) if not numbered else (same[:4], b"%010d", same[14:])
-        self._size = 8 + len(same)
-        self._length = struct.pack("<I", len(joint_names))
+        self._names = frame_and_names("0" * 10 * numbered, joint_names)
+        self._frame_id = "%010d" if numbered else ""
+        self._layouts: dict[tuple[int, int, int], struct.Struct] = {}
 
     def write(self, at: int, position: Array, velocity: Array, effort: Array, number: int = 0) -> bytes:
         """Return the message of a stamp (ns) with three fields, each (n,) or empty; ``number`` is for ``numbered``."""
-        parts = [LITTLE_ENDIAN, self._stamp.pack(*divmod(at, 1_000_000_000)), *self._parts]
-        if self._parts[1]:
-            parts[3] = self._parts[1] % (number % 10_000_000_000)
-        end = self._size
-        for values in (position, velocity, effort):
-            if len(values):
-                gap = padding(end + 4, 8)
-                parts += (self._length, bytes(gap), values.tobytes())
-                end += 4 + gap + 8 * len(values)
-            else:
-                parts.append(bytes(4))
-                end += 4
-        return b"".join(parts)
+        p, v, e = len(position), len(velocity), len(effort)
+        layout = self._layouts.get((p, v, e)) or self._layout((p, v, e))
+        sec, nanosec = divmod(at, 1_000_000_000)
+        frame_id = (self._frame_id % (number % 10_000_000_000)).encode() if self._frame_id else b""
+        fields = p, position.tobytes(), v, velocity.tobytes(), e, effort.tobytes()
+        return layout.pack(
+            LITTLE_ENDIAN, sec, nanosec, self._names[:4], frame_id, self._names[4 + len(frame_id) :], *fields
+        )
+
+    def _layout(self, sizes: tuple[int, int, int]) -> struct.Struct:
+        """Make and remember the layout of messages whose fields have these sizes."""
+        digits = 10 if self._frame_id else 0
+        form, end = f"<{HEADER}siI4s{digits}s{len(self._names) - 4 - digits}s", 8 + len(self._names)
+        for size in sizes:
+            gap = padding(end + 4, 8) if size else 0
+            form += f"I{gap}x{8 * size}s"
+            end += 4 + gap + 8 * size
+        return self._layouts.setdefault(sizes, struct.Struct(form))

@@ -23,6 +23,7 @@ from robot_dynamics_ros.messages.joint_state import Renaming, frame_and_names, u
 _Records = NDArray[np.void]
 
 _FIELDS = ("positions", "velocities", "accelerations", "effort")
+_STAMP_END = 2**31 * 1_000_000_000  # ns
 _SMALLEST = 24  # bytes of a point
 MOST_POSITIONS = 14_000  # points times joints: a controller gives no command while it takes them in, up to 1 ms
 
@@ -33,10 +34,12 @@ def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, Tr
     ``renamed`` maps the joint names of messages to the robot's.
 
     Raises TrajectoryError for bytes that are no whole message, for one without joint names or points or with too many
-    of them, and for points without a position for each joint, or with a field that does not fit or that others have
-    not.
+    of them, for a stamp that no message can have, and for points without a position for each joint, or with a field
+    that does not fit or that others have not.
     """
     table = _read(data)
+    if table.stamp >= _STAMP_END:
+        raise TrajectoryError(f"header.stamp is {table.stamp / 1e9:.9f} s; give nanoseconds below a second")
     times = table.column("sec") + table.column("nanosec") * 1e-9
     fields = [table.column(field) if field in table.fields else None for field in _FIELDS[1:]]
     names = tuple(renamed(name) for name in table.joint_names)
@@ -55,28 +58,14 @@ def check_size(points: int, joints: int) -> None:
 def write_trajectory(stamp: int, points: TrajectoryPoints) -> bytes:
     """Return a serialized JointTrajectory with this header.stamp (ns); times are up to 2^31 s."""
     seconds_and_rest = struct.pack("<iI", *divmod(stamp, 1_000_000_000))
-    return _with_points(LITTLE_ENDIAN + seconds_and_rest + frame_and_names("", points.joint_names), "<", points)
-
-
-def with_points(data: bytes, points: TrajectoryPoints) -> bytes:
-    """Return a serialized JointTrajectory with these points in place of its own, and else unchanged.
-
-    Columns are in the order of the message's joint names, times up to 2^31 s. Raises TrajectoryError as
-    `read_trajectory`.
-    """
-    table = _read(data)
-    return _with_points(data[: table.start + HEADER - 4], table.order, points)
-
-
-def _with_points(head: bytes, order: str, points: TrajectoryPoints) -> bytes:
-    """Return what stands before the number of points, and the points; what pads them is zero."""
+    data = LITTLE_ENDIAN + seconds_and_rest + frame_and_names("", points.joint_names)
     tables = (points.positions, points.velocities, points.accelerations, points.effort)
     given = {field: table for field, table in zip(_FIELDS, tables, strict=True) if table is not None}
     joints = points.positions.shape[1]
-    data = head + struct.pack(order + "I", len(points.times))
+    data += struct.pack("<I", len(points.times))
     for part in (slice(1), slice(1, None)):  # the first point may be padded otherwise
         nanoseconds = np.rint(points.times[part] * 1e9).astype(np.int64)
-        records: _Records = np.zeros(len(nanoseconds), _layout(order, len(data) - HEADER, joints, given))
+        records: _Records = np.zeros(len(nanoseconds), _layout("<", len(data) - HEADER, joints, given))
         for field, table in given.items():
             records[_length(field)] = joints
             records[field] = table[part]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.duration import Duration
-from rclpy.lifecycle import LifecycleNode
+from rclpy.logging import get_logging_directory
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
@@ -17,16 +19,29 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics_ros.control.controller import Command, Controller
-from robot_dynamics_ros.control.safety import Cause, Mode
+from robot_dynamics_ros.bags.black_box import CONFIGURATION, BlackBox
+from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT
+from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS
+from robot_dynamics_ros.control.safety import Cause, Mode, Transition
+from robot_dynamics_ros.control.session import ControllerSession, Followed, Output
 from robot_dynamics_ros.control.status import OK, WARN, Status, StatusReport, in_words
+from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
+from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.messages.cdr import EffortWriter
+from robot_dynamics_ros.messages.cdr import FLOAT64_MULTI_ARRAY, EffortWriter
+from robot_dynamics_ros.messages.inputs import INPUTS
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.nodes.black_box import BlackBox
-from robot_dynamics_ros.nodes.messages import diagnostics_message
+from robot_dynamics_ros.messages.joint_trajectory import write_trajectory
+from robot_dynamics_ros.nodes.conversions import diagnostics_message
 from robot_dynamics_ros.nodes.node_program import NodeProgram
+from robot_dynamics_ros.realtime import collect
 
+_RECORDED = {topic if topic == "joint_states" else f"~/{topic}": kind for topic, kind in INPUTS.items()} | {
+    "effort_commands": FLOAT64_MULTI_ARRAY,
+    "~/command_states": JOINT_STATE,
+    CONFIGURATION: TEXT,
+    "/diagnostics": DIAGNOSTIC_ARRAY,
+}
 _NONE: Array = np.empty(0)
 _MAX_DEADLINE = 3600.0  # s
 _DISCOVERY_TIME = 3.0  # s from the activation on
@@ -35,7 +50,7 @@ _DISCOVERY_TIME = 3.0  # s from the activation on
 class ControllerOutputs:
     """Topics of a configured controller, except /diagnostics and those of control_msgs."""
 
-    def __init__(self, node: LifecycleNode, joint_names: Sequence[str], longest_gap: float, box: BlackBox) -> None:
+    def __init__(self, node: NodeProgram, session: ControllerSession, longest_gap: float, box: BlackBox) -> None:
         """``longest_gap``: time (s) between two effort_commands, offered as deadline and lease; inf: none."""
         overridable = QoSOverridingOptions.with_default_policies()
         heartbeat = QoSOverridingOptions([*overridable.policy_kinds, QoSPolicyKind.DEADLINE])
@@ -44,62 +59,71 @@ class ControllerOutputs:
             reliable.deadline = reliable.liveliness_lease_duration = Duration(seconds=longest_gap)
             # Manual liveliness would repeat the deadline, for another 12 us a cycle.
             reliable.liveliness = LivelinessPolicy.AUTOMATIC
-        self._node, self._box = node, box
-        self._efforts = node.create_publisher(
+        self._node, self._session, self._box = node, session, box
+        self._effort_commands = node.create_publisher(
             Float64MultiArray, "effort_commands", reliable, qos_overriding_options=heartbeat
         )
-        self._states = node.create_publisher(JointState, "~/command_states", 10, qos_overriding_options=overridable)
-        self._external = node.create_publisher(JointState, "~/external_torque", 10)
-        self._trajectories = node.create_publisher(JointTrajectory, "~/joint_trajectory_with_effort", 5)
+        self._command_states = node.create_publisher(
+            JointState, "~/command_states", 10, qos_overriding_options=overridable
+        )
+        self._external_torque = node.create_publisher(JointState, "~/external_torque", 10)
+        self._trajectories_with_effort = node.create_publisher(JointTrajectory, "~/joint_trajectory_with_effort", 5)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._configuration = node.create_publisher(String, "~/configuration", latched)
-        self._effort = EffortWriter(len(joint_names))
-        self._joint_state = JointStateWriter(joint_names)
-        self._command_state = JointStateWriter(joint_names, numbered=True)
-        self._number = 0
-        self._last: tuple[Command, int] | None = None
+        names = session.robot.joint_names
+        self._effort_writer = EffortWriter(len(names))
+        self._command_state_writer = JointStateWriter(names, numbered=True)
+        self._state_writer = JointStateWriter(names)
+        self._unfinished: deque[Iterator[bytes]] = deque()  # trajectories with effort
 
-    def command(self, command: Command, answered: int) -> None:
-        """Publish a command, with the stamp (ns) of the state that it answers."""
-        self._number += 1
-        self._last = command, answered
-        self.repeat()
+    def publish(self, output: Output) -> None:
+        """Publish a command, and what belongs to it."""
+        command = output.command
+        if command is not None:
+            data = self._effort_writer.write(command.effort)
+            self._effort_commands.publish(data)
+            self._box.add("effort_commands", data)
+        if command is not None and output.answered is not None:
+            desired = command.desired
+            data = self._command_state_writer.write(
+                output.answered, desired.q, desired.qd, command.effort, output.number
+            )
+            self._command_states.publish(data)
+            self._box.add("~/command_states", data)
+        if output.external_torque is not None:
+            stamp = self._session.state_stamp
+            self._external_torque.publish(self._state_writer.write(stamp, _NONE, _NONE, output.external_torque))
+        if self._unfinished:
+            message = next(self._unfinished[0], None)
+            if message is None:
+                self._unfinished.popleft()
+            elif message:
+                self._trajectories_with_effort.publish(message)
+        if output.followed is not None:
+            self.follow(output.followed)
 
-    def repeat(self) -> None:
-        """Publish the last command again, as an answer to the same state."""
-        if self._last is None:
-            return
-        command, answered = self._last
-        self.effort(command.effort)
-        desired = command.desired
-        data = self._command_state.write(answered, desired.q, desired.qd, command.effort, self._number)
-        self._states.publish(data)
-        self._box.add("~/command_states", data)
+    def follow(self, followed: Followed) -> None:
+        """Compute a trajectory with effort, for a joint_trajectory_controller that adds it, where anybody takes it."""
+        if self._trajectories_with_effort.get_subscription_count() > 0:
+            self._unfinished.append(self._with_effort(followed))
 
-    def unsolicited(self, command: Command) -> None:
-        """Publish a command that answers no state."""
-        self.effort(command.effort)
-        if self._last is not None:
-            self._last = command, self._last[1]
-
-    def effort(self, effort: Array) -> None:
-        """Publish efforts (n,)."""
-        data = self._effort.write(effort)
-        self._efforts.publish(data)
-        self._box.add("effort_commands", data)
-
-    def external_torque(self, torque: Array, at: int) -> None:
-        """Publish the observed external torque (n,), with the stamp (ns) of the state."""
-        self._external.publish(self._joint_state.write(at, _NONE, _NONE, torque))
-
-    @property
-    def has_trajectory_subscribers(self) -> bool:
-        """True if ~/joint_trajectory_with_effort has a subscription."""
-        return bool(self._trajectories.get_subscription_count() > 0)
-
-    def trajectory(self, data: bytes) -> None:
-        """Publish a trajectory with effort, serialized."""
-        self._trajectories.publish(data)
+    def _with_effort(self, followed: Followed) -> Iterator[bytes]:
+        """Yield nothing in each cycle until the message is ready, a part of which each cycle computes."""
+        controller = self._session.controller
+        assert controller is not None
+        settings, drops = controller.settings, controller.dropped_trajectories
+        smoothing = settings.friction_smoothing_velocity if settings.friction_compensation else None
+        period, slices = settings.trajectory_effort_period, []
+        trajectory, points, stamp = followed
+        try:
+            for part in trajectory_effort(controller.model, trajectory, points.joint_names, period, smoothing):
+                slices.append(part)
+                yield b""
+                if controller.dropped_trajectories != drops:
+                    return
+            yield write_trajectory(stamp, joined(slices))
+        except RobotDynamicsError as error:
+            self._node.log.error(f"~/joint_trajectory_with_effort: {error}")
 
     def configuration(self, text: str) -> None:
         """Publish the robot and the parameters, for recorders."""
@@ -109,11 +133,17 @@ class ControllerOutputs:
 
     def flush(self) -> None:
         """Wait until the subscribers have received the efforts."""
-        self._efforts.wait_for_all_acked(Duration(seconds=0.5))
+        self._effort_commands.wait_for_all_acked(Duration(seconds=0.5))
 
     def destroy(self) -> None:
         """Destroy the publishers."""
-        for publisher in (self._efforts, self._states, self._external, self._trajectories, self._configuration):
+        for publisher in (
+            self._effort_commands,
+            self._command_states,
+            self._external_torque,
+            self._trajectories_with_effort,
+            self._configuration,
+        ):
             self._node.destroy_publisher(publisher)
 
 
@@ -122,73 +152,93 @@ class ControllerReport:
 
     Attributes
     ----------
-    robot
-        The robot's name; empty while it is unknown.
     box
         Recorder of what is published, which writes a bag after a fault; None while there is none.
-    other_publishers
-        Warning about additional publishers of topics that shall have one; empty while there are none.
     """
 
     def __init__(self, node: NodeProgram) -> None:
         self._node = node
-        self.robot = ""
         self.box: BlackBox | None = None
-        self.other_publishers = ""
+        self._others = ""
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.begin()
 
     def begin(self) -> None:
         """Count from zero, as a controller that starts now."""
-        self._status = StatusReport(time.monotonic())
+        self._since = time.monotonic()
+        self._status = StatusReport(self._since)
 
-    def transitions(self, controller: Controller, stamp: int) -> None:
-        """Log and publish each transition since the last call; ``stamp`` (ns) is that of the state.
+    def end(self) -> None:
+        """Forget box and publishers, as a node that is cleaned up."""
+        self.box, self._others = None, ""
 
-        The stop on deactivation is only logged.
-        """
-        for transition in controller.take_transitions():
+    def check_publishers(self) -> str:
+        """Return a warning about other publishers of topics that shall have one, or ""; log each change."""
+        before, self._others = self._others, other_publishers(self._node)
+        if self._others != before:
+            self._node.warn(self._others or "effort_commands and joint_states have one publisher each again")
+        return self._others
+
+    def events(self, session: ControllerSession, output: Output) -> None:
+        """Log notes, and log and publish changes of mode; the stop on deactivation is only logged."""
+        for note in output.notes:
+            self._node.log.note(note)
+        for transition in output.transitions:
             service = f"{self._node.get_fully_qualified_name()}/clear_fault"
             cure = f"`ros2 service call {service} std_srvs/srv/Trigger`, or fault_reset: auto"
-            level, text = in_words(transition, cure)
-            if level == OK:
-                self._node.log.info(text)
-            elif level == WARN:
-                self._node.log.warning(text)
-            else:
-                self._node.log.error(text)
+            self._node.log.note(in_words(transition, cure))
             if transition.fault.cause is Cause.DEACTIVATED:  # no fault, and the motion that it ends may be complete
                 continue
             if self.box is not None and transition.before is Mode.ACTIVE:
                 self.box.fault()
-            self._send(self._status.status(controller, time.monotonic(), self._age(stamp), transition))
+            self._send(self._controller_status(session, transition), session.robot.name)
 
-    def waiting(self, controller: Controller) -> None:
-        """Log that nothing is commanded yet, and why."""
-        self._node.log.warning(f"nothing is commanded yet: {controller.feedback.trouble}", throttle_duration_sec=5.0)
+    def regularly(self, session: ControllerSession | None, obstacle: str) -> None:
+        """Publish the status: that of the controller, or what prevents the next state of the node, if anything does."""
+        if session is not None:
+            self.check_publishers()
+        if self.box is not None:
+            self.box.work()
+        if session is None or session.controller is None:
+            state = "unconfigured" if session is None else "inactive"
+            level = WARN if obstacle or session is None else OK
+            robot = "" if session is None else session.robot.name
+            return self._send(Status(level, f"{state}: {obstacle}" if obstacle else state, {"mode": state}), robot)
+        feedback = session.controller.feedback
+        if feedback.silent and (error := discovery_error(self._node, "joint_states", time.monotonic() - self._since)):
+            feedback.note_incomplete(error)
+            self._node.log.error(error, throttle_duration_sec=10.0)
+        self.events(session, Output(notes=session.waiting()))
+        self._send(self._controller_status(session, None), session.robot.name)
+        self._status.report(session.controller, time.monotonic())
+        collect()
 
-    def regularly(self, controller: Controller, stamp: int) -> None:
-        """Publish the status; ``stamp`` (ns) is that of the last joint_states."""
-        self._send(self._status.status(controller, time.monotonic(), self._age(stamp), None))
-        self._status.report(controller, time.monotonic())
+    def _controller_status(self, session: ControllerSession, transition: Transition | None) -> Status:
+        assert session.controller is not None
+        age = float(self._node.nanoseconds() - session.state_stamp) * 1e-9
+        return self._status.status(session.controller, time.monotonic(), age, transition)
 
-    def without_controller(self, state: str, obstacle: str) -> None:
-        """Publish the state of a node that is not active, and what prevents the next one, if anything does."""
-        level = WARN if obstacle or state == "unconfigured" else OK
-        self._send(Status(level, f"{state}: {obstacle}" if obstacle else state, {"mode": state}))
-
-    def _age(self, stamp: int) -> float:
-        return float(self._node.get_clock().now().nanoseconds - stamp) * 1e-9
-
-    def _send(self, status: Status) -> None:
-        if self.other_publishers and status.level == OK:
-            status = status._replace(level=WARN, message=f"{status.message}: {self.other_publishers}")
+    def _send(self, status: Status, robot: str) -> None:
+        if self._others and status.level == OK:
+            status = status._replace(level=WARN, message=f"{status.message}: {self._others}")
         name = f"{self._node.get_fully_qualified_name().lstrip('/')}: controller"
         now = self._node.get_clock().now().to_msg()
-        data = serialize_message(diagnostics_message(now, name, self.robot, status))
+        data = serialize_message(diagnostics_message(now, name, robot, status))
         self._publisher.publish(data)
         if self.box is not None:
             self.box.add("/diagnostics", data)
+
+
+def black_box(node: NodeProgram) -> BlackBox:
+    """Return the recorder of the node's inputs and outputs."""
+    directory = BLACK_BOX_DIRECTORY.read(node.values)
+    return BlackBox(
+        {topic: (node.resolve_topic_name(topic), kind) for topic, kind in _RECORDED.items()},
+        BLACK_BOX_SECONDS.read(node.values),
+        Path(directory) if directory else get_logging_directory(),
+        node.get_fully_qualified_name().strip("/").replace("/", "_"),
+        node.get_logger(),
+    )
 
 
 def discovery_error(node: Node, topic: str, seconds: float) -> str:

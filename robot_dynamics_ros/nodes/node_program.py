@@ -1,4 +1,4 @@
-"""Base class of the nodes: parameters, polled topics, bounded logs, a checked /clock and an orderly end.
+"""Base class of the nodes, with parameters, a bounded log and an orderly end; and the process that runs one.
 
 Parameters are typed dynamically, because rclpy refuses `5` for a double and gives `[]` no type; `kinds` checks each
 value, elements of lists included, when it is read.
@@ -6,38 +6,40 @@ value, elements of lists included, when it is read.
 
 from __future__ import annotations
 
-import math
-import struct
+import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
-from builtin_interfaces.msg import Time
+import rclpy
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock as RosClock
 from rclpy.clock import ClockType  # type: ignore[attr-defined]
+from rclpy.context import Context
 from rclpy.exceptions import InvalidParameterValueException
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
-from rclpy.qos import QoSProfile
-from rclpy.subscription import Subscription
-from rclpy.time_source import CLOCK_TOPIC
+from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
-from rosgraph_msgs.msg import Clock
 
+from robot_dynamics_ros.background import exit_process
+from robot_dynamics_ros.control.status import ERROR, OK, WARN, Note
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER
+from robot_dynamics_ros.parameters import EXECUTOR
 from robot_dynamics_ros.parameters.file import file_parameters, misspelt
 from robot_dynamics_ros.parameters.kinds import Flag, Names, Number, Numbers, Parameter, Text, Values, When, WholeNumber
 
-_MAX_POLLED = 10  # messages of one topic at once
-_LOG_PERIOD, _MAX_LINES = 1.0, 100  # s, lines in that time from one place in the code
-_CLOCK_WINDOW, _CLOCK_PAUSE = 0.1, 1.0  # s
-_MAX_CLOCK_MESSAGES = 1000  # in a window; fast simulations publish a tenth of that
-_INVALID_WEIGHT = 10  # an invalid time counts as so many messages
+_LOG_PERIOD, _MAX_LINES = 1.0, 10  # s, lines of one kind in that time
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SEND_TIMEOUT = 0.5  # s
+_CHECK_PERIOD, _DELAY, _BACKLOG, _RELIEF = 0.1, 0.2, 10, 10.0  # s, s, callbacks, s
+_DISCOVERY_TIME = 1.0  # s; Fast DDS 3.2 may crash or hang in a participant that ends while others discover it
 _WHEN: dict[When, str] = {
     "start": "Read once, when the process starts",
     "configure": "Takes effect when the node is configured",
@@ -46,9 +48,7 @@ _WHEN: dict[When, str] = {
 
 
 class NodeProgram(Node):
-    """Node that polls some of its topics, and that ``runner.run`` runs until it is done.
-
-    Polled topics are read before each cycle and by timers; the executor does not wait for them.
+    """Node that ``run`` runs until it is done.
 
     Attributes
     ----------
@@ -64,76 +64,40 @@ class NodeProgram(Node):
 
     done = False
     error: RobotDynamicsError | None = None
-    _clock_input: ClockInput | None = None
 
     def __init__(self, name: str, parameters: Iterable[Parameter[Any]] = (), **options: Any) -> None:
         """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
-        self._polled: list[Subscription[Any]] = []
         super().__init__(name, **options)
         declare(self, *parameters)
         self.values: Values = lambda name: self.get_parameter_or(name).value
         self.log = BoundedLog(self.get_logger())
 
-    @property
-    def subscriptions(self) -> Iterator[Subscription[Any]]:
-        """Subscriptions that an executor waits for."""
-        return (subscription for subscription in super().subscriptions if subscription not in self._polled)
-
-    def create_subscription(
-        self, msg_type: Any, topic: str, callback: Callable[..., Any], *arguments: Any, **options: Any
-    ) -> Subscription[Any]:
-        """Subscribe as in rclpy, but check what comes on /clock, to which rclpy subscribes by this method, too."""
-        if topic != CLOCK_TOPIC:
-            return super().create_subscription(msg_type, topic, callback, *arguments, **options)
-        self._clock_input = clock = ClockInput(self, callback)
-        clock.subscription = super().create_subscription(
-            msg_type, topic, clock.receive, *arguments, **{**options, "raw": True}
-        )
-        return clock.subscription
-
-    def create_polled(
-        self, kind: Any, topic: str, receive: Callable[[Any], None], qos: QoSProfile | int, raw: bool = True
-    ) -> Subscription[Any]:
-        """Subscribe to a topic that is polled; arguments as for ``create_subscription``."""
-        subscription = self.create_subscription(kind, topic, receive, qos, raw=raw)
-        self.start_polling(subscription)
-        return subscription
+    def nanoseconds(self) -> int:
+        """Return the time of the node's clock."""
+        return int(self.get_clock().now().nanoseconds)
 
     def create_steady_timer(self, period: float, callback: Callable[[], None]) -> Timer:
         """Create a timer (s) that continues while simulated time stands still."""
         return self.create_timer(period, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME))
 
-    def start_polling(self, subscription: Subscription[Any]) -> None:
-        """Take a subscription from the executor."""
-        self._polled.append(subscription)
-        if self.executor is not None:
-            self.executor.wake()
+    def spin_until(self, condition: Callable[[], bool], timeout: float) -> None:
+        """Run callbacks until ``condition`` holds, for ``timeout`` (s) at most.
 
-    def stop_polling(self, subscription: Subscription[Any]) -> None:
-        """Return a subscription to the executor, if it is polled."""
-        if subscription in self._polled:
-            self._polled.remove(subscription)
-        if self.executor is not None:
-            self.executor.wake()
+        In a callback only those of other callback groups run.
+        """
+        end, executor = time.monotonic() + timeout, self.executor
+        own = SingleThreadedExecutor(context=self.context)
+        own.add_node(self)
+        while not condition() and time.monotonic() < end and self.context.ok():
+            spin_once(own, self, 0.01)
+        if executor is not None:
+            executor.add_node(self)
+        own.shutdown()
 
-    def destroy_subscription(self, subscription: Subscription[Any]) -> bool:
-        """Destroy a subscription; return True if it was the node's."""
-        self.stop_polling(subscription)
-        return bool(super().destroy_subscription(subscription))
-
-    def poll(self) -> None:
-        """Pass the waiting messages of the polled topics to their callbacks, oldest first, at most 10 of each topic."""
-        for subscription in self._polled:
-            receive: Any = subscription.callback
-            for message, _ in waiting(subscription, _MAX_POLLED):
-                receive(message)
-
-    def poll_clock(self) -> None:
-        """Take the waiting messages of /clock while no executor runs."""
-        clock = self._clock_input
-        if clock is not None and clock.subscription is not None:
-            for data, _ in waiting(clock.subscription, _MAX_CLOCK_MESSAGES):
-                clock.receive(data)
+    def warn(self, warning: str | None) -> None:
+        """Log a warning, if there is one."""
+        if warning is not None:
+            self.get_logger().warning(warning)
 
     def fail(self, error: RobotDynamicsError) -> None:
         """End with this error and exit code 1; an exception in a callback would end with a traceback."""
@@ -144,18 +108,54 @@ class NodeProgram(Node):
 
     @property
     def unsent(self) -> bool:
-        """True if the executor must run on after ``close`` to send messages."""
+        """True if callbacks must run on after ``close`` to send messages."""
         return False
 
 
-def waiting(subscription: Subscription[Any], most: int) -> Iterator[tuple[Any, Mapping[str, Any]]]:
-    """Take the waiting messages, oldest first and at most so many, with the middleware's information on each."""
-    take: Any = subscription.handle.take_message
-    for _ in range(most):
-        taken = take(subscription.msg_type, subscription.raw)
-        if taken is None:
+class BoundedLog:
+    """Logger that writes at most ten lines of one kind a second, with a count of those left out.
+
+    Lines are of one kind if they are the same up to the first colon. rclpy's own throttle takes a quarter of a
+    millisecond also for a line that it leaves out.
+    """
+
+    def __init__(self, logger: Any) -> None:
+        self._logger = logger
+        self._kinds: dict[str, tuple[float, int, int]] = {}  # begin of a period (s), lines, lines left out
+
+    def info(self, message: str) -> None:
+        """Log information."""
+        self.note(Note(OK, message))
+
+    def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
+        """Log a warning, or only one in so many seconds if that is more than 0."""
+        self.note(Note(WARN, message, throttle_duration_sec))
+
+    def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
+        """Log an error, or only one in so many seconds if that is more than 0."""
+        self.note(Note(ERROR, message, throttle_duration_sec))
+
+    def note(self, note: Note) -> None:
+        """Log a note, unless there has been enough of its kind."""
+        period, most = (note.period, 1) if note.period > 0.0 else (_LOG_PERIOD, _MAX_LINES)
+        now = time.monotonic()
+        begin, lines, left_out = self._kinds.get(note.kind, (now, 0, 0))
+        if now - begin >= period:
+            begin, lines = now, 0
+        if lines >= most:
+            self._kinds[note.kind] = begin, lines, left_out + 1
             return
-        yield taken
+        self._kinds[note.kind] = begin, lines + 1, 0
+        text = f"{note.text} (and {left_out} more like it before)" if left_out else note.text
+        if note.level == OK:  # rclpy wants a line of code for each level
+            self._logger.info(text)
+        elif note.level == WARN:
+            self._logger.warning(text)
+        else:
+            self._logger.error(text)
+
+
+# Parameters
 
 
 def check_changes(
@@ -230,102 +230,158 @@ def _descriptor(parameter: Parameter[Any]) -> ParameterDescriptor:
     return descriptor
 
 
-class ClockInput:
-    """Filter between /clock (bytes) and rclpy's time source.
+# The process
 
-    rclpy fails on negative times, and its events executor keeps an event of each message without bound. Invalid times
-    are therefore ignored, and a flood of messages stops the reception for a second.
+
+class Interrupted(BaseException):
+    """Signal before the node ran; derived from BaseException so that nobody else catches it."""
+
+
+def run(make_node: Callable[[], NodeProgram], argv: Sequence[str] | None = None) -> NoReturn:
+    """Run one node until it is done, SIGINT, SIGTERM or a shutdown of the context; then end the process.
+
+    rclpy's own signal handlers would shut the context down before the node could publish its final command.
+    """
+    exit_process(_run(make_node, sys.argv if argv is None else list(argv)))
+
+
+def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
+    stopped = running = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal stopped
+        first, stopped = not stopped, True
+        if first and not running:  # a second signal must not break off the clean-up
+            raise Interrupted
+
+    for number in _SIGNALS:
+        signal.signal(number, stop)
+    node: NodeProgram | None = None
+    error: RobotDynamicsError | None = None
+    try:
+        _initialize(arguments)
+        node = make_node()
+        warn_of_unknown(node, arguments)
+        spinner = Spinner(node, EXECUTOR.read(node.values) if node.has_parameter(EXECUTOR.name) else "auto")
+        running = True
+        while rclpy.ok() and not stopped and not node.done:
+            spinner.spin_once(0.1)
+    except (Interrupted, ExternalShutdownException):
+        pass
+    except RobotDynamicsError as raised:
+        error = raised
+    finally:
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)  # until the end: the interpreter takes a while
+        if node is not None and rclpy.ok():
+            node.close()
+            if running:
+                spinner.send_the_rest()
+        rclpy.try_shutdown()
+    error = error or (node.error if node is not None else None)
+    if error is not None:
+        print(error, file=sys.stderr, flush=True)
+        if node is None:
+            time.sleep(_DISCOVERY_TIME)
+    return int(error is not None)
+
+
+def _initialize(arguments: list[str]) -> None:
+    try:
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:  # the base of rclpy's errors of arguments; it names the file and the line
+        cause = " ".join(str(error).split())
+        raise RobotDynamicsError(f"ROS arguments: {cause}. Cure: correct the parameter file or argument") from error
+
+
+def make_executor(kind: str = "auto", context: Context | None = None) -> Executor:
+    """Return an executor of the kind that EXECUTOR names.
+
+    rclpy has the events executor from Jazzy on: a third of the processor time, half the jitter. Raises
+    RobotDynamicsError if it is requested and missing.
+    """
+    if kind == "single_threaded":
+        return SingleThreadedExecutor(context=context)
+    try:
+        from rclpy.experimental import EventsExecutor  # type: ignore[attr-defined]
+    except ImportError as error:
+        if kind == "events":
+            raise RobotDynamicsError(
+                f"parameter {EXECUTOR.name}: this rclpy has no events executor. Cure: auto"
+            ) from error
+        return SingleThreadedExecutor(context=context)
+    return EventsExecutor(context=context)
+
+
+def spin_once(executor: Executor, node: NodeProgram, timeout: float) -> None:
+    """Run the next callback, or those that are ready; wait at most ``timeout`` (s) for one.
+
+    rclpy itself raises ValueError for a negative time on /clock and, in Jazzy, RuntimeError for a request of a
+    lifecycle transition that the state does not have: no client may end a node in that way.
+    """
+    try:
+        executor.spin_once(timeout_sec=timeout)
+    except (RuntimeError, ValueError) as error:
+        calls = traceback.extract_tb(error.__traceback__, limit=-3)  # to format all takes 10 ms
+        place = ", ".join(f"{call.filename}:{call.lineno} in {call.name}" for call in calls)
+        node.log.error(f"a callback failed: {error}; {place}", throttle_duration_sec=1.0)
+
+
+class Spinner:
+    """Executor of one node, with a bound on what waits.
+
+    rclpy's events executor keeps an event for each message that came, however many. Where it falls behind, the
+    single-threaded one, for which the middleware keeps a few messages a topic, replaces it for ten seconds.
+
+    Parameters
+    ----------
+    kind
+        Executor as EXECUTOR names it; RobotDynamicsError if it is missing.
     """
 
-    def __init__(self, node: NodeProgram, receive: Callable[[Clock], None]) -> None:
-        """``receive``: the callback of rclpy's time source."""
+    def __init__(self, node: NodeProgram, kind: str) -> None:
         self._node = node
-        self._receive = receive
-        self._begin, self._count = -math.inf, 0
-        self._pause: Timer | None = None
-        self.subscription: Subscription[Any] | None = None
+        self._use(kind)
+        self._keeps_events = not isinstance(self._executor, SingleThreadedExecutor)
 
-    def receive(self, data: bytes) -> None:
-        """Pass a message to rclpy if it is valid and no flood stops the reception."""
-        if self._pause is not None:
+    def _use(self, kind: str) -> None:
+        self._executor = make_executor(kind, self._node.context)
+        self._executor.add_node(self._node)
+        self._replaced = kind == "single_threaded"
+        self._begin_check()
+
+    def _begin_check(self) -> None:
+        self._since, self._callbacks = time.monotonic(), 0
+        self._check = self._executor.create_task(lambda: None)  # done after what waits now
+
+    def spin_once(self, timeout: float) -> None:
+        """Run the next callback; wait at most ``timeout`` (s) for one."""
+        spin_once(self._executor, self._node, timeout)
+        if not self._keeps_events:
             return
-        sec, nanosec = _read_time(data)
-        self._count += 1 if sec >= 0 else _INVALID_WEIGHT
-        if self._count > _MAX_CLOCK_MESSAGES and self._is_flood():
-            self._begin_pause()
-        elif sec >= 0:
-            self._receive(Clock(clock=Time(sec=sec, nanosec=nanosec)))
-        else:
-            self._node.log.error(
-                f"/clock: {sec} s, before 1970, is ignored. Cure: check its publisher", throttle_duration_sec=1.0
+        passed, self._callbacks = time.monotonic() - self._since, self._callbacks + 1
+        if self._replaced:
+            if passed > _RELIEF:
+                self._executor.shutdown()
+                self._use("events")
+        elif self._check.done():
+            if passed > _CHECK_PERIOD:
+                self._begin_check()
+        # Not for one long callback; and not before an action's result is sent, which would be lost.
+        elif passed > _DELAY and self._callbacks > _BACKLOG and not self._node.unsent:
+            self._node.log.warning(
+                f"more messages come than can be read: the single-threaded executor reads them for {_RELIEF:g} s. "
+                "Cure: find who sends them (ros2 topic hz), or give the node more of the processor"
             )
+            self._executor.shutdown()
+            self._use("single_threaded")
 
-    def _is_flood(self) -> bool:
-        """Return True if the counted messages came within a window; begin the next window."""
-        begin, self._begin, self._count = self._begin, time.monotonic(), 0
-        return self._begin - begin < _CLOCK_WINDOW
-
-    def _begin_pause(self) -> None:
-        assert self.subscription is not None
-        rate = _MAX_CLOCK_MESSAGES / _CLOCK_WINDOW
-        self._node.log.error(
-            f"/clock: a flood of over {rate:g} messages a second, or of {rate / _INVALID_WEIGHT:g} invalid ones, is "
-            f"ignored for {_CLOCK_PAUSE:g} s. Cure: check its publisher"
-        )
-        self._node.start_polling(self.subscription)
-        self._pause = self._node.create_steady_timer(_CLOCK_PAUSE, self._end_pause)
-
-    def _end_pause(self) -> None:
-        assert self._pause is not None and self.subscription is not None
-        self._node.destroy_timer(self._pause)
-        self._pause = None
-        self._node.stop_polling(self.subscription)
-
-
-def _read_time(data: bytes) -> tuple[int, int]:
-    """Return seconds and nanoseconds of a serialized time; -1 s if it is malformed."""
-    order = BYTE_ORDERS.get(data[:2])
-    if order is None or len(data) < HEADER + 8:
-        return -1, 0
-    sec, nanosec = struct.unpack_from(order + "iI", data, HEADER)
-    return sec, nanosec
-
-
-class BoundedLog:
-    """Logger that writes at most 100 lines a second from one place in the code, with a count of those left out.
-
-    rclpy's own throttle takes a quarter of a millisecond also for a line that it leaves out.
-    """
-
-    def __init__(self, logger: Any) -> None:
-        self._logger = logger
-        self._places: dict[tuple[str, int], tuple[float, int, int]] = {}  # begin of a period (s), lines, lines left out
-
-    def info(self, message: str) -> None:
-        """Log information."""
-        if text := self._bounded(message, 0.0):
-            self._logger.info(text)
-
-    def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Log a warning, or only one in so many seconds if that is more than 0."""
-        if text := self._bounded(message, throttle_duration_sec):
-            self._logger.warning(text)
-
-    def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Log an error, or only one in so many seconds if that is more than 0."""
-        if text := self._bounded(message, throttle_duration_sec):
-            self._logger.error(text)
-
-    def _bounded(self, message: str, throttle: float) -> str:
-        """Return the text to write; empty if there has been enough from the caller's line."""
-        period, most = (throttle, 1) if throttle > 0.0 else (_LOG_PERIOD, _MAX_LINES)
-        caller, now = sys._getframe(2), time.monotonic()
-        place = caller.f_code.co_filename, caller.f_lineno
-        begin, lines, left_out = self._places.get(place, (now, 0, 0))
-        if now - begin >= period:
-            begin, lines = now, 0
-        if lines >= most:
-            self._places[place] = begin, lines, left_out + 1
-            return ""
-        self._places[place] = begin, lines + 1, 0
-        return f"{message} (and {left_out} more like it before)" if left_out else message
+    def send_the_rest(self) -> None:
+        """Run callbacks until the node has sent its last messages, for half a second at most."""
+        if not self._node.unsent:
+            return
+        end = time.monotonic() + _SEND_TIMEOUT
+        while self._node.unsent and time.monotonic() < end:
+            spin_once(self._executor, self._node, 0.1)
+        for _ in range(3):  # the last of these callbacks schedule work for the next rounds
+            spin_once(self._executor, self._node, 0.01)

@@ -13,9 +13,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dynamics_ros.bags import BagReader
 from robot_dynamics_ros.errors import BagError, BagWarning
-from robot_dynamics_ros.nodes.messages import message_class
-from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.nodes.runner import run
+from robot_dynamics_ros.nodes.conversions import message_class
+from robot_dynamics_ros.nodes.node_program import NodeProgram, run
 from robot_dynamics_ros.parameters.kinds import POSITIVE, Names, Number, Parameter, Text
 
 INPUT = Text("input", "", "The bag: its folder, or one of its files", when="start")

@@ -7,20 +7,17 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.subscription import Subscription
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.reader import companions
 from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.nodes.messages import message_class
-from robot_dynamics_ros.nodes.node_program import NodeProgram, waiting
-from robot_dynamics_ros.nodes.runner import run
+from robot_dynamics_ros.nodes.conversions import message_class
+from robot_dynamics_ros.nodes.node_program import NodeProgram, run
 from robot_dynamics_ros.parameters.kinds import Names, Parameter, Text
 
 OUTPUT = Text("output", "", "Folder of the bag, which must not exist yet", when="start")
@@ -43,7 +40,7 @@ REPORT = Text(
 ALL: tuple[Parameter[Any], ...] = (OUTPUT, TOPICS, REPORT)
 
 _DEPTH = 1000  # messages of a topic that wait
-_FETCH_PERIOD = 0.005  # s
+_LAST_MESSAGES = 0.2  # s, for what has come and is not written yet
 
 
 class RecorderNode(NodeProgram):
@@ -64,7 +61,7 @@ class RecorderNode(NodeProgram):
             raise BagError(f"{self._output}: it exists. Cure: name another folder by the parameter output")
         self._companions = companions(self._topics)
         self._counts = dict.fromkeys(self._topics, 0)
-        self._sources: dict[str, Subscription[Any]] = {}
+        self._recorded: set[str] = set()
         self._json = REPORT.read(self.values) == "json"
         self._begin = 0.0
         self.create_steady_timer(0.2, self._update)
@@ -94,14 +91,13 @@ class RecorderNode(NodeProgram):
             return
         for topic, kind in classes.items():
             self._subscribe(topic, kind)
-        self.create_steady_timer(_FETCH_PERIOD, self._fetch)
         self._begin = time.monotonic()
         self.get_logger().info(f"recording {', '.join(kinds)}; Ctrl-C ends it")
 
     def _add_companions(self, writer: BagWriter) -> None:
         for topic, kind in self._companions.items():
             publishers = self.get_publishers_info_by_topic(topic)
-            if topic not in self._sources and any(info.topic_type == kind for info in publishers):
+            if topic not in self._recorded and any(info.topic_type == kind for info in publishers):
                 writer.add_topic(topic, kind, self._offers(topic))
                 self._counts[topic] = 0
                 self._subscribe(topic, message_class(kind))
@@ -119,21 +115,13 @@ class RecorderNode(NodeProgram):
             qos.reliability = ReliabilityPolicy.BEST_EFFORT
         if offers and all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers):
             qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
-        self._sources[topic] = self.create_polled(kind, topic, lambda data: None, qos)
+        self.create_subscription(kind, topic, partial(self._record, topic), qos, raw=True)
+        self._recorded.add(topic)
 
-    def _fetch(self) -> None:
-        """Write the waiting messages, in the order of their arrival; a flood on one topic leaves room for others."""
-        received: list[tuple[int, str, bytes]] = []
-        for topic, source in self._sources.items():
-            for data, info in waiting(source, _DEPTH):
-                received.append((info["received_timestamp"] or time.time_ns(), topic, data))  # 0: unknown
-        received.sort(key=itemgetter(0))
-        self._save(partial(self._write, received))
-
-    def _write(self, messages: list[tuple[int, str, bytes]], writer: BagWriter) -> None:
-        for at, topic, data in messages:
-            writer.write(topic, at, data)
-            self._counts[topic] += 1
+    def _record(self, topic: str, data: bytes) -> None:
+        at = time.time_ns()
+        self._save(lambda writer: writer.write(topic, at, data))
+        self._counts[topic] += 1
 
     def _save(self, work: Callable[[BagWriter], None]) -> None:
         """Change the bag, if it is open; on an error end with the reason."""
@@ -146,7 +134,7 @@ class RecorderNode(NodeProgram):
 
     def close(self) -> None:
         """Finish the bag, and report its content."""
-        self._fetch()
+        self.spin_until(lambda: False, _LAST_MESSAGES if self._writer is not None else 0.0)
         self._save(BagWriter.close)
         if self.error is not None:
             return

@@ -1,32 +1,30 @@
-"""Robot of a node: from parameters, or from the latched topic robot_description."""
+"""Nodes of a robot, which comes from parameters or from the latched topic robot_description."""
 
 from __future__ import annotations
 
 import time
+import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
 
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
 from robot_dynamics_ros.background import run_in_background
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.kernels.compilation import announcement, compilations_reported
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.dynamics_file import read_bytes
 from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.parameters import DYNAMICS_FILE, JOINTS
+from robot_dynamics_ros.parameters import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
+from robot_dynamics_ros.parameters.kinds import Flag, Parameter
 
 _PERIOD = 0.1  # s
-
-
-def await_description(node: NodeProgram, receive: Callable[[str], None]) -> Subscription[Any]:
-    """Call ``receive`` with each URDF of the topic robot_description."""
-    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    return node.create_subscription(String, "robot_description", lambda message: receive(message.data), latched)
 
 
 def load_robot(
@@ -107,3 +105,140 @@ class WarmUp:
             self._node.destroy_timer(self._timer)
             self._node.get_logger().info(f"dynamics kernels ready after {time.monotonic() - self._start:.1f} s")
             self._resume()
+
+
+class RobotNode(NodeProgram):
+    """Node that starts as soon as it knows its robot.
+
+    Attributes
+    ----------
+    warm_up
+        First run of the kernels.
+    """
+
+    def __init__(self, name: str, parameters: Iterable[Parameter[Any]], **options: Any) -> None:
+        super().__init__(name, parameters, **options)
+        self._latched = ""
+        self.warm_up = WarmUp(self, self.start_when_possible)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.create_subscription(String, "robot_description", self._receive_description, latched)
+
+    def _receive_description(self, message: String) -> None:
+        self._latched = message.data
+        self.start_when_possible()
+
+    def description(self) -> str:
+        """Return the last URDF of the topic, else the parameter's."""
+        return self._latched or ROBOT_DESCRIPTION.read(self.values)
+
+    def start_when_possible(self) -> None:
+        """Start unless it has started; called whenever a URDF has come or kernels are compiled."""
+        raise NotImplementedError
+
+
+class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
+    """Lifecycle node that configures and activates itself, if it shall, as soon as it knows its robot.
+
+    A transition calls the method of its name; RobotDynamicsError refuses it.
+
+    Attributes
+    ----------
+    obstacle
+        What prevents the next transition; empty if nothing does.
+    files
+        URDF and dynamics file with which it was configured.
+    """
+
+    def __init__(self, name: str, parameters: Iterable[Parameter[Any]], autostart: Flag, **options: Any) -> None:
+        """``autostart`` is the parameter that says whether it starts by itself."""
+        RobotNode.__init__(self, name, parameters, **options)
+        # In a group of their own, so that all else runs on while a transition stops the arm.
+        LifecycleNodeMixin.__init__(self, callback_group=MutuallyExclusiveCallbackGroup())
+        self.obstacle = ""
+        self.files = "", ""
+        self._autostart, self._configured = autostart, False
+
+    def configure(self, description: str) -> None:
+        """Prepare for this URDF."""
+        raise NotImplementedError
+
+    def activate(self) -> None:
+        """Begin."""
+        raise NotImplementedError
+
+    def deactivate(self) -> None:
+        """End."""
+        raise NotImplementedError
+
+    def cleanup(self) -> None:
+        """Undo what ``configure`` did."""
+        raise NotImplementedError
+
+    def start_when_possible(self) -> None:
+        """Configure and activate, unless it is configured."""
+        if self._configured:
+            return
+        try:
+            autostart, description = self._autostart.read(self.values), self.description()
+        except RobotDynamicsError as error:
+            self.obstacle = str(error)
+            self.get_logger().error(f"not configured: {error}")
+            return
+        if not description:
+            self.obstacle = "waiting for the topic robot_description"
+            self.get_logger().info(self.obstacle)
+        elif autostart and self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
+            self.trigger_activate()
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Log an error and stay unconfigured, or call ``configure``."""
+        return self._try(self._configure, "not configured")
+
+    def _configure(self) -> None:
+        self.warm_up.check()
+        description = self.description()
+        if not description:
+            raise RobotDynamicsError(
+                "robot_description is empty. Cure: set the parameter, or publish the topic and configure again"
+            )
+        file = DYNAMICS_FILE.read(self.values)
+        self.files = description, read_bytes(file, "dynamics file").decode(errors="replace") if file else ""
+        self.configure(description)
+        self._configured = True
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Log an error and stay inactive, or call ``activate``."""
+        result = self._try(self.activate, "not activated")
+        return super().on_activate(state) if result == TransitionCallbackReturn.SUCCESS else result
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``deactivate``."""
+        self.deactivate()
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``cleanup``."""
+        self.cleanup()
+        self._configured = False
+        return super().on_cleanup(state)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``close``."""
+        self.close()
+        return super().on_shutdown(state)
+
+    def _try(self, work: Callable[[], None], failed: str) -> TransitionCallbackReturn:
+        self.obstacle = ""
+        try:
+            work()
+        except RobotDynamicsError as error:
+            self.obstacle = str(error)
+            if isinstance(error, StillCompilingError):
+                self.get_logger().info(f"{failed}: {error}")
+            else:
+                self.get_logger().error(f"{failed}: {error}")
+            return TransitionCallbackReturn.FAILURE
+        except Exception:
+            self.get_logger().fatal(traceback.format_exc())  # rclpy would not log it
+            raise
+        return TransitionCallbackReturn.SUCCESS

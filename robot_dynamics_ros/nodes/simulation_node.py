@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
@@ -19,19 +20,21 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
+from robot_dynamics_ros.control.status import Status
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
 from robot_dynamics_ros.messages.joint_state import JointStateReader, JointStateWriter
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.nodes.node_program import NodeProgram, check_changes
-from robot_dynamics_ros.nodes.robot import StillCompilingError, WarmUp, await_description, load_robot
-from robot_dynamics_ros.nodes.runner import collect, keep_collector_away, run
-from robot_dynamics_ros.nodes.simulation_report import Counts, SimulationMode, SimulationReport
-from robot_dynamics_ros.parameters import ROBOT_DESCRIPTION
+from robot_dynamics_ros.nodes.conversions import diagnostics_message
+from robot_dynamics_ros.nodes.conversions import stamp as to_stamp
+from robot_dynamics_ros.nodes.node_program import NodeProgram, check_changes, run
+from robot_dynamics_ros.nodes.robot import RobotNode, StillCompilingError, load_robot
+from robot_dynamics_ros.realtime import collect, keep_collector_away
 from robot_dynamics_ros.simulation import parameters
 from robot_dynamics_ros.simulation.parameters import read_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
+from robot_dynamics_ros.simulation.status import Counts, SimulationMode, SimulationReport
 
 _TIME = struct.Struct("<iI")
 _CATCH_UP = 0.02  # s
@@ -114,7 +117,7 @@ class Lockstep:
                 f"{self.topic}: {cause}. Cure: give lockstep_topic as the ~/command_states of a controller for "
                 f"{', '.join(self._joint_names)}"
             )
-        return sample.effort if self.waiting and sample.at == self._stamp else None
+        return sample.effort if self.waiting and sample.stamp == self._stamp else None
 
 
 class RunningSimulation:
@@ -140,7 +143,8 @@ class RunningSimulation:
         self._clock = node.create_publisher(Clock, "/clock", 1) if publish_clock else None
         self._writer = JointStateWriter(arm.joint_names)
         self._counts = Counts()
-        self._report = SimulationReport(node, arm, settings, self._counts, simulated_time=publish_clock)
+        self._report = SimulationReport(arm, settings, self._counts, time.monotonic())
+        self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._reported_mode = SimulationMode.BRAKED
         self._period = round(settings.period * 1e9)
         # ROS takes zero for no time; runs that shall be the same need the same stamps.
@@ -152,10 +156,10 @@ class RunningSimulation:
         self._publish()
         node.create_steady_timer(1.0, self._report_regularly)
         if lockstep is None:
-            node.create_polled(Float64MultiArray, "effort_commands", self._receive_command, 1, raw=False)
+            node.create_subscription(Float64MultiArray, "effort_commands", self._receive_command, 1)
         else:
             node.create_subscription(JointState, lockstep.topic, self._receive_answer, 10, raw=True)
-        node.create_polled(WrenchStamped, "external_wrench", self._receive_wrench, 10, raw=False)
+        node.create_subscription(WrenchStamped, "external_wrench", self._receive_wrench, 10)
         node.create_service(SetBool, "~/pause", self._pause)
         node.create_service(Trigger, "~/reset", self._reset)
         node.create_service(Trigger, "~/step", self._step)
@@ -253,14 +257,13 @@ class RunningSimulation:
         if self._follows_system_time:
             self._stamp = max(self._stamp, time.time_ns())
         self._pace = Pace(self._settings.period, factor, time.monotonic())
-        self._report.begin(factor)
+        self._report.begin(factor, time.monotonic())
         if self._timer is not None:
             self._node.destroy_timer(self._timer)
         # rclpy cuts off fractions of a nanosecond.
         self._timer = self._node.create_steady_timer(self._pace.tick + 0.5e-9, self._tick)
 
     def _tick(self) -> None:
-        self._node.poll()
         now = time.monotonic()
         self._advance_if_due(now)
         if now - self._published >= self._repeat_period:
@@ -285,7 +288,6 @@ class RunningSimulation:
         return self._lockstep is not None and self._lockstep.waiting
 
     def _advance(self) -> None:
-        self._node.poll()
         self._arm.advance()
         if self._arm.failure:
             return
@@ -311,8 +313,13 @@ class RunningSimulation:
 
     def _report_regularly(self) -> None:
         mode = self._mode
-        self._report.regularly(mode, self._reason(mode), self._stamp)
+        self._publish_status(self._report.regular(mode, self._reason(mode), self._stamp, time.monotonic()))
         collect()
+
+    def _publish_status(self, status: Status) -> None:
+        stamp = to_stamp(self._stamp) if self._clock is not None else self._node.get_clock().now().to_msg()
+        name = f"{self._node.get_fully_qualified_name().lstrip('/')}: simulation"
+        self._diagnostics.publish(diagnostics_message(stamp, name, self._settings.model.name, status))
 
     def _report_change(self) -> None:
         """Log and publish a mode that has changed."""
@@ -328,7 +335,7 @@ class RunningSimulation:
             self._node.log.warning(text)
         else:
             self._node.log.info(text)
-        self._report.publish(mode, reason, self._stamp)
+        self._publish_status(self._report.status(mode, reason, self._stamp))
 
     @property
     def _mode(self) -> SimulationMode:
@@ -372,7 +379,7 @@ def _answer_topic(node: NodeProgram) -> str:
         ) from error
 
 
-class SimulationNode(NodeProgram):
+class SimulationNode(RobotNode):
     """Node that publishes the state of a simulated arm ``publish_rate`` times a simulated second.
 
     It begins as soon as it has received its robot; RunningSimulation does the work then.
@@ -382,32 +389,22 @@ class SimulationNode(NodeProgram):
         super().__init__("simulation_node", parameters.ALL, **options)
         self._model: RobotModel | None = None
         self._running: RunningSimulation | None = None
-        self._latched: str | None = None
-        self._warm_up = WarmUp(self, self._start_when_possible)
         self.add_on_set_parameters_callback(self._check_parameters)
-        self._descriptions = await_description(self, self._receive_description)
         if self.get_parameter("robot_description").value == "":
             self.get_logger().info("waiting for the topic robot_description")
         else:
-            self._start_when_possible()
+            self.start_when_possible()
 
-    def _receive_description(self, text: str) -> None:
-        self._latched = text
-        self._start_when_possible()
-
-    def _start_when_possible(self) -> None:
-        """Start with the last URDF of the topic, else with the parameter; after an error wait for the next one."""
+    def start_when_possible(self) -> None:
+        """Start with the robot that is known; after an error wait for the next one."""
         if self._model is not None:
             return
-        values = self.values
         try:
-            self._warm_up.check()
-            description = ROBOT_DESCRIPTION.read(values) if self._latched is None else self._latched
-            model = load_robot(self, description, closes_loops=True)
-            settings = read_settings(values, model)
-            self._warm_up.run(lambda: SimulatedArm(settings).warm_up())
+            self.warm_up.check()
+            model = load_robot(self, self.description(), closes_loops=True)
+            settings = read_settings(self.values, model)
+            self.warm_up.run(lambda: SimulatedArm(settings).warm_up())
             self._running = RunningSimulation(self, SimulatedArm(settings), settings)
-            self.start_polling(self._descriptions)
             keep_collector_away()
         except StillCompilingError as error:
             self.get_logger().info(f"no simulation yet: {error}")

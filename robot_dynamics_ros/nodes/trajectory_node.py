@@ -28,9 +28,8 @@ from robot_dynamics_ros.control.trajectory.parameters import (
 )
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
-from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.nodes.runner import run
+from robot_dynamics_ros.nodes.conversions import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.nodes.node_program import NodeProgram, run
 
 try:  # comes with ROS distributions only
     from control_msgs.action import FollowJointTrajectory
@@ -73,8 +72,8 @@ class TrajectoryNode(NodeProgram):
         self._reported = 0.0  # s, steady time
         self._sent = False
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-        self.create_polled(JointState, "joint_states", self._receive_state, best_effort, raw=False)
-        self.create_polled(DiagnosticArray, "/diagnostics", self._receive_status, 100, raw=False)
+        self.create_subscription(JointState, "joint_states", self._receive_state, best_effort)
+        self.create_subscription(DiagnosticArray, "/diagnostics", self._receive_status, 100)
         self.create_steady_timer(0.1, self._send_when_ready)
 
     def _receive_state(self, message: JointState) -> None:
@@ -154,7 +153,6 @@ class TrajectoryNode(NodeProgram):
         return trajectory_message(trajectory_from(self.values, names, start))
 
     def _send_when_ready(self) -> None:
-        self.poll()
         if self._before is not None and not self.done and time.monotonic() - self._reported > _REPORT_TIMEOUT:
             self._give_up(f"no report for {_REPORT_TIMEOUT:g} s")
         if self.done or self._sent:

@@ -11,12 +11,12 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.background import run_in_background
+from robot_dynamics_ros.control.feedback import Sample
 from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.messages.joint_state import JointStateReader, Sample
+from robot_dynamics_ros.messages.joint_state import JointStateReader
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.nodes.runner import run
+from robot_dynamics_ros.nodes.node_program import NodeProgram, run
 from robot_dynamics_ros.parameters import DYNAMICS_FILE
 from robot_dynamics_ros.parameters.kinds import Parameter, Text, WholeNumber
 from robot_dynamics_ros.view.motion import LiveArm
@@ -48,21 +48,20 @@ class ViewNode(NodeProgram):
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         states, commands = JOINT_STATES.read(self.values), COMMAND_STATES.read(self.values)
         self._states, self._commands = (JointStateReader(model.joint_names, topic) for topic in (states, commands))
-        self.create_polled(JointState, states, self._receive_state, best_effort)
-        self.create_polled(JointState, commands, self._receive_command, best_effort)
+        self.create_subscription(JointState, states, self._receive_state, best_effort, raw=True)
+        self.create_subscription(JointState, commands, self._receive_command, best_effort, raw=True)
         self.create_steady_timer(PERIOD, self._show)
         for note in self._viewer.notes:
             self.get_logger().warning(note)
         self.get_logger().info(f"{self._viewer.url} shows {self.resolve_topic_name(states)}; Ctrl-C ends it")
 
     def _show(self) -> None:
-        self.poll()
         self._update(PERIOD)
 
     def _receive_state(self, data: bytes) -> None:
         if sample := self._read(self._states, data):
             now = time.monotonic()
-            self._arm.state(sample.at * 1e-9 or now, now, sample.q, sample.qd, sample.effort)
+            self._arm.state(sample.stamp * 1e-9 or now, now, sample.q, sample.qd, sample.effort)
 
     def _receive_command(self, data: bytes) -> None:
         if sample := self._read(self._commands, data):

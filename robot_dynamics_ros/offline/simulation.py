@@ -14,17 +14,19 @@ from robot_dynamics_ros.bags.storage import (
     BagWriter,
     text_message,
 )
-from robot_dynamics_ros.control.controller import Command, warm_up_controller
+from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.parameters import Configuration
+from robot_dynamics_ros.control.session import ControllerSession, Output
 from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.status import ERROR
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import FLOAT64_MULTI_ARRAY, EffortWriter
+from robot_dynamics_ros.messages.inputs import InputReader
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.messages.joint_trajectory import write_trajectory
-from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.offline.replay import COMMANDS, DIAGNOSTICS, BagOutputs, NodeTimers, Replay
+from robot_dynamics_ros.offline.recorder import COMMANDS, DIAGNOSTICS, NodeTimers, Replay, SessionRecorder, time_of
 from robot_dynamics_ros.progress import progress
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
@@ -74,52 +76,43 @@ def simulate_to_bag(
     """
     warm_up_controller(model, settings)
     with BagWriter(output, _TOPICS, {_DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]}) as writer:
-        outputs = _ArmOutputs(writer, arm, model.name)
-        running = RunningController(model, settings, outputs, outputs, outputs, outputs)
-        running.check_start([], activation_check)
-        timers = NodeTimers(outputs, running, settings)
+        session = ControllerSession(model, settings)
+        inputs, recorder = InputReader(session), SessionRecorder(writer, COMMANDS, session)
+        session.activate(activation_check)
+        timers = NodeTimers(session, settings)
+        states, efforts = JointStateWriter(arm.joint_names), EffortWriter(len(arm.joint_names))
+
+        def take(at: int, output: Output) -> None:
+            """Write the output, and pass the command to the arm."""
+            recorder.write(at, output)
+            if output.command is not None:
+                writer.write(EFFORTS, at, efforts.write(output.command.effort))
+                arm.command(output.command.effort)
+            for note in output.notes:
+                if note.level == ERROR:
+                    raise RobotDynamicsError(note.text)  # all input is given beforehand
+
         step = round(period * _SECOND)
         if configuration is not None:
             writer.write(_DESCRIPTION, step, text_message(configuration.robot_description))
             writer.write(_CONFIGURATION, step, text_message(configuration.text()))
         count = math.ceil((START_DELAY + duration) / period) + 1
         sent = int(0.5 * START_DELAY / period)  # when a controller of whatever rate holds the arm already
-        states = JointStateWriter(arm.joint_names)
         for cycle in progress(range(count), "simulation", count):
             now = step * (1 + cycle)
-            timers.until(now)
+            for at, result in timers.until(now):
+                take(at, result)
             state = states.write(now, arm.position, arm.velocity, arm.effort)
             writer.write(STATES, now, state)
-            running.receive_state(state)
+            take(now, inputs.receive("joint_states", state, time_of(now)))
             if cycle == sent:
-                timers.until(now + step // 2)
+                at = now + step // 2
+                for then, result in timers.until(at):
+                    take(then, result)
                 data = write_trajectory(step + round(START_DELAY * _SECOND), points)
-                writer.write(TRAJECTORY, outputs.at, data)
-                running.receive_trajectory(data)
+                writer.write(TRAJECTORY, at, data)
+                take(at, inputs.receive("joint_trajectory", data, time_of(at)))
             arm.advance()
             if arm.failure:
                 raise RobotDynamicsError(f"t = {now / _SECOND:.3f} s: {arm.failure}")
-    return Replay(count, outputs.count, tuple(outputs.changes), dict(outputs.saturated))
-
-
-class _ArmOutputs(BagOutputs):
-    """Outputs that drive the arm as well, and write the efforts that do. An error ends the run."""
-
-    def __init__(self, writer: BagWriter, arm: SimulatedArm, robot: str) -> None:
-        super().__init__(writer, COMMANDS, arm.joint_names, robot)
-        self._arm = arm
-        self._efforts = EffortWriter(len(arm.joint_names))
-
-    def command(self, command: Command, answered: int) -> None:
-        """Write a command, with the stamp (ns) of the state that it answers, and pass it to the arm."""
-        super().command(command, answered)
-        self.unsolicited(command)
-
-    def unsolicited(self, command: Command) -> None:
-        """Pass a command that answers no state to the arm."""
-        self._writer.write(EFFORTS, self.at, self._efforts.write(command.effort))
-        self._arm.command(command.effort)
-
-    def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Raise RobotDynamicsError: all input is given beforehand."""
-        raise RobotDynamicsError(message)
+    return recorder.outcome(count)

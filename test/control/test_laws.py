@@ -124,6 +124,19 @@ def test_what_a_law_does_not_need_does_not_enter(name: str, panda: RobotModel) -
         assert np.isnan(found).all() if needed else np.array_equal(found, torque)
 
 
+@pytest.mark.parametrize("name", JOINT_LAWS)
+def test_gravity_is_always_compensated_where_the_law_says_so(name: str, panda: RobotModel) -> None:
+    """Hold goes by it: what a law commands at rest beyond g(q) is a load, so that g(q) must never be left out."""
+    law, floating, rng = JOINT_LAWS[name], panda.without_gravity(), np.random.default_rng(5)
+    gains, always = Gains(*np.full((3, 7), 10.0)), True
+    for speed in np.geomspace(1e-3, 10.0, 9):
+        q, qd, zero = rng.uniform(-1.0, 1.0, 7), speed * rng.choice([-1.0, 1.0], 7), np.zeros(7)
+        desired = Motion(q, qd, zero)
+        part = law.torque(panda, gains, desired, q, qd, zero) - law.torque(floating, gains, desired, q, qd, zero)
+        always &= np.allclose(part, panda.gravity_torque(q), rtol=0.0, atol=1e-9)
+    assert always == law.compensates_gravity
+
+
 @pytest.mark.parametrize("ki", [0.0, 300.0])
 def test_computed_torque_makes_the_error_of_a_panda_linear(ki: float, panda: RobotModel) -> None:
     """e'' + Kd e' + Kp e + Ki int e = 0, with the acceleration from forward dynamics."""

@@ -85,8 +85,8 @@ def arm(started: Arm) -> Arm:
     """An arm with default parameters and a set point away from where it is."""
     started.take(BASE)
     log = Log(started.graph.processes.members[0].log)
-    started.follow(TrajectoryPoints(JOINTS, np.zeros(1), Q_D[None], QD_D[None], QDD_D[None]))
-    started.graph.await_log(log, "following a trajectory of 1 points")
+    points = TrajectoryPoints(JOINTS, np.zeros(1), Q_D[None], QD_D[None], QDD_D[None])
+    started.graph.send_until_logged(lambda: started.follow(points), log, "following a trajectory: 1 points")
     return started
 
 

@@ -27,7 +27,7 @@ from oracles import craig_planar_2r, tsai_planar_2r
 from robot_dynamics_ros.cli.processes import NodeProcess
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
-from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.nodes.conversions import nanoseconds, stamp, trajectory_message
 from support.robot import friction, move, rough_arm
 from support.ros import BEST_EFFORT, JOINTS, LATCHED, PLANAR, RELIABLE, TSAI, URDF, Array, Driver, Graph, Log, gravity
 
@@ -78,8 +78,8 @@ def log_of(driver: Driver) -> Log:
 def accepted(driver: Driver, trajectory: TrajectoryPoints, start: int = 0) -> int:
     """Send a trajectory; return the time of the last state, at which one with stamp 0 starts."""
     log = log_of(driver)
-    driver.follow(trajectory, start)
-    driver.graph.await_log(log, f"following a trajectory of {len(trajectory.times)} points")
+    line = f"following a trajectory: {len(trajectory.times)} points"
+    driver.graph.send_until_logged(lambda: driver.follow(trajectory, start), log, line)
     return driver.now
 
 
@@ -172,7 +172,7 @@ def test_trajectory_with_effort(driver: Driver) -> None:
     q, qd, qdd, given = Q + 0.3 * rng.normal(size=(3, 2)), *rng.normal(size=(3, 3, 2))
     qd[-1] = qdd[-1] = 0.0
     message = trajectory_message(points(times, *(x[:, ::-1] for x in (q, qd, qdd, given)), names=JOINTS[::-1]))
-    message.header.stamp, message.header.frame_id = stamp(driver.now + 5_000_000_000), "base_link"
+    message.header.stamp = stamp(driver.now + 5_000_000_000)
 
     def send() -> None:
         driver.send_trajectory(message)
@@ -214,7 +214,7 @@ def test_payload(driver: Driver) -> None:
         publisher.publish(message)
         graph.await_log(log, text)
 
-    carry("tip", 0.7, 0.1, 0.02, "payload of 0.7 kg on tip")
+    carry("tip", 0.7, 0.1, 0.02, "payload: 0.7 kg on tip")
     expect(0.7, 0.1, 0.02)
     carry("claw", 2.0, 0.0, 0.0, "claw")
     carry("tip", 1.0, math.nan, 0.0, "refused")
@@ -223,7 +223,7 @@ def test_payload(driver: Driver) -> None:
     assert graph.transition(NODE, Transition.TRANSITION_ACTIVATE)
     driver.ask(Q)
     expect(0.7, 0.1, 0.02)
-    carry("tip", 0.0, 0.0, 0.0, "payload of 0 kg")
+    carry("tip", 0.0, 0.0, 0.0, "payload: 0 kg")
     expect(0.0, 0.0, 0.0)
 
 
@@ -295,7 +295,7 @@ def test_two_arms_side_by_side(tmp_path: Path) -> None:
             log = Log(process.log)
             begin.append(arm.now)
             arm.follow(move(goal, 1.0))
-            graph.await_log(log, "following a trajectory of 1 points")
+            graph.await_log(log, "following a trajectory: 1 points")
         for t in (0.1, 0.2, 0.3, 0.4, 0.5):  # the rate of these stamps carries the gains
             for arm, start, (_, _, q0, goal, rate) in zip(arms, begin, sides, strict=True):
                 q, qd, qdd = motion = quintic(t, 1.0, at_rest(q0), at_rest(goal))

@@ -9,7 +9,7 @@ import pytest
 from lifecycle_msgs.msg import Transition
 from rclpy.action import ActionClient
 
-from robot_dynamics_ros.nodes.messages import nanoseconds, trajectory_message
+from robot_dynamics_ros.nodes.conversions import nanoseconds, trajectory_message
 from support.robot import Robot, move, one_robot
 from support.ros import JOINTS
 
@@ -21,7 +21,7 @@ from control_msgs.msg import JointTrajectoryControllerState  # noqa: E402
 
 Q, THERE = (0.2, -0.3), (0.6, 0.1)
 Result = FollowJointTrajectory.Result
-EXECUTING, SUCCEEDED = GoalStatus.STATUS_EXECUTING, GoalStatus.STATUS_SUCCEEDED
+ACCEPTED, SUCCEEDED = GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_SUCCEEDED
 ABORTED, CANCELED = GoalStatus.STATUS_ABORTED, GoalStatus.STATUS_CANCELED
 
 
@@ -100,7 +100,7 @@ def robot(client: Client) -> Robot:
 def test_a_goal_is_reached(client: Client, robot: Robot) -> None:
     handle = client.send(goal())
     client.move(lambda: client.feedback, "feedback")
-    robot.graph.wait(lambda: handle.status == EXECUTING, "the status")
+    robot.graph.wait(lambda: handle.status == ACCEPTED, "the status")
     client.ends(client.result(handle), SUCCEEDED, Result.SUCCESSFUL)
     np.testing.assert_allclose(robot.answers[-1].position, THERE, atol=1e-12)
     first = client.feedback[0]

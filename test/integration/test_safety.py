@@ -10,7 +10,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.nodes.messages import nanoseconds
+from robot_dynamics_ros.nodes.conversions import nanoseconds
 from robot_dynamics_ros.simulation import Plant
 from support.robot import ERROR, OK, Robot, comes_to_rest_at, following, holding, holds, move, near, reliable_states
 from support.ros import JOINTS, LATCHED, PLANAR, TSAI, URDF, Array, Graph, gravity

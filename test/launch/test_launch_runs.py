@@ -18,7 +18,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.bags import BagReader
 from robot_dynamics_ros.control.trajectory.generators import point_to_point
-from robot_dynamics_ros.nodes.messages import nanoseconds, trajectory_message
+from robot_dynamics_ros.nodes.conversions import nanoseconds, trajectory_message
 from robot_dynamics_ros.resources import robot_urdf
 from support.launch_files import HAS_LAUNCH, ROOT
 from support.ros import PATIENCE, Graph

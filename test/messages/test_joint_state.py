@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.joint_state import JointStateReader, JointStateWriter, stamp_of
-from robot_dynamics_ros.nodes.messages import stamp
+from robot_dynamics_ros.nodes.conversions import stamp
 from support.bag_recordings import joint_state
 
 
@@ -70,7 +70,7 @@ def nanoseconds(message: JointState) -> int:
 
 
 def assert_same(found: Any, message: JointState, names: list[str]) -> None:
-    assert found.at == nanoseconds(message)
+    assert found.stamp == nanoseconds(message)
     places = [list(message.name).index(name) for name in names]
     for values, field in ((found.q, "position"), (found.qd, "velocity"), (found.effort, "effort")):
         expected = getattr(message, field)
@@ -91,7 +91,7 @@ def test_it_reads_what_rclpy_writes(history: list[JointState], data: Any) -> Non
         if set(names) <= set(message.name):
             assert_same(read(reader, message), message, names)
             found = reader.read(big_endian)
-            assert found.at == nanoseconds(message) == stamp_of(serialize_message(message)) == stamp_of(big_endian)
+            assert found.stamp == nanoseconds(message) == stamp_of(serialize_message(message)) == stamp_of(big_endian)
             for field in ("q", "qd", "effort"):
                 np.testing.assert_array_equal(getattr(found, field), getattr(read(reader, message), field))
 

@@ -1,7 +1,7 @@
 """~/follow_joint_trajectory and ~/controller_state with stand-ins for control_msgs and rclpy's action server."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import reload
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -21,14 +21,15 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectoryPoint, MultiDOFJointTrajectory
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.feedback import Sample
 from robot_dynamics_ros.control.parameters import ALL
+from robot_dynamics_ros.control.session import ControllerSession, Now
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.trajectory.goals import Code
+from robot_dynamics_ros.control.trajectory.goals import Code, read_tolerances
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.messages.running_controller import RunningController
 from robot_dynamics_ros.nodes import control_interfaces, trajectory_node
-from robot_dynamics_ros.nodes.messages import trajectory_message
+from robot_dynamics_ros.nodes.conversions import trajectory_message
 from support import arms
 from support.ros import TSAI
 
@@ -63,15 +64,11 @@ class Action:
 
 
 class Server:
-    """rclpy's ActionServer: it asks, starts and cancels as its client says, and ends goals when the executor comes."""
+    """rclpy's ActionServer: it asks and cancels as its client says, and executes goals when the executor comes."""
 
     def __init__(self, node: Any, kind: Any, name: str, execute: Any, **callbacks: Any) -> None:
-        self.name, self.callbacks, self.alive = name, callbacks, True
+        self.name, self.execute, self.callbacks, self.alive = name, execute, callbacks, True
         self.tasks: list[Any] = []
-
-    def notify_execute(self, handle: Any, callback: Any) -> None:
-        assert callback is not None, "nothing is to run while a goal runs"
-        self.tasks.append((handle, callback))
 
     def destroy(self) -> None:
         self.alive = False
@@ -79,14 +76,14 @@ class Server:
     def send(self, goal: Any) -> Any:
         if self.callbacks["goal_callback"](goal) is not GoalResponse.ACCEPT:
             return None
-        handle = Mock(request=goal, result=None)
-        handle.execute.side_effect = lambda: self.notify_execute(handle, None)
+        handle = Mock(request=goal, result=None, goal_id=SimpleNamespace(uuid=np.random.default_rng().bytes(16)))
+        handle.execute.side_effect = lambda: self.tasks.append(handle)
         self.callbacks["handle_accepted_callback"](handle)
         return handle
 
     def spin(self) -> None:
-        for handle, callback in self.tasks:
-            handle.result = callback(handle)
+        for handle in self.tasks:
+            handle.result = self.execute(handle)
         self.tasks.clear()
 
 
@@ -106,51 +103,48 @@ def control_msgs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     reload(control_interfaces)
 
 
-class Nothing:
-    """Clocks, outputs, report and log of a controller whose commands go nowhere."""
-
-    has_trajectory_subscribers = False
-
-    def __init__(self, steady: Callable[[], float]) -> None:
-        self.steady = steady
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments, **named: 0
-
-
 class World:
     """An active controller, its interfaces and what they publish; the arm is ``off`` (rad) its desired position."""
 
-    def __init__(self, subscribers: int = 1) -> None:
+    def __init__(self, subscribers: int = 1, values: dict[str, Any] = DEFAULTS) -> None:
         robot = RobotModel.from_urdf(arms.tsai_planar_2r(TSAI).urdf, gravity=[0.0, -TSAI.g, 0.0])
         self.now = 1_700_000_000_000_000_000
-        nothing: Any = Nothing(lambda: 1e-9 * self.now)
-        self.running = RunningController(robot, ControllerSettings(), nothing, nothing, nothing, nothing)
+        self.session = ControllerSession(robot, ControllerSettings())
         self.published: list[Any] = []
         self.subscribers, self.topics = subscribers, 1
         node: Any = SimpleNamespace(
-            get_logger=lambda: nothing,
+            get_logger=Mock,
+            log=Mock(),
+            values=values.get,
+            nanoseconds=lambda: self.now,
             create_publisher=lambda kind, name, qos: SimpleNamespace(
                 publish=lambda message: self.published.append(SimpleNamespace(**vars(message))),
                 get_subscription_count=lambda: self.subscribers,
             ),
             destroy_publisher=lambda publisher: setattr(self, "topics", 0),
         )
-        self.interfaces = control_interfaces.ControlInterfaces(node, NAMES, DEFAULTS.get)
+        tolerances = read_tolerances(values.get, NAMES)
+        self.interfaces = control_interfaces.ControlInterfaces(node, self.session, Mock(), tolerances)
         self.interfaces.check()  # inactive: nothing to look at
         self.server: Any = self.interfaces._server
-        self.interfaces.begin(self.running)
+        self.session.activate(compare_effort=False)
         self.interfaces.check()
         self.off = np.zeros(2)
         self.cycle()
 
+    @property
+    def controller(self) -> Controller:
+        assert self.session.controller is not None
+        return self.session.controller
+
     def cycle(self, seconds: float = 0.01, times: int = 1) -> None:
-        writer = JointStateWriter(NAMES)
         for _ in range(times):
             self.now += round(seconds * 1e9)
-            command = self.running.controller.command
+            command = self.controller.command
             q, qd = (Q, np.zeros(2)) if command is None else (command.desired.q, command.desired.qd)
-            self.running.receive_state(writer.write(self.now, q - self.off, qd.copy(), np.zeros(2)))
+            self.session.on_state(
+                Sample(self.now, q - self.off, qd.copy(), None), Now(self.now * 1e-9, lambda: self.now)
+            )
             self.interfaces.check()
 
     def ends(self, handle: Any, status: str, code: Code, culprit: str = "") -> None:
@@ -183,7 +177,7 @@ def goal(joints: tuple[str, ...] = NAMES, start: int = 0, **fields: Any) -> Any:
 def test_a_goal_succeeds_with_feedback(world: World) -> None:
     assert world.server.name == "~/follow_joint_trajectory"
     handle = world.server.send(goal())
-    assert calls(handle) == ["execute"]
+    assert calls(handle) == [], "rclpy would run a callback for as long as it takes"
     world.cycle(times=101)
     world.ends(handle, "succeed", Code.SUCCESSFUL)
     feedback = [call.args[0] for call in handle.publish_feedback.call_args_list]
@@ -207,7 +201,7 @@ def test_tolerances_of_a_goal_and_of_the_parameters_hold(world: World) -> None:
     world.off[0] = 0.04
     world.cycle(times=132)
     world.ends(handle, "abort", Code.GOAL_TOLERANCE_VIOLATED, '"joint1": position error')
-    world.interfaces.set({**DEFAULTS, "constraints.path_tolerance": [0.02]}.get)
+    world.interfaces.tolerances = read_tolerances({**DEFAULTS, "constraints.path_tolerance": [0.02]}.get, NAMES)
     handle = world.server.send(goal())
     world.cycle()
     world.ends(handle, "abort", Code.PATH_TOLERANCE_VIOLATED)
@@ -229,14 +223,14 @@ def test_a_goal_that_cannot_be_followed_leaves_the_running_one(
     running = world.server.send(goal())
     world.ends(world.server.send(goal(**fields)), "abort", code)
     world.cycle()
-    assert calls(running) == ["execute"]
+    assert calls(running) == []
 
 
 def test_a_goal_is_canceled_in_the_next_cycle(world: World) -> None:
     handle = world.server.send(goal())
     world.cycle(0.05, times=10)
     assert world.server.callbacks["cancel_callback"](handle) is CancelResponse.ACCEPT
-    assert calls(handle) == ["execute"], "the server says first that it cancels"
+    assert calls(handle) == [], "the server says first that it cancels"
     world.interfaces.check()
     world.ends(handle, "canceled", Code.SUCCESSFUL)
 
@@ -244,7 +238,7 @@ def test_a_goal_is_canceled_in_the_next_cycle(world: World) -> None:
 def test_deactivation_aborts_the_goal_and_refuses_new_ones(world: World) -> None:
     handle = world.server.send(goal())
     world.interfaces.abort("the node was deactivated")
-    world.interfaces.end()
+    world.session.deactivate(Now(world.now * 1e-9, lambda: world.now))
     world.ends(handle, "abort", Code.INVALID_GOAL, "deactivated")
     assert world.server.send(goal()) is None
     assert world.server.callbacks["cancel_callback"](handle) is CancelResponse.ACCEPT
@@ -256,12 +250,12 @@ def test_deactivation_aborts_the_goal_and_refuses_new_ones(world: World) -> None
 
 def test_the_state_of_a_cycle_is_desired_measured_and_commanded(world: World) -> None:
     world.off[:] = 0.01, -0.02
-    world.running.controller.set_speed_scaling(0.5)
+    world.controller.set_speed_scaling(0.5)
     world.cycle(0.05)
-    published, command = world.published[-1], world.running.controller.command
+    published, command = world.published[-1], world.controller.command
     assert command is not None
     assert published.header.stamp.nanosec == 60_000_000 and published.joint_names == list(NAMES)
-    assert published.speed_scaling_factor == world.running.controller.speed_scaling < 1.0
+    assert published.speed_scaling_factor == world.controller.speed_scaling < 1.0
     np.testing.assert_array_equal(published.reference.positions, command.desired.q)
     np.testing.assert_array_equal(published.reference.accelerations, command.desired.qdd)
     np.testing.assert_allclose(published.feedback.positions, Q - world.off, atol=1e-12)
@@ -275,12 +269,12 @@ def test_without_a_measured_state_none_is_published(monkeypatch: pytest.MonkeyPa
     humble = {"header": Header(), "feedback": None, "error": None, "output": JointTrajectoryPoint()}
     monkeypatch.setattr(control_interfaces, "JointTrajectoryControllerState", lambda: SimpleNamespace(**humble))
     world = World(subscribers=0)
-    running, unknown = world.running.controller, SimpleNamespace(known=False)
-    blind = SimpleNamespace(
+    running, unknown = world.controller, SimpleNamespace(known=False)
+    blind: Any = SimpleNamespace(
         command=running.command, feedback=unknown, cycles=running.cycles + 1, time=running.time + 1.0
     )
     world.subscribers = 1
-    world.interfaces._publish_state(SimpleNamespace(controller=blind, state_stamp=5))  # type: ignore[arg-type]
+    world.interfaces._publish_state(blind)
     (published,) = world.published
     assert not hasattr(published, "speed_scaling_factor") and published.feedback is None and published.error is None
     np.testing.assert_array_equal(published.reference.positions, Q)
@@ -303,7 +297,7 @@ def test_each_cycle_is_published_once_for_subscribers_and_not_too_often(world: W
 def test_without_control_msgs_parameters_are_checked(name: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control_interfaces, "INSTALLED", False)
     with pytest.raises(RobotDynamicsError, match=name):
-        control_interfaces.ControlInterfaces(Nothing(float), NAMES, {**DEFAULTS, name: value}.get)  # type: ignore[arg-type]
+        World(values={**DEFAULTS, name: value})
 
 
 @pytest.mark.parametrize(

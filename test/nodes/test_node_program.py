@@ -1,156 +1,162 @@
-"""Base class of the nodes: /clock, polled topics and bounded logs."""
+"""Base class of the nodes: callbacks during a transition, /clock, too many messages, and bounded logs."""
 
-import struct
+import time
 from collections.abc import Iterator
+from threading import Thread
 from typing import Any
 
 import pytest
 import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
+from robot_dynamics_ros.control.parameters import AUTOSTART
 from robot_dynamics_ros.nodes import node_program
-from robot_dynamics_ros.nodes.node_program import BoundedLog, NodeProgram
-from support.ros import RELIABLE
-
-# /clock: invalid times are ignored, and so is a flood for a while
-
-LITTLE, BIG = b"\x00\x01\x00\x00", b"\x00\x00\x00\x00"
+from robot_dynamics_ros.nodes.node_program import BoundedLog, NodeProgram, Spinner, spin_once
+from robot_dynamics_ros.nodes.robot import ManagedRobotNode
+from robot_dynamics_ros.parameters import ROBOT
 
 
-def serialized(sec: int, nanosec: int = 0) -> bytes:
-    return LITTLE + struct.pack("<iI", sec, nanosec)
+@pytest.fixture(params=["events", "single_threaded"])
+def executor(request: pytest.FixtureRequest, context: rclpy.Context) -> Iterator[Executor]:
+    if request.param == "events":
+        experimental = pytest.importorskip("rclpy.experimental")
+        made = experimental.EventsExecutor(context=context)
+    else:
+        made = SingleThreadedExecutor(context=context)
+    yield made
+    made.shutdown()
 
 
-class ClockWorld:
-    """A node with simulated time, its executor, and a publisher that is connected to it."""
+class Stopper(ManagedRobotNode):
+    """Its deactivation takes until three messages have come, and its timer has fired."""
 
-    def __init__(self, context: rclpy.Context) -> None:
-        simulated = [Parameter("use_sim_time", value=True)]
-        self.node = NodeProgram("listener", context=context, parameter_overrides=simulated)
-        (self.clock,) = (s for s in self.node.subscriptions if s.topic_name == "/clock")
-        self.publisher = self.node.create_publisher(Clock, "/clock", 10)
-        self.executor = rclpy.executors.SingleThreadedExecutor(context=context)
-        self.executor.add_node(self.node)
-        while self.publisher.get_subscription_count() == 0:
-            self.executor.spin_once(timeout_sec=0.01)
+    def __init__(self, **options: Any) -> None:
+        super().__init__("stopper", [AUTOSTART, *ROBOT], AUTOSTART, **options)
+        self.got, self.ticks, self.left = 0, 0, -1
+        self.create_subscription(Float64, "x", self._receive, 10)
+        self.create_steady_timer(0.01, self._tick)
 
-    @property
-    def now(self) -> int:
-        return int(self.node.get_clock().now().nanoseconds)
+    def _receive(self, message: Float64) -> None:
+        self.got += 1
 
-    @property
-    def receives(self) -> bool:
-        return self.clock in list(self.node.subscriptions)
+    def _tick(self) -> None:
+        self.ticks += 1
 
-    def receive(self, *messages: bytes) -> None:
-        callback: Any = self.clock.callback
-        for message in messages:
-            callback(message)
+    def configure(self, description: str) -> None: ...
+
+    def activate(self) -> None: ...
+
+    def deactivate(self) -> None:
+        got, ticks = self.got, self.ticks
+        self.spin_until(lambda: self.got >= got + 3 and self.ticks > ticks, 60.0)
+        self.left = self.got - got
 
 
-@pytest.fixture
-def clock(context: rclpy.Context) -> Iterator[ClockWorld]:
-    clock = ClockWorld(context)
-    yield clock
-    clock.executor.shutdown()
-    clock.node.destroy_node()
+def test_callbacks_run_while_a_transition_waits(executor: Executor, context: rclpy.Context) -> None:
+    """Asked by a client, as `ros2 lifecycle set` does; afterwards everything goes on as before."""
+    node = Stopper(context=context, parameter_overrides=[Parameter("robot_description", value="<robot/>")])
+    client_node = rclpy.create_node("client", context=context)
+    publisher, client = (
+        client_node.create_publisher(Float64, "x", 10),
+        client_node.create_client(ChangeState, "stopper/change_state"),
+    )
+    other, running = SingleThreadedExecutor(context=context), True
+    other.add_node(client_node)
+    executor.add_node(node)
+    node.trigger_configure()
+    node.trigger_activate()
+
+    def publish() -> None:
+        while running:
+            publisher.publish(Float64())
+            other.spin_once(timeout_sec=0.005)
+
+    thread = Thread(target=publish)
+    thread.start()
+    try:
+        client.wait_for_service()
+        request = ChangeState.Request()
+        request.transition.id = Transition.TRANSITION_DEACTIVATE
+        answer = client.call_async(request)
+        while not answer.done():
+            executor.spin_once(timeout_sec=0.1)
+        assert answer.result().success and node.left == 3 and node.executor is executor
+        got, ticks = node.got, node.ticks
+        while node.got < got + 3 or node.ticks < ticks + 3:
+            executor.spin_once(timeout_sec=0.1)
+    finally:
+        running = False
+        thread.join()
+        other.shutdown()
+        node.destroy_node()
+        client_node.destroy_node()
 
 
-def test_both_byte_orders_are_read(clock: ClockWorld) -> None:
-    clock.receive(BIG + struct.pack(">iI", 3, 4))
-    assert clock.now == 3_000_000_004
-    clock.receive(serialized(2**31 - 1, 999_999_999))
-    assert clock.now == (2**31 - 1) * 10**9 + 999_999_999
+def test_too_many_messages_are_left_to_the_middleware_for_a_while(
+    context: rclpy.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("rclpy.experimental")
+    monkeypatch.setattr(node_program, "_RELIEF", 0.5)
+    node, pause, got = NodeProgram("reader", context=context), 0.0, 0
+
+    def receive(message: Float64) -> None:
+        nonlocal got
+        got += 1
+        time.sleep(pause)
+
+    node.create_subscription(Float64, "x", receive, 10)
+    publisher = node.create_publisher(Float64, "x", 10)
+    spinner = Spinner(node, "events")
+    first = node.executor
+
+    def send(messages: int, spins: int) -> None:
+        for _ in range(messages):
+            publisher.publish(Float64())
+        for _ in range(spins):
+            spinner.spin_once(0.01)
+
+    end = time.monotonic() + 60.0
+    while got == 0 and time.monotonic() < end:
+        send(1, 1)
+    pause = 0.7
+    send(20, 1)  # one long callback
+    pause = 0.0
+    send(0, 50)
+    assert node.executor is first
+    pause = 0.002
+    while node.executor is first and time.monotonic() < end:
+        send(3, 1)
+    assert isinstance(node.executor, SingleThreadedExecutor)
+    while isinstance(node.executor, SingleThreadedExecutor) and time.monotonic() < end:
+        send(0, 1)
+    before = got
+    while got == before and time.monotonic() < end:
+        send(1, 1)
+    assert got > before and not isinstance(node.executor, SingleThreadedExecutor)
+    node.executor.shutdown()
+    node.destroy_node()
 
 
-@pytest.mark.parametrize("junk", [serialized(-1), serialized(-(2**31), 5), b"", serialized(5)[:11]])
-def test_invalid_times_are_left_out(junk: bytes, clock: ClockWorld, capfd: pytest.CaptureFixture[str]) -> None:
-    clock.receive(serialized(5), junk)
-    assert clock.now == 5_000_000_000 and clock.receives
-    assert "/clock" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize(("message", "most"), [(serialized(5), 1000), (serialized(-5), 100)])
-def test_a_flood_is_shut_out(message: bytes, most: int, clock: ClockWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    monkeypatch.setattr(node_program.time, "monotonic", lambda: now)
-    clock.receive(*[message] * most, message)
-    assert clock.receives, "nobody knows in how much time"
-    now += 0.09
-    clock.receive(*[message] * most)
-    assert clock.receives
-    clock.receive(message)
-    assert not clock.receives
-    clock.receive(serialized(9))
-    assert clock.now in (0, 5_000_000_000), "what was on its way"
-    monkeypatch.undo()
-    while not clock.receives:
-        clock.executor.spin_once(timeout_sec=0.1)
-    clock.receive(serialized(10))
-    assert clock.now == 10_000_000_000
-
-
-def test_simulated_time_is_switched_off_in_a_flood(clock: ClockWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_program, "_CLOCK_PAUSE", 0.05)
-    clock.receive(*[serialized(-5)] * 300)
-    clock.node.set_parameters([Parameter("use_sim_time", value=False)])
-    for _ in range(20):
-        clock.executor.spin_once(timeout_sec=0.01)
-    assert not clock.receives and not clock.node.get_clock().ros_time_is_active
-
-
-def test_many_messages_are_no_flood_yet(clock: ClockWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    ticks = iter(range(10**9))
-    monkeypatch.setattr(node_program.time, "monotonic", lambda: 0.11 * next(ticks))
-    clock.receive(*[serialized(5)] * 20_000)
-    assert clock.receives
-
-
-class PollingWorld:
-    """A node that polls a topic, its executor, and a publisher that is connected to it."""
-
-    def __init__(self, context: rclpy.Context) -> None:
-        self.node = NodeProgram("polled", context=context)
-        self.got: list[float] = []
-        self.subscription = self.node.create_subscription(Float64, "x", lambda m: self.got.append(m.data), 100)
-        self.publisher = self.node.create_publisher(Float64, "x", RELIABLE)
-        self.executor = rclpy.executors.SingleThreadedExecutor(context=context)
-        self.executor.add_node(self.node)
-        while self.publisher.get_subscription_count() == 0:
-            self.spin()
-
-    def spin(self, rounds: int = 20) -> None:
-        for _ in range(rounds):
-            self.executor.spin_once(timeout_sec=0.01)
-
-    def send(self, *numbers: float) -> None:
-        for number in numbers:
-            self.publisher.publish(Float64(data=float(number)))
-        self.spin()
-
-
-@pytest.fixture
-def polling(context: rclpy.Context) -> Iterator[PollingWorld]:
-    polling = PollingWorld(context)
-    yield polling
-    polling.executor.shutdown()
-    polling.node.destroy_node()
-
-
-def test_it_is_the_nodes_turn(polling: PollingWorld) -> None:
-    polling.send(1)
-    assert polling.got == [1.0], "as usual"
-    polling.node.start_polling(polling.subscription)
-    polling.send(*range(2, 27))
-    assert polling.got == [1.0]
-    for most in (11.0, 21.0, 26.0, 26.0):
-        polling.node.poll()
-        assert polling.got == [float(k) for k in range(1, int(most) + 1)], "in order, ten at once"
-    polling.node.stop_polling(polling.subscription)
-    polling.send(27)
-    assert polling.got[-1] == 27.0
+def test_a_negative_time_on_clock_ends_no_node(executor: Executor, context: rclpy.Context) -> None:
+    node = NodeProgram("listener", context=context, parameter_overrides=[Parameter("use_sim_time", value=True)])
+    publisher = node.create_publisher(Clock, "/clock", 10)
+    executor.add_node(node)
+    for sec in (-1, -(2**31), 5):
+        clock = Clock()
+        clock.clock.sec = sec
+        end = 5_000_000_000 if sec > 0 else 0
+        for _ in range(100):
+            publisher.publish(clock)
+            spin_once(executor, node, 0.01)
+            if end and node.get_clock().now().nanoseconds == end:
+                break
+    assert node.get_clock().now().nanoseconds == 5_000_000_000
+    node.destroy_node()
 
 
 class Recorder:
@@ -165,30 +171,30 @@ class Recorder:
 
 
 def test_a_flood_of_lines_is_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hundred a second, each place in the code by itself; a place is known by its line, not by its text."""
+    """Ten a second of each kind; a kind is what stands before the first colon."""
     recorder = Recorder(monkeypatch)
     for k in range(1000):
         recorder.log.error(f"refused: {k}")
-    recorder.log.error("another place")
-    assert recorder.lines == [*(f"refused: {k}" for k in range(100)), "another place"]
+    recorder.log.error("another kind")
+    assert recorder.lines == [*(f"refused: {k}" for k in range(10)), "another kind"]
     for now in (1.0, 1.5):
         recorder.now = now
-        for k in range(60):
-            recorder.log.warning(f"late {k}")
-    assert len(recorder.lines) == 101 + 100
+        for k in range(6):
+            recorder.log.warning(f"late: {k}")
+    assert len(recorder.lines) == 11 + 10
     recorder.now = 2.0
     recorder.lines.clear()
     for _ in range(2):
         recorder.now += 1.0
-        for _ in range(110):
+        for _ in range(15):
             recorder.log.info("again")
-    assert recorder.lines == ["again"] * 100 + ["again (and 10 more like it before)"] + ["again"] * 99
+    assert recorder.lines == ["again"] * 10 + ["again (and 5 more like it before)"] + ["again"] * 9
 
 
 def test_a_line_may_have_a_longer_period(monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = Recorder(monkeypatch)
     for k in range(50):
         recorder.now = 0.1 * k
-        recorder.log.warning(f"slow {k}", throttle_duration_sec=2.0)
+        recorder.log.warning(f"slow: {k}", throttle_duration_sec=2.0)
     more = "(and 19 more like it before)"
-    assert recorder.lines == ["slow 0", f"slow 20 {more}", f"slow 40 {more}"]
+    assert recorder.lines == ["slow: 0", f"slow: 20 {more}", f"slow: 40 {more}"]

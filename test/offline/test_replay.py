@@ -21,7 +21,7 @@ from robot_dynamics_ros.control.controller import CHANGE_TIME
 from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, read_settings
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
-from robot_dynamics_ros.messages.cdr import TARGETS
+from robot_dynamics_ros.messages.inputs import TARGETS
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.offline.replay import COMMANDS, DIAGNOSTICS, Replay, replay
 from robot_dynamics_ros.parameters.file import read_parameter_file

@@ -1,6 +1,6 @@
 """A plant and a client of the controller that share no code with it: dynamics by Pinocchio, messages by rosbags.
 
-A ``Session`` drives ``RunningController`` in lockstep. It owns both clocks, so that a test can stop them or let them
+A ``Session`` drives a ``ControllerSession`` in lockstep. It owns both clocks, so that a test can stop them or let them
 jump, and it can change each message before it arrives.
 """
 
@@ -19,8 +19,9 @@ from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Command, Controller
+from robot_dynamics_ros.control.session import ControllerSession, Now, Output
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.messages.running_controller import RunningController
+from robot_dynamics_ros.messages.inputs import InputReader
 from support.arms import Array
 
 SECOND, EPOCH, WATCH_PERIOD = 1_000_000_000, 1_700_000_000 * 1_000_000_000, 0.02
@@ -151,9 +152,7 @@ class Given(NamedTuple):
 
 
 class Session:
-    """The controller against a plant. What is Clocks, Outputs, Report and Log to it is this object."""
-
-    has_trajectory_subscribers = False
+    """The controller against a plant, with the clocks of both."""
 
     def __init__(
         self, robot: str = "panda", settings: ControllerSettings | None = None, *, rate: float = 500.0,
@@ -177,12 +176,14 @@ class Session:
         self._last: Command | None = None
         self._logged: dict[str, float] = {}
         self._next_watch, self._next_tick = self.time + WATCH_PERIOD, self.ros
-        self.running = RunningController(self.model, self.settings, self, self, self, self)
-        self.running.check_start([], compare_effort=True)  # by the first state
+        self.session = ControllerSession(self.model, self.settings)
+        self._reader = InputReader(self.session)
+        self.take(self.session.activate(compare_effort=True))  # checked by the first state
 
     @property
     def controller(self) -> Controller:
-        return self.running.controller
+        assert self.session.controller is not None
+        return self.session.controller
 
     def pass_time(self, seconds: float | None = None, clock: float = 1.0) -> None:
         """Let the plant move and time pass, /clock at ``clock`` times the steady pace; timers fire, states do not."""
@@ -196,7 +197,7 @@ class Session:
             seconds -= dt
             if self.time >= self._next_watch:  # never after the exit
                 self._next_watch += WATCH_PERIOD
-                self.running.watch()
+                self.take(self.session.watch(self.now))
 
     def tick(self) -> None:
         """Fire the timer of the update rate, once where several periods have passed, as rclpy's timers do."""
@@ -206,7 +207,7 @@ class Session:
         self._next_tick = min(self._next_tick, self.ros + period)
         if self.ros >= self._next_tick:
             self._next_tick += period * (1 + (self.ros - self._next_tick) // period)
-            self.running.tick()
+            self.take(self.session.tick(self.now))
 
     def state(self, stamp: int | None = None, q: Any = None, qd: Any = None, effort: Any = None) -> None:
         """Deliver a message, of the plant as the sensors see it except for what is given."""
@@ -220,7 +221,7 @@ class Session:
             held = self.plant.gravity() if self.plant.braked or not self.commands else self.effort
             effort = held if self.reports_effort else np.empty(0)
         fields = (np.asarray(field, dtype=float) for field in (q, qd, effort))
-        self.running.receive_state(quick_joint_state(self.ros if stamp is None else stamp, self.names, *fields))
+        self.receive("joint_states", quick_joint_state(self.ros if stamp is None else stamp, self.names, *fields))
 
     def cycle(self, clock: float = 1.0, **state: Any) -> None:
         """A period: the plant moves, a state arrives, the timer fires."""
@@ -236,11 +237,12 @@ class Session:
 
     def go(self, positions: ArrayLike, times: ArrayLike, stamp: int = 0, **fields: Any) -> bool:
         """Send a trajectory; return whether it is followed."""
-        return self.running.receive_trajectory(trajectory(self.names, times, positions, stamp, **fields))
+        data = trajectory(self.names, times, positions, stamp, **fields)
+        return self.receive("joint_trajectory", data).followed is not None
 
     def aim(self, position: ArrayLike, quaternion: ArrayLike) -> None:
         """Send a pose for the hand."""
-        self.running.receive_target("target_pose", target_pose(0, position, quaternion))
+        self.receive("target_pose", target_pose(0, position, quaternion))
 
     def exit(self, states: bool = True, timeout: float = 1.0) -> None:
         """End as the node does on SIGINT and deactivation: stop within a timeout, then leave a last command."""
@@ -248,9 +250,10 @@ class Session:
         controller.begin_stop()
         while not controller.stopped and self.time - begun < timeout:
             self.cycle() if states else self.pass_time()
-        effort = controller.last_effort(self.time)
-        if effort is not None:
-            self._give(effort, controller.mode, "exit")
+        mode = controller.mode
+        last = self.session.deactivate(self.now).command
+        if last is not None:
+            self._give(last.effort, mode, "exit")
         self._next_watch = np.inf
 
     def largest_step(self, rates: ArrayLike) -> float:
@@ -262,46 +265,30 @@ class Session:
 
     # What the controller is given
 
-    def steady(self) -> float:
-        return self.time
+    @property
+    def now(self) -> Now:
+        return Now(self.time, lambda: self.ros)
 
-    def now(self) -> int:
-        return self.ros
+    def receive(self, topic: str, data: bytes) -> Output:
+        output = self._reader.receive(topic, data, self.now)
+        self.take(output)
+        return output
 
-    def command(self, command: Command, answered: int) -> None:
-        same, self._last = command is self._last, command
-        self._give(command.effort, command.mode, "repeat" if same else "answer")
-
-    def repeat(self) -> None:
-        if self.commands:
-            self._give(self.commands[-1].effort, self.commands[-1].mode, "repeat")
-
-    def unsolicited(self, command: Command) -> None:
-        self._last = command
-        self._give(command.effort, command.mode, "unasked")
+    def take(self, output: Output) -> None:
+        """Take what the controller gives."""
+        if output.command is not None:
+            kind = "unasked" if output.answered is None else "repeat" if output.command is self._last else "answer"
+            self._last = output.command
+            self._give(output.command.effort, output.command.mode, kind)
+        for transition in output.transitions:
+            cause = transition.fault.cause.value
+            if transition.after.value != "active" and (transition.before.value == "active" or cause != self.causes[-1]):
+                self.causes.append(cause)
+        for note in output.notes:
+            if self.time - self._logged.get(note.kind, -np.inf) >= note.period:
+                self._logged[note.kind] = self.time
+                self.lines.append(note.text)
 
     def _give(self, effort: Array, mode: str, kind: str) -> None:
         self.effort = effort.copy()
         self.commands.append(Given(self.time, self.effort, str(getattr(mode, "value", mode)), kind))
-
-    def external_torque(self, torque: Array, at: int) -> None: ...
-
-    def trajectory(self, data: bytes) -> None: ...
-
-    def transitions(self, controller: Controller, stamp: int) -> None:
-        for transition in controller.take_transitions():
-            cause = transition.fault.cause.value
-            if transition.after.value != "active" and (transition.before.value == "active" or cause != self.causes[-1]):
-                self.causes.append(cause)
-
-    def waiting(self, controller: Controller) -> None: ...
-
-    def info(self, message: str) -> None:
-        self.lines.append(message)
-
-    def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        if self.time - self._logged.get(message, -np.inf) >= throttle_duration_sec:
-            self._logged[message] = self.time
-            self.lines.append(message)
-
-    error = warning

@@ -10,7 +10,7 @@ from typing import Any
 from robot_dynamics_ros.parameters.kinds import Parameter
 
 PACKAGE = "robot_dynamics_ros"
-SUBSCRIBING = ("create_subscription", "create_polled")
+SUBSCRIBING = ("create_subscription", "_subscribe")
 NODES = Path(__file__).resolve().parents[2] / PACKAGE / "nodes"
 
 

@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 from oracles import tsai_planar_2r
 from robot_dynamics_ros.cli.processes import NodeProcess
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.nodes.messages import nanoseconds
+from robot_dynamics_ros.nodes.conversions import nanoseconds
 from support.ros import JOINTS, PATIENCE, PLANAR, RELIABLE, TSAI, Array, Driver, Graph, Log, gravity
 
 NODE = "computed_torque_node"
@@ -244,14 +244,12 @@ class Robot(Driver):
     def refuses_a_trajectory(self, culprit: str) -> None:
         """A trajectory is refused for this; nothing is to change by it."""
         log = self.log_from_now()
-        self.follow(move((1.5, -1.5), 1.0))
-        self.graph.await_log(log, "trajectory refused")
+        self.graph.send_until_logged(lambda: self.follow(move((1.5, -1.5), 1.0)), log, "trajectory refused")
         assert any(culprit in error for error in log.errors), log.errors
 
     def takes_a_trajectory(self, points: TrajectoryPoints, start: int = 0) -> None:
         log = self.log_from_now()
-        self.follow(points, start)
-        self.graph.await_log(log, "following a trajectory")
+        self.graph.send_until_logged(lambda: self.follow(points, start), log, "following a trajectory")
 
     def begin(self, q: ArrayLike, parameters: dict[str, Any] | None = None) -> None:
         """Start anew, with these parameters and the usual others: whatever was is forgotten, and it holds ``q``."""

@@ -27,7 +27,7 @@ from trajectory_msgs.msg import JointTrajectory
 from oracles import tsai_planar_2r
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.nodes.messages import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.nodes.conversions import nanoseconds, stamp, trajectory_message
 from support.arms import Array
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -174,6 +174,10 @@ class Graph:
             if true():
                 return
         raise AssertionError(f"waited {PATIENCE:g} s for {what}\n{self.logs()}")
+
+    def send_until_logged(self, send: Callable[[], object], log: Log, text: str) -> None:
+        """Send something, and again where the log leaves out the line, as it does for many of one kind in a second."""
+        self.repeat(send, lambda: text in log.text(), f"the log line {text!r}", 5.0)
 
     def await_log(self, log: Log, text: str) -> None:
         self.wait(lambda: text in log.text(), f"the log line {text!r}")

@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
-from robot_dynamics_ros.nodes.runner import make_executor
+from robot_dynamics_ros.nodes.node_program import make_executor
 
 WAITING = 100  # calls at most that have no answer yet
 PATIENCE = 10.0  # s for the service to be there, and for the last answers

@@ -49,8 +49,12 @@ def _floods() -> Iterator[Fault]:
             # Behind the network what plant and controller really send is on other topics, and can be told from junk.
             apart = topic in ("joint_states", "effort_commands")
             title = f"50 kHz of junk on {_private(topic)} of the {name}"
-            breaking = partial(flood, topic, kind, name)
+            breaking = partial(flood, {topic: kind}, name)
             yield _simulated(title, breaking) if topic == "/clock" else Fault(title, breaking, network=apart)
+    for name, topics in FLOODED.items():
+        breaking = partial(flood, {topic: kind for topic, kind in topics.items() if topic != "/clock"}, name)
+        slow = partial(breaking, rate=1000.0, seconds=10.0)
+        yield Fault(f"1 kHz of junk on each topic of the {name}", slow, network=True)
     yield Fault("50 kHz of junk on joint_states of trajectory_node", flood_trajectory_node)
     yield Fault("50 kHz of junk on a topic that is recorded", flood_recorder)
     for service in CALLED:

@@ -1,4 +1,4 @@
-"""A process that sends junk on one topic, as fast as asked or as it can; then it says how many messages that were."""
+"""A process that sends junk on topics, as fast as asked or as it can; then it says how many messages that were."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import argparse
 import time
 
 import rclpy
-from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from robot_dynamics_ros.nodes.messages import message_class
+from robot_dynamics_ros.nodes.conversions import message_class
 from tools.chaos.junk import pool
 
 MATCHED = 10.0  # s to find a receiver
@@ -19,39 +19,43 @@ MATCHED = 10.0  # s to find a receiver
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.chaos.flood", description=__doc__)
-    parser.add_argument("topic")
-    parser.add_argument("kind", help="such as sensor_msgs/msg/JointState")
+    parser.add_argument("topics", nargs="+", metavar="TOPIC=TYPE", help="such as a=sensor_msgs/msg/JointState")
     parser.add_argument("--joints", nargs="+", default=["joint1"], help="of the robot that listens")
-    parser.add_argument("--rate", type=float, default=50_000.0, help="messages a second (default: %(default)g)")
+    parser.add_argument("--rate", type=float, default=50_000.0, help="messages a second on each (default: %(default)g)")
     parser.add_argument("--seconds", type=float, default=3.0, help="(default: %(default)g)")
     options = parser.parse_args(arguments)
-    kind = message_class(options.kind)
-    messages = pool(kind, options.joints)
     rclpy.init(args=[])
     node = rclpy.create_node("flood")
-    # robot_description is heard from publishers that keep it only.
-    durability = DurabilityPolicy.TRANSIENT_LOCAL if options.topic.endswith("robot_description") else None
-    qos = QoSProfile(depth=10) if durability is None else QoSProfile(depth=1, durability=durability)
-    publisher = node.create_publisher(kind, options.topic, qos)
-    deadline = time.monotonic() + MATCHED
-    while publisher.get_subscription_count() == 0 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    messages = [data for data in messages if _can_be_sent(publisher, data)]
+    floods = [_prepared(node, *topic.split("="), options.joints) for topic in options.topics]
     print("begin", flush=True)
     count, begin = 0, time.monotonic()
     while (passed := time.monotonic() - begin) < options.seconds:
         for _ in range(max(0, min(100, round(passed * options.rate) - count))):
-            publisher.publish(messages[count % len(messages)])
+            for publisher, messages in floods:
+                publisher.publish(messages[count % len(messages)])
             count += 1
-    print(f"{count} messages in {time.monotonic() - begin:.3f} s", flush=True)
+    print(f"{count * len(floods)} messages in {time.monotonic() - begin:.3f} s", flush=True)
     rclpy.shutdown()
+
+
+def _prepared(node: Node, topic: str, kind: str, joints: list[str]) -> tuple[Publisher, list[bytes]]:
+    """A publisher that is connected, and what it can send."""
+    message_type = message_class(kind)
+    # robot_description is heard from publishers that keep it only.
+    durability = DurabilityPolicy.TRANSIENT_LOCAL if topic.endswith("robot_description") else None
+    qos = QoSProfile(depth=10) if durability is None else QoSProfile(depth=1, durability=durability)
+    publisher = node.create_publisher(message_type, topic, qos)
+    deadline = time.monotonic() + MATCHED
+    while publisher.get_subscription_count() == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return publisher, [data for data in pool(message_type, joints) if _can_be_sent(publisher, data)]
 
 
 def _can_be_sent(publisher: Publisher, data: bytes) -> bool:
     """Whether the middleware takes it: messages of a type of one size may not be longer."""
     try:
         publisher.publish(data)
-    except rclpy_implementation.RCLError:
+    except RuntimeError:  # rclpy's RCLError is one
         return False
     return True
 

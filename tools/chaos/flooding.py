@@ -1,10 +1,11 @@
-"""Junk at 50 kHz on topics and services, and what became of the process that got it."""
+"""Junk on topics and services, and what became of the process that got it."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 
 import numpy as np
 from rclpy.qos import QoSProfile
@@ -17,9 +18,11 @@ from tools.chaos.rig import NODES, RECORDER, TRAJECTORY, TRAJECTORY_TOPIC, Rig
 JUNK_TOPIC = "flooded"  # a recorded topic that nobody else has
 
 
-def flood(topic: str, kind: str, name: str, rig: Rig) -> str:
-    """Junk on a topic, as fast as one process can send it; returns the rate."""
-    return _send(rig, name, "tools.chaos.flood", topic, kind, "--joints", *rig.model.joint_names)
+def flood(topics: Mapping[str, str], name: str, rig: Rig, rate: float = 50_000.0, seconds: float = 3.0) -> str:
+    """Junk on topics, at a rate (Hz) on each for so long (s); returns the rate that it was."""
+    pairs = [f"{topic}={kind}" for topic, kind in topics.items()]
+    how = ["--rate", str(rate), "--seconds", str(seconds), "--joints", *rig.model.joint_names]
+    return _send(rig, name, "tools.chaos.flood", *pairs, *how)
 
 
 def call(service: str, name: str, rig: Rig) -> str:
@@ -32,7 +35,7 @@ def flood_recorder(rig: Rig) -> str:
     kind = "sensor_msgs/msg/JointState"
     publisher = rig.node.create_publisher(JointState, JUNK_TOPIC, QoSProfile(depth=10))
     bag = start_recorder(rig, [*RECORDED, f"/{JUNK_TOPIC}"])
-    reported = flood(JUNK_TOPIC, kind, RECORDER, rig)
+    reported = flood({JUNK_TOPIC: kind}, RECORDER, rig)
     rig.node.destroy_publisher(publisher)
     stop_recorder(rig)
     found = kept(rig, bag)
@@ -54,7 +57,7 @@ def flood_trajectory_node(rig: Rig) -> str:
     remaps = ("joint_states:=flooded/joint_states", f"joint_trajectory:={TRAJECTORY_TOPIC}")
     started = rig.start(TRAJECTORY, NODES + "trajectory_node", parameters, remaps)
     rig.wait(lambda: "waiting for joint_states" in started.log.read_text(), "trajectory_node")
-    reported = flood("flooded/joint_states", "sensor_msgs/msg/JointState", TRAJECTORY, rig)
+    reported = flood({"flooded/joint_states": "sensor_msgs/msg/JointState"}, TRAJECTORY, rig)
     states = rig.node.create_publisher(JointState, "flooded/joint_states", QoSProfile(depth=10))
     hand_on = rig.node.create_subscription(JointState, JOINT_STATES, states.publish, QoSProfile(depth=10), raw=True)
     first: list[JointTrajectory] = []

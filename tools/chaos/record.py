@@ -47,7 +47,7 @@ def joints(received: Received, names: Sequence[str]) -> Joints:
         np.array([getattr(sample, field) for sample in samples]) if samples else empty
         for field in ("q", "qd", "effort")
     ]
-    stamps = np.array([0.0 if sample is None else 1e-9 * sample.at for sample in samples])
+    stamps = np.array([0.0 if sample is None else 1e-9 * sample.stamp for sample in samples])
     return Joints(np.array(received.times), stamps, *columns)
 
 

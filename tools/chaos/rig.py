@@ -29,8 +29,8 @@ from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.joint_state import JointStateReader
-from robot_dynamics_ros.nodes.messages import trajectory_message
-from robot_dynamics_ros.nodes.runner import make_executor
+from robot_dynamics_ros.nodes.conversions import trajectory_message
+from robot_dynamics_ros.nodes.node_program import make_executor
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_urdf
 from tools.chaos.network import FROM_CONTROLLER, FROM_PLANT, PLANT_CLOCK
 from tools.chaos.processes import Process
@@ -239,14 +239,16 @@ class Rig:
         return sample.q
 
     def swing(self, start: Floats) -> None:
-        """Send the swing: every joint forth and back, from where the arm is (n,)."""
+        """Send the swing: every joint towards the middle of its range and back, from where the arm is (n,)."""
         w, times = 2.0 * math.pi / SWING, np.linspace(0.0, 10.0 * SWING, 201)[1:]
-        q = start + AMPLITUDE * (1.0 - np.cos(w * times))[:, None]
-        velocity = AMPLITUDE * w * np.sin(w * times)
+        middle = (self.model.position_lower + self.model.position_upper) / 2.0
+        amplitude = AMPLITUDE * np.where(start > middle, -1.0, 1.0)
+        q = start + np.outer(1.0 - np.cos(w * times), amplitude)
+        velocity = w * np.outer(np.sin(w * times), amplitude)
         velocity[-1] = 0.0  # not to rounding errors
-        acceleration = AMPLITUDE * w**2 * np.cos(w * times)
-        columns = (np.tile(column[:, None], self.model.n) for column in (velocity, acceleration))
-        self._trajectories.publish(trajectory_message(TrajectoryPoints(self.model.joint_names, times, q, *columns)))
+        acceleration = w**2 * np.outer(np.cos(w * times), amplitude)
+        points = TrajectoryPoints(self.model.joint_names, times, q, velocity, acceleration)
+        self._trajectories.publish(trajectory_message(points))
 
     def await_following(self, after: str, patience: float = PATIENCE) -> None:
         """Wait until the controller is active, send it the swing, and wait until it follows that."""
@@ -255,9 +257,13 @@ class Rig:
         self.wait(self._trajectories.get_subscription_count, f"the controller to listen after {after}")
         log = self.processes[CONTROLLER].log
         begin = log.stat().st_size
-        while "following a trajectory" not in log.read_bytes()[begin:].decode(errors="replace"):
+
+        def follows() -> bool:
             self.swing(self.position)
             self.watch(0.5)
+            return "following a trajectory" in log.read_bytes()[begin:].decode(errors="replace")
+
+        self.wait(follows, f"the controller to follow a trajectory after {after}")
         self.mark("following")
 
     def set_network(self, **settings: float) -> None:

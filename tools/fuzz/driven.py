@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.controller import Command, Controller
+from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.session import ControllerSession, Now, Output
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.messages.running_controller import RunningController
+from robot_dynamics_ros.messages.inputs import InputReader
 from tools.fuzz.trial import Wrong
 
 Array = NDArray[np.float64]
@@ -20,63 +21,32 @@ _FARTHEST = 1e6  # rad or m; a first state much beyond that is refused, and no c
 _BEGIN = 1_700_000_000_000_000_000  # ns
 
 
-class Clocks:
-    """The time ``at`` (ns), which is set from outside."""
+class Driven:
+    """An active session that answers joint_states, at the time ``at`` (ns); each of its commands is looked at."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
         self.at = _BEGIN
+        self.session = ControllerSession(model, settings)
+        self._reader, self._limits = InputReader(self.session), model.effort_limits
+        self._take(self.session.activate(compare_effort=True))
 
-    def steady(self) -> float:
-        return self.at * 1e-9
+    @property
+    def _now(self) -> Now:
+        return Now(self.at * 1e-9, lambda: self.at)
 
-    def now(self) -> int:
-        return self.at
+    def receive(self, topic: str, data: bytes) -> None:
+        """Give it a message."""
+        self._take(self._reader.receive(topic, data, self._now))
 
+    def watch(self) -> None:
+        """Let its timer fire."""
+        self._take(self.session.watch(self._now))
 
-class Outputs:
-    """Looks at every command, and counts them."""
-
-    has_trajectory_subscribers = True
-
-    def __init__(self, limits: Array) -> None:
-        self._limits = limits
-        self.count = 0
-
-    def command(self, command: Command, answered: int) -> None:
-        self.unsolicited(command)
-
-    def repeat(self) -> None:
-        self.count += 1
-
-    def unsolicited(self, command: Command) -> None:
-        self.count += 1
-        check(command.effort, self._limits)
-
-    def external_torque(self, torque: Array, at: int) -> None:
-        if not np.isfinite(torque).all():
-            raise Wrong(f"external torque {torque.tolist()}")
-
-    def trajectory(self, data: bytes) -> None:
-        pass
-
-
-class Silent:
-    """Log and report that say nothing."""
-
-    def info(self, message: str) -> None:
-        pass
-
-    def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        pass
-
-    def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        pass
-
-    def transitions(self, controller: Controller, stamp: int) -> None:
-        controller.take_transitions()
-
-    def waiting(self, controller: Controller) -> None:
-        pass
+    def _take(self, output: Output) -> None:
+        if output.command is not None:
+            check(output.command.effort, self._limits)
+        if output.external_torque is not None and not np.isfinite(output.external_torque).all():
+            raise Wrong(f"external torque {output.external_torque.tolist()}")
 
 
 def check(effort: Array, limits: Array) -> None:
@@ -88,12 +58,6 @@ def check(effort: Array, limits: Array) -> None:
 def overflow_is_looked_at() -> AbstractContextManager[object]:
     """In a cycle NumPy may warn of numbers that are too large: the controller looks at what comes of them, as we do."""
     return np.errstate(over="ignore", invalid="ignore")
-
-
-def running(model: RobotModel, settings: ControllerSettings) -> tuple[RunningController, Clocks, Outputs]:
-    """Return a controller that answers joint_states, its clocks, and what looks at its commands."""
-    clocks, outputs = Clocks(), Outputs(model.effort_limits)
-    return RunningController(model, settings, clocks, outputs, Silent(), Silent()), clocks, outputs
 
 
 def drive(model: RobotModel, settings: ControllerSettings, states: list[tuple[Array, Array]]) -> None:

@@ -13,16 +13,14 @@ from rosbags.typesys import Stores, get_typestore
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.messages.cdr import ACCELERATION, POSE, TARGETS, TWIST
-from robot_dynamics_ros.messages.running_controller import RunningController
-from tools.fuzz.driven import overflow_is_looked_at, running
+from robot_dynamics_ros.messages.inputs import TARGETS
+from tools.fuzz.driven import Driven, overflow_is_looked_at
 from tools.fuzz.nasty import TEXTS, damaged
 
 TYPES: Any = get_typestore(Stores.LATEST)
 STATE, TRAJECTORY, TEXT = "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory", "std_msgs/msg/String"
 _KINDS = {b"s": STATE, b"t": TRAJECTORY}
-_TARGETS = {b"p": POSE, b"w": TWIST, b"a": ACCELERATION}
+_TARGETS = {b"p": "target_pose", b"w": "target_twist", b"a": "target_acceleration"}
 _HEAD = struct.Struct("<cII")  # kind, milliseconds since the one before, bytes
 _PAYLOAD = struct.Struct("<10d")  # mass, centre of mass, inertia; the name of the link follows
 _BEGIN = 1_700_000_000
@@ -52,37 +50,30 @@ def play(model: RobotModel, data: bytes) -> int:
         observer_gain=20.0,
         task_space=TaskSpaceSettings(components=("x", "y")),
     )
-    controller, clocks, _ = running(model, settings)
+    driven = Driven(model, settings)
     while at + _HEAD.size <= len(data):
         kind, pause, length = _HEAD.unpack_from(data, at)
         at += _HEAD.size
-        clocks.at += min(pause, 10_000) * 1_000_000
+        driven.at += min(pause, 10_000) * 1_000_000
         with overflow_is_looked_at():
-            controller.watch()
-            _give(controller, kind, data[at : at + length])
+            driven.watch()
+            _give(driven, kind, data[at : at + length])
         at += length
         count += 1
     return count
 
 
-def _give(controller: RunningController, kind: bytes, data: bytes) -> None:
+def _give(driven: Driven, kind: bytes, data: bytes) -> None:
     """Do with a message what the node does."""
-    if kind in _TARGETS:
-        controller.receive_target(_TARGETS[kind], data)
-    elif kind == b"t":
-        controller.receive_trajectory(data)
-    elif kind in (b"l", b"v"):
+    if kind in (b"l", b"v"):
         numbers = [number for (number,) in struct.iter_unpack("<d", data[: len(data) // 8 * 8])]
-        try:
-            if kind == b"v" and numbers:
-                controller.controller.set_speed_scaling(numbers[0])
-            elif len(numbers) >= 10:
-                link = data[_PAYLOAD.size :].decode(errors="replace")
-                controller.controller.set_payload(link, numbers[0], numbers[1:4], numbers[4:10])
-        except RobotDynamicsError:
-            pass  # the node logs it
+        if kind == b"v" and numbers:
+            driven.session.on_speed(numbers[0])
+        elif len(numbers) >= 10:
+            link = data[_PAYLOAD.size :].decode(errors="replace")
+            driven.session.on_payload(link, numbers[0], numbers[1:4], numbers[4:10])
     else:
-        controller.receive_state(data)
+        driven.receive(_TARGETS.get(kind) or ("joint_trajectory" if kind == b"t" else "joint_states"), data)
 
 
 def _message(rng: random.Random, joints: tuple[str, ...], at: int, law: str) -> tuple[bytes, bytes]:
@@ -110,13 +101,13 @@ def _payload(rng: random.Random) -> bytes:
 def _target(rng: random.Random, topic: str, at: int) -> Any:
     types, header = TYPES.types, _header(rng, at)
     header.frame_id = rng.choice(("", "", "", "base_link", "tool", "map"))
-    if topic == POSE:
+    if topic == "target_pose":
         turn = np.array([rng.gauss(0, 1) for _ in range(4)])
         turn = turn / np.linalg.norm(turn) if rng.random() < 0.9 else turn
         point = types["geometry_msgs/msg/Point"](*(_number(rng) for _ in range(3)))
         pose = types["geometry_msgs/msg/Pose"](point, types["geometry_msgs/msg/Quaternion"](*turn.tolist()))
-        return types[TARGETS[POSE]](header, pose)
-    inner = types["geometry_msgs/msg/Twist" if topic == TWIST else "geometry_msgs/msg/Accel"]
+        return types[TARGETS["target_pose"]](header, pose)
+    inner = types["geometry_msgs/msg/Twist" if topic == "target_twist" else "geometry_msgs/msg/Accel"]
     parts = [types["geometry_msgs/msg/Vector3"](*(_number(rng) for _ in range(3))) for _ in range(2)]
     return types[TARGETS[topic]](header, inner(*parts))
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -196,14 +196,12 @@ class Progress(NamedTuple):
     error: Array | None
 
 
-class Goal(Protocol):
-    """Receiver of a goal's progress and outcome."""
+class GoalEvent(NamedTuple):
+    """What is to be told of a goal: its progress, and how it ended if it did."""
 
-    def progress(self, progress: Progress) -> None:
-        """Receive the progress."""
-
-    def end(self, ending: Ending, outcome: Outcome) -> None:
-        """Receive the outcome; nothing comes afterwards."""
+    progress: Progress | None = None
+    ending: Ending | None = None
+    outcome: Outcome | None = None
 
 
 class Deadline:
@@ -224,77 +222,54 @@ class Deadline:
 
 
 class GoalExecution:
-    """Execution of one goal at a time on a controller; ``progress_rate`` (Hz) is by the controller's time."""
+    """Execution of one goal on a controller; ``progress_rate`` (Hz) is by the controller's time."""
 
-    def __init__(self, controller: Controller, progress_rate: float) -> None:
+    def __init__(
+        self, controller: Controller, progress_rate: float, trajectory: Trajectory, tolerances: Tolerances
+    ) -> None:
+        """The controller follows the goal's ``trajectory`` already."""
         self._controller = controller
-        self._names = controller.model.joint_names
-        self._rate = progress_rate
-        self._goal: Goal | None = None
-        self._monitor: GoalMonitor
-        self._start = 0.0
-        self._deadline = Deadline(progress_rate)
-        self._cycles = self._drops = 0
-        self._canceled = False
-
-    def check_law(self) -> None:
-        """Raise RobotDynamicsError where the law does not let the joints follow a goal."""
-        law = self._controller.settings.law
-        if not LAWS[law].follows:
-            raise RobotDynamicsError(f"the law {law} follows no trajectory of the joints. Cure: set another law")
-
-    def start(self, goal: Goal, trajectory: Trajectory, tolerances: Tolerances) -> None:
-        """Execute this goal from now on; the controller follows its ``trajectory`` already."""
-        self.abort("replaced by a new goal")
-        self._goal, self._canceled = goal, False
-        self._monitor = GoalMonitor(self._names, tolerances, trajectory.end_time)
+        self._monitor = GoalMonitor(controller.model.joint_names, tolerances, trajectory.end_time)
         self._start = trajectory.start_time
-        self._deadline = Deadline(self._rate)
-        self._cycles = self._controller.cycles  # its first cycle is still to come
-        self._drops = self._controller.dropped_trajectories
+        self._deadline = Deadline(progress_rate)
+        self._cycles = controller.cycles  # its first cycle is still to come
+        self._drops = controller.dropped_trajectories
+        self._canceled = False
 
     def cancel(self) -> None:
         """Stop the arm; the goal ends at the next ``check``, after the answer to its client's request."""
-        if self._goal is not None:
-            self._controller.cancel()
-            self._canceled = True
+        self._controller.cancel()
+        self._canceled = True
 
-    def abort(self, why: str) -> None:
-        """Abort the running goal, if any."""
-        self._end(Ending.ABORTED, Outcome(Code.INVALID_GOAL, why))
-
-    def check(self, steady: float) -> None:
-        """Check the goal; to be called after each cycle, and regularly where cycles fail to come.
+    def check(self, steady: float) -> GoalEvent:
+        """Check the goal; to be called after each cycle, and regularly where cycles fail to come, until it has ended.
 
         ``steady`` (s) is the time by which the age of joint_states counts.
         """
-        if self._goal is None:
-            return
         controller = self._controller
         if self._canceled:
-            self._end(Ending.CANCELED, Outcome(Code.SUCCESSFUL, "canceled by its client"))
-        elif controller.mode is not Mode.ACTIVE:
+            return GoalEvent(None, Ending.CANCELED, Outcome(Code.SUCCESSFUL, "canceled by its client"))
+        if controller.mode is not Mode.ACTIVE:
             cause = "" if controller.fault is None else f": {controller.fault.message}"
-            self.abort(f"the controller went to {controller.mode.value}{cause}")
-        elif not LAWS[controller.settings.law].follows:
-            self.abort(f"the law is {controller.settings.law} now, which follows no trajectory")
-        elif controller.dropped_trajectories != self._drops:
-            self.abort("its trajectory was dropped")
-        elif controller.command is not None and controller.cycles > self._cycles:
-            self._cycles = controller.cycles
-            self._check_tolerances(self._goal, self._progress(controller.command.desired, steady))
+            return aborted(f"the controller went to {controller.mode.value}{cause}")
+        if not LAWS[controller.settings.law].follows:
+            return aborted(f"the law is {controller.settings.law} now, which follows no trajectory")
+        if controller.dropped_trajectories != self._drops:
+            return aborted("its trajectory was dropped")
+        if controller.command is None or controller.cycles == self._cycles:
+            return GoalEvent()
+        self._cycles = controller.cycles
+        return self._check_tolerances(self._progress(controller.command.desired, steady))
 
-    def _check_tolerances(self, goal: Goal, progress: Progress) -> None:
+    def _check_tolerances(self, progress: Progress) -> GoalEvent:
         outcome = self._monitor.check(self._controller.trajectory_time, progress.error)
-        if self._deadline.due(self._controller.time) or outcome is not None:
-            goal.progress(progress)
+        due = self._deadline.due(self._controller.time)
         if outcome is None:
-            return
+            return GoalEvent(progress if due else None)
         if outcome.code is Code.SUCCESSFUL:
-            self._end(Ending.SUCCEEDED, outcome)
-        else:
-            self._controller.cancel()
-            self._end(Ending.ABORTED, outcome)
+            return GoalEvent(progress, Ending.SUCCEEDED, outcome)
+        self._controller.cancel()
+        return GoalEvent(progress, Ending.ABORTED, outcome)
 
     def _progress(self, desired: Motion, steady: float) -> Progress:
         controller = self._controller
@@ -304,7 +279,14 @@ class GoalExecution:
         q, qd = feedback.state
         return Progress(seconds, desired, feedback.state, np.array([desired.q - q, desired.qd - qd]))
 
-    def _end(self, ending: Ending, outcome: Outcome) -> None:
-        goal, self._goal = self._goal, None
-        if goal is not None:
-            goal.end(ending, outcome)
+
+def aborted(reason: str) -> GoalEvent:
+    """Return the end of a goal that is given up."""
+    return GoalEvent(None, Ending.ABORTED, Outcome(Code.INVALID_GOAL, reason))
+
+
+def check_law(controller: Controller) -> None:
+    """Raise RobotDynamicsError where the law does not let the joints follow a goal."""
+    law = controller.settings.law
+    if not LAWS[law].follows:
+        raise RobotDynamicsError(f"the law {law} follows no trajectory of the joints. Cure: set another law")

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.trajectory import parameters as trajectory
-from robot_dynamics_ros.messages.cdr import TARGETS
 from robot_dynamics_ros.parameters.kinds import Parameter
 from robot_dynamics_ros.simulation import parameters as simulation
 from support.node_interfaces import topics
@@ -38,10 +37,9 @@ class Interface(NamedTuple):
 
 @cache
 def interfaces() -> frozenset[Interface]:
-    """Those of the three nodes, from their sources; the hand's targets, which are made in a loop, from their table."""
+    """Those of the three nodes, from their sources."""
     own = "computed_torque_node"
-    found = {Interface(own, "in", f"{own}/{name}", kind.rpartition("/")[2]) for name, kind in TARGETS.items()}
-    found.add(Interface(own, "action", f"{own}/follow_joint_trajectory", "FollowJointTrajectory"))
+    found = {Interface(own, "action", f"{own}/follow_joint_trajectory", "FollowJointTrajectory")}
     for node in PARAMETERS:
         for kind, direction in _KINDS.items():
             found |= {

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from robot_dynamics_ros.nodes import runner as real_time
+from robot_dynamics_ros import realtime as real_time
 from support.python_process import run_python
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
@@ -65,7 +65,7 @@ def test_kept_away_the_collector_comes_only_when_called_until_it_is_let_back(col
 
 START = """
 import contextlib, os, resource, sys, threading
-from robot_dynamics_ros.nodes import runner as real_time
+from robot_dynamics_ros import realtime as real_time
 
 waiting = threading.Event()
 threading.Thread(target=waiting.wait, daemon=True).start()

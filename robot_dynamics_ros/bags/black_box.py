@@ -7,29 +7,18 @@ import shutil
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Mapping
 from concurrent.futures import Future
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rclpy.lifecycle import LifecycleNode
-from rclpy.logging import get_logging_directory
-from rclpy.serialization import serialize_message
-
 from robot_dynamics_ros.background import run_in_background
-from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, LATCHED, TEXT, BagWriter, message_types
+from robot_dynamics_ros.bags.storage import LATCHED, BagWriter, message_types
 from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.messages.cdr import FLOAT64_MULTI_ARRAY
-from robot_dynamics_ros.offline.replay import INPUTS
 
-_KINDS = {
-    "effort_commands": FLOAT64_MULTI_ARRAY,
-    "~/command_states": JOINT_STATE,
-    "~/configuration": TEXT,
-    "/diagnostics": DIAGNOSTIC_ARRAY,
-} | {name if name == "joint_states" else f"~/{name}": kind for name, kind in INPUTS.items()}
-_LASTING = ("~/configuration", "~/emergency_stop", "~/speed_scaling_factor", "~/payload")  # valid until the next one
+CONFIGURATION = "~/configuration"
+_LASTING = (CONFIGURATION, "~/emergency_stop", "~/speed_scaling_factor", "~/payload")  # valid until the next one
 _MAX_BYTES = 64_000_000
 _MAX_BAGS = 10
 _TIME_AFTER_FAULT = 0.3  # s
@@ -43,13 +32,15 @@ class BlackBox:
     are kept.
     """
 
-    def __init__(self, node: LifecycleNode, seconds: float, directory: str) -> None:
-        """``seconds``: 0 keeps nothing; ``directory``: empty for the one of the logs."""
-        self._seconds = seconds
-        self._directory = Path(directory) if directory else get_logging_directory()
-        self._name = node.get_fully_qualified_name().strip("/").replace("/", "_")
-        self._topics = {name: node.resolve_topic_name(name) for name in _KINDS}
-        self._logger = node.get_logger()
+    def __init__(
+        self, topics: Mapping[str, tuple[str, str]], seconds: float, directory: Path, name: str, logger: Any
+    ) -> None:
+        """``topics``: full name and type by the name in the node; ``seconds``: 0 keeps nothing.
+
+        Bags are made in ``directory``; their names begin with ``name``. ``logger`` has the methods info and error.
+        """
+        self._topics, self._seconds, self._directory, self._name = dict(topics), seconds, directory, name
+        self._logger = logger
         self._messages: deque[tuple[str, int, bytes]] = deque()
         self._size = 0
         self._lasting: dict[str, bytes] = {}
@@ -67,15 +58,6 @@ class BlackBox:
             self._size += len(data)
             if self._size > _MAX_BYTES:
                 self._trim(0)
-
-    def recorded(self, topic: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Return a callback that keeps each message and passes it to ``receive``."""
-
-        def record(message: Any) -> None:
-            self.add(topic, message if isinstance(message, bytes) else serialize_message(message))
-            receive(message)
-
-        return record
 
     def fault(self) -> None:
         """Request a bag, to be written soon, or when the bag before is ``seconds`` old."""
@@ -110,14 +92,14 @@ class BlackBox:
 
     def _write(self, messages: list[tuple[str, int, bytes]]) -> None:
         path = self._directory / f"{self._name}_{datetime.now():%Y%m%d_%H%M%S}"
-        kinds = {self._topics[name]: _KINDS[name] for name, _, _ in messages}
+        kinds = dict(self._topics[name] for name, _, _ in messages)
         interval = sys.getswitchinterval()
         sys.setswitchinterval(_SWITCH_INTERVAL)
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            with BagWriter(path, kinds, {self._topics["~/configuration"]: [LATCHED]}) as writer:
+            with BagWriter(path, kinds, {self._topics[CONFIGURATION][0]: [LATCHED]}) as writer:
                 for name, at, data in messages:
-                    writer.write(self._topics[name], at, data)
+                    writer.write(self._topics[name][0], at, data)
         except (BagError, OSError) as error:
             self._logger.error(f"black box: {error}. Cure: set black_box_directory to a folder that can be written")
             return

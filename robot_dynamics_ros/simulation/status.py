@@ -1,17 +1,11 @@
-"""Diagnostics of the simulation."""
+"""Status of a simulation, for /diagnostics and the log."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from enum import Enum
 
-from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.node import Node
-
 from robot_dynamics_ros.control.status import ERROR, OK, WARN, Status
-from robot_dynamics_ros.nodes.messages import diagnostics_message
-from robot_dynamics_ros.nodes.messages import stamp as to_stamp
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 
 _TOO_SLOW = 0.95  # share of the requested pace
@@ -61,34 +55,29 @@ class Counts:
 
 
 class SimulationReport:
-    """Publisher of /diagnostics."""
+    """Status of a simulation, with its pace since the last report."""
 
-    def __init__(
-        self, node: Node, arm: SimulatedArm, settings: SimulationSettings, counts: Counts, simulated_time: bool
-    ) -> None:
-        """``simulated_time``: True if stamps are those of the published /clock, else those of the node's clock."""
-        self._node, self._arm, self._counts = node, arm, counts
-        self._robot = settings.model.name
-        self._period = settings.period
-        self._simulated_time = simulated_time
-        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        self.begin(settings.real_time_factor)
+    def __init__(self, arm: SimulatedArm, settings: SimulationSettings, counts: Counts, now: float) -> None:
+        """Start at ``now`` (s) by a steady clock."""
+        self._arm, self._counts, self._period = arm, counts, settings.period
+        self.begin(settings.real_time_factor, now)
 
-    def begin(self, factor: float) -> None:
+    def begin(self, factor: float, now: float) -> None:
         """Measure the pace from now on, of which ``factor`` is requested."""
         self._factor = self._measured = factor
-        self._since, self._periods = time.monotonic(), self._counts.periods
+        self._since, self._periods = now, self._counts.periods
 
-    def regularly(self, mode: SimulationMode, why: str, at: int) -> None:
-        """Publish the status, measured over the time since the last call."""
-        now, periods = time.monotonic(), self._counts.periods
+    def regular(self, mode: SimulationMode, why: str, at: int, now: float) -> Status:
+        """Return the status, measured over the time since the last call."""
+        periods = self._counts.periods
         self._measured = (periods - self._periods) * self._period / max(now - self._since, 1e-3)
         self._since, self._periods = now, periods
-        self.publish(mode, why, at)
+        status = self.status(mode, why, at)
         self._arm.count_anew()
+        return status
 
-    def publish(self, mode: SimulationMode, why: str, at: int) -> None:
-        """Publish the status: a mode, its reason, and the stamp (ns) of the last joint_states."""
+    def status(self, mode: SimulationMode, why: str, at: int) -> Status:
+        """Return the status: a mode, its reason, and the stamp (ns) of the last joint_states."""
         level, message = _LEVELS.get(mode, WARN), f"{mode.value}: {why}" if why else mode.value
         if mode is SimulationMode.RUNNING and self._measured < _TOO_SLOW * self._factor:
             level, message = WARN, f"running, slower than real_time_factor {self._factor:g}"
@@ -111,6 +100,4 @@ class SimulationReport:
             "largest residual": arm.residual,
             **arm.loops,
         }
-        stamp = to_stamp(at) if self._simulated_time else self._node.get_clock().now().to_msg()
-        name = f"{self._node.get_fully_qualified_name().lstrip('/')}: simulation"
-        self._publisher.publish(diagnostics_message(stamp, name, self._robot, Status(level, message, values)))
+        return Status(level, message, values)

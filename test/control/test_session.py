@@ -1,17 +1,17 @@
-"""A controller that answers joint_states, when some cannot be used: without ROS, with time by hand."""
+"""A session that answers joint_states, when some cannot be used; and what outlasts its activation."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
+from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.safety import RECOVERY_TIME
+from robot_dynamics_ros.control.session import Output
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
-from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
-from robot_dynamics_ros.control.trajectory.generators import point_to_point
-from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
+from robot_dynamics_ros.control.status import ERROR, OK
 from support.comparing import assert_close
-from support.independent_plant import EPOCH, SECOND, Given, Session, joint_state, trajectory
+from support.independent_plant import EPOCH, SECOND, Given, Session, joint_state
 
 NAMES = ("joint1", "joint2")
 Q, QD, NONE = np.array([0.3, -0.8]), np.array([0.02, -0.01]), np.empty(0)
@@ -31,8 +31,6 @@ class Receiver(Session):
     def __init__(self, **safety: Any) -> None:
         settings = ControllerSettings(safety=SafetySettings(position_step_limit=(np.inf,), **safety))
         super().__init__("planar_2r", settings, braked=True)
-        self.waits = 0
-        self.filled: list[Any] = []
 
     def good(self, q: Any = Q) -> Given:
         """A state comes, a period after the one before; its answer."""
@@ -43,18 +41,12 @@ class Receiver(Session):
     def bad(self, kind: str, times: int = 1) -> list[Given]:
         before = len(self.commands)
         for _ in range(times):
-            self.running.receive_state(JUNK[kind])
+            self.receive("joint_states", JUNK[kind])
         return self.commands[before:]
 
     def damps(self, held: Given, q: Any = Q) -> bool:
         """True if the effort beyond gravity's takes energy from the motion."""
         return bool((held.effort - self.model.gravity_torque(q)) @ QD < 0.0)
-
-    def waiting(self, controller: Any) -> None:
-        self.waits += 1
-
-    def trajectory(self, data: bytes) -> None:
-        self.filled.append(read_trajectory(data)[1])
 
 
 @pytest.mark.parametrize("kind", JUNK)
@@ -102,7 +94,7 @@ def test_before_the_first_good_state_nothing_is_commanded() -> None:
     session = Receiver()
     for kind in JUNK:
         assert session.bad(kind) == []
-    assert session.waits == len(JUNK)
+    assert "nothing is commanded yet" in session.lines[0] and not any("effort" in line for line in session.lines)
     assert session.good().mode == "hold"
     assert session.controller.time == 0.0, "time counts from the first state that could be used"
 
@@ -114,20 +106,64 @@ def test_a_process_that_stood_still_has_been_without_states() -> None:
     session.time += 2.0
     session.ros += 2 * SECOND
     session.state(q=Q, qd=QD)
-    assert [(given.mode, given.kind) for given in session.commands[1:]] == [("hold", "unasked"), ("hold", "answer")]
+    assert [(given.mode, given.kind) for given in session.commands[1:]] == [("hold", "answer")]
     assert session.causes == ["state_stale"] and session.controller.dropped_trajectories > 0
 
 
-@pytest.mark.parametrize(("count", "cycles"), [(20, 2), (1000, 17)])
-def test_effort_of_a_long_trajectory_takes_several_cycles(count: int, cycles: int) -> None:
-    session = Receiver()
+def test_a_state_that_comes_again_gets_its_answer_again() -> None:
+    """With its stamp, number and effort, also after a command without a state; one without a stamp is another state."""
+    session = Receiver(unstamped_states="arrival")
+    data = joint_state(session.ros, NAMES, Q, QD, NONE)
+    first = session.receive("joint_states", data)
+    time = session.controller.time
+    assert session.receive("joint_states", data)[:3] == first[:3] and session.controller.time == time
+    session.pass_time(1.0)
+    held, again = session.commands[-1], session.receive("joint_states", data)
+    assert held.kind == "unasked" and again.number == first.number == 1
+    assert_close(again.command.effort, held.effort, 0.0)
     session.good()
-    session.has_trajectory_subscribers = True
-    points = point_to_point(NAMES, Q, Q + 0.3, 0.05 * count, 20.0)
-    fields = {"velocities": points.velocities, "accelerations": points.accelerations}
-    followed = session.running.follow(trajectory(NAMES, points.times, points.positions, **fields))
-    for k in range(cycles):
-        assert session.filled == [], k
-        session.good()
-    whole = joined(list(trajectory_effort(session.model, followed, NAMES, 0.02, 0.01)))
-    assert_close(session.filled.pop().effort, whole.effort, 0.0)
+    unstamped = joint_state(0, NAMES, Q, QD, NONE)
+    for _ in range(2):
+        before = session.controller.time
+        session.pass_time()
+        session.receive("joint_states", unstamped)
+        assert session.controller.time > before
+
+
+def test_what_outlasts_a_deactivation() -> None:
+    session = Receiver()
+    live, heavy = session.session, session.model.with_payload("link2", 3.0, (0.1, 0.0, 0.0), (0.0,) * 6)
+    session.good()
+    for given in (live.on_speed(0.5), live.on_payload("link2", 3.0, (0.1, 0.0, 0.0), (0.0,) * 6)):
+        assert all(note.level == OK for note in given.notes)
+    live.stop_in_emergency()
+    for refused in (live.on_speed(2.0), live.on_payload("wrist", 3.0, (0.0,) * 3, (0.0,) * 6)):
+        assert [note.level for note in refused.notes] == [ERROR]
+    assert live.deactivate(session.now).command is not None
+    assert live.deactivate(session.now) == live.tick(session.now) == live.watch(session.now) == Output()
+    assert not live.cancel() and not session.go([Q], [1.0]) and "not active" in session.lines[-1]
+    with pytest.raises(RobotDynamicsError, match="not active"):
+        live.clear_fault(session.now)
+    session.take(live.activate(compare_effort=False))
+    assert session.controller.speed_scaling == 0.5 and session.good().mode == "hold"
+    session.run(1.0, q=Q, qd=np.zeros(2))
+    assert_close(session.commands[-1].effort, heavy.gravity_torque(Q), 1e-2)
+    live.clear_fault(session.now)
+    assert session.good().mode == "active"
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_the_states_before_the_activation_are_checked(moves: bool) -> None:
+    session = Receiver(activation_max_velocity=0.5)
+    session.session.deactivate(session.now)
+    before = len(session.commands)
+    for _ in range(3):
+        session.cycle(q=Q, qd=np.array([0.0, 0.8 * moves]))
+    assert len(session.commands) == before
+    if moves:
+        with pytest.raises(RobotDynamicsError, match="joint2"):
+            session.session.activate(compare_effort=False)
+        assert session.session.controller is None
+    else:
+        session.session.activate(compare_effort=False)
+        assert session.controller.period == pytest.approx(session.period)

@@ -1,0 +1,466 @@
+"""The controller from its configuration to its end: samples, requests and times in, commands and events out.
+
+Nothing here knows ROS, messages or clocks; a node and a replay give the same inputs and get the same commands, bit for
+bit. Stamps are nanoseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics_ros.control.activation_check import check_activation, holding_effort
+from robot_dynamics_ros.control.controller import Command, Controller
+from robot_dynamics_ros.control.feedback import Sample, UnusableSample
+from robot_dynamics_ros.control.safety import Mode, Transition
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.status import ERROR, OK, WARN, Note
+from robot_dynamics_ros.control.task_space import EndEffectorTarget, pose_of
+from robot_dynamics_ros.control.trajectory.plan import checked_speed
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
+from robot_dynamics_ros.control.tuning import Tuning
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
+
+_UNSTAMPED = "joint_states: no header.stamp, so that delays cannot be seen. Cure: set it in the driver"
+_INACTIVE = "the node is not active. Cure: activate it"
+_AT_REST = 0.01  # rad/s or m/s
+_NANOSECONDS = 1_000_000_000
+_TICKS = 1 << 36  # a second
+_KEPT_SAMPLES = 8  # of those before the activation
+
+
+class Now:
+    """The time: seconds that never stand still or jump, and nanoseconds by the clock that an update rate follows.
+
+    That clock is read once, when ``stamp`` is first asked for: rclpy's would be a tenth of a cycle.
+    """
+
+    def __init__(self, steady: float, clock: Callable[[], int]) -> None:
+        self.steady, self._clock = steady, clock
+
+    @cached_property
+    def stamp(self) -> int:
+        """Time by the clock (ns)."""
+        return self._clock()
+
+
+class Followed(NamedTuple):
+    """A trajectory that is followed from now on, and the points that asked for it."""
+
+    trajectory: Trajectory
+    points: TrajectoryPoints
+    stamp: int
+
+
+class Output(NamedTuple):
+    """What follows from an input: a command to publish, and events to report.
+
+    Attributes
+    ----------
+    command
+        The command, or None.
+    answered, number
+        Stamp of the state that the command answers, None if it answers none, and the number of the answer: a state
+        that comes once more gets the last answer once more.
+    external_torque
+        The observed external torque (n,), Nm or N, at the last state, where it was estimated.
+    transitions
+        Changes of mode.
+    notes
+        Lines for the log.
+    followed
+        A trajectory whose execution begins.
+    """
+
+    command: Command | None = None
+    answered: int | None = None
+    number: int = 0
+    external_torque: Array | None = None
+    transitions: tuple[Transition, ...] = ()
+    notes: tuple[Note, ...] = ()
+    followed: Followed | None = None
+
+
+class ControllerSession:
+    """A controller that may be activated and deactivated, and what outlasts that.
+
+    An inactive session keeps payload, speed scaling and emergency stop for the next activation, and the last states
+    for its check; it refuses motions.
+
+    Attributes
+    ----------
+    robot
+        The robot, with its payload.
+    settings
+        The present settings; change them by ``tune``.
+    controller
+        The controller; None while the session is inactive.
+    state_stamp
+        Stamp of the last state that could be used.
+    """
+
+    def __init__(self, robot: RobotModel, settings: ControllerSettings) -> None:
+        """Check the settings against the robot; RobotDynamicsError names the setting and the cure."""
+        Tuning(robot, settings)
+        self.robot = robot
+        self.controller: Controller | None = None
+        self.settings = settings
+        self._answers_states = settings.update_rate == 0.0
+        self._speed = 1.0
+        self._emergency_stop = self._emergency_engaged = False
+        self._samples: deque[Sample] = deque(maxlen=_KEPT_SAMPLES)
+        self._notes: list[Note] = []
+        self._compares_effort = False
+        self._answer = Output()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.state_stamp = self._answered = 0
+        self._origin: int | None = None
+        self._answer = Output(number=self._answer.number)
+        self._last: Sample | None = None
+        self._pending: tuple[TrajectoryPoints, int] | None = None
+        self._to_check = self._damped = False
+
+    # From the activation to the deactivation
+
+    def activate(self, compare_effort: bool, held: Array | None = None) -> Output:
+        """Begin to command; the arm holds its position, or ``held`` (n,), until a trajectory comes.
+
+        Raises RobotDynamicsError unless the arm rests and, to ``compare_effort``, the measured efforts agree with the
+        model. That is checked with the last state before, else by ``on_state`` with the first to come.
+        """
+        controller, samples = Controller(self.robot, self.settings), list(self._samples)
+        steps = np.diff([sample.stamp for sample in samples])
+        if (steps > 0).any():
+            controller.period = float(steps[steps > 0].min()) * 1e-9
+        if held is not None:
+            controller.hold_from_the_start(held)
+        controller.set_speed_scaling(self._speed)
+        self._compares_effort = compare_effort
+        if samples:
+            self._check_start(controller, samples[-1])
+        self._begin()
+        self._to_check = not samples
+        self._samples.clear()
+        self.controller = controller
+        self._stop_in_emergency()
+        return self._output()
+
+    def deactivate(self, now: Now) -> Output:
+        """End; the command is the final one, by ``on_fault``. To stop the arm first, call ``controller.begin_stop``."""
+        controller, self.controller = self.controller, None
+        effort = None if controller is None else controller.last_effort(now.steady)
+        if controller is None or controller.command is None or effort is None:
+            return Output()
+        return Output(controller.command._replace(effort=effort))
+
+    def _check_start(self, controller: Controller, sample: Sample) -> None:
+        speed = np.zeros(1) if sample.qd is None else np.abs(np.nan_to_num(sample.qd))
+        limit = self.settings.safety.activation_max_velocity
+        if speed.max() > limit:
+            j = int(np.argmax(speed))
+            raise RobotDynamicsError(
+                f'joint "{self.robot.joint_names[j]}" moves at {speed[j]:.3g}, over activation_max_velocity '
+                f"{limit:g}. Cure: stop the arm by its brakes or by the controller that moves it, then activate"
+            )
+        controller.check_start(sample.q)
+        if not self._compares_effort:
+            return
+        if speed.max() > _AT_REST:
+            self._note(WARN, "activation_check: the arm moves, so that its effort cannot be compared")
+            return
+        for warning in check_activation(self.robot, sample.q, sample.effort):
+            self._note(WARN, warning)
+        if not self.settings.robot_compensates_gravity:
+            controller.start_effort = holding_effort(self.robot, sample.q, sample.effort)
+
+    def tune(self, settings: ControllerSettings) -> None:
+        """Take new settings, all of them or, with RobotDynamicsError, none."""
+        Tuning(self.robot, self.settings).check_change(Tuning(self.robot, settings))
+        if self.controller is not None:
+            self.controller.tune(settings)
+        self.settings = settings
+
+    # States and times
+
+    def on_state(self, sample: Sample | UnusableSample, now: Now) -> Output:
+        """Take in a measured state; where there is no update rate, answer it.
+
+        Raises RobotDynamicsError as ``activate``, where that has waited for a state: then nothing may be commanded.
+        """
+        controller = self.controller
+        if controller is None:
+            if isinstance(sample, Sample):
+                self._samples.append(sample)
+            return Output()
+        feedback = controller.feedback
+        if feedback.stale(now.steady) is not None:
+            controller.watch(now.steady)  # its timer stands still with the process, as after SIGSTOP
+        if isinstance(sample, UnusableSample):
+            if sample.incomplete:
+                feedback.note_incomplete(sample.reason)
+                return self._output()
+            feedback.reject(now.steady, sample.reason)
+            return self._refuse(controller, sample.stamp or self.state_stamp, now)
+        if self._last is not None and _same(sample, self._last):  # simulations that wait or pause send it again
+            feedback.receive(now.steady)
+            return self._output(self._answer) if self._answers_states else Output()
+        stamp = sample.stamp
+        if stamp == 0:
+            if self.settings.safety.unstamped_states != "arrival":
+                feedback.reject(now.steady, _UNSTAMPED)
+                return self._refuse(controller, self.state_stamp, now)
+            self._note(WARN, _UNSTAMPED, math.inf)
+            stamp = now.stamp
+        origin, time = self._origin, self._seconds(stamp)
+        if not controller.measure(time, now.steady, sample.q, sample.qd):
+            self._origin = origin
+            return self._refuse(controller, stamp, now)
+        if self._to_check:
+            self._check_start(controller, sample)
+            self._to_check = False
+        self.state_stamp = self._answered = stamp
+        output = self._cycle(controller, time, now, stamp) if self._answers_states else self._output()
+        if not self._answers_states or output.command is not None:
+            self._last = sample
+        return output
+
+    def _refuse(self, controller: Controller, stamp: int, now: Now) -> Output:
+        """Answer a message that cannot be used: one answer for each new stamp (ns), as with those that can.
+
+        Its time is not used. The first one ends the law's work; the others get the decision that was made, since cycles
+        for many bad messages would keep a node from the good ones. ``watch`` runs meanwhile.
+        """
+        if not self._answers_states:
+            return self._output()
+        if not controller.needs_state:  # a law that takes no state goes on
+            self.state_stamp = stamp
+            return self._cycle(controller, self._seconds(stamp), now, stamp)
+        if controller.command is None:  # nothing has been commanded that could be answered
+            self._note_waiting(controller)
+            return self._output()
+        if controller.mode is Mode.ACTIVE:  # the first one: a cycle finds the fault
+            self._answered = stamp
+            return self._cycle(controller, self._seconds(self.state_stamp), now, stamp)
+        if stamp > self._answered:  # the fall-back's command is the answer
+            self._answered = stamp
+            return self._output(self._next_answer(controller.command, stamp))
+        return self._output()
+
+    def tick(self, now: Now) -> Output:
+        """Run a cycle of an update rate."""
+        if self.controller is None:
+            return Output()
+        return self._cycle(self.controller, self._seconds(now.stamp), now, self.state_stamp)
+
+    def watch(self, now: Now) -> Output:
+        """Do what a cycle would do where no state comes to start one; to be called some 50 times a second."""
+        command = None if self.controller is None else self.controller.watch(now.steady)
+        if command is None:
+            return Output()
+        if self._answer.command is not None:
+            self._answer = self._answer._replace(command=command)
+        return self._output(Output(command))
+
+    def _cycle(self, controller: Controller, time: float, now: Now, answered: int) -> Output:
+        """Run a cycle at ``time`` (s); what it commands answers the state of stamp ``answered`` (ns)."""
+        command, output = controller.update(time, now.steady), Output()
+        if command is None:
+            self._note_waiting(controller)
+        else:
+            output = self._next_answer(command, answered)
+            if controller.external_torque is not None:
+                output = output._replace(external_torque=controller.external_torque)
+            if command.saturated:
+                self._note(WARN, f"effort limit reached: {', '.join(command.saturated)}", 1.0)
+            self._note_singularity(controller)
+        if self._pending is not None:
+            (points, start), self._pending = self._pending, None
+            output = output._replace(followed=self._follow_or_note(points, start, now))
+        return self._output(output)
+
+    def _next_answer(self, command: Command, stamp: int) -> Output:
+        self._answer = Output(command, stamp, self._answer.number + 1)
+        return self._answer
+
+    def _output(self, output: Output = Output()) -> Output:  # noqa: B008  it is immutable
+        """Return an output with the events since the last one."""
+        transitions = () if self.controller is None else tuple(self.controller.take_transitions())
+        notes, self._notes = tuple(self._notes), []
+        return output._replace(transitions=transitions, notes=notes) if transitions or notes else output
+
+    def _note(self, level: int, text: str, period: float = 0.0) -> None:
+        self._notes.append(Note(level, text, period))
+
+    def waiting(self) -> tuple[Note, ...]:
+        """Return a note on why nothing is commanded yet, where nothing is."""
+        if self.controller is None or self.controller.command is not None:
+            return ()
+        self._note_waiting(self.controller)
+        return self._output().notes
+
+    def _note_waiting(self, controller: Controller) -> None:
+        self._note(WARN, f"nothing is commanded yet: {controller.feedback.trouble}", 5.0)
+
+    def _note_singularity(self, controller: Controller) -> None:
+        state = controller.end_effector
+        damped = state is not None and state.damped
+        if state is not None and damped and not self._damped:
+            self._note(
+                WARN,
+                "the end effector is near a singularity, and lags in the direction that is lost: smallest singular "
+                f"value {state.smallest_singular_value:.3g}. Cure: keep targets within reach, or leave out "
+                "task_space.components",
+                1.0,
+            )
+        self._damped = damped
+
+    # Motions
+
+    def on_trajectory(self, points: TrajectoryPoints, start: int, now: Now) -> Output:
+        """Follow a trajectory from the stamp ``start`` on, 0: from now, or as soon as the time is known."""
+        if self.controller is None:
+            return Output(notes=(Note(WARN, f"trajectory ignored: {_INACTIVE}"),))
+        if self._time_is_unknown:
+            self._pending = points, start
+            self._note(OK, "trajectory waits for the first joint_states")
+            return self._output()
+        return self._output(Output(followed=self._follow_or_note(points, start, now)))
+
+    def _follow_or_note(self, points: TrajectoryPoints, start: int, now: Now) -> Followed | None:
+        try:
+            return self.follow(points, start, now)
+        except RobotDynamicsError as error:
+            self._note(ERROR, f"trajectory refused: {error}")
+            return None
+
+    def follow(self, points: TrajectoryPoints, start: int, now: Now) -> Followed:
+        """Follow a trajectory as ``on_trajectory``, or raise RobotDynamicsError as ``Controller.follow`` does."""
+        if self.controller is None:
+            raise RobotDynamicsError(_INACTIVE)
+        if self._time_is_unknown:
+            raise RobotDynamicsError("the time is not known yet. Cure: wait for joint_states")
+        time = self._time(self.controller, now)
+        trajectory = self.controller.follow(points, None if start == 0 else self._seconds(start), time)
+        self._note(OK, f"following a trajectory: {len(points.times)} points, {trajectory.duration:.3f} s")
+        return Followed(trajectory, points, start)
+
+    @property
+    def _time_is_unknown(self) -> bool:
+        return self._origin is None and self._answers_states
+
+    def on_target(self, target: EndEffectorTarget, now: Now) -> Output:
+        """Take in a pose of the end effector, or the velocity or acceleration at it."""
+        try:
+            if self.controller is None:
+                raise RobotDynamicsError(_INACTIVE)
+            self._take_target(self.controller, target, now)
+        except RobotDynamicsError as error:
+            self._note(ERROR, f"~/target_{target.quantity} refused: {error}", 1.0)
+        return self._output()
+
+    def _take_target(self, controller: Controller, target: EndEffectorTarget, now: Now) -> None:
+        targets, time, stamp = controller.targets(), self._time(controller, now), target.stamp
+        root = self.robot.link_names[0]
+        if target.frame not in ("", root):
+            raise RobotDynamicsError(
+                f'frame_id "{target.frame}" is not the root link. Cure: transform it to "{root}" with tf2'
+            )
+        if target.quantity != "pose":
+            targets.feed_forward(target.quantity, target.numbers, stamp, time)
+            return
+        first = targets.empty
+        pose = pose_of(target.numbers[:3], target.numbers[3:])
+        targets.follow(pose, stamp, self._seconds(stamp) if stamp else time, time)
+        if first:
+            self._note(OK, "the end effector follows ~/target_pose")
+
+    def cancel(self) -> bool:
+        """Drop trajectory and targets; return False while the session is inactive."""
+        if self.controller is not None:
+            self.controller.cancel()
+        return self.controller is not None
+
+    # What outlasts a deactivation
+
+    def on_speed(self, factor: float) -> Output:
+        """Let trajectory time run at this share (0 to 1) of the clock's."""
+        try:
+            self._speed = checked_speed(factor)
+        except RobotDynamicsError as error:
+            return Output(notes=(Note(ERROR, f"~/speed_scaling_factor refused: {error}", 1.0),))
+        if self.controller is not None:
+            self.controller.set_speed_scaling(self._speed)
+        return Output()
+
+    def on_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> Output:
+        """Carry this payload; arguments as ``RobotModel.with_payload``."""
+        try:
+            self.robot = self.robot.with_payload(link, mass, com, inertia)
+            if self.controller is not None:
+                self.controller.set_payload(link, mass, com, inertia)
+        except RobotDynamicsError as error:
+            return Output(notes=(Note(ERROR, f"~/payload refused: {error}"),))
+        return Output(notes=(Note(OK, f"payload: {mass:g} kg on {link}"),))
+
+    def on_emergency_stop(self, engaged: bool) -> Output:
+        """Stop the arm, and the one of the next activation; False permits ``clear_fault``."""
+        self._emergency_engaged = engaged
+        self._emergency_stop |= engaged
+        self._stop_in_emergency()
+        return Output()
+
+    def stop_in_emergency(self) -> None:
+        """Stop the arm once, also the one of the next activation, until ``clear_fault``."""
+        self._emergency_stop = True
+        self._stop_in_emergency()
+
+    def _stop_in_emergency(self) -> None:
+        if self.controller is not None:
+            if self._emergency_stop:
+                self.controller.emergency_stop(True)
+            self.controller.emergency_stop(self._emergency_engaged)
+
+    def clear_fault(self, now: Now) -> Output:
+        """Go back to active; RobotDynamicsError names the check that still fails."""
+        if self.controller is None:
+            raise RobotDynamicsError(_INACTIVE)
+        self.controller.clear_fault(now.steady)
+        self._emergency_stop = False
+        return self._output()
+
+    # Time
+
+    def _time(self, controller: Controller, now: Now) -> float:
+        """Return the time at which a message of stamp 0 takes effect."""
+        return controller.time if self._answers_states else self._seconds(now.stamp)
+
+    def _seconds(self, stamp: int) -> float:
+        """Return the time since the first one asked for.
+
+        In steps of 2^-36 s (15 ps) counted from 1970: of such times float64 holds every difference exactly, up to 36
+        hours, so that commands do not depend, by rounding, on which message was the first.
+        """
+        ticks = (stamp * _TICKS + _NANOSECONDS // 2) // _NANOSECONDS
+        if self._origin is None:
+            self._origin = ticks
+        return (ticks - self._origin) / _TICKS
+
+
+def _same(sample: Sample, last: Sample) -> bool:
+    """Return True for the same state with the same stamp, which is not the time of arrival."""
+    if sample.stamp != last.stamp or sample.stamp == 0 or not np.array_equal(sample.q, last.q):
+        return False
+    if sample.qd is None or last.qd is None:
+        return sample.qd is last.qd
+    return np.array_equal(sample.qd, last.qd, equal_nan=True)

@@ -1,0 +1,77 @@
+"""The controller's input topics: decode a message, give it to the session, return what follows."""
+
+from __future__ import annotations
+
+import struct
+from typing import Literal
+
+import numpy as np
+
+from robot_dynamics_ros.control.session import ControllerSession, Now, Output
+from robot_dynamics_ros.control.status import ERROR, Note
+from robot_dynamics_ros.control.task_space import EndEffectorTarget
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.messages.cdr import HEADER, CdrReader
+from robot_dynamics_ros.messages.joint_state import JointStateReader, Renaming, unchanged
+from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
+
+JOINT_STATES = "joint_states"
+TARGETS = {
+    "target_pose": "geometry_msgs/msg/PoseStamped",
+    "target_twist": "geometry_msgs/msg/TwistStamped",
+    "target_acceleration": "geometry_msgs/msg/AccelStamped",
+}
+INPUTS = {
+    JOINT_STATES: "sensor_msgs/msg/JointState",
+    "emergency_stop": "std_msgs/msg/Bool",
+    "joint_trajectory": "trajectory_msgs/msg/JointTrajectory",
+    "speed_scaling_factor": "std_msgs/msg/Float64",
+    "payload": "geometry_msgs/msg/InertiaStamped",
+    **TARGETS,
+}
+"""Topics and their types."""
+
+_QUANTITIES: dict[str, Literal["pose", "twist", "acceleration"]] = {
+    "target_pose": "pose",
+    "target_twist": "twist",
+    "target_acceleration": "acceleration",
+}
+
+
+class InputReader:
+    """Reader of the messages of INPUTS for a session."""
+
+    def __init__(self, session: ControllerSession, topic: str = JOINT_STATES, renamed: Renaming = unchanged) -> None:
+        """``topic`` is the name of joint_states in errors; ``renamed`` maps joint names of messages to the robot's."""
+        self._session, self._renamed = session, renamed
+        self._states = JointStateReader(session.robot.joint_names, topic, renamed)
+
+    def receive(self, topic: str, data: bytes, now: Now) -> Output:
+        """Give a message to the session; one that cannot be read gives a note. Errors as ``on_state``."""
+        if topic == JOINT_STATES:
+            return self._session.on_state(self._states.sample(data), now)
+        try:
+            return self._receive_other(topic, data, now)
+        except (struct.error, ValueError):
+            reason = f"a message of {len(data)} bytes is no {INPUTS[topic]}. Cure: check its publisher"
+        except RobotDynamicsError as error:
+            reason = str(error)
+        return Output(notes=(Note(ERROR, f"~/{topic} refused: {reason}"),))
+
+    def _receive_other(self, topic: str, data: bytes, now: Now) -> Output:
+        session = self._session
+        if topic == "emergency_stop":
+            return session.on_emergency_stop(data[HEADER : HEADER + 1] != b"\0")  # broken bytes never release it
+        if topic == "joint_trajectory":
+            start, points = read_trajectory(data, self._renamed)
+            return session.on_trajectory(points, start, now)
+        reader = CdrReader(data)
+        if topic == "speed_scaling_factor":
+            return session.on_speed(*reader.doubles(1))
+        stamp, frame = reader.stamp(), reader.text()
+        if topic == "payload":
+            mass, *numbers = reader.doubles(10)
+            return session.on_payload(frame, mass, numbers[:3], numbers[3:])
+        quantity = _QUANTITIES[topic]
+        vector = np.array(reader.doubles(7 if quantity == "pose" else 6))
+        return session.on_target(EndEffectorTarget(quantity, stamp, frame, vector), now)

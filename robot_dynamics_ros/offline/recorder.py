@@ -1,0 +1,163 @@
+"""What a session gives, as messages in a bag and lines in the log; and the node's timers by the time of the inputs."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, BagWriter, message_types
+from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.safety import Transition
+from robot_dynamics_ros.control.session import ControllerSession, Now, Output
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.status import ERROR, OK, WARN, Note, StatusReport, in_words, plain
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
+
+COMMANDS = "/computed_torque_node/command_states"
+DIAGNOSTICS = "/diagnostics"
+
+_WATCH_PERIOD = 20_000_000  # ns, as in the node
+_LOG_LEVELS = {OK: logging.INFO, WARN: logging.WARNING, ERROR: logging.ERROR}
+
+_logger = logging.getLogger(__package__)
+
+
+def time_of(at: int) -> Now:
+    """Return the time of a recording (ns) as a session takes it."""
+    return Now(at * 1e-9, lambda: at)
+
+
+class NodeTimers:
+    """The node's timers, run between two messages by the time of the recording."""
+
+    def __init__(self, session: ControllerSession, settings: ControllerSettings) -> None:
+        self._session = session
+        self._period = round(1e9 / settings.update_rate) if settings.update_rate > 0.0 else 0
+        # After this gap (s) the fallback no longer changes; later checks are skipped.
+        self._patience = settings.safety.state_timeout + settings.safety.stale_hold_time + 1.0
+        self._watch: float = math.inf
+        self._tick: float = math.inf
+        self._last: int | None = None
+
+    def until(self, at: int) -> Iterator[tuple[int, Output]]:
+        """Advance the time to ``at`` (ns), when the next message comes; yield what timers give until then, and when."""
+        if self._last is None:
+            self._last = at
+            self._watch, self._tick = at + _WATCH_PERIOD, at + self._period if self._period else math.inf
+        while (then := min(self._watch, self._tick)) <= at:
+            now = time_of(int(then))
+            if self._tick <= self._watch:
+                self._tick += self._period
+                yield now.stamp, self._session.tick(now)
+            else:
+                self._watch += _WATCH_PERIOD
+                yield now.stamp, self._session.watch(now)
+                if (then - self._last) * 1e-9 > self._patience or math.isinf(self._patience):
+                    self._watch = at + _WATCH_PERIOD
+        self._last = at
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The outcome of a run.
+
+    Attributes
+    ----------
+    states, commands
+        Messages read and written.
+    transitions
+        Every change of mode.
+    saturated
+        How many commands a joint's effort limit cut, by joint.
+    """
+
+    states: int
+    commands: int
+    transitions: tuple[Transition, ...]
+    saturated: dict[str, int]
+
+
+class SessionRecorder:
+    """Writes the answers of a session as ~/command_states, and every change of mode as the node's /diagnostics.
+
+    Log lines have the time since the first one; a repeated one is logged once where the node throttles it.
+
+    Attributes
+    ----------
+    count
+        Commands that were written.
+    """
+
+    def __init__(self, writer: BagWriter, commands: str, session: ControllerSession) -> None:
+        """``commands`` is the topic of the commands."""
+        self.count = 0
+        self._writer, self._commands, self._session = writer, commands, session
+        self._joint_state = JointStateWriter(session.robot.joint_names, numbered=True)
+        self._number = 0
+        self._saturated: Counter[str] = Counter()
+        self._transitions: list[Transition] = []
+        self._status: StatusReport | None = None
+        self._logged: set[str] = set()
+        self._first_logged: int | None = None
+
+    def outcome(self, states: int) -> Replay:
+        """Return the outcome of a run with so many states."""
+        return Replay(states, self.count, tuple(self._transitions), dict(self._saturated))
+
+    def write(self, at: int, output: Output) -> None:
+        """Write what was given at a time (ns); commands that answer no state are left out."""
+        if output.command is not None and output.answered is not None:
+            command, desired = output.command, output.command.desired
+            if output.number != self._number:
+                self._number = output.number
+                self._saturated.update(command.saturated)
+            data = self._joint_state.write(output.answered, desired.q, desired.qd, command.effort, self._number)
+            self._writer.write(self._commands, at, data)
+            self.count += 1
+        for transition in output.transitions:
+            assert self._session.controller is not None
+            self._write_transition(at, transition, self._session.controller)
+        for note in output.notes:
+            self.log(at, note)
+
+    def _write_transition(self, at: int, transition: Transition, controller: Controller) -> None:
+        self._transitions.append(transition)
+        words = in_words(transition, "fault_reset: auto; a recording has no call of clear_fault")
+        self.log(at, words._replace(level=WARN))
+        now = time_of(at)
+        self._status = self._status or StatusReport(now.steady)
+        age = (at - self._session.state_stamp) * 1e-9
+        status = self._status.status(controller, now.steady, age, transition)
+        types: Any = message_types().types
+        seconds, nanoseconds = divmod(at, 1_000_000_000)
+        time = types["builtin_interfaces/msg/Time"](sec=seconds, nanosec=nanoseconds)
+        message = types[DIAGNOSTIC_ARRAY](
+            header=types["std_msgs/msg/Header"](stamp=time, frame_id=""),
+            status=[
+                types["diagnostic_msgs/msg/DiagnosticStatus"](
+                    level=status.level,
+                    name=f"{self._commands.rpartition('/')[0].lstrip('/')}: controller",
+                    message=status.message,
+                    hardware_id=self._session.robot.name,
+                    values=[
+                        types["diagnostic_msgs/msg/KeyValue"](key=key, value=plain(value))
+                        for key, value in status.values.items()
+                    ],
+                )
+            ],
+        )
+        self._writer.write(DIAGNOSTICS, at, bytes(message_types().serialize_cdr(message, DIAGNOSTIC_ARRAY)))
+
+    def log(self, at: int, note: Note) -> None:
+        """Log a note, only once where it has a period."""
+        if note.period:
+            if note.kind in self._logged:
+                return
+            self._logged.add(note.kind)
+        if self._first_logged is None:
+            self._first_logged = at
+        _logger.log(_LOG_LEVELS[note.level], f"at {(at - self._first_logged) * 1e-9:.3f} s: {note.text}")
