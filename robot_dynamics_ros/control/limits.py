@@ -249,7 +249,7 @@ class DampingCheck:
     def begin(self) -> None:
         """Start anew: the law is active."""
         self.drives = False
-        self._too_fast_at = -math.inf
+        self._too_fast_at = -math.inf  # so that ``look`` forgets the joints that were too fast
 
     def look(self, velocity: Array, time: float) -> None:
         """Take in a measured velocity (n,) at ``time`` (s) of the controller."""

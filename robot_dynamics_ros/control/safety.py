@@ -49,7 +49,7 @@ class Fault:
 
 def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:
     """Return a fault for the first joint whose ``torque`` (n,) is not finite, or None."""
-    finite = [math.isfinite(value) for value in torque.tolist()]
+    finite = [math.isfinite(value) for value in torque.tolist()]  # for few joints several times as fast as arrays
     if all(finite):
         return None
     j = finite.index(False)

@@ -41,7 +41,7 @@ _KEPT_SAMPLES = 8  # of those before the activation
 class Now:
     """The time: seconds that never stand still or jump, and nanoseconds by the clock that an update rate follows.
 
-    That clock is read once, when ``stamp`` is first asked for: rclpy's would be a tenth of a cycle.
+    That clock is read once, when ``stamp`` is first asked for, as rclpy takes 20 us to read it.
     """
 
     def __init__(self, steady: float, clock: Callable[[], int]) -> None:
@@ -62,7 +62,7 @@ class Followed(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What follows from an input: a command to publish, and events to report.
+    """Result of an input: a command to publish, and events to report.
 
     Attributes
     ----------

@@ -73,7 +73,7 @@ class NodeProgram(Node):
         self.log = BoundedLog(self.get_logger())
 
     def nanoseconds(self) -> int:
-        """Return the time of the node's clock."""
+        """Return the time of the node's clock (ns)."""
         return int(self.get_clock().now().nanoseconds)
 
     def create_steady_timer(self, period: float, callback: Callable[[], None]) -> Timer:

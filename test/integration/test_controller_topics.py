@@ -137,7 +137,7 @@ def test_speed_scaling(driver: Driver) -> None:
     publisher = graph.publisher(Float64, f"{NODE}/speed_scaling_factor")
     graph.wait(lambda: publisher.get_subscription_count() > 0, "the controller to listen")
     publisher.publish(Float64(data=factor))
-    begin = accepted(driver, cruise(v))  # polled in order: with it the controller has the speed
+    begin = accepted(driver, cruise(v))  # taken in order: with it the controller has the speed
     log = log_of(driver)
     publisher.publish(Float64(data=math.nan))
     graph.await_log(log, "nan")
