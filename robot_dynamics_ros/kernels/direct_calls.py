@@ -6,16 +6,18 @@ interface). It reads the arrays' fields (PyArrayObject in NumPy's ndarraytypes.h
 is exactly an ndarray of native float64, C-contiguous, aligned, writeable, and of the expected number of axes.
 
 This holds for CPython with its usual object header on 64-bit machines; ``SUPPORTED`` says whether it does, and was
-compared with an array at hand.
+compared with an array at hand. With ROBOT_DYNAMICS_DIRECT_CALLS=0 in the environment, calls go numba's own way.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -50,9 +52,15 @@ def _layout_is_as_expected() -> bool:
 
 
 SUPPORTED: bool = (
-    COMPILED and not numba.config.BOUNDSCHECK and cache_directory() is not None and _layout_is_as_expected()
+    COMPILED
+    and os.environ.get("ROBOT_DYNAMICS_DIRECT_CALLS") != "0"
+    and not numba.config.BOUNDSCHECK
+    and cache_directory() is not None
+    and _layout_is_as_expected()
 )
-"""Whether kernels can be called directly; what bounds checks find needs numba's own way."""
+"""Whether kernels are called directly; what bounds checks find needs numba's own way."""
+
+_ONE_AT_A_TIME = RLock()  # calls share scratch, and plain Python lets another thread run in the midst of one
 
 if SUPPORTED:
     from numba import types
@@ -119,7 +127,8 @@ def _careful_call(kernel: Callable[..., int], axes: Sequence[int]) -> Callable[.
                 return None
             if array.dtype is not _FLOAT64:
                 return None
-        return arguments[-1] if kernel(*arguments) == OK else None
+        with _ONE_AT_A_TIME:
+            return arguments[-1] if kernel(*arguments) == OK else None
 
     return call
 

@@ -1,7 +1,8 @@
 """Python entry points: single-state and batched, and the check of measured states.
 
 ``structure`` and ``numbers`` are the robot (see layout). The functions for one state check the shapes of
-their arguments and return WRONG_SHAPE, so that the caller need not; the caller makes the results' arrays.
+their arguments and return WRONG_SHAPE, so that the caller need not; the caller makes the results' arrays, and
+``scratch`` by ``make_scratch``, so that they allocate nothing. One call at a time may use it.
 The batch functions take C-contiguous arrays (count, ...) of shapes that the caller has checked.
 """
 
@@ -12,7 +13,7 @@ import math
 import numpy as np
 
 from robot_dynamics_ros.kernels import derivatives, kinematics, newton_euler
-from robot_dynamics_ros.kernels.compilation import allocating_kernel, batch_kernel, kernel
+from robot_dynamics_ros.kernels.compilation import allocating_kernel, batch_kernel, inlined, kernel
 from robot_dynamics_ros.kernels.composite_body import composite_body, potential_energy, quadratic_form
 from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
 from robot_dynamics_ros.kernels.friction import friction
@@ -33,53 +34,82 @@ def make_work(robot: ModelArrays) -> Array:
     return np.empty((robot.tree.shape[0], WORK_SIZE))
 
 
-@allocating_kernel
-def inverse_dynamics(structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
+def make_scratch(structure: IntArray) -> Array:
+    """The scratch array of the functions for one state, whichever they are, for one robot."""
+    bodies, rotors, _, n = structure[:4].tolist()
+    return np.empty((bodies + rotors) * WORK_SIZE + max(n * n, bodies * (12 + derivatives.SPATIAL_SIZE)))
+
+
+@inlined
+def _work_in(scratch: Array, robot: ModelArrays) -> Array:
+    rows: int = robot.tree.shape[0]
+    return scratch[: rows * WORK_SIZE].reshape(rows, WORK_SIZE)
+
+
+@inlined
+def _matrix_in(scratch: Array, robot: ModelArrays, first: int, lines: int, columns: int) -> Array:
+    """A matrix behind the work array and ``first`` other numbers."""
+    start: int = robot.tree.shape[0] * WORK_SIZE + first
+    return scratch[start : start + lines * columns].reshape(lines, columns)
+
+
+@inlined
+def _no_wrenches(scratch: Array) -> Array:
+    return scratch[:0].reshape(0, 6)
+
+
+@kernel
+def inverse_dynamics(
+    structure: IntArray, numbers: Array, scratch: Array, q: Array, qd: Array, qdd: Array, tau: Array
+) -> int:
     """Torque for a motion of one state."""
     n = coordinate_count(structure)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
     robot = unpack(structure, numbers)
-    newton_euler.newton_euler(robot, q, qd, qdd, np.empty((0, 6)), make_work(robot), tau)
+    newton_euler.newton_euler(robot, q, qd, qdd, _no_wrenches(scratch), _work_in(scratch, robot), tau)
     return OK
 
 
-@allocating_kernel
-def gravity_torque(structure: IntArray, numbers: Array, q: Array, tau: Array) -> int:
+@kernel
+def gravity_torque(structure: IntArray, numbers: Array, scratch: Array, q: Array, tau: Array) -> int:
     """Torque that holds one state."""
     n = coordinate_count(structure)
     if q.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
     robot = unpack(structure, numbers)
-    newton_euler.gravity_torque(robot, q, np.empty((0, 6)), make_work(robot), tau)
+    newton_euler.gravity_torque(robot, q, _no_wrenches(scratch), _work_in(scratch, robot), tau)
     return OK
 
 
-@allocating_kernel
-def mass_matrix(structure: IntArray, numbers: Array, q: Array, matrix: Array) -> int:
+@kernel
+def mass_matrix(structure: IntArray, numbers: Array, scratch: Array, q: Array, matrix: Array) -> int:
     """Mass matrix of one state."""
     n = coordinate_count(structure)
     if q.shape[0] != n or matrix.shape[0] != n or matrix.shape[1] != n:
         return WRONG_SHAPE
     robot = unpack(structure, numbers)
-    composite_body(robot, q, make_work(robot), matrix)
+    composite_body(robot, q, _work_in(scratch, robot), matrix)
     return OK
 
 
-@allocating_kernel
-def forward_dynamics(structure: IntArray, numbers: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
+@kernel
+def forward_dynamics(
+    structure: IntArray, numbers: Array, scratch: Array, q: Array, qd: Array, tau: Array, qdd: Array
+) -> int:
     """Acceleration of one state under a torque."""
     n = coordinate_count(structure)
     if q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
     robot = unpack(structure, numbers)
-    failed = solve_motion(robot, q, qd, tau, np.empty((0, 6)), make_work(robot), np.empty((n, n)), qdd)
+    work, matrix = _work_in(scratch, robot), _matrix_in(scratch, robot, 0, n, n)
+    failed = solve_motion(robot, q, qd, tau, _no_wrenches(scratch), work, matrix, qdd)
     return OK if failed < 0 else SINGULAR + failed
 
 
-@allocating_kernel
+@kernel
 def inverse_dynamics_derivatives(
-    structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
+    structure: IntArray, numbers: Array, scratch: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
 ) -> int:
     """dtau/dq and dtau/dqd of one state."""
     n = coordinate_count(structure)
@@ -89,14 +119,15 @@ def inverse_dynamics_derivatives(
         return WRONG_SHAPE
     robot = unpack(structure, numbers)
     bodies = robot.bodies.shape[0]
-    world, spatial = np.empty((bodies, 12)), np.empty((bodies, derivatives.SPATIAL_SIZE))
-    derivatives.differentiate(robot, q, qd, qdd, make_work(robot), world, spatial, dq, dqd)
+    world = _matrix_in(scratch, robot, 0, bodies, 12)
+    spatial = _matrix_in(scratch, robot, bodies * 12, bodies, derivatives.SPATIAL_SIZE)
+    derivatives.differentiate(robot, q, qd, qdd, _work_in(scratch, robot), world, spatial, dq, dqd)
     return OK
 
 
-@allocating_kernel
+@kernel
 def friction_torque(
-    structure: IntArray, numbers: Array, joints: Array, fade: Array, q: Array, qd: Array, tau: Array
+    structure: IntArray, numbers: Array, scratch: Array, joints: Array, fade: Array, q: Array, qd: Array, tau: Array
 ) -> int:
     """Friction torque of one state, which fades out below the rate ``fade`` (1,); ``joints`` is flat."""
     n = coordinate_count(structure)
@@ -104,7 +135,7 @@ def friction_torque(
         return WRONG_SHAPE
     robot = unpack(structure, numbers)
     table = joints.reshape((joints.shape[0] // FRICTION_SIZE, FRICTION_SIZE))
-    friction(robot, table, fade[0], q, qd, make_work(robot), tau)
+    friction(robot, table, fade[0], q, qd, _work_in(scratch, robot), tau)
     return OK
 
 

@@ -31,6 +31,7 @@ class GeneralKernels:
     def __init__(self, structure: IntArray, numbers: Array) -> None:
         self.structure = structure
         self.numbers = numbers
+        self.scratch = entries.make_scratch(structure)
 
     def with_numbers(self, numbers: Array) -> GeneralKernels:
         """Return the kernels of a robot that differs in its bodies' inertia only; nothing is compiled again."""
@@ -72,7 +73,7 @@ class GeneralKernels:
         return self._batch(entries.forward_dynamics_batch)
 
     def _single(self, kernel: Kernel, axes: Sequence[int]) -> Call:
-        return direct_call(kernel, (self.structure, self.numbers), axes)
+        return direct_call(kernel, (self.structure, self.numbers, self.scratch), axes)
 
     def _batch(self, kernel: Kernel) -> Kernel:
         return partial(kernel, self.structure, self.numbers, entries.NO_WRENCHES)

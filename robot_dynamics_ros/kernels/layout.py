@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics_ros.kernels.compilation import allocating_kernel, inlined
+from robot_dynamics_ros.kernels.compilation import inlined
 from robot_dynamics_ros.kernels.types import Array, IntArray
 
 # Columns of ``tree``; a rotor's parent is the body that carries it, or -1 where nothing turns it.
@@ -65,7 +65,7 @@ def pack(robot: ModelArrays, n: int) -> tuple[IntArray, Array]:
     return structure, np.concatenate(numbers).astype(np.float64)
 
 
-@allocating_kernel
+@inlined
 def unpack(structure: IntArray, numbers: Array) -> ModelArrays:
     """Views into what ``pack`` made."""
     bodies, rotors, entries = structure[0], structure[1], structure[2]

@@ -6,7 +6,7 @@ frame, so that a body enters by its mass, first moment and inertia there. Rotors
 
 from __future__ import annotations
 
-from robot_dynamics_ros.kernels.compilation import kernel
+from robot_dynamics_ros.kernels.compilation import inlined, kernel
 from robot_dynamics_ros.kernels.couplings import clear, expand, project
 from robot_dynamics_ros.kernels.layout import (
     JOINT_ACCELERATION,
@@ -68,6 +68,13 @@ def move_bodies(robot: ModelArrays, work: Array) -> None:
         work[i, _A], work[i, _A + 1], work[i, _A + 2] = ax, ay, az
 
 
+@inlined
+def _subtract_wrench(wrenches: Array, i: int, work: Array) -> None:
+    if wrenches.shape[0] > 0:
+        for k in range(6):
+            work[i, LOAD + k] -= wrenches[i, k]
+
+
 @kernel
 def _load_bodies(robot: ModelArrays, wrenches: Array, work: Array) -> None:
     """Force and moment that each body needs for its motion, Craig (6.49)-(6.51), less external wrenches."""
@@ -89,9 +96,7 @@ def _load_bodies(robot: ModelArrays, wrenches: Array, work: Array) -> None:
         ex, ey, ez = times_inertia(bodies, i, dwx, dwy, dwz)
         ox, oy, oz = cross(hx, hy, hz, ax, ay, az)
         work[i, LOAD + 3], work[i, LOAD + 4], work[i, LOAD + 5] = ex + gx + ox, ey + gy + oy, ez + gz + oz
-        if wrenches.shape[0] > 0:
-            for k in range(6):
-                work[i, LOAD + k] -= wrenches[i, k]
+        _subtract_wrench(wrenches, i, work)
 
 
 @kernel
@@ -174,10 +179,31 @@ def bias_torque(robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: 
 
 
 @kernel
+def _load_bodies_at_rest(robot: ModelArrays, wrenches: Array, work: Array) -> None:
+    """What ``move_bodies`` and ``_load_bodies`` write to the loads where nothing moves: weights, the base lifted."""
+    bodies, gravity = robot.bodies, robot.gravity
+    for i in range(bodies.shape[0]):
+        parent = robot.tree[i, PARENT]
+        if parent < 0:
+            ax, ay, az = to_body(work, i, -gravity[0], -gravity[1], -gravity[2])
+        else:
+            ax, ay, az = three(work, parent, _A)
+            ax, ay, az = to_body(work, i, ax, ay, az)
+        work[i, _A], work[i, _A + 1], work[i, _A + 2] = ax, ay, az
+        m = bodies[i, MASS]
+        hx, hy, hz = three(bodies, i, MOMENT)
+        work[i, LOAD], work[i, LOAD + 1], work[i, LOAD + 2] = m * ax, m * ay, m * az
+        ox, oy, oz = cross(hx, hy, hz, ax, ay, az)
+        work[i, LOAD + 3], work[i, LOAD + 4], work[i, LOAD + 5] = ox, oy, oz
+        _subtract_wrench(wrenches, i, work)
+
+
+@kernel
 def gravity_torque(robot: ModelArrays, q: Array, wrenches: Array, work: Array, tau: Array) -> None:
     """Write to ``tau`` (n,) the torque that holds the robot still, G of Craig (6.59)."""
     expand(robot, q, work, JOINT_POSITION)
-    clear(work, JOINT_RATE)
-    clear(work, JOINT_ACCELERATION)
-    _recursion(robot, wrenches, work)
+    place_bodies(robot, work)
+    _load_bodies_at_rest(robot, wrenches, work)
+    clear(work, JOINT_TORQUE)  # rotors have none
+    _gather_torques(robot, work)
     project(robot, work, JOINT_TORQUE, tau)

@@ -352,7 +352,8 @@ class RobotModel:
     @cached_property
     def _friction(self) -> Call:
         """(smoothing velocity (1,), q, qd, tau (n,)), as those of GeneralKernels."""
-        fixed = (self.packed.structure, self.packed.numbers, self.packed.friction.ravel())
+        kernels = self.kernels
+        fixed = (kernels.structure, kernels.numbers, kernels.scratch, self.packed.friction.ravel())
         return direct_call(entries.friction_torque, fixed, (1, 1, 1, 1))
 
     def joint_reactions(

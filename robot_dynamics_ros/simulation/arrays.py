@@ -69,7 +69,7 @@ def flatten(joints: Joints, effort_limits: Array) -> Array:
     return np.concatenate([part.ravel() for part in parts])
 
 
-@allocating_kernel
+@inlined
 def unflatten(rows: IntArray, constants: Array, count: int, n: int) -> tuple[Joints, Array]:
     """Return the joints, of so many rows and n coordinates, and the effort limits."""
     joints = rows.shape[0]
@@ -144,7 +144,8 @@ UNCONSTRAINED_VELOCITY = 6
 POSITION = 7
 VELOCITY = 8
 SCRATCH = 9
-VECTORS = 10
+EFFORT = 10  # the given torque within the effort limits
+VECTORS = 11
 
 
 @allocating_kernel
@@ -158,6 +159,32 @@ def make_buffers(robot: ModelArrays, n: int, rows: int) -> Buffers:
         np.empty((2 + n, n)),
         np.empty((n, n)),
         np.empty((VECTORS, n)),
+    )
+
+
+def make_scratch(arm: Arm, n: int) -> Array:
+    """Room for the buffers of one arm of ``n`` coordinates, but for the modes, see ``buffers_in``."""
+    rows = len(arm.joints.ranges)
+    return np.empty(len(arm.robot.tree) * WORK_SIZE + rows * ROW_SIZE + 2 * (2 + n) * n + n * n + VECTORS * n)
+
+
+@inlined
+def buffers_in(scratch: Array, modes: IntArray, robot: ModelArrays, n: int) -> Buffers:
+    """Views into ``scratch``, so that a call makes no arrays."""
+    lines, rows = robot.tree.shape[0], modes.shape[0]
+    problem = lines * WORK_SIZE
+    motion = problem + rows * ROW_SIZE
+    spare = motion + (2 + n) * n
+    factor = spare + (2 + n) * n
+    vectors = factor + n * n
+    return Buffers(
+        scratch[:problem].reshape(lines, WORK_SIZE),
+        scratch[problem:motion].reshape(rows, ROW_SIZE),
+        modes,
+        scratch[motion:spare].reshape(2 + n, n),
+        scratch[spare:factor].reshape(2 + n, n),
+        scratch[factor:vectors].reshape(n, n),
+        scratch[vectors:].reshape(VECTORS, n),
     )
 
 

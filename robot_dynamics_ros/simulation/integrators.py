@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from robot_dynamics_ros.kernels.compilation import allocating_kernel, batch_kernel, inlined, kernel
+from robot_dynamics_ros.kernels.compilation import batch_kernel, inlined, kernel
 from robot_dynamics_ros.kernels.layout import coordinate_count, unpack
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation import separable
 from robot_dynamics_ros.simulation.arrays import (
     BAD_ARGUMENTS,
     COUNT,
+    EFFORT,
     JOINT,
     OK,
     POSITION,
@@ -33,6 +32,7 @@ from robot_dynamics_ros.simulation.arrays import (
     Joints,
     Outcome,
     State,
+    buffers_in,
     joints_of,
     make_buffers,
     state_of,
@@ -145,7 +145,7 @@ def take_steps(
     return OK, -1, count, total, worst
 
 
-@allocating_kernel
+@kernel
 def plant_step(
     structure: IntArray,
     numbers: Array,
@@ -154,6 +154,8 @@ def plant_step(
     settings: Array,
     state: Array,
     modes: IntArray,
+    scratch: Array,
+    next_modes: IntArray,
     tau: Array,
     wrenches: Array,
     report: Array,
@@ -161,8 +163,8 @@ def plant_step(
     """``take_steps`` for one arm, all in few flat arrays; ``tau`` (n,) is clamped to the effort limits.
 
     ``settings``: integrator and length of a step. ``state`` (4 n + 3 loops,): position, velocity, effort, impulse;
-    ``modes`` (K,). Writes ``report``, see arrays; returns its status, BAD_ARGUMENTS for others than finite numbers
-    (n,) and wrenches (0 or bodies, 6).
+    ``modes`` (K,). ``scratch`` and ``next_modes`` (K,) are the buffers. Writes ``report``, see arrays; returns its
+    status, BAD_ARGUMENTS for others than finite numbers (n,) and wrenches (0 or bodies, 6).
     """
     n = coordinate_count(structure)
     robot = unpack(structure, numbers)
@@ -173,16 +175,17 @@ def plant_step(
         if not math.isfinite(tau[j]):
             return BAD_ARGUMENTS
     joints, limits = unflatten(rows, constants, modes.shape[0], n)
-    effort = np.empty(n)
+    buffers = buffers_in(scratch, next_modes, robot, n)
+    effort = buffers.vectors[EFFORT]
     for j in range(n):
         effort[j] = min(max(tau[j], -limits[j]), limits[j])
     arm, now = Arm(robot, structure, numbers, joints), State(state[:n], state[n : 2 * n], modes, state[3 * n :])
-    buffers = make_buffers(robot, n, modes.shape[0])
     status, joint, steps, solves, error = take_steps(
         arm, int(settings[0]), settings[1], int(report[COUNT]), effort, wrenches, now, buffers
     )
     if steps > 0:
-        state[2 * n : 3 * n] = effort
+        for j in range(n):
+            state[2 * n + j] = effort[j]
     report[STATUS], report[JOINT], report[STEPS], report[SOLVES], report[RESIDUAL] = status, joint, steps, solves, error
     return status
 

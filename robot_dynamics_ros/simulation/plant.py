@@ -20,6 +20,7 @@ from robot_dynamics_ros.simulation.arrays import (
     initial_modes,
     is_separable,
     make_arm,
+    make_scratch,
     stuck_joints,
 )
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
@@ -90,7 +91,9 @@ class Plant:
         """(tau, wrenches, report): the step, tied to the robot's numbers and to this plant's state, and compiled."""
         arm = self._arm
         constants = flatten(arm.joints, self._model.packed.effort_limits)
-        fixed = (arm.structure, arm.numbers, arm.joints.rows, constants, self._settings, self._flat, self._state.modes)
+        own = (self._settings, self._flat, self._state.modes)
+        scratch = (make_scratch(arm, self._model.n), np.empty_like(self._state.modes))
+        fixed = (arm.structure, arm.numbers, arm.joints.rows, constants, *own, *scratch)
         return direct_call(steps_for(self._model, is_separable(arm)).plant_step, fixed, (1, 2, 1))
 
     @property

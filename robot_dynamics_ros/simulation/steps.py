@@ -27,6 +27,7 @@ from robot_dynamics_ros.simulation.separable import fixed_mode_motions
 _LOOPED = "from robot_dynamics_ros.simulation.looped import step\n\n\n"
 _BEFORE_STEPS = "@kernel\ndef take_steps("
 _CUSTOMISED = """\
+from robot_dynamics_ros.kernels.compilation import allocating_kernel
 from robot_dynamics_ros.kernels.entries import OK as DONE
 from robot_dynamics_ros.kernels.entries import SINGULAR
 from robot_dynamics_ros.simulation import separable

@@ -35,7 +35,8 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def tied(model: RobotModel, function: Any, axes: tuple[int, ...]) -> Callable[..., Any]:
-    return direct_call(function, (model.packed.structure, model.packed.numbers), axes)
+    scratch = entries.make_scratch(model.packed.structure)
+    return direct_call(function, (model.packed.structure, model.packed.numbers, scratch), axes)
 
 
 def odd_forms(x: Any) -> list[Any]:
@@ -119,7 +120,8 @@ def test_what_a_call_reads_lives_as_long_as_it(model: RobotModel, way: str) -> N
     expected = model.gravity_torque(q)
     numbers = model.packed.numbers.copy()
     alive = weakref.ref(numbers)
-    call = direct_call(entries.gravity_torque, (model.packed.structure, numbers), (1, 1))
+    scratch = entries.make_scratch(model.packed.structure)
+    call = direct_call(entries.gravity_torque, (model.packed.structure, numbers, scratch), (1, 1))
     del numbers
     gc.collect()
     rubbish = [np.full(len(model.packed.numbers), np.nan) for _ in range(100)]
@@ -165,3 +167,13 @@ print(direct_calls.SUPPORTED, model.gravity_torque([0.0] * 7)[1] < -1.0)
 """
     result = run_python("-c", code)
     assert result.stdout.split() == ["False", "True"]
+
+
+def test_the_switch_leaves_calls_to_numba() -> None:
+    code = f"""
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.kernels import direct_calls
+model = RobotModel.from_urdf_file({str(PANDA)!r})
+print(direct_calls.SUPPORTED, model.gravity_torque([0.0] * 7)[1] < -1.0)
+"""
+    assert run_python("-c", code, ROBOT_DYNAMICS_DIRECT_CALLS="0").stdout.split() == ["False", "True"]

@@ -49,4 +49,5 @@ def result(algorithm: Algorithm, n: int, *batch: int) -> Array:
 def general(algorithm: Algorithm, packed: PackedModel, *vectors: Array) -> tuple[int, Array]:
     """Status and result of the general kernel for one state."""
     out = result(algorithm, len(vectors[0]))
-    return GENERAL[algorithm.name](packed.structure, packed.numbers, *vectors, out), out
+    scratch = entries.make_scratch(packed.structure)
+    return GENERAL[algorithm.name](packed.structure, packed.numbers, scratch, *vectors, out), out
