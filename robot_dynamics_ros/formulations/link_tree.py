@@ -97,10 +97,7 @@ class LinkTree:
     def of(cls, model: RobotModel) -> LinkTree:
         """Return the links of a model, payload included."""
         robot, count = model.packed.robot, len(model.moving_joints)
-        rates = np.zeros((len(robot.tree), model.n))
-        for row, entry in zip(rates, robot.tree, strict=True):
-            own = slice(entry[layout.FIRST], entry[layout.AFTER])
-            row[robot.coordinates[own]] = robot.factors[own]
+        rates = model.coupling_matrix
         links = []
         for name, entry, numbers in zip(model.moving_joints, robot.tree, robot.bodies, strict=False):
             mass, moment = float(numbers[layout.MASS]), numbers[layout.MOMENT : layout.MOMENT + 3]

@@ -21,7 +21,6 @@ from robot_dynamics_ros.kernels.layout import PARENT
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.packed import without_gravity
 from robot_dynamics_ros.progress import progress
 
 _SAMPLES = 1000
@@ -223,15 +222,8 @@ def _mistakes(motion: RecordedMotion) -> Iterator[Mistake]:
         )
 
 
-def _under(model: RobotModel, gravity: Array) -> RobotModel:
-    """Return the model with another gravity (3,)."""
-    packed = without_gravity(model.packed)
-    packed.robot.gravity[:] = gravity  # a view into its own numbers
-    return replace(model, packed=packed, kernels=model.kernels.with_numbers(packed.numbers))
-
-
 def _gravity(model: RobotModel, motion: RecordedMotion) -> Hypothesis:
-    columns = np.stack([_under(model, unit).gravity_torque(motion.q) for unit in np.eye(3)], axis=-1)
+    columns = np.stack([model.with_gravity(unit).gravity_torque(motion.q) for unit in np.eye(3)], axis=-1)
 
     def words(values: Array, errors: Array) -> str | None:
         given = model.gravity

@@ -25,8 +25,16 @@ from robot_dynamics_ros.kernels.layout import (
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model.couplings import Couplings, resolve
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
-from robot_dynamics_ros.model.inertia import InertiaSum, real_numbers
-from robot_dynamics_ros.model.packed import LinkFrame, PackedModel, carried_mass, massless, own_mass, with_payload
+from robot_dynamics_ros.model.inertia import InertiaSum
+from robot_dynamics_ros.model.packed import (
+    LinkFrame,
+    PackedModel,
+    carried_mass,
+    gravity_vector,
+    massless,
+    own_mass,
+    with_payload,
+)
 from robot_dynamics_ros.model.urdf import Description, Joint
 
 
@@ -304,10 +312,7 @@ def _continuous(
 def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Array:
     if gravity is None:
         return np.array(_STANDARD_GRAVITY) if dynamics.gravity is None else dynamics.gravity.copy()
-    vector = real_numbers(gravity)
-    if vector is None or vector.shape != (3,) or not np.isfinite(vector).all():
-        raise RobotModelError(f"gravity: {gravity!r} is not three finite numbers. Cure: give x, y, z in m/s^2")
-    return vector
+    return gravity_vector(gravity)
 
 
 def _refuse_unknown_links(description: Description, dynamics: DynamicsFile) -> None:

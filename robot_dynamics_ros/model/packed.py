@@ -215,11 +215,19 @@ def _loaded(packed: PackedModel) -> PackedModel:
     return replace(packed, numbers=numbers, massless_ends=massless(robot, packed.joint_names))
 
 
-def without_gravity(packed: PackedModel) -> PackedModel:
-    """Return the same robot where nothing has weight; only numbers differ."""
+def with_gravity(packed: PackedModel, vector: ArrayLike) -> PackedModel:
+    """Return the same robot under another gravity; only numbers differ."""
     numbers = packed.numbers.copy()
-    _unpack(packed.structure, numbers).gravity[:] = 0.0
+    _unpack(packed.structure, numbers).gravity[:] = gravity_vector(vector)
     return replace(packed, numbers=numbers)
+
+
+def gravity_vector(vector: ArrayLike) -> Array:
+    """Return three finite numbers (3,); RobotModelError for anything else."""
+    result = real_numbers(vector)
+    if result is None or result.shape != (3,) or not np.isfinite(result).all():
+        raise RobotModelError(f"gravity: {vector!r} is not three finite numbers. Cure: give x, y, z in m/s^2")
+    return result
 
 
 def own_mass(robot: ModelArrays) -> Array:

@@ -15,14 +15,14 @@ from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels import entries
 from robot_dynamics_ros.kernels.direct_calls import direct_call
 from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
-from robot_dynamics_ros.kernels.layout import KIND, PRISMATIC
+from robot_dynamics_ros.kernels.layout import AFTER, FIRST, KIND, PRISMATIC
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.arguments import evaluate, numbers, wrenches_on_bodies
 from robot_dynamics_ros.model.assembly import assemble
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Loop, read_bytes, read_dynamics_file
 from robot_dynamics_ros.model.inertia import payload_inertial, real_numbers
-from robot_dynamics_ros.model.packed import PackedModel, scaled, with_payload, without_gravity
+from robot_dynamics_ros.model.packed import PackedModel, scaled, with_gravity, with_payload
 from robot_dynamics_ros.model.urdf import parse_urdf
 
 Wrenches = Mapping[str, ArrayLike]
@@ -145,11 +145,16 @@ class RobotModel:
         return self._with(scaled(self.packed, mass, friction))
 
     def without_gravity(self) -> RobotModel:
-        """Return this model, its payload included, where nothing has weight: ``gravity`` is zero.
+        """Return this model, its payload included, where nothing has weight: ``with_gravity`` of zero."""
+        return self.with_gravity(np.zeros(3))
+
+    def with_gravity(self, vector: ArrayLike) -> RobotModel:
+        """Return this model under another acceleration of gravity (3,) in the root frame, m/s^2.
 
         Nothing is recompiled, but kernels made by ``customised`` have gravity built in: they are made anew.
+        Raises RobotModelError for anything but three finite numbers.
         """
-        packed = without_gravity(self.packed)
+        packed = with_gravity(self.packed, vector)
         return dataclasses.replace(self, packed=packed, kernels=type(self.kernels)(packed.structure, packed.numbers))
 
     def customised(self) -> RobotModel:
@@ -185,6 +190,16 @@ class RobotModel:
         """Those of ``moving_joints`` that slide: m and N in place of rad and Nm."""
         kinds = self.packed.robot.tree[:, KIND].tolist()
         return frozenset(name for name, kind in zip(self.moving_joints, kinds, strict=False) if kind == PRISMATIC)
+
+    @property
+    def coupling_matrix(self) -> Array:
+        """G (moving joints + rotors, n): G qd are the rates of ``moving_joints``, then of the rotors; Spong (9.89)."""
+        robot = self.packed.robot
+        matrix = np.zeros((len(robot.tree), self.n))
+        for row, entry in zip(matrix, robot.tree, strict=True):
+            own = slice(entry[FIRST], entry[AFTER])
+            row[robot.coordinates[own]] = robot.factors[own]
+        return matrix
 
     @property
     def link_names(self) -> tuple[str, ...]:

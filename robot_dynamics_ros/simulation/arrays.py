@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, inlined
 from robot_dynamics_ros.kernels.kinematics import Loops, append_loops
 from robot_dynamics_ros.kernels.layout import (
-    AFTER,
     COULOMB,
     COULOMB_NEGATIVE,
-    FIRST,
     FRICTION_SIZE,
     MASS,
     STATIC,
@@ -194,7 +192,7 @@ _SAME = 1e-12
 def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
     """Pack a robot; its velocity limits hold where ``velocity_limits``."""
     packed = model.packed
-    rows, factors, directions = _rows(_coupling_matrix(model))
+    rows, factors, directions = _rows(model.coupling_matrix[: len(model.moving_joints)])
     ranges = np.tile([-math.inf, math.inf, math.inf], (len(directions), 1))
     for (lower, upper, fastest), row, factor in zip(packed.joint_ranges, rows, factors, strict=True):
         low, high = sorted((lower / factor, upper / factor))
@@ -267,16 +265,6 @@ def _loops(model: RobotModel) -> Loops:
             bodies.append(frame.body)
             points.append(frame.position + frame.rotation @ point)
     return Loops(np.array(bodies, np.int64).reshape(-1, 2), np.array(points).reshape(-1, 6))
-
-
-def _coupling_matrix(model: RobotModel) -> Array:
-    """G (moving joints, n): the rates of the joints of the tree are G v."""
-    robot = model.packed.robot
-    matrix = np.zeros((len(model.moving_joints), model.n))
-    for i, joint in enumerate(robot.tree[: len(matrix)]):
-        entries = slice(joint[FIRST], joint[AFTER])
-        matrix[i, robot.coordinates[entries]] = robot.factors[entries]
-    return matrix
 
 
 def _rows(matrix: Array) -> tuple[IntArray, Array, Array]:

@@ -109,6 +109,22 @@ def test_impossible_factors_are_refused(keywords: dict[str, Any], culprit: str) 
 # --- Without gravity
 
 
+@given(robot=robots(payload=True), gravity=st.tuples(*3 * [st.floats(-20.0, 20.0)]))
+def test_another_gravity_is_as_if_loaded_with_it(robot: Robot, gravity: tuple[float, float, float]) -> None:
+    changed, loaded = robot.model().with_gravity(gravity), robot.model(gravity=gravity)
+    q, qd, qdd = state(robot, changed.n)
+    assert np.array_equal(changed.gravity, gravity)
+    assert np.array_equal(changed.inverse_dynamics(q, qd, qdd), loaded.inverse_dynamics(q, qd, qdd))
+    assert np.array_equal(changed.gravity_torque(q), loaded.gravity_torque(q))
+    assert_close(changed.gravity_torque(q), changed.inverse_dynamics(q, 0 * q, 0 * q), 1e-15, size(changed, q, qd, qdd))
+
+
+@pytest.mark.parametrize("gravity", [(0.0, 0.0), [0.0, 0.0, np.nan], "down", None])
+def test_what_is_no_gravity_is_refused(gravity: Any) -> None:
+    with pytest.raises(RobotModelError, match="gravity"):
+        load(ARM, {}).with_gravity(gravity)
+
+
 @given(robot=robots(payload=True))
 def test_without_gravity_nothing_has_weight_and_all_else_is_as_it_was(robot: Robot) -> None:
     model = robot.model()
