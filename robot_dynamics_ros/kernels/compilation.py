@@ -59,8 +59,8 @@ def _source_hash() -> str:
     conditions = (_PACKAGE, sys.version, numba.__version__, sorted(_FLAGS.items()), numba.config.BOUNDSCHECK)
     digest = hashlib.sha256(repr(conditions).encode())
     for folder in _KERNEL_FOLDERS:
-        for source in sorted((_PACKAGE / folder).glob("*.py")):
-            digest.update(source.name.encode() + b"\0" + source.read_bytes())
+        for source in sorted((_PACKAGE / folder).rglob("*.py")):
+            digest.update(str(source.relative_to(_PACKAGE)).encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -306,10 +306,10 @@ class RobotModel:
 
     def mass_matrix(self, q: ArrayLike) -> Array:
         """Mass matrix M(q) (..., n, n) with rotors, Craig (6.59), by composite bodies."""
-        matrix = np.empty((self.n, self.n))
+        matrix = np.empty(self._square)
         if self.kernels.mass_matrix(q, matrix) is matrix:
             return matrix
-        return self._run(self._tied(entries.mass_matrix_batch), (self.n, self.n), q=q)
+        return self._run(self._tied(entries.mass_matrix_batch), self._square, q=q)
 
     def bias_torque(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Torque (..., n) without acceleration: V(q, qd) + G(q) of Craig (6.59)."""
@@ -327,12 +327,11 @@ class RobotModel:
 
         Analytically: Singh, Russo, Wensing 2022 (see kernels/derivatives.py).
         """
-        n = self.n
-        dq, dqd = np.empty((n, n)), np.empty((n, n))
+        dq, dqd = np.empty(self._square), np.empty(self._square)
         if self.kernels.inverse_dynamics_derivatives(q, qd, qdd, dq, dqd) is dqd:
             return dq, dqd
         tied = self._tied(entries.inverse_dynamics_derivatives_batch)
-        (dq, dqd), _ = evaluate(tied, [(n, n), (n, n)], self._numbers(q=q, qd=qd, qdd=qdd))
+        (dq, dqd), _ = evaluate(tied, [self._square, self._square], self._numbers(q=q, qd=qd, qdd=qdd))
         return dq, dqd
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
@@ -451,6 +450,10 @@ class RobotModel:
         unknown link and for values that are not six numbers.
         """
         return wrenches_on_bodies(wrenches, self.packed.frames, len(self.moving_joints))
+
+    @cached_property
+    def _square(self) -> tuple[int, int]:
+        return self.n, self.n
 
     @cached_property
     def _zeros(self) -> Array:

@@ -1,4 +1,4 @@
-"""Whether the loops of a robot are closed, and what to do where they are not."""
+"""What is asked of a plant's arguments, and why a step could not be taken."""
 
 from __future__ import annotations
 
@@ -9,61 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.constraints import close_loops, loop_constraints, loop_forces
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.arguments import numbers
 from robot_dynamics_ros.simulation.arrays import LOOP_OPEN, NOT_FINITE, TOO_STIFF
-from robot_dynamics_ros.simulation.closure import NEGLIGIBLE
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
-from robot_dynamics_ros.simulation.looped import OPEN
-
-_ROUNDING = 1e-9  # m/s
-
-
-def loop_gaps(model: RobotModel, position: Array) -> Array:
-    """How far the two points of each loop (loops,) are apart at ``position`` (n,), m."""
-    if not model.loops:
-        return np.zeros(0)
-    error = loop_constraints(model, position, np.zeros(model.n)).error
-    return np.asarray(np.linalg.norm(loop_forces(error), axis=1))
-
-
-def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
-    """Raise RobotDynamicsError for a start (n,) that is open by more than 1e-5 m or opens, naming the loop."""
-    gaps = loop_gaps(model, position)
-    if np.max(gaps, initial=0.0) > OPEN:
-        widest = int(np.argmax(gaps))
-        raise RobotDynamicsError(
-            f"{_named(model, widest)} is open by {gaps[widest]:.3g} m at the initial positions {position.tolist()}. "
-            f"Cure: {_nearest(model, position)}"
-        )
-    if model.loops and velocity.any():
-        jacobian = loop_constraints(model, position, velocity).jacobian
-        rates, sizes = jacobian @ velocity, np.abs(jacobian) @ np.abs(velocity)
-        worst = int(np.argmax(np.abs(rates)))
-        if abs(rates[worst]) > NEGLIGIBLE * sizes.max() + _ROUNDING:
-            raise RobotDynamicsError(
-                f"{_named(model, worst // 3)} opens by {abs(rates[worst]):.3g} m/s at the initial velocities "
-                f"{velocity.tolist()}. Cure: complete those of the driven joints with driven_motion of "
-                "robot_dynamics_ros.formulations.constraints"
-            )
-
-
-def _named(model: RobotModel, loop: int) -> str:
-    return f'the loop between "{model.loops[loop].link_a}" and "{model.loops[loop].link_b}"'
-
-
-def _nearest(model: RobotModel, position: Array) -> str:
-    """The cure: closed positions nearby, where there are any within the limits."""
-    how = "close_loops of robot_dynamics_ros.formulations.constraints"
-    try:
-        closed = close_loops(model, position)
-    except RobotDynamicsError:
-        return f"give initial positions that close it, as {how} finds them from a guess that is near"
-    if ((closed < model.packed.position_lower) | (closed > model.packed.position_upper)).any():
-        return f"give initial positions that close it within the joints' limits, as {how} finds them near a guess"
-    return f"start from {closed.tolist()}, which {how} finds nearby, or from others that close it"
+from robot_dynamics_ros.simulation.loops.checks import loop_name
 
 
 def check_integrator(integrator: str) -> None:
@@ -128,7 +79,7 @@ def failure(model: RobotModel, status: int, joint: int, time: float, step_size: 
     """Return why the step after ``time`` s could not be taken, and the cure; ``joint`` is what the status blames."""
     if status == LOOP_OPEN:
         return (
-            f"t = {time:.6g} s: {_named(model, joint)} cannot be closed after a step of {step_size} s, for which it "
+            f"t = {time:.6g} s: {loop_name(model, joint)} cannot be closed after a step of {step_size} s, for which it "
             "moves too fast. Cure: take a smaller step_size, or smaller torques"
         )
     where = f't = {time:.6g} s: joint "{model.joint_names[joint]}"'

@@ -24,6 +24,7 @@ from robot_dynamics_ros.simulation.arrays import (
     stuck_joints,
 )
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
+from robot_dynamics_ros.simulation.loops.checks import loop_gaps, require_closed
 from robot_dynamics_ros.simulation.steps import steps_for
 
 
@@ -77,7 +78,7 @@ class Plant:
         impulse = self._flat[3 * model.n :]
         self._state = State(position, velocity, np.zeros(len(self._arm.joints.ranges), np.int64), impulse)
         self._start, self._start_velocity = checks.initial_state(model, initial_positions, initial_velocities)
-        checks.require_closed(model, self._start, self._start_velocity)
+        require_closed(model, self._start, self._start_velocity)
         self.reset()
 
     def _load(self, model: RobotModel) -> None:
@@ -143,7 +144,7 @@ class Plant:
     @property
     def loop_gaps(self) -> Array:
         """How far the two points of each loop (loops,) are apart, m."""
-        return checks.loop_gaps(self._model, self._state.position)
+        return loop_gaps(self._model, self._state.position)
 
     @property
     def stuck(self) -> NDArray[np.bool_]:

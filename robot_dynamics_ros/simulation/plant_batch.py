@@ -23,6 +23,7 @@ from robot_dynamics_ros.simulation.arrays import (
     stuck_joints,
 )
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
+from robot_dynamics_ros.simulation.loops.checks import require_closed
 from robot_dynamics_ros.simulation.separable import LANES
 from robot_dynamics_ros.simulation.steps import steps_for
 
@@ -95,7 +96,7 @@ class PlantBatch:
             self._advance = partial(steps.advance_each, self._arm, INTEGRATORS[integrator], self._step_size)
         self._start = checks.initial_state(first, initial_positions, initial_velocities, (len(self._models),))
         for q, v in {(q.tobytes(), v.tobytes()): (q, v) for q, v in zip(*self._start, strict=True)}.values():
-            checks.require_closed(first, q, v)
+            require_closed(first, q, v)
         self.reset()
 
     @property

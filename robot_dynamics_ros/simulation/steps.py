@@ -24,7 +24,7 @@ _COUPLED = """\
 from robot_dynamics_ros.simulation.coupled import fixed_mode_motion, solve_friction
 from robot_dynamics_ros.simulation.separable import fixed_mode_motions
 """
-_LOOPED = "from robot_dynamics_ros.simulation.looped import step\n\n\n"
+_LOOPED = "from robot_dynamics_ros.simulation.loops.step import step\n\n\n"
 _BEFORE_STEPS = "@kernel\ndef take_steps("
 _CUSTOMISED = """\
 from robot_dynamics_ros.kernels.compilation import allocating_kernel

@@ -24,7 +24,10 @@ from robot_dynamics_ros.simulation.arrays import (
     Outcome,
     State,
 )
-from robot_dynamics_ros.simulation.closure import (
+from robot_dynamics_ros.simulation.coupled import pose_motion, row_ends, solve_coupled
+from robot_dynamics_ros.simulation.elimination import contains, multiplier
+from robot_dynamics_ros.simulation.integrators import RK4
+from robot_dynamics_ros.simulation.loops.closure import (
     add_loop_forces,
     expand_motion,
     minimise,
@@ -34,9 +37,6 @@ from robot_dynamics_ros.simulation.closure import (
     reduced_vector,
     stop_exactly,
 )
-from robot_dynamics_ros.simulation.coupled import pose_motion, row_ends, solve_coupled
-from robot_dynamics_ros.simulation.elimination import contains, multiplier
-from robot_dynamics_ros.simulation.integrators import RK4
 from robot_dynamics_ros.simulation.step_stages import (
     along,
     carry,

@@ -1,0 +1,60 @@
+"""Whether the loops of a robot are closed, and what to do where they are not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.formulations.constraints import close_loops, loop_constraints, loop_forces
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.simulation.loops.closure import NEGLIGIBLE
+from robot_dynamics_ros.simulation.loops.step import OPEN
+
+_ROUNDING = 1e-9  # m/s
+
+
+def loop_gaps(model: RobotModel, position: Array) -> Array:
+    """How far the two points of each loop (loops,) are apart at ``position`` (n,), m."""
+    if not model.loops:
+        return np.zeros(0)
+    error = loop_constraints(model, position, np.zeros(model.n)).error
+    return np.asarray(np.linalg.norm(loop_forces(error), axis=1))
+
+
+def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
+    """Raise RobotDynamicsError for a start (n,) that is open by more than 1e-5 m or opens, naming the loop."""
+    gaps = loop_gaps(model, position)
+    if np.max(gaps, initial=0.0) > OPEN:
+        widest = int(np.argmax(gaps))
+        raise RobotDynamicsError(
+            f"{loop_name(model, widest)} is open by {gaps[widest]:.3g} m at the initial positions {position.tolist()}. "
+            f"Cure: {_nearest(model, position)}"
+        )
+    if model.loops and velocity.any():
+        jacobian = loop_constraints(model, position, velocity).jacobian
+        rates, sizes = jacobian @ velocity, np.abs(jacobian) @ np.abs(velocity)
+        worst = int(np.argmax(np.abs(rates)))
+        if abs(rates[worst]) > NEGLIGIBLE * sizes.max() + _ROUNDING:
+            raise RobotDynamicsError(
+                f"{loop_name(model, worst // 3)} opens by {abs(rates[worst]):.3g} m/s at the initial velocities "
+                f"{velocity.tolist()}. Cure: complete those of the driven joints with driven_motion of "
+                "robot_dynamics_ros.formulations.constraints"
+            )
+
+
+def loop_name(model: RobotModel, loop: int) -> str:
+    """Return what messages call a loop."""
+    return f'the loop between "{model.loops[loop].link_a}" and "{model.loops[loop].link_b}"'
+
+
+def _nearest(model: RobotModel, position: Array) -> str:
+    """The cure: closed positions nearby, where there are any within the limits."""
+    how = "close_loops of robot_dynamics_ros.formulations.constraints"
+    try:
+        closed = close_loops(model, position)
+    except RobotDynamicsError:
+        return f"give initial positions that close it, as {how} finds them from a guess that is near"
+    if ((closed < model.packed.position_lower) | (closed > model.packed.position_upper)).any():
+        return f"give initial positions that close it within the joints' limits, as {how} finds them near a guess"
+    return f"start from {closed.tolist()}, which {how} finds nearby, or from others that close it"
