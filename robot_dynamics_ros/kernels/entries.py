@@ -35,7 +35,7 @@ def make_work(robot: ModelArrays) -> Array:
 
 
 def make_scratch(structure: IntArray) -> Array:
-    """The scratch array of the functions for one state, whichever they are, for one robot."""
+    """Return a scratch array that serves each of the functions for one state of this robot."""
     bodies, rotors, _, n = structure[:4].tolist()
     return np.empty((bodies + rotors) * WORK_SIZE + max(n * n, bodies * (12 + derivatives.SPATIAL_SIZE)))
 
