@@ -100,6 +100,26 @@ def _load_bodies(robot: ModelArrays, wrenches: Array, work: Array) -> None:
 
 
 @kernel
+def _load_bodies_at_rest(robot: ModelArrays, wrenches: Array, work: Array) -> None:
+    """Craig (6.47)-(6.51) for bodies at rest: what carries their weights, less external wrenches."""
+    bodies, gravity = robot.bodies, robot.gravity
+    for i in range(bodies.shape[0]):
+        parent = robot.tree[i, PARENT]
+        if parent < 0:
+            ax, ay, az = to_body(work, i, -gravity[0], -gravity[1], -gravity[2])
+        else:
+            ax, ay, az = three(work, parent, _A)
+            ax, ay, az = to_body(work, i, ax, ay, az)
+        work[i, _A], work[i, _A + 1], work[i, _A + 2] = ax, ay, az
+        m = bodies[i, MASS]
+        hx, hy, hz = three(bodies, i, MOMENT)
+        work[i, LOAD], work[i, LOAD + 1], work[i, LOAD + 2] = m * ax, m * ay, m * az
+        ox, oy, oz = cross(hx, hy, hz, ax, ay, az)
+        work[i, LOAD + 3], work[i, LOAD + 4], work[i, LOAD + 5] = ox, oy, oz
+        _subtract_wrench(wrenches, i, work)
+
+
+@kernel
 def _turn_rotors(robot: ModelArrays, work: Array) -> None:
     """Torque that spins the rotors up, and the moment that they put on their carriers, Tsai (9.157).
 
@@ -176,26 +196,6 @@ def bias_torque(robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: 
     clear(work, JOINT_ACCELERATION)
     _recursion(robot, wrenches, work)
     project(robot, work, JOINT_TORQUE, tau)
-
-
-@kernel
-def _load_bodies_at_rest(robot: ModelArrays, wrenches: Array, work: Array) -> None:
-    """What ``move_bodies`` and ``_load_bodies`` write to the loads where nothing moves: weights, the base lifted."""
-    bodies, gravity = robot.bodies, robot.gravity
-    for i in range(bodies.shape[0]):
-        parent = robot.tree[i, PARENT]
-        if parent < 0:
-            ax, ay, az = to_body(work, i, -gravity[0], -gravity[1], -gravity[2])
-        else:
-            ax, ay, az = three(work, parent, _A)
-            ax, ay, az = to_body(work, i, ax, ay, az)
-        work[i, _A], work[i, _A + 1], work[i, _A + 2] = ax, ay, az
-        m = bodies[i, MASS]
-        hx, hy, hz = three(bodies, i, MOMENT)
-        work[i, LOAD], work[i, LOAD + 1], work[i, LOAD + 2] = m * ax, m * ay, m * az
-        ox, oy, oz = cross(hx, hy, hz, ax, ay, az)
-        work[i, LOAD + 3], work[i, LOAD + 4], work[i, LOAD + 5] = ox, oy, oz
-        _subtract_wrench(wrenches, i, work)
 
 
 @kernel

@@ -147,28 +147,14 @@ VECTORS = 11
 
 
 @allocating_kernel
-def make_buffers(robot: ModelArrays, n: int, rows: int) -> Buffers:
-    """Scratch arrays for ``n`` coordinates and so many rows."""
-    return Buffers(
-        np.empty((robot.tree.shape[0], WORK_SIZE)),
-        np.empty((rows, ROW_SIZE)),
-        np.empty(rows, np.int64),
-        np.empty((2 + n, n)),
-        np.empty((2 + n, n)),
-        np.empty((n, n)),
-        np.empty((VECTORS, n)),
-    )
-
-
-def make_scratch(arm: Arm, n: int) -> Array:
-    """Room for the buffers of one arm of ``n`` coordinates, but for the modes, see ``buffers_in``."""
-    rows = len(arm.joints.ranges)
-    return np.empty(len(arm.robot.tree) * WORK_SIZE + rows * ROW_SIZE + 2 * (2 + n) * n + n * n + VECTORS * n)
+def make_scratch(robot: ModelArrays, n: int, rows: int) -> Array:
+    """Room for the buffers of ``n`` coordinates and so many rows, but for the modes."""
+    return np.empty(robot.tree.shape[0] * WORK_SIZE + rows * ROW_SIZE + 2 * (2 + n) * n + n * n + VECTORS * n)
 
 
 @inlined
 def buffers_in(scratch: Array, modes: IntArray, robot: ModelArrays, n: int) -> Buffers:
-    """Views into ``scratch``, so that a call makes no arrays."""
+    """Views into what ``make_scratch`` made, and ``modes`` (K,)."""
     lines, rows = robot.tree.shape[0], modes.shape[0]
     problem = lines * WORK_SIZE
     motion = problem + rows * ROW_SIZE
@@ -184,6 +170,12 @@ def buffers_in(scratch: Array, modes: IntArray, robot: ModelArrays, n: int) -> B
         scratch[factor:vectors].reshape(n, n),
         scratch[vectors:].reshape(VECTORS, n),
     )
+
+
+@allocating_kernel
+def make_buffers(robot: ModelArrays, n: int, rows: int) -> Buffers:
+    """Scratch arrays for ``n`` coordinates and so many rows."""
+    return buffers_in(make_scratch(robot, n, rows), np.empty(rows, np.int64), robot, n)
 
 
 _SAME = 1e-12

@@ -93,7 +93,8 @@ class Plant:
         arm = self._arm
         constants = flatten(arm.joints, self._model.packed.effort_limits)
         own = (self._settings, self._flat, self._state.modes)
-        scratch = (make_scratch(arm, self._model.n), np.empty_like(self._state.modes))
+        modes = np.empty_like(self._state.modes)
+        scratch = (make_scratch(arm.robot, self._model.n, len(modes)), modes)
         fixed = (arm.structure, arm.numbers, arm.joints.rows, constants, *own, *scratch)
         return direct_call(steps_for(self._model, is_separable(arm)).plant_step, fixed, (1, 2, 1))
 

@@ -17,6 +17,12 @@ from robot_dynamics_ros.kernels.general import GeneralKernels
 from support.python_process import ROOT, run_python
 
 PANDA = ROOT / "urdf" / "panda.urdf"
+SUPPORTED_AND_RIGHT = f"""
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.kernels import direct_calls
+model = RobotModel.from_urdf_file({str(PANDA)!r})
+print(direct_calls.SUPPORTED, model.gravity_torque([0.0] * 7)[1] < -1.0)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -156,24 +162,15 @@ def test_a_result_that_is_an_argument_too(model: RobotModel, way: str) -> None:
 
 def test_a_layout_that_is_not_known_is_not_read() -> None:
     """A Python that says it has no global lock, or another name: calls go the careful way, and still work."""
-    code = f"""
+    no_lock = """
 import sysconfig
 told = sysconfig.get_config_var
 sysconfig.get_config_var = lambda name: 1 if name == "Py_GIL_DISABLED" else told(name)
-from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.kernels import direct_calls
-model = RobotModel.from_urdf_file({str(PANDA)!r})
-print(direct_calls.SUPPORTED, model.gravity_torque([0.0] * 7)[1] < -1.0)
 """
-    result = run_python("-c", code)
+    result = run_python("-c", no_lock + SUPPORTED_AND_RIGHT)
     assert result.stdout.split() == ["False", "True"]
 
 
 def test_the_switch_leaves_calls_to_numba() -> None:
-    code = f"""
-from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.kernels import direct_calls
-model = RobotModel.from_urdf_file({str(PANDA)!r})
-print(direct_calls.SUPPORTED, model.gravity_torque([0.0] * 7)[1] < -1.0)
-"""
-    assert run_python("-c", code, ROBOT_DYNAMICS_DIRECT_CALLS="0").stdout.split() == ["False", "True"]
+    result = run_python("-c", SUPPORTED_AND_RIGHT, ROBOT_DYNAMICS_DIRECT_CALLS="0")
+    assert result.stdout.split() == ["False", "True"]

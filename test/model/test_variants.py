@@ -106,7 +106,7 @@ def test_impossible_factors_are_refused(keywords: dict[str, Any], culprit: str) 
         model.scaled(**keywords)
 
 
-# --- Without gravity
+# --- Another gravity, and none
 
 
 @given(robot=robots(payload=True), gravity=st.tuples(*3 * [st.floats(-20.0, 20.0)]))
