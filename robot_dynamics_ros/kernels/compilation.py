@@ -14,8 +14,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache, partial, singledispatch
 from importlib import import_module, util
+from importlib.abc import InspectLoader
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -225,6 +226,26 @@ def inlined(function: Function) -> Function:
     return _compiled(function, inline="always")
 
 
+def part(function: Function) -> Function:
+    """Compile as a part of each kernel that calls it; nothing is kept on disk of it alone."""
+    return numba.extending.register_jitable(**_FLAGS)(function) if COMPILED else function
+
+
+def by_class(function: Callable[..., Any]) -> Any:
+    """``functools.singledispatch`` for kernels: which function runs depends on the class of the first argument.
+
+    That is a NamedTuple. Numba chooses the function as it compiles the caller, of which it becomes a part.
+    """
+    functions: Any = singledispatch(function)
+
+    def choose(first: Any, *others: Any) -> Any:
+        return functions.dispatch(first.instance_class)
+
+    if COMPILED:
+        numba.extending.overload(functions, inline="always", jit_options=_FLAGS, strict=False)(choose)
+    return functions
+
+
 def batch_kernel(function: Function) -> Function:
     """Compile a loop over many states, which lets other threads run meanwhile."""
     return _compiled(function, nogil=True)
@@ -297,15 +318,21 @@ if COMPILED:
     numba.core.event.register("numba:compile", _Listener())
 
 
+class _Text(InspectLoader):
+    """Loads a module whose source stands in no file."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def get_source(self, fullname: str) -> str:
+        return self._source
+
+
 def load_source(source: str, name: str) -> dict[str, Any]:
     """Names that generated source defines: from a file, because numba keeps nothing on disk of other functions."""
     stem = f"{name}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     path = _source_file(stem, source) if COMPILED else None
-    if path is None:
-        names: dict[str, Any] = {}
-        exec(compile(source, f"<{name}>", "exec"), names)
-        return names
-    spec = util.spec_from_file_location(f"{_NAME}_{stem}", path)
+    spec = util.spec_from_file_location(f"{_NAME}_{stem}", path, loader=None if path else _Text(source))
     assert spec is not None and spec.loader is not None
     module = util.module_from_spec(spec)
     sys.modules[spec.name] = module  # numba looks there when it loads what it has kept

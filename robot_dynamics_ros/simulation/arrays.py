@@ -46,9 +46,25 @@ class Joints(NamedTuple):
     directions: Array  # E (K, n), or (0, n) where the arm is separable and has no loops
 
 
+class Separable(NamedTuple):
+    """The kind of an arm each of whose joints follows one coordinate: friction acts on coordinates, see separable."""
+
+
+class Coupled(NamedTuple):
+    """The kind of an arm with joints that follow several coordinates, see coupled."""
+
+
+class Looped(NamedTuple):
+    """The kind of an arm with closed loops, see loops."""
+
+
+Kind = Separable | Coupled | Looped
+
+
 class Arm(NamedTuple):
     """What does not change from step to step."""
 
+    kind: Kind  # its class says which functions take the arm's steps
     robot: ModelArrays
     structure: IntArray  # the flat arrays that ``robot`` looks into, with loops behind, see kernels/kinematics.py
     numbers: Array
@@ -193,18 +209,14 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
         if velocity_limits:
             ranges[row, FASTEST] = min(ranges[row, FASTEST], fastest / abs(factor))
     separable = np.array_equal(directions, np.eye(model.n))
-    if separable and not model.loops:
-        directions = np.empty((0, model.n))
-    joints = Joints(packed.friction, rows, factors, ranges, directions)
     structure, numbers = packed.structure, packed.numbers
     if model.loops:
         structure, numbers = append_loops(structure, numbers, _loops(model))
-    return Arm(packed.robot, structure, numbers, joints)
-
-
-def is_separable(arm: Arm) -> bool:
-    """Return whether each joint follows one coordinate, and no loop ties them together."""
-    return len(arm.joints.directions) == 0
+    elif separable:
+        directions = np.empty((0, model.n))
+    joints = Joints(packed.friction, rows, factors, ranges, directions)
+    kind: Kind = Looped() if model.loops else Separable() if separable else Coupled()
+    return Arm(kind, packed.robot, structure, numbers, joints)
 
 
 def alike(one: RobotModel, other: RobotModel) -> bool:

@@ -13,6 +13,7 @@ Rows that stick or meet a limit are equations E_w v = b, see elimination.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from robot_dynamics_ros.simulation.arrays import (
     VELOCITY,
     Arm,
     Buffers,
+    Coupled,
     Joints,
     State,
 )
@@ -45,6 +47,8 @@ from robot_dynamics_ros.simulation.elimination import (
     pin,
     respect,
 )
+from robot_dynamics_ros.simulation.integrators import plant_step
+from robot_dynamics_ros.simulation.separable import fixed_mode_motion, solve_friction
 from robot_dynamics_ros.simulation.step_stages import along, pinned
 from robot_dynamics_ros.simulation.stick_slip import (
     AT_LOWER,
@@ -280,8 +284,9 @@ def pose_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffer
                     matrix[j, other] += stiffness * joints.directions[k, j] * joints.directions[k, other]
 
 
-@kernel
-def fixed_mode_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> int:
+def _fixed_mode_motion(
+    kind: Coupled, arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array
+) -> int:
     """As in ``separable``; the reaction is E^T of that of the rows at rest."""
     pose_motion(arm, dt, q, v, wrenches, buffers, motion)
     return hold_at_rest(motion[2:], arm.joints.directions, buffers.rows, motion)
@@ -304,7 +309,7 @@ def row_ends(joints: Joints, state: State, buffers: Buffers) -> Array:
 
 
 @allocating_kernel
-def solve_friction(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
+def _solve_friction(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
     """As in ``separable``; rows that are held, and those at limits, end where they must to rounding."""
     rows, directions, vectors, count = buffers.rows, joints.directions, buffers.vectors, buffers.modes.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]
@@ -320,3 +325,17 @@ def solve_friction(joints: Joints, half: float, state: State, buffers: Buffers) 
             vectors[CARRIED, j] += directions[k, j] * rows[k, IMPULSE]
     pin(directions, row_ends(joints, state, buffers), position)
     return solves, error
+
+
+def _solve(kind: Coupled, joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
+    return _solve_friction(joints, half, state, buffers)
+
+
+fixed_mode_motion.register(Coupled, _fixed_mode_motion)
+solve_friction.register(Coupled, _solve)
+
+
+@kernel
+def coupled_step(*arrays: Any) -> int:
+    """``plant_step`` of these arms."""
+    return plant_step(Coupled(), *arrays)

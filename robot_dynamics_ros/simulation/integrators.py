@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from robot_dynamics_ros.kernels.compilation import batch_kernel, inlined, kernel
+from robot_dynamics_ros.kernels.compilation import by_class, inlined, part
 from robot_dynamics_ros.kernels.layout import coordinate_count, unpack
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation import separable
@@ -29,7 +29,7 @@ from robot_dynamics_ros.simulation.arrays import (
     Arm,
     BatchState,
     Buffers,
-    Joints,
+    Kind,
     Outcome,
     State,
     buffers_in,
@@ -63,18 +63,18 @@ def unconstrained_motion(
     Smooth friction is implicit in ``dt`` seconds; 0: explicit. Returns a status and the coordinate to blame.
     """
     subtract_smooth_friction(arm.joints, dt, v, buffers)
-    return check_motion(q, motion, fixed_mode_motion(arm, dt, q, v, wrenches, buffers, motion))
+    return check_motion(q, motion, fixed_mode_motion(arm.kind, arm, dt, q, v, wrenches, buffers, motion))
 
 
 @inlined
-def finish(joints: Joints, dt: float, half: float, state: State, buffers: Buffers) -> Outcome:
+def finish(arm: Arm, dt: float, half: float, state: State, buffers: Buffers) -> Outcome:
     """Solve for friction and limits, then renew the state: q+ = q_free + half (v+ - v_free)."""
-    raise_bounds_at_reversal(joints, dt, state, buffers)
-    solves, error = solve_friction(joints, half, state, buffers)
+    raise_bounds_at_reversal(arm.joints, dt, state, buffers)
+    solves, error = solve_friction(arm.kind, arm.joints, half, state, buffers)
     return renew(state, buffers, solves, error)
 
 
-@kernel
+@part
 def rk4_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers) -> Outcome:
     """Classical Runge-Kutta step of ``dt`` seconds under torque ``tau`` (n,), A = M(q).
 
@@ -101,10 +101,10 @@ def rk4_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buf
             vectors[UNCONSTRAINED_VELOCITY, j] += weight * motion[0, j]
             position[j] = q[j] + ahead * velocity[j]
             velocity[j] = v[j] + ahead * motion[0, j]
-    return finish(arm.joints, dt, 0.5 * dt, state, buffers)
+    return finish(arm, dt, 0.5 * dt, state, buffers)
 
 
-@kernel
+@part
 def semi_implicit_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers) -> Outcome:
     """First order step of ``dt`` seconds under torque ``tau`` (n,), several times as fast as rk4.
 
@@ -116,18 +116,20 @@ def semi_implicit_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: 
     if status != OK:
         return status, bad, 0, 0.0
     end_unconstrained(dt, state, buffers.motion, buffers)
-    return finish(arm.joints, dt, dt, state, buffers)
+    return finish(arm, dt, dt, state, buffers)
 
 
-@inlined
-def step(arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers) -> Outcome:
-    """One step by the given integrator; robots with loops have another one in its place."""
+@by_class
+def step(
+    kind: Kind, arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers
+) -> Outcome:
+    """One step by the given integrator."""
     if integrator == RK4:
         return rk4_step(arm, dt, tau, wrenches, state, buffers)
     return semi_implicit_step(arm, dt, tau, wrenches, state, buffers)
 
 
-@kernel
+@part
 def take_steps(
     arm: Arm, integrator: int, dt: float, count: int, tau: Array, wrenches: Array, state: State, buffers: Buffers
 ) -> tuple[int, int, int, int, float]:
@@ -137,7 +139,7 @@ def take_steps(
     """
     total, worst = 0, 0.0
     for k in range(count):
-        status, joint, solves, error = step(arm, integrator, dt, tau, wrenches, state, buffers)
+        status, joint, solves, error = step(arm.kind, arm, integrator, dt, tau, wrenches, state, buffers)
         total += solves
         worst = max(worst, error)
         if status != OK:
@@ -145,8 +147,9 @@ def take_steps(
     return OK, -1, count, total, worst
 
 
-@kernel
+@part
 def plant_step(
+    kind: Kind,
     structure: IntArray,
     numbers: Array,
     rows: IntArray,
@@ -160,7 +163,7 @@ def plant_step(
     wrenches: Array,
     report: Array,
 ) -> int:
-    """``take_steps`` for one arm, all in few flat arrays; ``tau`` (n,) is clamped to the effort limits.
+    """``take_steps`` for one arm of this kind, all in few flat arrays; ``tau`` (n,) is clamped to the effort limits.
 
     ``settings``: integrator and length of a step. ``state`` (4 n + 3 loops,): position, velocity, effort, impulse;
     ``modes`` (K,). ``scratch`` and ``next_modes`` (K,) are the buffers. Writes ``report``, see arrays; returns its
@@ -179,7 +182,7 @@ def plant_step(
     effort = buffers.vectors[EFFORT]
     for j in range(n):
         effort[j] = min(max(tau[j], -limits[j]), limits[j])
-    arm, now = Arm(robot, structure, numbers, joints), State(state[:n], state[n : 2 * n], modes, state[3 * n :])
+    arm, now = Arm(kind, robot, structure, numbers, joints), State(state[:n], state[n : 2 * n], modes, state[3 * n :])
     status, joint, steps, solves, error = take_steps(
         arm, int(settings[0]), settings[1], int(report[COUNT]), effort, wrenches, now, buffers
     )
@@ -190,7 +193,7 @@ def plant_step(
     return status
 
 
-@batch_kernel
+@part
 def advance_each(
     arm: Arm, integrator: int, dt: float, count: int, tau: Array, wrenches: Array, batch: BatchState, outcomes: IntArray
 ) -> None:
@@ -203,17 +206,17 @@ def advance_each(
     for i in range(tau.shape[0]):
         if outcomes[i, 0] == OK:
             joints, state = joints_of(arm.joints, batch, i), state_of(batch, i)
-            own = Arm(unpack(arm.structure, batch.numbers[i]), arm.structure, batch.numbers[i], joints)
+            own = Arm(arm.kind, unpack(arm.structure, batch.numbers[i]), arm.structure, batch.numbers[i], joints)
             status, joint, steps, _, _ = take_steps(own, integrator, dt, count, tau[i], wrenches, state, buffers)
             outcomes[i, 0], outcomes[i, 1] = status, joint
             outcomes[i, 2] += steps
 
 
-@batch_kernel
+@part
 def advance_together(
     arm: Arm, dt: float, count: int, tau: Array, wrenches: Array, batch: BatchState, outcomes: IntArray
 ) -> None:
-    """``advance_each`` for separable arms by semi_implicit: unconstrained motions of many at once, in vector registers.
+    """``advance_each`` by semi_implicit for customised arms: motions of many at once, in vector registers.
 
     An arm whose joints start, stop or meet a limit takes its step alone.
     """
@@ -225,7 +228,7 @@ def advance_together(
         for _ in range(count):
             separable.begin_steps(arm.joints, dt, tau[first:after], batch, first, buffers, block)
             together = fixed_mode_motions(
-                arm,
+                arm.kind,
                 batch.numbers[first:after],
                 batch.position[first:after],
                 batch.velocity[first:after],

@@ -18,7 +18,6 @@ from robot_dynamics_ros.simulation.arrays import (
     alike,
     flatten,
     initial_modes,
-    is_separable,
     make_arm,
     make_scratch,
     stuck_joints,
@@ -96,7 +95,7 @@ class Plant:
         modes = np.empty_like(self._state.modes)
         scratch = (make_scratch(arm.robot, self._model.n, len(modes)), modes)
         fixed = (arm.structure, arm.numbers, arm.joints.rows, constants, *own, *scratch)
-        return direct_call(steps_for(self._model, is_separable(arm)).plant_step, fixed, (1, 2, 1))
+        return direct_call(steps_for(self._model, arm).plant_step, fixed, (1, 2, 1))
 
     @property
     def model(self) -> RobotModel:

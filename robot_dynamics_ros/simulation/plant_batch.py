@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -18,7 +18,6 @@ from robot_dynamics_ros.simulation.arrays import (
     BatchState,
     alike,
     initial_modes,
-    is_separable,
     make_arm,
     stuck_joints,
 )
@@ -87,13 +86,8 @@ class PlantBatch:
         self._numbers = np.array([np.append(model.packed.numbers, loops) for model in self._models])
         self._friction = np.array([model.packed.friction for model in self._models])
         self._no_wrenches = first.body_wrenches(None)
-        separable = is_separable(self._arm)
-        steps = steps_for(first, separable)
-        self._advance: Callable[..., None]
-        if first.kernels.customised and integrator == "semi_implicit" and separable:
-            self._advance = partial(steps.advance_together, self._arm, self._step_size)
-        else:
-            self._advance = partial(steps.advance_each, self._arm, INTEGRATORS[integrator], self._step_size)
+        steps = steps_for(first, self._arm)
+        self._advance = partial(steps.advance, steps.arm, INTEGRATORS[integrator], self._step_size)
         self._start = checks.initial_state(first, initial_positions, initial_velocities, (len(self._models),))
         for q, v in {(q.tobytes(), v.tobytes()): (q, v) for q, v in zip(*self._start, strict=True)}.values():
             require_closed(first, q, v)

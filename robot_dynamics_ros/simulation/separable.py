@@ -1,6 +1,6 @@
 """Steps of arms each of whose joints follows one coordinate, alone and in blocks.
 
-Customised code puts one robot's own ``fixed_mode_motion`` and ``fixed_mode_motions`` in their place (see steps).
+A customised robot has a ``fixed_mode_motion`` and ``fixed_mode_motions`` of its own (see steps).
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.kernels.compilation import allocating_kernel, inlined, kernel
+from robot_dynamics_ros.kernels.compilation import allocating_kernel, by_class, inlined, kernel
 from robot_dynamics_ros.kernels.forward_dynamics import solve_fixed_mode_motion
-from robot_dynamics_ros.kernels.layout import WORK_SIZE, unpack
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
     CARRIED,
@@ -33,6 +32,7 @@ from robot_dynamics_ros.simulation.arrays import (
     BatchState,
     Buffers,
     Joints,
+    Separable,
     State,
     joints_of,
     state_of,
@@ -48,8 +48,10 @@ from robot_dynamics_ros.simulation.stick_slip import FREE, HELD, IMPULSE, ROW_SI
 from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
 
-@inlined
-def fixed_mode_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> int:
+@by_class
+def fixed_mode_motion(
+    kind: Separable, arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array
+) -> int:
     """Write acceleration, reaction of the joints at rest, and A = M + dt B to ``motion``.
 
     Returns -1, or the coordinate at which A is found not positive definite.
@@ -60,25 +62,15 @@ def fixed_mode_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, 
     )
 
 
-@allocating_kernel
+@by_class
 def fixed_mode_motions(
-    arm: Arm, numbers: Array, q: Array, v: Array, force: Array, stiffness: Array, moves: Array, motions: Array
+    kind: Separable, numbers: Array, q: Array, v: Array, force: Array, stiffness: Array, moves: Array, motions: Array
 ) -> bool:
     """The same for many arms (count, ...) on which no wrench acts; ``motions`` (count, 2, n) are without A.
 
-    Returns True if each A is positive definite; if not, nothing in ``motions`` holds.
+    Returns True if it has done so; if not, as here, nothing in ``motions`` holds.
     """
-    n, nothing = q.shape[1], np.empty((0, 6))
-    work, factor, motion = np.empty((arm.robot.tree.shape[0], WORK_SIZE)), np.empty((n, n)), np.empty((2 + n, n))
-    for k in range(q.shape[0]):
-        robot = unpack(arm.structure, numbers[k])
-        failed = solve_fixed_mode_motion(
-            robot, q[k], v[k], force[k], stiffness[k], moves[k], nothing, work, factor, motion
-        )
-        if failed >= 0:
-            return False
-        motions[k] = motion[:2]
-    return True
+    return False
 
 
 @kernel
@@ -99,7 +91,7 @@ def motion_unchanged(state: State, buffers: Buffers) -> bool:
 
 
 @kernel
-def solve_friction(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
+def solve_separable(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
     """Solve for friction and limits; write position, velocity and impulse after it to the buffers.
 
     A joint that was and stays at rest keeps the very bits of its position, and none goes past a limit:
@@ -118,6 +110,12 @@ def solve_friction(joints: Joints, half: float, state: State, buffers: Buffers) 
             place = moved if math.isnan(moved) else min(max(moved, lowest), highest)
         vectors[POSITION, j] = place
     return solves, error
+
+
+@by_class
+def solve_friction(kind: Separable, joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
+    """``solve_separable``, or what other kinds of arms have in its place."""
+    return solve_separable(joints, half, state, buffers)
 
 
 LANES = 16
@@ -200,6 +198,6 @@ def end_steps(
             end_unconstrained(dt, state, motion, scratch)
             block.done[k] = motion_unchanged(state, scratch)
             if block.done[k]:
-                solve_friction(joints, dt, state, scratch)
+                solve_separable(joints, dt, state, scratch)
                 renew(state, scratch, 0, 0.0)
                 outcomes[k, 2] += 1

@@ -1,6 +1,4 @@
-"""The compiled steps for a robot: the source of integrators, with what suits the robot in place of ``separable``.
-
-Robots with loops have another function in place of ``integrators.step``.
+"""The compiled steps for a robot: those of its kind, or a customised robot's own.
 
 One compiled function for all robots would take several times as long to compile as each needs.
 """
@@ -8,71 +6,90 @@ One compiled function for all robots would take several times as long to compile
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from robot_dynamics_ros.kernels.compilation import load_source
+from robot_dynamics_ros.kernels.compilation import batch_kernel, kernel, load_source
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.simulation import integrators
+from robot_dynamics_ros.simulation.arrays import Arm, Coupled, Looped, Separable
+from robot_dynamics_ros.simulation.coupled import coupled_step
+from robot_dynamics_ros.simulation.integrators import advance_each, plant_step
+from robot_dynamics_ros.simulation.loops.step import looped_step
 from robot_dynamics_ros.simulation.separable import LANES
 
-_SEPARABLE = """\
-from robot_dynamics_ros.simulation.separable import fixed_mode_motion, fixed_mode_motions, solve_friction
-"""
-_COUPLED = """\
-from robot_dynamics_ros.simulation.coupled import fixed_mode_motion, solve_friction
-from robot_dynamics_ros.simulation.separable import fixed_mode_motions
-"""
-_LOOPED = "from robot_dynamics_ros.simulation.loops.step import step\n\n\n"
-_BEFORE_STEPS = "@kernel\ndef take_steps("
+
+class Steps(NamedTuple):
+    """The compiled ``plant_step`` and ``advance_each`` of integrators for an arm."""
+
+    arm: Arm
+    plant_step: Callable[..., Any]
+    advance: Callable[..., Any]
+
+
+@kernel
+def separable_step(*arrays: Any) -> int:
+    """``plant_step`` of separable arms."""
+    return plant_step(Separable(), *arrays)
+
+
+@batch_kernel
+def advance(*arguments: Any) -> None:
+    """``advance_each`` of all arms."""
+    advance_each(*arguments)
+
+
+_PLANT_STEPS = {Separable: separable_step, Coupled: coupled_step, Looped: looped_step}
+
 _CUSTOMISED = """\
-from robot_dynamics_ros.kernels.compilation import allocating_kernel
-from robot_dynamics_ros.kernels.entries import OK as DONE
-from robot_dynamics_ros.kernels.entries import SINGULAR
-from robot_dynamics_ros.simulation import separable
-from robot_dynamics_ros.simulation.arrays import FORCE, MOVES, STIFFNESS
-from robot_dynamics_ros.simulation.separable import solve_friction
+from robot_dynamics_ros.kernels.compilation import batch_kernel
+from robot_dynamics_ros.kernels.entries import OK, SINGULAR
+from robot_dynamics_ros.simulation import integrators, separable
+from robot_dynamics_ros.simulation.arrays import FORCE, MOVES, STIFFNESS, Separable
 
 {one}
 {many}
 
-@kernel
-def fixed_mode_motion(arm, dt, q, v, wrenches, buffers, motion):
-    if wrenches.shape[0] > 0:
-        return separable.fixed_mode_motion(arm, dt, q, v, wrenches, buffers, motion)
+class Customised(Separable):
+    pass
+
+
+@separable.fixed_mode_motion.register(Customised)
+def _(kind, arm, dt, q, v, wrenches, buffers, motion):
     vectors = buffers.vectors
-    status = own_fixed_mode_motion(arm.numbers, q, v, vectors[FORCE], vectors[STIFFNESS], vectors[MOVES], motion)
-    return -1 if status == DONE else status - SINGULAR
+    force, stiffness, moves = vectors[FORCE], vectors[STIFFNESS], vectors[MOVES]
+    if wrenches.shape[0] > 0:
+        return separable.solve_fixed_mode_motion(
+            arm.robot, q, v, force, stiffness, moves, wrenches, buffers.work, buffers.factor, motion
+        )
+    status = own_fixed_mode_motion(arm.numbers, q, v, force, stiffness, moves, motion)
+    return -1 if status == OK else status - SINGULAR
 
 
-@allocating_kernel
-def fixed_mode_motions(arm, numbers, q, v, force, stiffness, moves, motions):
-    return own_fixed_mode_motion_batch(numbers, q, v, force, stiffness, moves, motions) == DONE
+@separable.fixed_mode_motions.register(Customised)
+def _(kind, numbers, q, v, force, stiffness, moves, motions):
+    return own_fixed_mode_motion_batch(numbers, q, v, force, stiffness, moves, motions) == OK
 
 
+@kernel
+def plant_step(*arrays):
+    return integrators.plant_step(Customised(), *arrays)
+
+
+@batch_kernel
+def advance(arm, integrator, dt, count, tau, wrenches, batch, outcomes):
+    if integrator == integrators.SEMI_IMPLICIT:
+        integrators.advance_together(arm, dt, count, tau, wrenches, batch, outcomes)
+    else:
+        integrators.advance_each(arm, integrator, dt, count, tau, wrenches, batch, outcomes)
 """
 
 
-class Steps(NamedTuple):
-    """The compiled functions of integrators for one robot."""
-
-    plant_step: Callable[..., Any]
-    advance_each: Callable[..., Any]
-    advance_together: Callable[..., Any]
-
-
-def steps_for(model: RobotModel, separable: bool) -> Steps:
+def steps_for(model: RobotModel, arm: Arm) -> Steps:
     """Return the steps for a robot; a customised one has its own forward dynamics in them, where no wrench acts.
 
-    Robots with loops have steps of their own, customised or not.
+    Arms that are not separable have the steps of their kind, customised or not.
     """
-    general = Steps(integrators.plant_step, integrators.advance_each, integrators.advance_together)
-    if model.loops:
-        return _made(_BEFORE_STEPS, _LOOPED + _BEFORE_STEPS)
-    if not separable:
-        return _made(_SEPARABLE, _COUPLED)
-    if not model.kernels.customised:
+    general = Steps(arm, _PLANT_STEPS[type(arm.kind)], advance)
+    if not model.kernels.customised or type(arm.kind) is not Separable:
         return general
     # Here, so that a model that is not customised does not wait for it.
     from robot_dynamics_ros.codegen.source import batch_source, function_source
@@ -83,12 +100,6 @@ def steps_for(model: RobotModel, separable: bool) -> Steps:
         return general
     many = program._replace(results=program.results[:2])
     batch = batch_source(many, own_numbers=True, block=LANES)
-    return _made(_SEPARABLE, _CUSTOMISED.format(one=function_source(program), many=batch))
-
-
-@cache
-def _made(part: str, instead: str) -> Steps:
-    before, found, after = Path(integrators.__file__).read_text(encoding="utf-8").partition(part)
-    assert found
-    names = load_source(before + instead + after, "step")
-    return Steps(*(names[name] for name in Steps._fields))
+    source = _CUSTOMISED.format(one=function_source(program), many=batch)
+    own = load_source(source, "step")
+    return Steps(arm._replace(kind=own["Customised"]()), own["plant_step"], own["advance"])

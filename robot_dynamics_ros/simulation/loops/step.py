@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from robot_dynamics_ros.simulation.arrays import (
     VELOCITY,
     Arm,
     Buffers,
+    Looped,
     Outcome,
     State,
 )
 from robot_dynamics_ros.simulation.coupled import pose_motion, row_ends, solve_coupled
 from robot_dynamics_ros.simulation.elimination import contains, multiplier
-from robot_dynamics_ros.simulation.integrators import RK4
+from robot_dynamics_ros.simulation.integrators import RK4, plant_step, step
 from robot_dynamics_ros.simulation.loops.closure import (
     add_loop_forces,
     expand_motion,
@@ -260,8 +261,9 @@ def _finish(
     return outcome
 
 
-@allocating_kernel
-def step(arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers) -> Outcome:
+def _step(
+    kind: Looped, arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers
+) -> Outcome:
     """As ``integrators.rk4_step``, or ``integrators.semi_implicit_step``, whose unconstrained motion has one stage."""
     q, v, vectors, n = state.position, state.velocity, buffers.vectors, state.position.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]
@@ -290,3 +292,12 @@ def step(arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, stat
         for j in range(n):
             vectors[UNCONSTRAINED_POSITION, j] = q[j] + dt * vectors[UNCONSTRAINED_VELOCITY, j]
     return _finish(arm, dt, half, most, state, buffers, loop_state)
+
+
+step.register(Looped, _step)
+
+
+@kernel
+def looped_step(*arrays: Any) -> int:
+    """``plant_step`` of these arms."""
+    return plant_step(Looped(), *arrays)
