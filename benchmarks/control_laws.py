@@ -25,6 +25,7 @@ from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettin
 from robot_dynamics_ros.control.trajectory.generators import quintic_then_sine
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.kernels.layout import INERTIA, MASS, MOMENT, ROTOR_INERTIA
+from robot_dynamics_ros.model.packed import views
 from robot_dynamics_ros.resources import find_resource
 from robot_dynamics_ros.simulation import Plant
 
@@ -89,9 +90,8 @@ def off_by(model: RobotModel, part: float, generator: np.random.Generator) -> Ro
     A body that can be stays so: its pseudo-inertia, second moments S, first moments and mass in one 4 x 4 matrix J
     with I = tr(S) 1 - S, stays positive definite as D J D with a diagonal D (Wensing, Kim and Slotine 2018).
     """
-    packed = model.packed
-    numbers = packed.numbers.copy()
-    robot = replace(packed, numbers=numbers).robot
+    numbers = model.kernels.numbers.copy()
+    robot = views(model.kernels.structure, numbers)
     for body in robot.bodies:
         d = np.sqrt(generator.uniform(1.0 - part, 1.0 + part, 4))
         xx, xy, xz, yy, yz, zz = body[INERTIA:]
@@ -101,7 +101,7 @@ def off_by(model: RobotModel, part: float, generator: np.random.Generator) -> Ro
         body[MOMENT:INERTIA] *= d[:3] * d[3]
         body[INERTIA:] = (np.trace(second) * np.eye(3) - second)[np.triu_indices(3)]
     robot.rotors[:, ROTOR_INERTIA] *= generator.uniform(1.0 - part, 1.0 + part, len(robot.rotors))
-    return replace(model, packed=replace(packed, numbers=numbers), kernels=model.kernels.with_numbers(numbers))
+    return replace(model, kernels=model.kernels.with_numbers(numbers))
 
 
 def load_of(arm: Arm) -> Floats:

@@ -13,9 +13,9 @@ from benchmarks.counting import Counted
 from benchmarks.operation_counts import Count, Polynomial
 from robot_dynamics_ros.formulations.generalized_dalembert import joint_terms
 from robot_dynamics_ros.formulations.lagrange import generalized_forces, joint_coefficients
-from robot_dynamics_ros.formulations.link_tree import Link, LinkTree
 from robot_dynamics_ros.formulations.newton_euler import newton_euler_base, newton_euler_links
 from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model.link_tree import Link, LinkTree
 
 SIZES = tuple(range(1, 9))
 FITTED = SIZES[3:]  # where the highest power begins to show

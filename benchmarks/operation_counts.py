@@ -30,6 +30,7 @@ from robot_dynamics_ros.codegen.tracing import (
     trace_algorithm,
 )
 from robot_dynamics_ros.kernels.layout import BODY_SIZE, REVOLUTE, ROTOR_SIZE, ModelArrays
+from robot_dynamics_ros.model.packed import views
 from robot_dynamics_ros.resources import find_resource
 
 COMMAND = "python -m benchmarks.operation_counts"
@@ -93,7 +94,7 @@ def general_count(algorithm: Algorithm, n: int) -> Count:
 
 def customised_count(algorithm: Algorithm, model: RobotModel) -> Count:
     """Operations of the kernel that is generated for a robot: masses and inertias are arguments, for payloads."""
-    program = trace_algorithm(algorithm, model.packed.structure, model.packed.numbers)
+    program = trace_algorithm(algorithm, model.kernels.structure, model.kernels.numbers)
     assert program is not None
     return _count(program.trace.count_operations(program.results.ravel().tolist()))
 
@@ -101,7 +102,7 @@ def customised_count(algorithm: Algorithm, model: RobotModel) -> Count:
 def folded_count(algorithm: Algorithm, model: RobotModel) -> Count:
     """Operations that are left where masses and inertias are folded in, too: the robot with this payload for ever."""
     trace = Trace()
-    robot = model.packed.robot
+    robot = views(model.kernels.structure, model.kernels.numbers)
     known = robot._replace(**{name: _as_objects(getattr(robot, name)) for name in _NUMBERS})
     return _count(trace.count_operations(_run(algorithm, known, model.n, trace.input).ravel().tolist()))
 
@@ -181,7 +182,7 @@ def customised_table() -> str:
             [
                 name,
                 str(model.n),
-                str(len(model.packed.rotor_names)),
+                str(len(model.rotor_names)),
                 *(str(customised_count(algorithm, model)) for algorithm in ALGORITHMS),
                 str(folded_count(INVERSE_DYNAMICS, model)),
                 str(general_count(INVERSE_DYNAMICS, model.n)),

@@ -97,8 +97,8 @@ def test_the_oracle_has_its_digits() -> None:
     robot = oracle.exact_robot(model)
     motion = motions("ordinary", model.n, 1)[0]
     parameters = []
-    for body, turn in zip(robot.bodies, model.packed.link_rotations.reshape(-1, 3, 3), strict=True):
-        axes, c = oracle.next_rotation(turn), body.com
+    for body, link in zip(robot.bodies, model.moving_links, strict=True):
+        axes, c = oracle.next_rotation(model.link_frames[link].rotation), body.com
         at_origin = body.inertia + body.mass * (c @ c * oracle.exact(np.eye(3)) - np.outer(c, c))
         inertia = (axes.T @ at_origin @ axes)[np.triu_indices(3)]
         parameters += [body.mass, *(axes.T @ (body.mass * c)), *inertia]

@@ -286,8 +286,8 @@ def _report(arguments: argparse.Namespace, identification: Identification, smoot
         lines.append("hint: that is much, as if no robot gave these torques; robot_dynamics torque may say why")
     if estimate.unseen:
         lines.append(f"the motion tells nothing of {', '.join(estimate.unseen)}: these are as the prior model has them")
-    if identification.parameterization.model.packed.payload is not None:
-        link = identification.parameterization.model.packed.payload[0]
+    link = identification.parameterization.model.payload_link
+    if link is not None:
         lines.append(f"the payload on {link} is taken as known: it stays in the file, and the link is without it")
     return [wrapped(line) for line in lines]
 

@@ -14,12 +14,12 @@ from robot_dynamics_ros.cli.command_line import pair, table, wrapped
 from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, named_robot
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.formulations.closed_form import MOST_JOINTS, closed_form
-from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree
 from robot_dynamics_ros.formulations.properties import minimal_parameters
 from robot_dynamics_ros.kernels import layout
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, read_dynamics_file
+from robot_dynamics_ros.model.link_tree import BASE, LinkTree
 from robot_dynamics_ros.model.urdf import Description, parse_urdf
 
 Facts = dict[str, Any]
@@ -123,7 +123,7 @@ def _collect(
     payload = 0.0 if dynamics.payload is None else dynamics.payload[1].mass
     mass = sum(link.mass for link in {**description.links, **dynamics.links}.values()) + payload
     tree, minimal = LinkTree.of(model), minimal_parameters(model)
-    coefficients = model.packed.friction[:, list(_COLUMNS.values())].tolist()
+    coefficients = model.friction_parameters[:, list(_COLUMNS.values())].tolist()
     friction = dict(zip(model.moving_joints, coefficients, strict=True))
     frictionless = [name for name, values in friction.items() if not any(values)]
     matrix, torque, extremes = model.mass_matrix(q), model.gravity_torque(q), _over_range(model)
@@ -185,8 +185,8 @@ def _joints(model: RobotModel, description: Description) -> Iterator[Facts]:
 
 
 def _bodies(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
-    rotations = model.packed.link_rotations.reshape(-1, 3, 3)
-    for name, link, rotation in zip(model.packed.body_links, tree.links, rotations, strict=True):
+    for name, link in zip(model.moving_links, tree.links, strict=True):
+        rotation = model.link_frames[name].rotation
         com, inertia = rotation.T @ link.com, rotation.T @ link.inertia @ rotation  # of the joint's frame in link axes
         yield {
             "link": name,
@@ -198,10 +198,10 @@ def _bodies(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
 
 
 def _rotors(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
-    for name, rotor, ratios in zip(model.packed.rotor_names, tree.rotors, tree.rotor_couplings, strict=True):
+    for name, rotor, ratios in zip(model.rotor_names, tree.rotors, tree.rotor_couplings, strict=True):
         yield {
             "name": name,
-            "carrier": None if rotor.carrier == BASE else model.packed.body_links[rotor.carrier],
+            "carrier": None if rotor.carrier == BASE else model.moving_links[rotor.carrier],
             "inertia": rotor.inertia,
             "reflected_inertia": rotor.inertia * float(ratios @ ratios),
             "ratio": _named(model, ratios),

@@ -74,11 +74,11 @@ class CustomisedKernels(GeneralKernels):
 
     def _single(self, kernel: Kernel, axes: Sequence[int]) -> Call:
         own = self._own(kernel, customised_kernel)
-        return super()._single(kernel, axes) if own is None else direct_call(own, (self.numbers,), axes)
+        return super()._single(kernel, axes) if own is None else direct_call(own, self._fixed[1:], axes)
 
     def _batch(self, kernel: Kernel) -> Kernel:
         own = self._own(kernel, customised_batch)
-        return super()._batch(kernel) if own is None else partial(own, self.numbers)
+        return super()._batch(kernel) if own is None else partial(own, *self._fixed[1:])
 
     def _own(self, general: Kernel, make: Callable[[Algorithm, IntArray, Array], Kernel | None]) -> Kernel | None:
         """Return this robot's own kernel in place of a general one, or None."""

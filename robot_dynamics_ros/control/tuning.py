@@ -64,7 +64,7 @@ class Tuning:
             gains = TaskGains(kp, kd, posture.kp, posture.kd, *speeds)
             self.end_effector = _end_effector(model, settings.task_space.link, rows, gains)
         self.adds_friction = bool(
-            self.law.compensates_friction and settings.friction_compensation and model.packed.friction.any()
+            self.law.compensates_friction and settings.friction_compensation and model.friction_parameters.any()
         )
         share = per_joint("effort_limit_scale", settings.effort_limit_scale, names, most=1.0)
         if (share == 0.0).any():
@@ -233,7 +233,7 @@ def component_gains(natural_frequency: Sequence[float], damping_ratio: Sequence[
 
 def _end_effector(model: RobotModel, link: str, rows: tuple[int, ...], gains: TaskGains) -> EndEffector:
     model.require_mass()
-    frames, tips = model.packed.frames, model.packed.tips
+    frames, tips = model.link_frames, model.end_links
     if not link and len(tips) == 1:
         link = tips[0]
     if not link:

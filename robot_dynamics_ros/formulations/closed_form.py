@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.link_tree import BASE, LinkTree
 
 _ROUNDING = 1e-12  # of the largest term of an entry
 _NOISE = 1e-14  # of the largest term of all

@@ -13,16 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.formulations.link_tree import (
-    BASE,
-    LinkTree,
-    checked,
-    rotor_inertia,
-    to_coordinates,
-    velocity_coupling_of,
-)
+from robot_dynamics_ros.formulations.link_tree import checked, rotor_inertia, to_coordinates, velocity_coupling_of
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.link_tree import BASE, LinkTree
 
 
 class DalembertTerms(NamedTuple):

@@ -12,17 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.formulations.link_tree import (
-    BASE,
-    Link,
-    LinkTree,
-    checked,
-    rotor_inertia,
-    to_coordinates,
-    velocity_coupling_of,
-)
+from robot_dynamics_ros.formulations.link_tree import checked, rotor_inertia, to_coordinates, velocity_coupling_of
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.link_tree import BASE, Link, LinkTree
 
 # Derivative of a joint's own matrix: A_i' = A_i Q.
 Q_REVOLUTE = np.array([[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])

@@ -1,141 +1,18 @@
-"""A robot's links and rotors as the books' forms need them, and its coordinates q: q_tree = G q + c.
+"""Terms that several formulations share, on a robot's ``LinkTree``: the rotors', and those that go to the coordinates.
 
-Link frames are Craig's, with z on the link's own joint. In Tsai's and Milicevic's that axis is z_{i-1} and the origin
-on it p_{i-1}; here they are z_i, the third column of the link's rotation, and p_i. Vectors of a wrong shape raise
-RobotDynamicsError.
+Vectors of a wrong shape raise RobotDynamicsError.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels import layout
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.inertia import steiner, symmetric
+from robot_dynamics_ros.model import RobotModel, link_tree
+from robot_dynamics_ros.model.link_tree import BASE, LinkTree
 from robot_dynamics_ros.moved import former_name
-
-BASE = -1
-"""The parent of links on the fixed base."""
-
-
-@dataclass(frozen=True, eq=False)
-class Link:
-    """A moving link in its own frame, whose z axis is the axis of the joint that moves it (Craig's frames).
-
-    Attributes
-    ----------
-    joint
-        Name of that joint.
-    parent
-        Number of the link that carries it, or BASE; parents come first.
-    prismatic
-        True if the joint moves along z; else it turns about z.
-    rotation, position
-        The frame's axes (3, 3), as columns, and origin (3,) in the parent's frame where the joint is at zero, m.
-    mass, com, inertia
-        kg; centre of mass (3,), m; inertia tensor about it (3, 3), kg m^2.
-    """
-
-    joint: str
-    parent: int
-    prismatic: bool
-    rotation: Array
-    position: Array
-    mass: float
-    com: Array
-    inertia: Array
-
-    def placed(self, q: float) -> tuple[Array, Array]:
-        """Rotation (3, 3) and origin (3,) in the parent's frame with the joint at q (rad or m), Craig (3.6)."""
-        if self.prismatic:
-            return self.rotation, self.position + q * self.rotation[:, 2]
-        c, s = np.cos(q), np.sin(q)
-        return self.rotation @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), self.position
-
-
-@dataclass(frozen=True, eq=False)
-class LinkRotor:
-    """A motor's rotor: the link that carries it, or BASE; its axis (3,) there; its inertia about it, kg m^2.
-
-    The carrier's mass and inertia include the rotor at rest.
-    """
-
-    carrier: int
-    axis: Array
-    inertia: float
-
-
-@dataclass(frozen=True, eq=False)
-class LinkTree:
-    """A robot's links and rotors.
-
-    Attributes
-    ----------
-    links, rotors
-        The moving links, parents first; the rotors.
-    couplings
-        (links, n): rates of the joints by those of the independent coordinates, G. Constant offsets are in the
-        links' placements.
-    rotor_couplings
-        (rotors, n): spin rates of the rotors by the same.
-    gravity
-        (3,) in the base frame, m/s^2.
-    """
-
-    links: tuple[Link, ...]
-    rotors: tuple[LinkRotor, ...]
-    couplings: Array
-    rotor_couplings: Array
-    gravity: Array
-
-    @classmethod
-    def of(cls, model: RobotModel) -> LinkTree:
-        """Return the links of a model, payload included."""
-        robot, count = model.packed.robot, len(model.moving_joints)
-        rates = model.coupling_matrix
-        links = []
-        for name, entry, numbers in zip(model.moving_joints, robot.tree, robot.bodies, strict=False):
-            mass, moment = float(numbers[layout.MASS]), numbers[layout.MOMENT : layout.MOMENT + 3]
-            com = moment / mass if mass > 0.0 else np.zeros(3)
-            inertia = symmetric(*numbers[layout.INERTIA : layout.INERTIA + 6]) - steiner(mass, com)  # Craig (6.26)
-            rotation = numbers[layout.ROTATION : layout.ROTATION + 9].reshape(3, 3).copy()
-            position = numbers[layout.POSITION : layout.POSITION + 3].copy()
-            prismatic = bool(entry[layout.KIND] == layout.PRISMATIC)
-            links.append(Link(name, int(entry[layout.PARENT]), prismatic, rotation, position, mass, com, inertia))
-        rotors = []
-        for entry, numbers in zip(robot.tree[count:], robot.rotors, strict=True):
-            axis = numbers[layout.SPIN_AXIS : layout.SPIN_AXIS + 3].copy()
-            rotors.append(LinkRotor(int(entry[layout.PARENT]), axis, float(numbers[layout.ROTOR_INERTIA])))
-        return cls(tuple(links), tuple(rotors), rates[:count], rates[count:], model.gravity)
-
-    def joint_positions(self, q: ArrayLike) -> Array:
-        """Positions of the joints (links,), rad or m, by the coordinates q (n,)."""
-        return np.asarray(self.couplings @ np.asarray(q, dtype=np.float64))
-
-    def base_placements(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Rotations (links, 3, 3) and origins (links, 3) of the links' frames in the base frame at q (n,)."""
-        rotations, origins = np.empty((len(self.links), 3, 3)), np.empty((len(self.links), 3))
-        for i, (link, position) in enumerate(zip(self.links, self.joint_positions(q), strict=True)):
-            rotation, origin = link.placed(float(position))
-            if link.parent == BASE:
-                rotations[i], origins[i] = rotation, origin
-            else:
-                rotations[i] = rotations[link.parent] @ rotation
-                origins[i] = origins[link.parent] + rotations[link.parent] @ origin
-        return rotations, origins
-
-    def path(self, i: int) -> list[int]:
-        """Numbers of the links from the base to link i, i included: those whose joints move it."""
-        links: list[int] = []
-        while i != BASE:
-            links.append(i)
-            i = self.links[i].parent
-        return links[::-1]
 
 
 def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTree, list[Array]]:
@@ -198,4 +75,6 @@ def velocity_coupling_of(dM: Array, qd: Array) -> Array:
 
 
 def __getattr__(name: str) -> object:
-    return former_name(__name__, {"Rotor": LinkRotor}, name)
+    return former_name(
+        __name__, {"Rotor": link_tree.LinkRotor, "LinkRotor": link_tree.LinkRotor, "Link": link_tree.Link}, name
+    )

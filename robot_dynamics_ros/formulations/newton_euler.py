@@ -16,9 +16,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree, checked, to_coordinates
+from robot_dynamics_ros.formulations.link_tree import checked, to_coordinates
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.link_tree import BASE, LinkTree
 
 Z = np.array([0.0, 0.0, 1.0])
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.link_tree import BASE, LinkTree
 
 _ORTHONORMAL = 1e-6
 _Z = np.array([0.0, 0.0, 1.0])
@@ -150,7 +150,7 @@ def force_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
 
 def _frame_on_body(model: RobotModel, link: str) -> tuple[int, Array]:
     """Return the index of the moving link that carries a link's frame, or BASE, and the pose (4, 4) there, m."""
-    frame = model.packed.frames.get(link)
+    frame = model.link_frames.get(link)
     if frame is None:
         raise RobotDynamicsError(f'no link "{link}". Cure: use one of {", ".join(model.link_names)}')
     pose = np.eye(4)

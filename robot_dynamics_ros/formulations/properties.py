@@ -29,10 +29,11 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.lagrange import inertia_matrix_derivatives
-from robot_dynamics_ros.formulations.link_tree import LinkTree, checked
+from robot_dynamics_ros.formulations.link_tree import checked
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.base_parameters import BaseParameters
+from robot_dynamics_ros.model.link_tree import LinkTree
 
 _STATES = 60  # random ones for each joint: many more equations than the ten parameters of a link
 _SPEED, _ACCELERATION = 3.0, 10.0  # rad/s, rad/s^2 or in m

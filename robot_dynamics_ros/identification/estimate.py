@@ -253,7 +253,7 @@ def _fit(
     parameterization: Parameterization, triangle: Array, prior: Array, weight: float, start: Array | None = None
 ) -> Array:
     weights = np.full(parameterization.scalars.stop - parameterization.scalars.start, _BARRIER)
-    weights[: len(parameterization.model.packed.rotor_names)] = weight
+    weights[: len(parameterization.model.rotor_names)] = weight
     return feasible_fit(triangle, prior, parameterization.bodies, weight, weights, start)
 
 
@@ -311,10 +311,10 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
         rotor["inertia"] = values.get(f"rotors[{k}].inertia", rotor["inertia"])
     bodies = identification.values[: PARAMETERS * parameterization.bodies].reshape(-1, PARAMETERS)
     links = document["links"] = dict(document.get("links") or {})
-    for link, frame in model.packed.frames.items():
+    for link, frame in model.link_frames.items():
         if frame.body >= 0:
             links[link] = {"mass": 0.0, "com": [0.0] * 3, "inertia": [0.0] * 6}
-            if link == model.packed.body_links[frame.body]:
+            if link == model.moving_links[frame.body]:
                 mass, com = float(bodies[frame.body, 0]), bodies[frame.body, 1:4] / bodies[frame.body, 0]
                 inertia = symmetric(*bodies[frame.body, 4:]) - steiner(mass, com)
                 links[link] = {"mass": mass, "com": com.tolist(), "inertia": inertia[np.triu_indices(3)].tolist()}

@@ -17,10 +17,10 @@ from robot_dynamics_ros.identification.motion import (
     analyse_torque,
     root_mean_square,
 )
-from robot_dynamics_ros.kernels.layout import PARENT
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.link_tree import LinkTree
 from robot_dynamics_ros.progress import progress
 
 _SAMPLES = 1000
@@ -55,7 +55,7 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     motion = analysis.motion.part(slice(None, None, -(-len(analysis.motion.time) // _SAMPLES)))
     if len(motion.time) < _FEWEST:
         return []
-    links = model.packed.body_links
+    links = model.moving_links
     kinds: dict[str, Kind] = {
         "another direction of gravity": _gravity,
         **{f"a payload on {links[body]}": partial(_payload, body) for body in _last_bodies(model)},
@@ -267,7 +267,7 @@ def _gravity(model: RobotModel, motion: RecordedMotion) -> Hypothesis:
 
 def _last_bodies(model: RobotModel) -> list[int]:
     """Return the bodies that may carry a payload: those that carry nothing, and those that carry several."""
-    parents = model.packed.robot.tree[: len(model.packed.body_links), PARENT].tolist()
+    parents = [link.parent for link in LinkTree.of(model).links]
     carried = [parents.count(body) for body in range(len(parents))]
     last = [body for body, count in enumerate(carried) if count == 0]
     branching = {parents[body] for body in last if parents[body] >= 0 and carried[parents[body]] > 1}
@@ -275,7 +275,7 @@ def _last_bodies(model: RobotModel) -> list[int]:
 
 
 def _payload(body: int, model: RobotModel, motion: RecordedMotion) -> Hypothesis:
-    link = model.packed.body_links[body]
+    link = model.moving_links[body]
     own = slice(PARAMETERS * body, PARAMETERS * (body + 1))
 
     def words(values: Array, errors: Array) -> str | None:

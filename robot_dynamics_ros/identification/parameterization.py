@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.link_tree import LinkTree
 from robot_dynamics_ros.formulations.properties import position_ranges
 from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE, STATIC, VISCOUS
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.base_parameters import BaseParameters
+from robot_dynamics_ros.model.link_tree import LinkTree
 from robot_dynamics_ros.moved import former_name
 
 KINDS = ("viscous_coulomb", "none", "keep")
@@ -86,15 +86,15 @@ class Parameterization:
         if friction not in KINDS:
             raise RobotDynamicsError(f"friction {friction!r} is no kind. Cure: use one of {', '.join(KINDS)}")
         bare = model
-        if model.packed.payload is not None:
-            bare = model.with_payload(model.packed.payload[0], 0.0, np.zeros(3), np.zeros(6))
+        if model.payload_link is not None:
+            bare = model.with_payload(model.payload_link, 0.0, np.zeros(3), np.zeros(6))
         tree = LinkTree.of(model)
         kinds = ("rotor_inertia", *(COEFFICIENTS if friction == "viscous_coulomb" else ()))
         tail = [f"{joint}.{kind}" for kind in kinds for joint in model.moving_joints]
         names = (*model.parameter_names, *tail)
         values = np.zeros((len(kinds), len(model.moving_joints)))
         if friction == "viscous_coulomb":
-            values[1:] = model.packed.friction[:, [VISCOUS, COULOMB, COULOMB_NEGATIVE]].T
+            values[1:] = model.friction_parameters[:, [VISCOUS, COULOMB, COULOMB_NEGATIVE]].T
         own = np.concatenate([bare.inertial_parameters, values.ravel()])
         full = cls(model, friction, names, own, bare, tree.couplings, np.eye(len(tail)))
         driven = np.any(tree.rotor_couplings != 0.0, axis=0)
@@ -178,7 +178,7 @@ class Parameterization:
 
     def touched(self, joints: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """True (m, n) if a coordinate moves one of ``joints`` (m, joints) that has dry friction, unknown at rest."""
-        dry = np.any(self.model.packed.friction[:, [COULOMB, COULOMB_NEGATIVE, STATIC]] > 0.0, axis=1)
+        dry = np.any(self.model.friction_parameters[:, [COULOMB, COULOMB_NEGATIVE, STATIC]] > 0.0, axis=1)
         stuck = joints & (dry if self.friction == "keep" else self.friction == "viscous_coulomb")
         return stuck.astype(np.float64) @ np.abs(self._factors) > 0.0
 

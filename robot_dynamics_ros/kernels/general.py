@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 from robot_dynamics_ros.kernels import entries
 from robot_dynamics_ros.kernels.direct_calls import direct_call
@@ -22,6 +23,8 @@ class GeneralKernels:
 
     Attributes
     ----------
+    structure, numbers
+        The arrays, as given; the kernels work on copies.
     customised
         True if they are made for this robot.
     """
@@ -31,7 +34,9 @@ class GeneralKernels:
     def __init__(self, structure: IntArray, numbers: Array) -> None:
         self.structure = structure
         self.numbers = numbers
-        self.scratch = entries.make_scratch(structure)
+        # Copies, which can be written to: for others numba would compile everything once more.
+        self._fixed = structure.copy(), numbers.copy()
+        self._scratch = entries.make_scratch(structure)
 
     def with_numbers(self, numbers: Array) -> GeneralKernels:
         """Return the kernels of a robot that differs in its bodies' inertia only; nothing is compiled again."""
@@ -72,8 +77,16 @@ class GeneralKernels:
         """(q, qd, tau, qdd), each (count, n)."""
         return self._batch(entries.forward_dynamics_batch)
 
+    def call(self, kernel: Kernel, axes: Sequence[int], *extra: Array) -> Call:
+        """Return an entry for one state with the robot bound, and what comes before the state; see direct_call."""
+        return direct_call(kernel, (*self._fixed, self._scratch, *extra), axes)
+
+    def bound(self, kernel: Kernel, *extra: Any) -> Kernel:
+        """Return an entry for many states with the robot bound, and what else comes before the states."""
+        return partial(kernel, *self._fixed, *extra)
+
     def _single(self, kernel: Kernel, axes: Sequence[int]) -> Call:
-        return direct_call(kernel, (self.structure, self.numbers, self.scratch), axes)
+        return self.call(kernel, axes)
 
     def _batch(self, kernel: Kernel) -> Kernel:
-        return partial(kernel, self.structure, self.numbers, entries.NO_WRENCHES)
+        return self.bound(kernel, entries.NO_WRENCHES)

@@ -43,10 +43,17 @@ from robot_dynamics_ros.model.inertia import Inertial, InertiaSum, real_numbers,
 _FRICTION_TORQUES = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]
 
 # As plain Python, so that loading a model compiles nothing.
-_unpack: Callable[[IntArray, Array], ModelArrays] = interpreted(unpack)
+views: Callable[[IntArray, Array], ModelArrays] = interpreted(unpack)
+"""``layout.unpack``."""
 _expand, _place_bodies, _add_inertia = map(interpreted, (expand, place_bodies, add_inertia))
 
 _NOISE = 1e-14  # of the sum of the principal moments
+
+
+def _freeze(owner: object) -> None:
+    for value in vars(owner).values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
 
 
 @dataclass(frozen=True)
@@ -57,10 +64,13 @@ class LinkFrame:
     rotation: Array
     position: Array
 
+    def __post_init__(self) -> None:
+        _freeze(self)
+
 
 @dataclass(frozen=True)
 class PackedModel:
-    """A robot as flat arrays (see kernels/layout.py) and the names that go with them.
+    """A robot as flat arrays (see kernels/layout.py), which are read-only, and the names that go with them.
 
     Attributes
     ----------
@@ -124,10 +134,13 @@ class PackedModel:
     loops: tuple[Loop, ...]
     locked: Mapping[str, float]
 
+    def __post_init__(self) -> None:
+        _freeze(self)
+
     @property
     def robot(self) -> ModelArrays:
         """Views into ``structure`` and ``numbers``."""
-        return _unpack(self.structure, self.numbers)
+        return views(self.structure, self.numbers)
 
     def inertial_parameters(self) -> Array:
         """What the regressor multiplies (10 bodies + rotors,), payload included: see kernels/regressor.py.
@@ -203,7 +216,7 @@ def _friction_factors(packed: PackedModel, friction: ArrayLike) -> Array:
 def _loaded(packed: PackedModel) -> PackedModel:
     """Return the robot with the numbers of its bare bodies and its payload."""
     numbers = packed.numbers.copy()
-    robot = _unpack(packed.structure, numbers)
+    robot = views(packed.structure, numbers)
     robot.bodies[:, MASS:] = packed.bare_inertials
     if packed.payload is not None:
         link, inertial = packed.payload
@@ -218,7 +231,7 @@ def _loaded(packed: PackedModel) -> PackedModel:
 def with_gravity(packed: PackedModel, vector: ArrayLike) -> PackedModel:
     """Return the same robot under another gravity; only numbers differ."""
     numbers = packed.numbers.copy()
-    _unpack(packed.structure, numbers).gravity[:] = gravity_vector(vector)
+    views(packed.structure, numbers).gravity[:] = gravity_vector(vector)
     return replace(packed, numbers=numbers)
 
 
@@ -228,6 +241,22 @@ def gravity_vector(vector: ArrayLike) -> Array:
     if result is None or result.shape != (3,) or not np.isfinite(result).all():
         raise RobotModelError(f"gravity: {vector!r} is not three finite numbers. Cure: give x, y, z in m/s^2")
     return result
+
+
+def differ_in_numbers_only(one: PackedModel, other: PackedModel) -> bool:
+    """Return whether two robots differ at most in inertias and friction."""
+    return (one.joint_names, one.loops) == (other.joint_names, other.loops) and all(
+        np.array_equal(x, y)
+        for x, y in (
+            (one.structure, other.structure),
+            (one.robot.bodies[:, :MASS], other.robot.bodies[:, :MASS]),
+            (one.robot.rotors, other.robot.rotors),
+            (one.robot.factors, other.robot.factors),
+            (one.robot.gravity, other.robot.gravity),
+            (one.joint_ranges, other.joint_ranges),
+            (one.effort_limits, other.effort_limits),
+        )
+    )
 
 
 def own_mass(robot: ModelArrays) -> Array:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels import entries
-from robot_dynamics_ros.kernels.direct_calls import direct_call
 from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
 from robot_dynamics_ros.kernels.layout import AFTER, FIRST, KIND, PRISMATIC
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
@@ -22,7 +23,14 @@ from robot_dynamics_ros.model.arguments import evaluate, numbers, wrenches_on_bo
 from robot_dynamics_ros.model.assembly import assemble
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Loop, read_bytes, read_dynamics_file
 from robot_dynamics_ros.model.inertia import payload_inertial, real_numbers
-from robot_dynamics_ros.model.packed import PackedModel, scaled, with_gravity, with_payload
+from robot_dynamics_ros.model.packed import (
+    LinkFrame,
+    PackedModel,
+    differ_in_numbers_only,
+    scaled,
+    with_gravity,
+    with_payload,
+)
 from robot_dynamics_ros.model.urdf import parse_urdf
 
 Wrenches = Mapping[str, ArrayLike]
@@ -42,14 +50,12 @@ class RobotModel:
     ----------
     name
         The robot's name in its URDF.
-    packed
-        The same robot as flat arrays, for compiled code.
     kernels
         The compiled code.
     """
 
     name: str
-    packed: PackedModel
+    _packed: PackedModel
     kernels: GeneralKernels
 
     @classmethod
@@ -122,7 +128,7 @@ class RobotModel:
 
     def _with(self, packed: PackedModel) -> RobotModel:
         """Return this model with other inertias or friction, not gravity; nothing is recompiled."""
-        return dataclasses.replace(self, packed=packed, kernels=self.kernels.with_numbers(packed.numbers))
+        return dataclasses.replace(self, _packed=packed, kernels=self.kernels.with_numbers(packed.numbers))
 
     def with_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> RobotModel:
         """Return this model with a payload on ``link``, in place of the one it has; nothing is recompiled.
@@ -130,7 +136,7 @@ class RobotModel:
         Mass (kg), centre of mass (3,) (m) and inertia at it, (3, 3) or ixx ixy ixz iyy iyz izz (kg m^2), in
         the link's axes. Raises RobotModelError for an unknown link and for values that no body can have.
         """
-        return self._with(with_payload(self.packed, link, payload_inertial(mass, com, inertia)))
+        return self._with(with_payload(self._packed, link, payload_inertial(mass, com, inertia)))
 
     def scaled(self, mass: float = 1.0, friction: ArrayLike = 1.0) -> RobotModel:
         """Return this model with heavier or lighter links and more or less friction; nothing is recompiled.
@@ -142,11 +148,15 @@ class RobotModel:
 
         Raises RobotModelError for factors out of range, and for different ones where a joint follows several others.
         """
-        return self._with(scaled(self.packed, mass, friction))
+        return self._with(scaled(self._packed, mass, friction))
 
     def without_gravity(self) -> RobotModel:
         """Return this model, its payload included, where nothing has weight: ``with_gravity`` of zero."""
         return self.with_gravity(np.zeros(3))
+
+    def differs_in_numbers_only(self, other: RobotModel) -> bool:
+        """Return whether another robot has other inertias and friction at most, as by ``with_payload``, ``scaled``."""
+        return differ_in_numbers_only(self._packed, other._packed)
 
     def with_gravity(self, vector: ArrayLike) -> RobotModel:
         """Return this model under another acceleration of gravity (3,) in the root frame, m/s^2.
@@ -154,8 +164,8 @@ class RobotModel:
         Nothing is recompiled, but kernels made by ``customised`` have gravity built in: they are made anew.
         Raises RobotModelError for anything but three finite numbers.
         """
-        packed = with_gravity(self.packed, vector)
-        return dataclasses.replace(self, packed=packed, kernels=type(self.kernels)(packed.structure, packed.numbers))
+        packed = with_gravity(self._packed, vector)
+        return dataclasses.replace(self, _packed=packed, kernels=type(self.kernels)(packed.structure, packed.numbers))
 
     def customised(self) -> RobotModel:
         """Return this model with kernels that are generated and compiled for this robot: Craig 6.13.
@@ -168,33 +178,44 @@ class RobotModel:
         # Here, so that a model that is not customised does not wait for it.
         from robot_dynamics_ros.codegen.customised import CustomisedKernels
 
-        return dataclasses.replace(self, kernels=CustomisedKernels(self.packed.structure, self.packed.numbers))
+        return dataclasses.replace(self, kernels=CustomisedKernels(self._packed.structure, self._packed.numbers))
+
+    @property
+    def packed(self) -> PackedModel:
+        """Former name of private arrays, with a DeprecationWarning."""
+        warnings.warn(
+            "RobotModel.packed is private now: link_frames, moving_links, friction_parameters and others have what it "
+            "held",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self._packed
 
     @cached_property
     def n(self) -> int:
         """Number of independent joints."""
-        return len(self.packed.joint_names)
+        return len(self._packed.joint_names)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
         """The independent joints, in the order of every vector."""
-        return self.packed.joint_names
+        return self._packed.joint_names
 
     @property
     def moving_joints(self) -> tuple[str, ...]:
         """The joints of the tree that move, coupled ones included, parents first."""
-        return self.packed.moving_joints
+        return self._packed.moving_joints
 
     @property
     def prismatic_joints(self) -> frozenset[str]:
         """Those of ``moving_joints`` that slide: m and N in place of rad and Nm."""
-        kinds = self.packed.robot.tree[:, KIND].tolist()
+        kinds = self._packed.robot.tree[:, KIND].tolist()
         return frozenset(name for name, kind in zip(self.moving_joints, kinds, strict=False) if kind == PRISMATIC)
 
     @property
     def coupling_matrix(self) -> Array:
         """G (moving joints + rotors, n): G qd are the rates of ``moving_joints``, then of the rotors; Spong (9.89)."""
-        robot = self.packed.robot
+        robot = self._packed.robot
         matrix = np.zeros((len(robot.tree), self.n))
         for row, entry in zip(matrix, robot.tree, strict=True):
             own = slice(entry[FIRST], entry[AFTER])
@@ -202,9 +223,34 @@ class RobotModel:
         return matrix
 
     @property
+    def moving_links(self) -> tuple[str, ...]:
+        """The link that each of ``moving_joints`` moves, its child."""
+        return self._packed.body_links
+
+    @property
+    def end_links(self) -> tuple[str, ...]:
+        """The links that move and carry no other."""
+        return self._packed.tips
+
+    @property
+    def rotor_names(self) -> tuple[str, ...]:
+        """The rotors."""
+        return self._packed.rotor_names
+
+    @property
     def link_names(self) -> tuple[str, ...]:
         """All links, the root first."""
-        return tuple(self.packed.frames)
+        return tuple(self._packed.frames)
+
+    @property
+    def link_frames(self) -> Mapping[str, LinkFrame]:
+        """Where the frame of each of ``link_names`` stands on the moving body that carries it."""
+        return MappingProxyType(self._packed.frames)
+
+    @property
+    def payload_link(self) -> str | None:
+        """The link that carries the payload; None without one."""
+        return None if self._packed.payload is None else self._packed.payload[0]
 
     @property
     def loops(self) -> tuple[Loop, ...]:
@@ -212,52 +258,65 @@ class RobotModel:
 
         Every method here is about the open tree, as if each loop were cut.
         """
-        return self.packed.loops
+        return self._packed.loops
 
     @property
     def gravity(self) -> Array:
         """Acceleration of gravity (3,) in the root frame, m/s^2."""
-        return self.packed.robot.gravity.copy()
+        return self._packed.robot.gravity.copy()
 
     @property
     def position_lower(self) -> Array:
         """Lower position limits (n,), -inf where there is none."""
-        return self.packed.position_lower.copy()
+        return self._packed.position_lower.copy()
 
     @property
     def position_upper(self) -> Array:
         """Upper position limits (n,), inf where there is none."""
-        return self.packed.position_upper.copy()
+        return self._packed.position_upper.copy()
 
     @property
     def soft_lower(self) -> Array:
         """Lower soft limits (n,) of position by <safety_controller>; ``position_lower`` where there is none."""
-        return self.packed.soft_lower.copy()
+        return self._packed.soft_lower.copy()
 
     @property
     def soft_upper(self) -> Array:
         """Upper soft limits (n,) of position by <safety_controller>; ``position_upper`` where there is none."""
-        return self.packed.soft_upper.copy()
+        return self._packed.soft_upper.copy()
 
     @property
     def velocity_limits(self) -> Array:
         """Velocity limits (n,), inf where there is none."""
-        return self.packed.velocity_limits.copy()
+        return self._packed.velocity_limits.copy()
 
     @property
     def effort_limits(self) -> Array:
         """Limits of the joint torque or force (n,), inf where there is none."""
-        return self.packed.effort_limits.copy()
+        return self._packed.effort_limits.copy()
+
+    @property
+    def moving_joint_limits(self) -> Array:
+        """Lower and upper position limit and velocity limit (moving joints, 3) of ``moving_joints``; inf for none.
+
+        Read-only. Those of coupled joints are less their offset: limits of ``coupling_matrix`` times q.
+        """
+        return self._packed.joint_ranges
+
+    @property
+    def friction_parameters(self) -> Array:
+        """Friction of ``moving_joints`` (moving joints, 11), read-only, in the columns of kernels/layout.py."""
+        return self._packed.friction
 
     @property
     def continuous(self) -> NDArray[np.bool_]:
         """True (n,) where a turn leads to the same configuration: joints of type continuous that no other follows."""
-        return self.packed.continuous.copy()
+        return self._packed.continuous.copy()
 
     @property
     def inertial_parameters(self) -> Array:
         """What ``regressor`` multiplies, as ``parameter_names`` says: payload included, SI units."""
-        return self.packed.inertial_parameters()
+        return self._packed.inertial_parameters()
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
@@ -266,8 +325,8 @@ class RobotModel:
         Mass, mass times centre of mass, inertia at the link's origin, all in the link's axes; links that are
         fixed to the link count with it.
         """
-        bodies = (f"{link}.{parameter}" for link in self.packed.body_links for parameter in _BODY_PARAMETERS)
-        return (*bodies, *(f"{rotor}.inertia" for rotor in self.packed.rotor_names))
+        bodies = (f"{link}.{parameter}" for link in self._packed.body_links for parameter in _BODY_PARAMETERS)
+        return (*bodies, *(f"{rotor}.inertia" for rotor in self._packed.rotor_names))
 
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
@@ -294,7 +353,7 @@ class RobotModel:
         matrix is not positive definite: something moves without mass. For a single state the position must be
         finite; of many states, one whose position is not has NaN.
         """
-        if self.packed.massless_ends:
+        if self._packed.massless_ends:
             self.require_mass()
         if external_wrenches is not None:
             tied = self._tied(entries.forward_dynamics_batch)
@@ -360,15 +419,13 @@ class RobotModel:
         tau = np.empty(self.n)
         if self._friction(fade, q, qd, tau) is tau:
             return tau
-        batch = self._tied(entries.friction_batch, self.packed.friction, float(fade[0]))
+        batch = self._tied(entries.friction_batch, self._packed.friction.copy(), float(fade[0]))
         return self._run(batch, (self.n,), q=q, qd=qd)
 
     @cached_property
     def _friction(self) -> Call:
         """(smoothing velocity (1,), q, qd, tau (n,)), as those of GeneralKernels."""
-        kernels = self.kernels
-        fixed = (kernels.structure, kernels.numbers, kernels.scratch, self.packed.friction.ravel())
-        return direct_call(entries.friction_torque, fixed, (1, 1, 1, 1))
+        return self.kernels.call(entries.friction_torque, (1, 1, 1, 1), self._packed.friction.flatten())
 
     def joint_reactions(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
@@ -381,14 +438,14 @@ class RobotModel:
         tied, shape = self._tied(entries.joint_loads_batch), (len(self.moving_joints), 6)
         wrenches = {} if external_wrenches is None else external_wrenches
         loads = self._run(tied, shape, wrenches, q=q, qd=qd, qdd=qdd)
-        axes = self.packed.link_rotations.reshape(-1, 3, 3)
+        axes = self._packed.link_rotations.reshape(-1, 3, 3)
         force, moment = (np.einsum("bji,...bj->...bi", axes, part) for part in (loads[..., :3], loads[..., 3:]))
         return np.concatenate([force, moment], axis=-1)
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Y (..., n, parameters) with inverse_dynamics = Y inertial_parameters, Spong (9.121)."""
-        count = PARAMETERS * len(self.moving_joints) + len(self.packed.rotor_names)
-        tied = self._tied(entries.regressor_batch, self.packed.link_rotations)
+        count = PARAMETERS * len(self.moving_joints) + len(self._packed.rotor_names)
+        tied = self._tied(entries.regressor_batch, self._packed.link_rotations.copy())
         columns = self._run(tied, (count, self.n), q=q, qd=qd, qdd=qdd)
         return np.swapaxes(columns, -1, -2).copy()
 
@@ -424,14 +481,14 @@ class RobotModel:
         self.coriolis_matrix(rest, rest)
         self.friction_torque(rest, rest)
         self.jacobian(rest, self.link_names[-1])
-        if not self.packed.massless_ends:
+        if not self._packed.massless_ends:
             self.forward_dynamics(rest + 0.5, rest, rest)  # the zero configuration may be singular
 
     def require_mass(self) -> None:
         """Raise RobotModelError, naming the joints, if some joint moves no inertia at all."""
-        if self.packed.massless_ends:
+        if self._packed.massless_ends:
             raise RobotModelError(
-                f'robot "{self.name}": joints {list(self.packed.massless_ends)} move no mass, or only mass on '
+                f'robot "{self.name}": joints {list(self._packed.massless_ends)} move no mass, or only mass on '
                 "their axes without inertia, so that their acceleration is undefined. "
                 "Cure: give their links mass and inertia, or lock them"
             )
@@ -449,7 +506,7 @@ class RobotModel:
         Force, then moment, at and in the link's or the body's frame. Raises RobotDynamicsError for an
         unknown link and for values that are not six numbers.
         """
-        return wrenches_on_bodies(wrenches, self.packed.frames, len(self.moving_joints))
+        return wrenches_on_bodies(wrenches, self._packed.frames, len(self.moving_joints))
 
     @cached_property
     def _square(self) -> tuple[int, int]:
@@ -460,10 +517,10 @@ class RobotModel:
         return np.zeros(self.n)
 
     def _tied(self, function: Kernel, *extra: Any) -> Kernel:
-        return partial(function, self.packed.structure, self.packed.numbers, *extra)
+        return self.kernels.bound(function, *extra)
 
     def _link(self, link: str) -> tuple[int, Array]:
-        frame = self.packed.frames.get(link) if isinstance(link, str) else None
+        frame = self._packed.frames.get(link) if isinstance(link, str) else None
         if frame is None:
             raise RobotDynamicsError(f'no link "{link}". Cure: use one of {", ".join(self.link_names)}')
         return frame.body, np.concatenate([frame.rotation.ravel(), frame.position])
@@ -490,7 +547,7 @@ class RobotModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiled code stays in its process; the other one makes its own, or loads it from the disk.
-        return _restored, (self.name, self.packed, type(self.kernels))
+        return _restored, (self.name, self._packed, type(self.kernels))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RobotModel:
         return self  # it never changes
@@ -498,11 +555,11 @@ class RobotModel:
     def __repr__(self) -> str:
         parts = [f"RobotModel({self.name!r}, {self.n} joints: {', '.join(self.joint_names)}"]
         parts.append(f"gravity {self.gravity.tolist()}")
-        if self.packed.payload is not None:
-            link, inertial = self.packed.payload
+        if self._packed.payload is not None:
+            link, inertial = self._packed.payload
             parts.append(f"payload {inertial.mass:g} kg on {link!r}")
-        if self.packed.locked:
-            parts.append("locked " + ", ".join(f"{name} at {at:g}" for name, at in self.packed.locked.items()))
+        if self._packed.locked:
+            parts.append("locked " + ", ".join(f"{name} at {at:g}" for name, at in self._packed.locked.items()))
         if self.kernels.customised:
             parts.append("customised")
         return "; ".join(parts) + ")"
@@ -510,9 +567,7 @@ class RobotModel:
 
 def _restored(name: str, packed: PackedModel, kernels: type[GeneralKernels]) -> RobotModel:
     """Return a model that was pickled."""
-    # Some transports hand out read-only arrays, for which numba would compile everything once more.
-    arrays: dict[str, Any] = {
-        key: np.array(value) for key, value in vars(packed).items() if isinstance(value, np.ndarray)
-    }
-    packed = dataclasses.replace(packed, **arrays)
+    # Unpickled arrays can be written to; new objects make them read-only.
+    frames = {link: dataclasses.replace(frame) for link, frame in packed.frames.items()}
+    packed = dataclasses.replace(packed, frames=frames)
     return RobotModel(name, packed, kernels(packed.structure, packed.numbers))

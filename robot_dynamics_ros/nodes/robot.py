@@ -49,7 +49,7 @@ def load_robot(
             "each loop were cut. Cure: give couplings in place of loops, as parallelograms allow; for others compute "
             "torques in Python, by constrained_inverse_dynamics of robot_dynamics_ros.formulations.constraints"
         )
-    if not model.packed.friction.any():
+    if not model.friction_parameters.any():
         node.get_logger().info(f'robot "{model.name}": neither URDF nor dynamics file names any joint friction')
     return model
 

@@ -14,13 +14,13 @@ from robot_dynamics_ros.kernels.layout import (
     COULOMB,
     COULOMB_NEGATIVE,
     FRICTION_SIZE,
-    MASS,
     STATIC,
     WORK_SIZE,
     ModelArrays,
 )
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.packed import views
 from robot_dynamics_ros.simulation.stick_slip import AT_LOWER, AT_UPPER, BACKWARD, FORWARD, ROW_SIZE, STUCK
 
 OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, BAD_ARGUMENTS, LOOP_OPEN = 0, 1, 2, 3, 4, 5
@@ -199,41 +199,23 @@ _SAME = 1e-12
 
 def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
     """Pack a robot; its velocity limits hold where ``velocity_limits``."""
-    packed = model.packed
     rows, factors, directions = _rows(model.coupling_matrix[: len(model.moving_joints)])
     ranges = np.tile([-math.inf, math.inf, math.inf], (len(directions), 1))
-    for (lower, upper, fastest), row, factor in zip(packed.joint_ranges, rows, factors, strict=True):
+    for (lower, upper, fastest), row, factor in zip(model.moving_joint_limits, rows, factors, strict=True):
         low, high = sorted((lower / factor, upper / factor))
         ranges[row, LOWEST] = max(ranges[row, LOWEST], low)
         ranges[row, HIGHEST] = min(ranges[row, HIGHEST], high)
         if velocity_limits:
             ranges[row, FASTEST] = min(ranges[row, FASTEST], fastest / abs(factor))
     separable = np.array_equal(directions, np.eye(model.n))
-    structure, numbers = packed.structure, packed.numbers
+    structure, numbers = model.kernels.structure.copy(), model.kernels.numbers.copy()
     if model.loops:
         structure, numbers = append_loops(structure, numbers, _loops(model))
     elif separable:
         directions = np.empty((0, model.n))
-    joints = Joints(packed.friction, rows, factors, ranges, directions)
+    joints = Joints(model.friction_parameters.copy(), rows, factors, ranges, directions)
     kind: Kind = Looped() if model.loops else Separable() if separable else Coupled()
-    return Arm(kind, packed.robot, structure, numbers, joints)
-
-
-def alike(one: RobotModel, other: RobotModel) -> bool:
-    """Return whether two robots differ at most in inertias and friction, and so may take each other's state."""
-    a, b = one.packed, other.packed
-    return (a.joint_names, a.loops) == (b.joint_names, b.loops) and all(
-        np.array_equal(x, y)
-        for x, y in (
-            (a.structure, b.structure),
-            (a.robot.bodies[:, :MASS], b.robot.bodies[:, :MASS]),
-            (a.robot.rotors, b.robot.rotors),
-            (a.robot.factors, b.robot.factors),
-            (a.robot.gravity, b.robot.gravity),
-            (a.joint_ranges, b.joint_ranges),
-            (a.effort_limits, b.effort_limits),
-        )
-    )
+    return Arm(kind, views(structure, numbers), structure, numbers, joints)
 
 
 def initial_modes(joints: Joints, velocity: Array) -> IntArray:
@@ -265,7 +247,7 @@ def _loops(model: RobotModel) -> Loops:
     bodies, points = [], []
     for loop in model.loops:
         for link, point in ((loop.link_a, loop.point_a), (loop.link_b, loop.point_b)):
-            frame = model.packed.frames[link]
+            frame = model.link_frames[link]
             bodies.append(frame.body)
             points.append(frame.position + frame.rotation @ point)
     return Loops(np.array(bodies, np.int64).reshape(-1, 2), np.array(points).reshape(-1, 6))

@@ -65,9 +65,9 @@ def initial_state(
     model: RobotModel, positions: ArrayLike | None, velocities: ArrayLike | None, plants: tuple[int, ...] = ()
 ) -> tuple[Array, Array]:
     """Return positions and velocities (*plants, n); None: 0 or the position limit nearest to it, and at rest."""
-    packed, shape = model.packed, (*plants, model.n)
+    shape = (*plants, model.n)
     if positions is None:
-        positions = np.clip(np.zeros(model.n), packed.position_lower, packed.position_upper)
+        positions = np.clip(np.zeros(model.n), model.position_lower, model.position_upper)
     if velocities is None:
         velocities = np.zeros(model.n)
     position = np.broadcast_to(finite(model, "initial_positions", positions, plants), shape)

@@ -15,7 +15,6 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation import arrays, checks
 from robot_dynamics_ros.simulation.arrays import (
     State,
-    alike,
     flatten,
     initial_modes,
     make_arm,
@@ -90,7 +89,7 @@ class Plant:
     def _advance(self) -> Callable[..., object]:
         """(tau, wrenches, report): the step, tied to the robot's numbers and to this plant's state, and compiled."""
         arm = self._arm
-        constants = flatten(arm.joints, self._model.packed.effort_limits)
+        constants = flatten(arm.joints, self._model.effort_limits)
         own = (self._settings, self._flat, self._state.modes)
         modes = np.empty_like(self._state.modes)
         scratch = (make_scratch(arm.robot, self._model.n, len(modes)), modes)
@@ -188,7 +187,7 @@ class Plant:
 
         Raises RobotDynamicsError for a robot with other joints, links or placements.
         """
-        if not alike(model, self._model):
+        if not self._model.differs_in_numbers_only(model):
             raise RobotDynamicsError(
                 f'robot "{model.name}" has other joints than "{self._model.name}". '
                 "Cure: make another plant, or take with_payload or scaled of the same model"

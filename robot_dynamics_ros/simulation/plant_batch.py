@@ -16,7 +16,6 @@ from robot_dynamics_ros.simulation import checks
 from robot_dynamics_ros.simulation.arrays import (
     OK,
     BatchState,
-    alike,
     initial_modes,
     make_arm,
     stuck_joints,
@@ -76,15 +75,15 @@ class PlantBatch:
         first = self._models[0]
         for i, model in enumerate(self._models):
             model.require_mass()
-            if not alike(first, model):
+            if not first.differs_in_numbers_only(model):
                 raise RobotDynamicsError(
                     f"models[{i}] differs from models[0] in more than inertias and friction. "
                     "Cure: make them by scaled and with_payload of one model"
                 )
         self._arm = make_arm(first, velocity_limits)
-        loops = self._arm.numbers[len(first.packed.numbers) :]
-        self._numbers = np.array([np.append(model.packed.numbers, loops) for model in self._models])
-        self._friction = np.array([model.packed.friction for model in self._models])
+        loops = self._arm.numbers[len(first.kernels.numbers) :]
+        self._numbers = np.array([np.append(model.kernels.numbers, loops) for model in self._models])
+        self._friction = np.array([model.friction_parameters for model in self._models])
         self._no_wrenches = first.body_wrenches(None)
         steps = steps_for(first, self._arm)
         self._advance = partial(steps.advance, steps.arm, INTEGRATORS[integrator], self._step_size)
@@ -162,7 +161,7 @@ class PlantBatch:
             keeps the state after its last good step.
         """
         checks.check_count(count)
-        limits, shape = self.model.packed.effort_limits, self._batch.position.shape
+        limits, shape = self.model.effort_limits, self._batch.position.shape
         given = checks.finite(self.model, "tau", tau, shape[:1])
         effort = np.broadcast_to(np.clip(given, -limits, limits), shape).copy()
         outcomes = np.zeros((shape[0], 3), np.int64)

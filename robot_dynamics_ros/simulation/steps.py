@@ -95,7 +95,7 @@ def steps_for(model: RobotModel, arm: Arm) -> Steps:
     from robot_dynamics_ros.codegen.source import batch_source, function_source
     from robot_dynamics_ros.codegen.tracing import FIXED_MODE_MOTION, trace_algorithm
 
-    program = trace_algorithm(FIXED_MODE_MOTION, model.packed.structure, model.packed.numbers)
+    program = trace_algorithm(FIXED_MODE_MOTION, model.kernels.structure, model.kernels.numbers)
     if program is None:
         return general
     many = program._replace(results=program.results[:2])

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.link_tree import BASE, LinkTree
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.link_tree import BASE, LinkTree
 
 Colour = tuple[int, int, int]
 
@@ -157,7 +157,7 @@ def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: floa
     if missing:
         named = ", ".join(sorted(missing)[:_NAMED]) + (" and others" if len(missing) > _NAMED else "")
         notes.append(f"{len(missing)} meshes cannot be read ({named}); those links are drawn from the model")
-    frames = model.packed.frames
+    frames = model.link_frames
     shapes = [shape for shape in shapes if shape.link in frames and np.isfinite(shape.vertices).all()]
     return [*shapes, *_bars(model, {shape.link for shape in shapes}, reach)], notes
 
@@ -238,10 +238,10 @@ def _bars(model: RobotModel, drawn: set[str], reach: float) -> Iterator[Shape]:
     """Bars from joint to joint, and to the last link or the centre of mass, for bodies that have no shape."""
     import trimesh
 
-    tree, frames, axes = LinkTree.of(model), model.packed.frames, body_frames(model)
+    tree, frames, axes = LinkTree.of(model), model.link_frames, body_frames(model)
     seen = {frames[link].body for link in drawn}
     poses = {link: model.link_pose(np.zeros(model.n), link) for link in model.link_names}
-    names = {BASE: model.link_names[0]} | dict(enumerate(model.packed.body_links))
+    names = {BASE: model.link_names[0]} | dict(enumerate(model.moving_links))
     for body, name in names.items():
         if body in seen or (body == BASE and seen):
             continue
@@ -268,7 +268,7 @@ def inertia_boxes(model: RobotModel) -> list[Shape]:
     import trimesh
 
     shapes = []
-    for link, name, frame in zip(LinkTree.of(model).links, model.packed.body_links, body_frames(model), strict=True):
+    for link, name, frame in zip(LinkTree.of(model).links, model.moving_links, body_frames(model), strict=True):
         if link.mass <= 0.0:
             continue
         moments, axes = np.linalg.eigh(link.inertia)
@@ -282,5 +282,5 @@ def inertia_boxes(model: RobotModel) -> list[Shape]:
 def body_frames(model: RobotModel) -> Array:
     """Poses (bodies, 4, 4) of the kernels' body frames, whose z axis is the joint's, in the frames of the links."""
     poses = np.tile(np.eye(4), (len(model.moving_joints), 1, 1))
-    poses[:, :3, :3] = model.packed.link_rotations.reshape(-1, 3, 3).transpose(0, 2, 1)
+    poses[:, :3, :3] = [model.link_frames[link].rotation.T for link in model.moving_links]
     return poses

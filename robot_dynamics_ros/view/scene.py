@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from robot_dynamics_ros.formulations.link_tree import BASE
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.link_tree import BASE
 from robot_dynamics_ros.view.geometry import (
     FACES,
     Colour,
@@ -107,7 +107,7 @@ def link_poses(model: RobotModel, q: ArrayLike, links: Sequence[str] | None = No
 def centre_of_mass(model: RobotModel, q: ArrayLike) -> Array:
     """Centre of mass (3,) of all that moves in the root frame at q (n,); the root's origin where nothing has mass."""
     bodies = model.inertial_parameters[: PARAMETERS * len(model.moving_joints)].reshape(-1, PARAMETERS)
-    masses, poses = bodies[:, 0], link_poses(model, q, model.packed.body_links)
+    masses, poses = bodies[:, 0], link_poses(model, q, model.moving_links)
     first_moment: Array = np.einsum("kij,kj->i", poses[:, :3, :3], bodies[:, 1:4]) + masses @ poses[:, :3, 3]
     return first_moment / masses.sum() if masses.sum() > 0.0 else first_moment
 
@@ -120,7 +120,7 @@ def reaction_arrows(model: RobotModel, state: SceneState, reach: float) -> Array
     forces = model.joint_reactions(state.q, state.qd, state.qdd)[:, :3]
     mass = float(model.inertial_parameters[: PARAMETERS * len(forces) : PARAMETERS].sum())
     length = _WEIGHT_IN_REACHES * reach / (mass * _STANDARD_GRAVITY) if mass > 0.0 else 0.0
-    poses = link_poses(model, state.q, model.packed.body_links)
+    poses = link_poses(model, state.q, model.moving_links)
     begin = poses[:, :3, 3]
     return np.stack([begin, begin + length * np.einsum("kij,kj->ki", poses[:, :3, :3], forces)], axis=1)
 
@@ -193,7 +193,7 @@ class Scene:
         self._ghost_links = self._frames("/ghost/desired")
         self._surfaces = [(self._mesh("/arm", k, shape), shape.colour) for k, shape in enumerate(shapes)]
         for k, shape in enumerate(shapes):
-            if model.packed.frames[shape.link].body != BASE:
+            if model.link_frames[shape.link].body != BASE:
                 self._mesh("/ghost/desired", k, shrunk(shape, _SHRUNK * reach), ghost=True)
         self._inertias = self._frames("/inertias")
         for k, shape in enumerate(inertia_boxes(model)):
@@ -241,7 +241,7 @@ class Scene:
         model, scene = self._model, self._server.scene
         self._driven = [j for j, name in enumerate(model.joint_names) if name in model.moving_joints]
         bodies = [model.moving_joints.index(model.joint_names[j]) for j in self._driven]
-        self._carriers = [model.link_names.index(model.packed.body_links[body]) for body in bodies]
+        self._carriers = [model.link_names.index(model.moving_links[body]) for body in bodies]
         self._in_link = body_frames(model)[bodies]
         self._prismatic = [model.joint_names[j] in model.prismatic_joints for j in self._driven]
         faces = FACES.astype(np.uint32)

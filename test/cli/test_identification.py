@@ -119,4 +119,4 @@ def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     torque = found.inverse_dynamics(other.q, other.qd, other.qdd) + found.friction_torque(other.q, other.qd)
     error = np.sqrt(((torque - other.tau) ** 2).mean(axis=0) / (other.tau**2).mean(axis=0))
     assert error.max() < 0.01
-    np.testing.assert_allclose(found.packed.friction[:, :3], actual.packed.friction[:, :3], rtol=0.03)
+    np.testing.assert_allclose(found.friction_parameters[:, :3], actual.friction_parameters[:, :3], rtol=0.03)

@@ -1,6 +1,5 @@
 """Generated batch functions, run as plain Python so that nothing compiles but the sines; these against long doubles."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,22 +10,24 @@ from robot_dynamics_ros.codegen.source import BLOCK, FARTHEST, sines_and_cosines
 from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, MASS_MATRIX, Algorithm
 from robot_dynamics_ros.kernels.entries import OK
 from robot_dynamics_ros.kernels.layout import MASS
+from robot_dynamics_ros.model.packed import views
 from support.comparing import assert_close
-from support.generated import ALGORITHMS, general, plain, random_vectors, result, views
+from support.generated import ALGORITHMS, general, kernels_of, plain, random_vectors, result
 from support.robots_with_drives import Robot, robots, size
 
 
 @given(robot=robots())
 @settings(max_examples=8)
-def test_any_robot_agrees_with_the_general_kernels(robot: Robot) -> None:
+def test_any_robot_agrees_with_the_own(robot: Robot) -> None:
     model = robot.model()
+    own = kernels_of(model)
     for algorithm in (INVERSE_DYNAMICS, MASS_MATRIX):
         vectors = random_vectors(algorithm, robot.seed, 3, model.n)
         out = result(algorithm, model.n, 3)
-        assert plain(algorithm, model.packed, batch=True)(model.packed.numbers, *vectors, out) == OK
+        assert plain(algorithm, own, batch=True)(own.numbers, *vectors, out) == OK
         for k in range(3):
             state = [vector[k] for vector in vectors]
-            _, expected = general(algorithm, model.packed, *state)
+            _, expected = general(algorithm, own, *state)
             scale = size(model, *state) if algorithm == INVERSE_DYNAMICS else 0.0
             assert_close(out[k], expected, 1e-13, scale)
 
@@ -34,8 +35,8 @@ def test_any_robot_agrees_with_the_general_kernels(robot: Robot) -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
 @pytest.mark.parametrize("count", [0, 1, BLOCK + 3])
 def test_every_state_of_a_batch_of_any_size(algorithm: Algorithm, count: int, load_robot: Any) -> None:
-    packed = load_robot("scara").packed  # a prismatic joint among revolute ones
-    n = len(packed.joint_names)
+    model = load_robot("scara")  # a prismatic joint among revolute ones
+    packed, n = kernels_of(model), model.n
     vectors = random_vectors(algorithm, 7, count, n)
     out = result(algorithm, n, count)
     assert plain(algorithm, packed, batch=True)(packed.numbers, *vectors, out) == OK
@@ -44,7 +45,7 @@ def test_every_state_of_a_batch_of_any_size(algorithm: Algorithm, count: int, lo
 
 
 def test_what_is_not_finite_stays_so_and_spoils_no_other_state(load_robot: Any) -> None:
-    packed = load_robot("ur5e").packed
+    packed = kernels_of(load_robot("ur5e"))
     function = plain(INVERSE_DYNAMICS, packed, batch=True)
     vectors = random_vectors(INVERSE_DYNAMICS, 4, 8, 6)
     tau = result(INVERSE_DYNAMICS, 6, 8)
@@ -61,10 +62,10 @@ def test_what_is_not_finite_stays_so_and_spoils_no_other_state(load_robot: Any) 
 
 def test_the_first_state_with_a_bad_mass_matrix_is_named(load_robot: Any) -> None:
     """A link with too much inertia taken away: whether the mass matrix is positive definite depends on the state."""
-    packed = load_robot("ur5e").packed
+    packed = kernels_of(load_robot("ur5e"))
     numbers = packed.numbers.copy()
     views(packed.structure, numbers).bodies[3, MASS:] *= -2.0
-    spoiled = replace(packed, numbers=numbers)
+    spoiled = packed.with_numbers(numbers)
     vectors = random_vectors(FORWARD_DYNAMICS, 9, 90, 6)
     statuses = [general(FORWARD_DYNAMICS, spoiled, *(vector[k] for vector in vectors))[0] for k in range(90)]
     good, bad = ([k for k in range(90) if (statuses[k] == OK) is fine] for fine in (True, False))

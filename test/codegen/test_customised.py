@@ -15,22 +15,23 @@ from robot_dynamics_ros.codegen.source import BLOCK
 from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, Algorithm
 from robot_dynamics_ros.kernels.compilation import COMPILED
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
+from robot_dynamics_ros.kernels.general import GeneralKernels
 from robot_dynamics_ros.kernels.layout import MASS
-from robot_dynamics_ros.model.packed import PackedModel
+from robot_dynamics_ros.model.packed import views
 from support.comparing import assert_close
-from support.generated import ALGORITHMS, general, random_vectors, result, views
+from support.generated import ALGORITHMS, general, kernels_of, random_vectors, result
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def packed(load_robot: Any) -> PackedModel:
+def packed(load_robot: Any) -> GeneralKernels:
     """Three joints, one of them prismatic."""
-    model: PackedModel = load_robot("scara", "scara").packed
+    model = kernels_of(load_robot("scara", "scara"))
     return model
 
 
-def kernels(algorithm: Algorithm, packed: PackedModel) -> tuple[Any, Any]:
+def kernels(algorithm: Algorithm, packed: GeneralKernels) -> tuple[Any, Any]:
     single = customised_kernel(algorithm, packed.structure, packed.numbers)
     batch = customised_batch(algorithm, packed.structure, packed.numbers)
     assert single is not None and batch is not None
@@ -38,7 +39,7 @@ def kernels(algorithm: Algorithm, packed: PackedModel) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
-def test_one_state_has_the_bits_of_the_general_kernel_and_many_agree(algorithm: Algorithm, packed: PackedModel) -> None:
+def test_one_state_has_the_general_kernels_bits_and_many_agree(algorithm: Algorithm, packed: GeneralKernels) -> None:
     single, batch = kernels(algorithm, packed)
     vectors = random_vectors(algorithm, 11, 150, 3)
     many = result(algorithm, 3, 150)
@@ -52,7 +53,7 @@ def test_one_state_has_the_bits_of_the_general_kernel_and_many_agree(algorithm: 
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
-def test_a_state_has_the_same_bits_wherever_it_stands(algorithm: Algorithm, packed: PackedModel) -> None:
+def test_a_state_has_the_same_bits_wherever_it_stands(algorithm: Algorithm, packed: GeneralKernels) -> None:
     _, batch = kernels(algorithm, packed)
     count = 3 * BLOCK + 5
     vectors = random_vectors(algorithm, 12, count, 3)
@@ -69,7 +70,7 @@ def test_a_state_has_the_same_bits_wherever_it_stands(algorithm: Algorithm, pack
     np.testing.assert_array_equal(out, expected)
 
 
-def test_statuses(packed: PackedModel) -> None:
+def test_statuses(packed: GeneralKernels) -> None:
     single, batch = kernels(FORWARD_DYNAMICS, packed)
     vectors = random_vectors(FORWARD_DYNAMICS, 13, 90, 3)
     state = [vector[0] for vector in vectors]
@@ -88,9 +89,9 @@ def test_robots_that_differ_in_their_bodies_only_share_a_kernel(load_robot: Any)
     model = load_robot("scara", "scara")
     link = model.link_names[-1]
     loaded = model.with_payload(link, 1.0, [0.0, 0.0, 0.1], [0.01, 0.0, 0.0, 0.01, 0.0, 0.01])
-    assert kernels(INVERSE_DYNAMICS, model.packed) == kernels(INVERSE_DYNAMICS, loaded.packed)
+    assert kernels(INVERSE_DYNAMICS, model.kernels) == kernels(INVERSE_DYNAMICS, loaded.kernels)
     tilted = load_robot("scara", "scara", gravity=[0.0, 5.0, -8.0])
-    assert kernels(INVERSE_DYNAMICS, model.packed)[0] != kernels(INVERSE_DYNAMICS, tilted.packed)[0]
+    assert kernels(INVERSE_DYNAMICS, model.kernels)[0] != kernels(INVERSE_DYNAMICS, tilted.kernels)[0]
 
 
 SCRIPT = f"""
@@ -98,11 +99,11 @@ import numpy as np
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.codegen.customised import customised_batch, customised_kernel
 from robot_dynamics_ros.codegen.tracing import INVERSE_DYNAMICS
-packed = RobotModel.from_urdf_file({str(ROOT / "urdf" / "planar_2r.urdf")!r}).packed
+packed = RobotModel.from_urdf_file({str(ROOT / "urdf" / "planar_2r.urdf")!r}).kernels
 tau = np.empty((1, 2))
 for make, shape in ((customised_kernel, 2), (customised_batch, (1, 2))):
     vectors = [np.full(shape, x) for x in (0.3, 0.5, -1.0)]
-    make(INVERSE_DYNAMICS, packed.structure, packed.numbers)(packed.numbers, *vectors, tau.reshape(shape))
+    make(INVERSE_DYNAMICS, packed.structure, packed.numbers)(packed.numbers.copy(), *vectors, tau.reshape(shape))
     print(*map(float.hex, tau.ravel().tolist()))
 """
 

@@ -1,6 +1,5 @@
 """Generated functions for one state against the general kernels, run as plain Python so that nothing compiles."""
 
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -11,8 +10,9 @@ from hypothesis import given, settings
 from robot_dynamics_ros.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, Algorithm, trace_algorithm
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
 from robot_dynamics_ros.kernels.layout import MASS
+from robot_dynamics_ros.model.packed import views
 from support import arms
-from support.generated import ALGORITHMS, general, plain, random_vectors, result, views
+from support.generated import ALGORITHMS, general, kernels_of, plain, random_vectors, result
 from support.robots_with_drives import Robot, load, robots
 
 
@@ -20,14 +20,15 @@ from support.robots_with_drives import Robot, load, robots
 @given(robot=robots())
 def test_any_robot_gives_the_bits_of_the_general_kernels(robot: Robot) -> None:
     model = robot.model()
+    own = kernels_of(model)
     for algorithm in ALGORITHMS:
         vectors = random_vectors(algorithm, robot.seed, model.n)
-        status, expected = general(algorithm, model.packed, *vectors)
+        status, expected = general(algorithm, own, *vectors)
         out = result(algorithm, model.n)
-        assert plain(algorithm, model.packed)(model.packed.numbers, *vectors, out) == status
+        assert plain(algorithm, own)(own.numbers, *vectors, out) == status
         np.testing.assert_array_equal(out, expected, err_msg=algorithm.name)
         if status == OK and algorithm in (INVERSE_DYNAMICS, FORWARD_DYNAMICS):  # the result may overwrite an argument
-            assert plain(algorithm, model.packed)(model.packed.numbers, *vectors, vectors[2]) == OK
+            assert plain(algorithm, own)(own.numbers, *vectors, vectors[2]) == OK
             np.testing.assert_array_equal(vectors[2], expected, err_msg=algorithm.name)
 
 
@@ -37,7 +38,7 @@ def test_wrong_shapes_are_refused_and_nothing_is_written(
     algorithm: Algorithm, batch: tuple[int, ...], load_robot: Any
 ) -> None:
     """In each axis of each argument, of one state and of a batch."""
-    packed = load_robot("planar_2r").packed
+    packed = kernels_of(load_robot("planar_2r"))
     function = plain(algorithm, packed, batch=bool(batch))
     right = [packed.numbers, *random_vectors(algorithm, 0, *batch, 2), result(algorithm, 2, *batch)]
     for place, array in enumerate(right):
@@ -51,14 +52,14 @@ def test_wrong_shapes_are_refused_and_nothing_is_written(
 
 
 def test_a_singular_mass_matrix_is_named_as_the_general_kernel_names_it(load_robot: Any) -> None:
-    packed = load_robot("ur5e").packed
+    packed = kernels_of(load_robot("ur5e"))
     function = plain(FORWARD_DYNAMICS, packed)
     vectors = random_vectors(FORWARD_DYNAMICS, 1, 6)
     found = set()
     for body, factor in product(range(6), (0.0, -50.0)):
         numbers = packed.numbers.copy()
         views(packed.structure, numbers).bodies[body, MASS:] *= factor
-        expected, _ = general(FORWARD_DYNAMICS, replace(packed, numbers=numbers), *vectors)
+        expected, _ = general(FORWARD_DYNAMICS, packed.with_numbers(numbers), *vectors)
         out = result(FORWARD_DYNAMICS, 6)
         assert function(numbers, *vectors, out) == expected
         assert np.isnan(out).all() == (expected != OK)
@@ -72,7 +73,7 @@ def test_a_coordinate_that_only_spins_a_rotor_leaves_forward_dynamics_to_the_gen
     first, second = arm.movable
     rotor = {"carrier": arm.links[1].name, "axis": [0, 0, 1], "inertia": 0.01, "ratio": {"spin": 20.0}}
     rows = {first: {"p1": 1.0}, second: {"p2": 1.0}}
-    packed = load(arm, {"coordinates": ["p1", "p2", "spin"], "couplings": rows, "rotors": [rotor]}).packed
+    packed = kernels_of(load(arm, {"coordinates": ["p1", "p2", "spin"], "couplings": rows, "rotors": [rotor]}))
     assert trace_algorithm(FORWARD_DYNAMICS, packed.structure, packed.numbers) is None
     vectors = random_vectors(INVERSE_DYNAMICS, 0, 3)
     out = result(INVERSE_DYNAMICS, 3)

@@ -114,7 +114,7 @@ def test_settings_of_the_task_space() -> None:
     speeds = {"max_linear_velocity": 0.3, "max_angular_velocity": 0.7}
     tuning = Tuning(MODEL, nested(law=HAND, components=("y", "x"), kp=[5.0], kd=[1.0], **speeds))
     hand = tuning.end_effector
-    assert hand is not None and (hand.link, hand.rows) == (MODEL.packed.tips[0], (0, 1))
+    assert hand is not None and (hand.link, hand.rows) == (MODEL.end_links[0], (0, 1))
     gains = hand.gains
     assert_close(gains.kp, np.full(6, 100.0), 1e-15)
     assert_close(gains.kd, np.full(6, 20.0), 1e-15)

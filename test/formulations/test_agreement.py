@@ -16,7 +16,7 @@ from hypothesis import given
 from oracles import craig_rp, tsai_planar_2r, tsai_scara
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.formulations import generalized_dalembert, lagrange, newton_euler
-from robot_dynamics_ros.formulations.link_tree import Link, LinkTree
+from robot_dynamics_ros.model.link_tree import Link, LinkTree
 from robot_dynamics_ros.resources import robot_urdf
 from support import arms
 from support import robots_with_drives as drives
@@ -37,7 +37,8 @@ def test_any_robot(robot: drives.Robot) -> None:
     for form in RECURSIVE + CLOSED if small else RECURSIVE:
         np.testing.assert_allclose(form(tree, q, qd, qdd), tau, rtol=0, atol=1e-10 * scale, err_msg=str(form))
     f, n = newton_euler.joint_reactions(tree, q, qd, qdd)
-    axes = model.packed.link_rotations.reshape(-1, 3, 3)  # from the URDF's link frames to those with z on the joint
+    # From the URDF's link frames to those with z on the joint.
+    axes = np.array([model.link_frames[link].rotation for link in model.moving_links])
     reactions = np.concatenate([np.einsum("iba,ib->ia", axes, part) for part in (f, n)], axis=1)
     kernels = model.joint_reactions(q, qd, qdd)
     np.testing.assert_allclose(reactions, kernels, rtol=0, atol=1e-10 * (scale + np.abs(kernels).max()))
@@ -87,7 +88,7 @@ def test_frames_weights_and_paths(arm: arms.Arm) -> None:
     tree = LinkTree.of(model)
     q = arms.states(arm.seed, model.n, 1)[0][0]
     rotations, origins = tree.base_placements(q)
-    for name, origin in zip(model.packed.body_links, origins, strict=True):
+    for name, origin in zip(model.moving_links, origins, strict=True):
         np.testing.assert_allclose(model.link_pose(q, name)[:3, 3], origin, rtol=0, atol=1e-12)
     energy = -sum(
         link.mass * tree.gravity @ (p + r @ link.com) for link, r, p in zip(tree.links, rotations, origins, strict=True)

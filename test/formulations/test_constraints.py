@@ -202,7 +202,7 @@ def with_loop(robot: robots_with_drives.Robot) -> RobotModel:
 
 
 def with_loops(model: RobotModel, loops: tuple[Loop, ...]) -> RobotModel:
-    return replace(model, packed=replace(model.packed, loops=loops))
+    return replace(model, _packed=replace(model._packed, loops=loops))
 
 
 @given(robot=robots_with_drives.robots())

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWa
 def test_any_robot(robot: robots_with_drives.Robot) -> None:
     """H is the energy, qd comes back, and pd = M qdd + dM/dt qd for the kernels' torque of any motion."""
     model = robot.model()
-    assume(len(model.moving_joints) <= 5 and not model.packed.massless_ends)
+    assume(len(model.moving_joints) <= 5 and not model._packed.massless_ends)
     q, qd, qdd = robots_with_drives.state(robot, model.n)
     p = hamiltonian.momenta(model, q, qd)
     tau = model.inverse_dynamics(q, qd, qdd)

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.formulations import newton_euler
 from robot_dynamics_ros.formulations.lagrange import link_jacobians
-from robot_dynamics_ros.formulations.link_tree import LinkTree
+from robot_dynamics_ros.model.link_tree import LinkTree
 from robot_dynamics_ros.resources import robot_urdf
 from support import arms
 from support.arms import Array

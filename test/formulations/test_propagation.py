@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from oracles import craig_jacobians
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.formulations.link_tree import LinkTree
 from robot_dynamics_ros.formulations.propagation import (
     cross_matrix,
     force_jacobian,
@@ -20,6 +19,7 @@ from robot_dynamics_ros.formulations.propagation import (
     velocity_jacobian,
     velocity_transform,
 )
+from robot_dynamics_ros.model.link_tree import LinkTree
 from robot_dynamics_ros.resources import robot_urdf
 from support import arms
 from support.comparing import assert_close

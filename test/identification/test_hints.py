@@ -143,7 +143,7 @@ def test_two_causes_are_both_named(load_robot: Load) -> None:
 def test_a_load_whose_mass_no_motion_shows(load_robot: Load) -> None:
     """One joint: the mass at its axis moves nothing; what can be seen is its first moment."""
     model = load_robot("planar_2r", joints=["joint2"], locked={"joint1": 0.0})
-    link = model.packed.body_links[-1]
+    link = model.moving_links[-1]
     (hint, *_) = reported(model, recorded(model.with_payload(link, 3.0, [0.2, 0.0, 0.0], LOAD[2])))
     assert numbers_of(hint, rf"\[(\S+), \S+, \S+\] kg m on {link}") == [pytest.approx(0.6, abs=0.02)]
 

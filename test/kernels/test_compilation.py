@@ -61,7 +61,7 @@ def test_an_edit_in_any_file_with_kernels_leads_to_another_cache(
 
 def test_generated_code_uses_only_hashed_code() -> None:
     """Generated files are named by their text: what they import must be in the hash, or come from outside."""
-    panda = RobotModel.from_urdf_file(PANDA).packed
+    panda = RobotModel.from_urdf_file(PANDA).kernels
     for algorithm in (INVERSE_DYNAMICS, FORWARD_DYNAMICS, FIXED_MODE_MOTION):
         program = trace_algorithm(algorithm, panda.structure, panda.numbers)
         assert program is not None

@@ -13,7 +13,7 @@ import pytest
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels import direct_calls, entries
 from robot_dynamics_ros.kernels.direct_calls import direct_call
-from robot_dynamics_ros.kernels.general import GeneralKernels
+from support.generated import kernels_of
 from support.python_process import ROOT, run_python
 
 PANDA = ROOT / "urdf" / "panda.urdf"
@@ -41,8 +41,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def tied(model: RobotModel, function: Any, axes: tuple[int, ...]) -> Callable[..., Any]:
-    scratch = entries.make_scratch(model.packed.structure)
-    return direct_call(function, (model.packed.structure, model.packed.numbers, scratch), axes)
+    return kernels_of(model).call(function, axes)
 
 
 def odd_forms(x: Any) -> list[Any]:
@@ -85,7 +84,7 @@ def test_only_plain_arrays_are_taken(model: RobotModel, way: str) -> None:
 def test_a_models_kernels_take_vectors_and_matrices_of_its_size(
     name: str, axes: tuple[int, ...], model: RobotModel
 ) -> None:
-    kernel = getattr(GeneralKernels(model.packed.structure, model.packed.numbers), name)
+    kernel = getattr(kernels_of(model), name)
     arrays = [np.ones(count * (model.n,)) for count in axes]
     assert kernel(*arrays) is arrays[-1]
     for k, count in enumerate(axes):
@@ -124,13 +123,12 @@ def test_references_are_counted(model: RobotModel, way: str) -> None:
 def test_what_a_call_reads_lives_as_long_as_it(model: RobotModel, way: str) -> None:
     q = np.linspace(-1.0, 1.0, model.n)
     expected = model.gravity_torque(q)
-    numbers = model.packed.numbers.copy()
+    structure, numbers = model.kernels.structure.copy(), model.kernels.numbers.copy()
     alive = weakref.ref(numbers)
-    scratch = entries.make_scratch(model.packed.structure)
-    call = direct_call(entries.gravity_torque, (model.packed.structure, numbers, scratch), (1, 1))
+    call = direct_call(entries.gravity_torque, (structure, numbers, entries.make_scratch(structure)), (1, 1))
     del numbers
     gc.collect()
-    rubbish = [np.full(len(model.packed.numbers), np.nan) for _ in range(100)]
+    rubbish = [np.full(len(model.kernels.numbers), np.nan) for _ in range(100)]
     assert alive() is not None
     np.testing.assert_array_equal(call(q, np.empty(model.n)), expected)
     del call, rubbish

@@ -7,16 +7,22 @@ from hypothesis import strategies as st
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.entries import make_work
 from robot_dynamics_ros.kernels.forward_dynamics import solve_fixed_mode_motion, solve_motion
+from robot_dynamics_ros.kernels.layout import ModelArrays
+from robot_dynamics_ros.model.packed import views
 from support import arms
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, robots, size, state
+
+
+def _robot(model: RobotModel) -> ModelArrays:
+    return views(model.kernels.structure.copy(), model.kernels.numbers.copy())
 
 
 @given(robot=robots(), held=st.integers(0, 255))
 def test_held_joints(robot: Robot, held: int) -> None:
     """A qdd + h = force + reaction: held joints do not accelerate, and only they have a reaction."""
     model = robot.model()
-    n, kernels = model.n, model.packed.robot
+    n, kernels = model.n, _robot(model)
     q, qd, force = state(robot, n)
     stiffness = np.linspace(0.5, 2.0, n)
     moves = np.array([float(not held >> k & 1) for k in range(n)])
@@ -41,7 +47,7 @@ def test_held_joints(robot: Robot, held: int) -> None:
 def test_the_coordinate_without_inertia_is_returned() -> None:
     """-1 says that there is an acceleration."""
     arm = arms.planar_2r(1.0, 1.0, arms.Link("", 1.0, (0.5, 0.0, 0.0)), arms.Link("", 1.0, (0.5, 0.0, 0.0)))
-    robot = RobotModel.from_urdf(arm.urdf).packed.robot
+    robot = _robot(RobotModel.from_urdf(arm.urdf))
     ones, none, matrix, qdd, motion = np.ones(2), np.empty((0, 6)), np.empty((2, 2)), np.empty(2), np.empty((4, 2))
     assert solve_motion(robot, ones, ones, ones, none, make_work(robot), matrix, qdd) == -1
     for singular in (0, 1):

@@ -27,8 +27,8 @@ from robot_dynamics_ros.formulations.cartesian_dynamics import (
     joint_rates,
     smallest_singular_value,
 )
-from robot_dynamics_ros.formulations.link_tree import LinkTree
 from robot_dynamics_ros.formulations.propagation import force_transform, inverse_pose
+from robot_dynamics_ros.model.link_tree import LinkTree
 from support import arms
 from support.comparing import assert_close
 from support.worked_arms import chain

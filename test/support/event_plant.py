@@ -258,11 +258,10 @@ class EventPlant:
         initial_positions: ArrayLike | None = None,
         initial_velocities: ArrayLike | None = None,
     ) -> None:
-        packed = model.packed
-        assert set(packed.moving_joints) == set(packed.joint_names) and not model.loops
+        assert set(model.moving_joints) == set(model.joint_names) and not model.loops
         self._model, self._step_size, self._steps = model, step_size, 0
-        rows = [packed.moving_joints.index(name) for name in packed.joint_names]
-        self._friction = EventFriction(packed.friction[rows])
+        rows = [model.moving_joints.index(name) for name in model.joint_names]
+        self._friction = EventFriction(model.friction_parameters[rows])
         self.position, self.velocity = initial_state(model, initial_positions, initial_velocities)
         self.stuck: Flags = self._friction.dry & (self.velocity == 0.0)
 

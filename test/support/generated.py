@@ -15,18 +15,22 @@ from robot_dynamics_ros.codegen.tracing import (
     trace_algorithm,
 )
 from robot_dynamics_ros.kernels import entries
-from robot_dynamics_ros.kernels.layout import ModelArrays, unpack
-from robot_dynamics_ros.model.packed import PackedModel
+from robot_dynamics_ros.kernels.general import GeneralKernels
+from robot_dynamics_ros.model import RobotModel
 from support.arms import Array
 
 ALGORITHMS = (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
 GENERAL: dict[str, Callable[..., int]] = {x.name: getattr(entries, x.name) for x in ALGORITHMS}
-views: Callable[..., ModelArrays] = getattr(unpack, "py_func", unpack)
 
 
-def plain(algorithm: Algorithm, packed: PackedModel, batch: bool = False) -> Callable[..., int]:
+def kernels_of(model: RobotModel) -> GeneralKernels:
+    """The general kernels of a model, whose arrays can be written to."""
+    return GeneralKernels(model.kernels.structure.copy(), model.kernels.numbers.copy())
+
+
+def plain(algorithm: Algorithm, robot: GeneralKernels, batch: bool = False) -> Callable[..., int]:
     """The function of the generated source, not compiled."""
-    program = trace_algorithm(algorithm, packed.structure, packed.numbers)
+    program = trace_algorithm(algorithm, robot.structure, robot.numbers)
     assert program is not None
     names: dict[str, Any] = {}
     source = (batch_source if batch else function_source)(program)
@@ -46,8 +50,8 @@ def result(algorithm: Algorithm, n: int, *batch: int) -> Array:
     return np.full((*batch, *algorithm.axes * (n,)), np.nan)
 
 
-def general(algorithm: Algorithm, packed: PackedModel, *vectors: Array) -> tuple[int, Array]:
+def general(algorithm: Algorithm, robot: GeneralKernels, *vectors: Array) -> tuple[int, Array]:
     """Status and result of the general kernel for one state."""
     out = result(algorithm, len(vectors[0]))
-    scratch = entries.make_scratch(packed.structure)
-    return GENERAL[algorithm.name](packed.structure, packed.numbers, scratch, *vectors, out), out
+    scratch = entries.make_scratch(robot.structure)
+    return GENERAL[algorithm.name](robot.structure, robot.numbers, scratch, *vectors, out), out

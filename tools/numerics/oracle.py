@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels import layout
+from robot_dynamics_ros.model.packed import views
 
 MP = mpmath.MPContext()
 MP.dps = 50
@@ -94,7 +95,7 @@ def _symmetric(six: Exact) -> Exact:
 
 def exact_robot(model: RobotModel) -> ExactRobot:
     """The robot whose numbers are a model's doubles, payload included."""
-    robot = model.packed.robot
+    robot = views(model.kernels.structure, model.kernels.numbers)
     couplings = exact(np.zeros((len(robot.tree), model.n)))
     for row, line in enumerate(robot.tree):
         for entry in range(line[layout.FIRST], line[layout.AFTER]):
@@ -225,9 +226,9 @@ def regressor(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike,
     moving = move(robot, q, qd, qdd)
     columns = []
     zero, units = exact(np.zeros(3)), exact(np.eye(3))
-    for i, turn in enumerate(model.packed.link_rotations.reshape(-1, 3, 3)):
+    for i, link in enumerate(model.moving_links):
         at = moving[i]
-        axes = at.axes @ next_rotation(turn)
+        axes = at.axes @ next_rotation(model.link_frames[link].rotation)
         loads = [(at.a, zero)]
         for k in range(3):
             h = axes @ units[k]
@@ -248,7 +249,7 @@ def regressor(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike,
 def jacobian(model: RobotModel, robot: ExactRobot, q: ArrayLike, link: str) -> Exact:
     """Jacobian (6, n) of a link's origin, linear rows first, Craig 5.7."""
     still = np.zeros(model.n)
-    moving, frame = move(robot, q, still, still), model.packed.frames[link]
+    moving, frame = move(robot, q, still, still), model.link_frames[link]
     rows = exact(np.zeros((6, len(robot.bodies))))
     if frame.body >= 0:
         end = moving[frame.body].origin + moving[frame.body].axes @ exact(frame.position)
@@ -263,7 +264,7 @@ def jacobian(model: RobotModel, robot: ExactRobot, q: ArrayLike, link: str) -> E
 
 def jacobian_dot_qd(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike, link: str) -> Exact:
     """Acceleration (6,) of a link's origin, then angular, while no joint accelerates."""
-    frame = model.packed.frames[link]
+    frame = model.link_frames[link]
     if frame.body < 0:
         return exact(np.zeros(6))
     at = move(robot, q, qd, np.zeros(model.n), weightless=True)[frame.body]
@@ -292,7 +293,7 @@ def friction_torque(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: Arra
     driven = robot.couplings[: len(robot.bodies)]
     torques = [
         _joint_friction(line, x, v)
-        for line, x, v in zip(exact(model.packed.friction), driven @ exact(q), driven @ exact(qd), strict=True)
+        for line, x, v in zip(exact(model.friction_parameters), driven @ exact(q), driven @ exact(qd), strict=True)
     ]
     return np.asarray(np.array(torques, dtype=object) @ driven)
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels import layout
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.model.packed import views
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ class Sizes(NamedTuple):
 
 def sizes(model: RobotModel) -> Sizes:
     """Of a model's numbers, payload included."""
-    robot, count = model.packed.robot, len(model.moving_joints)
+    robot, count = views(model.kernels.structure, model.kernels.numbers), len(model.moving_joints)
     couplings = np.zeros((len(robot.tree), model.n))
     for row, line in enumerate(robot.tree):
         for entry in range(line[layout.FIRST], line[layout.AFTER]):
@@ -151,7 +152,7 @@ def regressor_scale(of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> F
 
 def jacobian_scale(model: RobotModel, of: Sizes, q: ArrayLike, link: str) -> Floats:
     """Of the Jacobian (6, n): the way from the root to the link for turning joints, 1 for angles and sliding ones."""
-    frame = model.packed.frames[link]
+    frame = model.link_frames[link]
     still = np.zeros(of.couplings.shape[1])
     ways = _move(of, q, still, still, 0.0).ways
     reach = float(np.linalg.norm(frame.position) + sum(ways[i] for i in path(of, frame.body)))
@@ -164,7 +165,7 @@ def jacobian_scale(model: RobotModel, of: Sizes, q: ArrayLike, link: str) -> Flo
 
 def acceleration_scale(model: RobotModel, of: Sizes, q: ArrayLike, qd: ArrayLike, link: str) -> Floats:
     """Of Jdot qd (6,); the recursion that it comes from carries gravity, which is taken away again."""
-    frame = model.packed.frames[link]
+    frame = model.link_frames[link]
     if frame.body < 0:
         return np.full(6, FLOOR)
     motion = _move(of, q, qd, np.zeros(of.couplings.shape[1]), of.gravity)
@@ -184,7 +185,7 @@ def potential_scale(of: Sizes, q: ArrayLike) -> float:
 def friction_scale(model: RobotModel, of: Sizes, q: ArrayLike, qd: ArrayLike) -> Floats:
     """Of the friction torque (n,); a ripple's angle is rounded before its sine is taken."""
     driven = of.couplings[: len(of.parents)]
-    table = np.abs(model.packed.friction)
+    table = np.abs(model.friction_parameters)
     ripple = 1.0 + table[:, layout.RIPPLE_PER_TURN] * (driven @ np.abs(q)) + table[:, layout.RIPPLE_PHASE]
     joints = (
         table[:, layout.VISCOUS] * (driven @ np.abs(qd))

@@ -55,6 +55,6 @@ def _nearest(model: RobotModel, position: Array) -> str:
         closed = close_loops(model, position)
     except RobotDynamicsError:
         return f"give initial positions that close it, as {how} finds them from a guess that is near"
-    if ((closed < model.packed.position_lower) | (closed > model.packed.position_upper)).any():
+    if ((closed < model.position_lower) | (closed > model.position_upper)).any():
         return f"give initial positions that close it within the joints' limits, as {how} finds them near a guess"
     return f"start from {closed.tolist()}, which {how} finds nearby, or from others that close it"

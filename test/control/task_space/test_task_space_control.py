@@ -116,7 +116,7 @@ def test_a_stream_of_targets_with_feedforward_is_followed(smooth: Any) -> None:
 def test_friction_is_compensated_along_the_targets_motion(load_robot: Callable[..., RobotModel]) -> None:
     """By the model's friction at the joint velocities that the twist takes; none is added while the arm holds."""
     model = load_robot("puma560", "puma560")
-    assert model.packed.friction.any()
+    assert model.friction_parameters.any()
     q, qd, twist = READY["puma560"], np.zeros(6), np.array([0.1, -0.05, 0.2, 0.1, 0.2, -0.3])
     efforts = {}
     for on in (True, False):
