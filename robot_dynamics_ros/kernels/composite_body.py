@@ -6,7 +6,7 @@ for a unit acceleration of joint j alone: the bodies beyond j then move as one.
 
 from __future__ import annotations
 
-from robot_dynamics_ros.kernels.compilation import kernel
+from robot_dynamics_ros.kernels.compilation import joined_kernel, kernel
 from robot_dynamics_ros.kernels.couplings import add_symmetric, expand, mirror
 from robot_dynamics_ros.kernels.layout import (
     COMPOSITE,
@@ -27,7 +27,7 @@ from robot_dynamics_ros.kernels.types import Array
 _BODY = 10  # mass, first moment, inertia: the layout's columns from MASS on
 
 
-@kernel
+@joined_kernel
 def add_inertia(r: Array, body: Array, carrier: Array) -> None:
     """Add a body's mass, first moment and inertia to its carrier's, in the carrier's frame.
 
@@ -61,7 +61,7 @@ def add_inertia(r: Array, body: Array, carrier: Array) -> None:
     carrier[9] += cx * r[6] + cy * r[7] + cz * r[8] + px * ux + py * uy
 
 
-@kernel
+@joined_kernel
 def _add_rotors(robot: ModelArrays, work: Array, matrix: Array) -> None:
     """Add each rotor's own inertia and, for a carrier that turns, what couples it to the carrier's joints."""
     tree, count = robot.tree, robot.bodies.shape[0]
@@ -77,7 +77,7 @@ def _add_rotors(robot: ModelArrays, work: Array, matrix: Array) -> None:
             body = tree[body, PARENT]
 
 
-@kernel
+@joined_kernel
 def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
     """Write the mass matrix (n, n) to ``matrix`` for the placements in ``work``."""
     tree, count = robot.tree, robot.bodies.shape[0]
@@ -110,7 +110,7 @@ def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
     mirror(matrix)
 
 
-@kernel
+@joined_kernel
 def composite_body(robot: ModelArrays, q: Array, work: Array, matrix: Array) -> None:
     """Write the mass matrix (n, n) at ``q`` to ``matrix``."""
     expand(robot, q, work, JOINT_POSITION)

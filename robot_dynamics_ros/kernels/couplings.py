@@ -6,12 +6,12 @@ remotely driven elbow, Tsai (9.157) for rotors). G is kept as its entries (see l
 
 from __future__ import annotations
 
-from robot_dynamics_ros.kernels.compilation import inlined, kernel
+from robot_dynamics_ros.kernels.compilation import inlined, joined_kernel, kernel
 from robot_dynamics_ros.kernels.layout import AFTER, FIRST, ModelArrays
 from robot_dynamics_ros.kernels.types import Array
 
 
-@kernel
+@joined_kernel
 def expand(robot: ModelArrays, vector: Array, work: Array, column: int) -> None:
     """Write G vector to a column of ``work``."""
     for row in range(robot.tree.shape[0]):

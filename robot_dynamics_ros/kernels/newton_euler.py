@@ -6,7 +6,7 @@ frame, so that a body enters by its mass, first moment and inertia there. Rotors
 
 from __future__ import annotations
 
-from robot_dynamics_ros.kernels.compilation import inlined, kernel
+from robot_dynamics_ros.kernels.compilation import inlined, joined_kernel, kernel
 from robot_dynamics_ros.kernels.couplings import clear, expand, project
 from robot_dynamics_ros.kernels.layout import (
     JOINT_ACCELERATION,
@@ -175,7 +175,7 @@ def _recursion(robot: ModelArrays, wrenches: Array, work: Array) -> None:
     _gather_torques(robot, work)
 
 
-@kernel
+@joined_kernel
 def newton_euler(robot: ModelArrays, q: Array, qd: Array, qdd: Array, wrenches: Array, work: Array, tau: Array) -> None:
     """Write to ``tau`` (n,) the torque that moves the robot with acceleration ``qdd``, friction left out.
 
@@ -198,7 +198,7 @@ def bias_torque(robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: 
     project(robot, work, JOINT_TORQUE, tau)
 
 
-@kernel
+@joined_kernel
 def gravity_torque(robot: ModelArrays, q: Array, wrenches: Array, work: Array, tau: Array) -> None:
     """Write to ``tau`` (n,) the torque that holds the robot still, G of Craig (6.59)."""
     expand(robot, q, work, JOINT_POSITION)

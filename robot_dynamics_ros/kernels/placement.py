@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from robot_dynamics_ros.kernels.compilation import inlined, kernel
+from robot_dynamics_ros.kernels.compilation import inlined, joined_kernel, kernel
 from robot_dynamics_ros.kernels.layout import (
     INERTIA,
     JOINT_POSITION,
@@ -21,13 +21,13 @@ from robot_dynamics_ros.kernels.types import Array
 Vector = tuple[float, float, float]
 
 
-@kernel
+@joined_kernel
 def cross(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> Vector:
     """Cross product a x b."""
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
-@kernel
+@joined_kernel
 def rotate(r: Array, x: float, y: float, z: float) -> Vector:
     """R v: from the body's axes to its parent's; R is the first nine numbers of ``r``, row by row."""
     return (
@@ -47,7 +47,7 @@ def rotate_back(r: Array, x: float, y: float, z: float) -> Vector:
     )
 
 
-@kernel
+@joined_kernel
 def place_bodies(robot: ModelArrays, work: Array) -> None:
     """Write rotation (9, row by row) and position (3) of each body in its parent's frame to ``work``.
 
