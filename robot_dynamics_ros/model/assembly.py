@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
+from robot_dynamics_ros.errors import RobotModelError
 from robot_dynamics_ros.kernels.layout import (
     BODY_SIZE,
     FRICTION_SIZE,
@@ -23,16 +22,15 @@ from robot_dynamics_ros.kernels.layout import (
     pack,
 )
 from robot_dynamics_ros.kernels.types import Array, IntArray
-from robot_dynamics_ros.model.couplings import Couplings, resolve
+from robot_dynamics_ros.model.couplings import Couplings
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
 from robot_dynamics_ros.model.inertia import InertiaSum
 from robot_dynamics_ros.model.packed import (
     LinkFrame,
     PackedModel,
-    carried_mass,
+    check_mass,
     gravity_vector,
     massless,
-    own_mass,
     with_payload,
 )
 from robot_dynamics_ros.model.urdf import Description, Joint
@@ -50,30 +48,13 @@ class RotorRow:
 
 
 def rotor_rows(
-    description: Description,
-    dynamics: DynamicsFile,
-    couplings: Couplings,
-    frames: Mapping[str, LinkFrame],
-    moving: Sequence[Joint],
+    description: Description, dynamics: DynamicsFile, couplings: Couplings, frames: Mapping[str, LinkFrame]
 ) -> list[RotorRow]:
-    """Rotors that can spin: those of the joints (the short form), then those of the general form.
-
-    Raises RobotModelError for one whose axis neither the file nor its place gives.
-    """
-    rotors: list[tuple[str, Rotor]] = []
-    for joint in moving:
-        extra = dynamics.joints.get(joint.name, JointDynamics())
-        if extra.rotor_inertia > 0.0:
-            carrier = joint.parent if extra.rotor_carrier == "parent" else None
-            rotors.append(
-                (f"{joint.name} rotor", Rotor(carrier, None, extra.rotor_inertia, {joint.name: extra.gear_ratio}))
-            )
-    rotors += [(f"rotors[{k}]", rotor) for k, rotor in enumerate(dynamics.rotors)]
+    """Rotors that can spin. Raises RobotModelError for one whose axis neither the file nor its place gives."""
     rows: list[RotorRow] = []
-    for name, rotor in rotors:
+    for name, rotor, factors in couplings.rotors:
         where = f"{dynamics.source}: {name}"
         axis = _axis_of_the_joint(description, where, rotor) if rotor.axis is None else rotor.axis
-        factors = couplings.follow(Row(rotor.ratio), where).factors
         if factors:  # one that stands still on its carrier is a part of it already
             frame = frames[description.root if rotor.carrier is None else rotor.carrier]
             rows.append(RotorRow(name, frame.body, frame.rotation @ axis, rotor.inertia, factors))
@@ -136,24 +117,21 @@ _NOISE = 1e-15  # of directions, and of metres
 def assemble(
     description: Description,
     dynamics: DynamicsFile,
+    couplings: Couplings,
     gravity: Sequence[float] | None,
-    joints: Sequence[str] | None,
-    locked: Mapping[str, float] | None,
     strict: bool,
 ) -> PackedModel:
     """Merge what does not move, put each body's frame on its joint's axis, and pack the numbers.
 
-    Raises RobotModelError for names that the URDF does not have, joints that are neither controlled nor
-    locked, couplings and rotors that cannot be, a static friction below the Coulomb level, a gravity that
-    is not three finite numbers, and, where ``strict``, moving bodies without mass.
+    Raises RobotModelError for links that the URDF does not have, rotors that cannot be, a static friction below the
+    Coulomb level, a gravity that is not three finite numbers, and, where ``strict``, moving bodies without mass.
     """
-    couplings = resolve(description, dynamics, joints, locked)
     _refuse_unknown_links(description, dynamics)
     check_static(description, dynamics)
     frames, moving, bodies = _place(description, couplings)
     bare = _body_inertias(description, dynamics, frames, len(moving))
     bodies[:, MASS:] = bare
-    rotors = rotor_rows(description, dynamics, couplings, frames, moving)
+    rotors = rotor_rows(description, dynamics, couplings, frames)
     followed = [couplings.rows[joint.name].factors for joint in moving]
     offsets = [couplings.rows[joint.name].offset for joint in moving]  # kernels do not know them
     tree, coordinates, factors = _entries(
@@ -174,9 +152,10 @@ def assemble(
         np.array([[*rotor.axis, rotor.inertia] for rotor in rotors]).reshape(len(rotors), ROTOR_SIZE),
         _gravity(gravity, dynamics),
     )
-    structure, numbers = pack(robot, len(couplings.names))
     carrying = {joint.parent for joint in description.joints}
-    limits = _limits(description, couplings.names)
+    limits, friction = _limits(description, couplings.names), friction_table(dynamics, couplings, moving)
+    continuous = _continuous(description, couplings.names, followed)
+    structure, numbers = pack(robot, len(couplings.names))
     packed = PackedModel(
         joint_names=couplings.names,
         moving_joints=tuple(joint.name for joint in moving),
@@ -187,7 +166,7 @@ def assemble(
         structure=structure,
         numbers=numbers,
         link_rotations=np.array([frames[joint.child].rotation.ravel() for joint in moving]),
-        friction=friction_table(dynamics, couplings, moving),
+        friction=friction,
         joint_ranges=np.array(
             [(j.lower - at, j.upper - at, j.velocity) for j, at in zip(moving, offsets, strict=True)]
         ),
@@ -197,16 +176,16 @@ def assemble(
         position_upper=limits[:, 1].copy(),
         velocity_limits=limits[:, 2].copy(),
         effort_limits=limits[:, 3].copy(),
-        continuous=_continuous(description, couplings.names, followed),
+        continuous=continuous,
         soft_lower=limits[:, 4].copy(),
         soft_upper=limits[:, 5].copy(),
         massless_ends=massless(robot, couplings.names),
         loops=dynamics.loops,
-        locked={name: float(position) for name, position in (locked or {}).items()},
+        locked=couplings.locked,
     )
     if dynamics.payload is not None:
         packed = with_payload(packed, *dynamics.payload)
-    _warn_of_missing_mass(description.source, packed, strict)
+    check_mass(packed, description.source, strict)
     return packed
 
 
@@ -324,20 +303,3 @@ def _refuse_unknown_links(description: Description, dynamics: DynamicsFile) -> N
                 f'{dynamics.source}: {description.source} has no link "{name}". '
                 f"Cure: use one of {', '.join(description.links)}"
             )
-
-
-def _warn_of_missing_mass(source: str, packed: PackedModel, strict: bool) -> None:
-    masses = zip(packed.moving_joints, own_mass(packed.robot), carried_mass(packed.robot), strict=True)
-    inner = [name for name, own, carried in masses if own <= 0.0 < carried]
-    reports: list[tuple[str, str]] = []
-    if packed.massless_ends:
-        ends = f"joints {list(packed.massless_ends)} move no mass, or only mass on their axes without inertia"
-        cure = "give their links mass and inertia, or lock them"
-        reports.append((f"{ends}: forward dynamics and simulation refuse this robot", cure))
-    if inner:
-        cure = "give their links an inertial; if they are massless on purpose, load with strict=False"
-        reports.append((f"the bodies moved by joints {inner} have no mass of their own", cure))
-    for problem, cure in reports:
-        if strict:
-            raise RobotModelError(f"{source}: {problem}. Cure: {cure}")
-        warnings.warn(f"{source}: {problem}. Cure: {cure}", RobotModelWarning, stacklevel=5)

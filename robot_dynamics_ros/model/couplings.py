@@ -8,25 +8,38 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
 from robot_dynamics_ros.errors import RobotModelError
-from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Row
+from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
 from robot_dynamics_ros.model.urdf import MOVABLE, Description
 
 
 @dataclass(frozen=True)
 class Couplings:
-    """``names``: the n independent coordinates; ``rows``: movable joints and coordinates in terms of them.
+    """Which coordinates are independent, and what follows them.
 
-    Rows hold no factor of zero; a row without factors stands still at its offset.
+    Attributes
+    ----------
+    names
+        The n independent coordinates.
+    rows
+        Movable joints and coordinates in terms of them. They hold no factor of zero; a row without factors stands
+        still at its offset.
+    rotors
+        Names of the rotors, those of moving joints (the short form) first, what the file says of them, and their spin
+        rates by coordinate.
+    locked
+        Positions of the locked joints and coordinates.
     """
 
     names: tuple[str, ...]
     rows: Mapping[str, Row]
+    rotors: tuple[tuple[str, Rotor, Mapping[str, float]], ...] = ()
+    locked: Mapping[str, float] = field(default_factory=dict)
 
     def follow(self, row: Row, where: str) -> Row:
         """Put for each name in ``row`` what it follows, so that only independent names are left.
@@ -88,8 +101,24 @@ def resolve(
     couplings = Couplings(names, _followed(description, dynamics, rows, start))
     if not any(couplings.rows[name].factors for name in movable):
         raise RobotModelError(f"{description.source}: no joint is left to move. Cure: use a robot with movable joints")
+    couplings = replace(couplings, rotors=tuple(_rotors(description, dynamics, couplings)), locked=positions)
     _refuse_idle(dynamics, couplings)
     return couplings
+
+
+def _rotors(
+    description: Description, dynamics: DynamicsFile, couplings: Couplings
+) -> Iterator[tuple[str, Rotor, Mapping[str, float]]]:
+    rotors: list[tuple[str, Rotor]] = []
+    for joint in description.joints:
+        extra = dynamics.joints.get(joint.name, JointDynamics())
+        if extra.rotor_inertia > 0.0 and couplings.rows[joint.name].factors:
+            carrier = joint.parent if extra.rotor_carrier == "parent" else None
+            rotor = Rotor(carrier, None, extra.rotor_inertia, {joint.name: extra.gear_ratio})
+            rotors.append((f"{joint.name} rotor", rotor))
+    rotors += [(f"rotors[{k}]", rotor) for k, rotor in enumerate(dynamics.rotors)]
+    for name, rotor in rotors:
+        yield name, rotor, couplings.follow(Row(rotor.ratio), f"{dynamics.source}: {name}").factors
 
 
 def _uses(dynamics: DynamicsFile) -> list[tuple[str, list[str]]]:
@@ -197,8 +226,7 @@ def _circle(pending: Mapping[str, Row]) -> list[str]:
 def _refuse_idle(dynamics: DynamicsFile, couplings: Couplings) -> None:
     joints = couplings.rows.keys() - set(dynamics.coordinates)
     moved = {name for joint in joints for name in couplings.rows[joint].factors}
-    for k, rotor in enumerate(dynamics.rotors):
-        moved.update(couplings.follow(Row(rotor.ratio), f"{dynamics.source}: rotors[{k}]").factors)
+    moved.update(name for _, _, factors in couplings.rotors for name in factors)
     for name in couplings.names:
         if name not in moved:
             raise RobotModelError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.codegen.tracing import interpreted
-from robot_dynamics_ros.errors import RobotModelError
+from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.kernels.composite_body import add_inertia
 from robot_dynamics_ros.kernels.couplings import expand
 from robot_dynamics_ros.kernels.layout import (
@@ -298,3 +299,21 @@ def massless(robot: ModelArrays, names: Sequence[str]) -> tuple[str, ...]:
         if moves:
             driven.update(robot.coordinates[row[FIRST] : row[AFTER]].tolist())
     return tuple(name for k, name in enumerate(names) if k not in driven)
+
+
+def check_mass(packed: PackedModel, source: str, strict: bool) -> None:
+    """Warn of joints that move no inertia and of inner bodies without mass; where ``strict``, raise RobotModelError."""
+    masses = zip(packed.moving_joints, own_mass(packed.robot), carried_mass(packed.robot), strict=True)
+    inner = [name for name, own, carried in masses if own <= 0.0 < carried]
+    reports: list[tuple[str, str]] = []
+    if packed.massless_ends:
+        ends = f"joints {list(packed.massless_ends)} move no mass, or only mass on their axes without inertia"
+        cure = "give their links mass and inertia, or lock them"
+        reports.append((f"{ends}: forward dynamics and simulation refuse this robot", cure))
+    if inner:
+        cure = "give their links an inertial; if they are massless on purpose, load with strict=False"
+        reports.append((f"the bodies moved by joints {inner} have no mass of their own", cure))
+    for problem, cure in reports:
+        if strict:
+            raise RobotModelError(f"{source}: {problem}. Cure: {cure}")
+        warnings.warn(f"{source}: {problem}. Cure: {cure}", RobotModelWarning, stacklevel=5)

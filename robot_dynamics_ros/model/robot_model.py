@@ -21,6 +21,7 @@ from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.arguments import evaluate, numbers, wrenches_on_bodies
 from robot_dynamics_ros.model.assembly import assemble
+from robot_dynamics_ros.model.couplings import resolve
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Loop, read_bytes, read_dynamics_file
 from robot_dynamics_ros.model.inertia import payload_inertial, real_numbers
 from robot_dynamics_ros.model.packed import (
@@ -118,12 +119,20 @@ class RobotModel:
 
     @classmethod
     def _load(
-        cls, text: str | bytes, source: str, dynamics: str | Path | DynamicsFile | None, strict: bool, **options: Any
+        cls,
+        text: str | bytes,
+        source: str,
+        dynamics: str | Path | DynamicsFile | None,
+        strict: bool,
+        gravity: Sequence[float] | None,
+        joints: Sequence[str] | None,
+        locked: Mapping[str, float] | None,
     ) -> RobotModel:
         description = parse_urdf(text, source, strict=strict)
         dynamics = DynamicsFile() if dynamics is None else dynamics
         extra = dynamics if isinstance(dynamics, DynamicsFile) else read_dynamics_file(dynamics)
-        packed = assemble(description, extra, strict=strict, **options)
+        couplings = resolve(description, extra, joints, locked)
+        packed = assemble(description, extra, couplings, gravity, strict)
         return cls(description.name, packed, GeneralKernels(packed.structure, packed.numbers))
 
     def _with(self, packed: PackedModel) -> RobotModel:

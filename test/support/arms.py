@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.model.assembly import assemble
+from robot_dynamics_ros.model.couplings import resolve
 from robot_dynamics_ros.model.dynamics_file import parse_dynamics_file
 from robot_dynamics_ros.model.packed import PackedModel
 from robot_dynamics_ros.model.urdf import parse_urdf
@@ -245,6 +246,7 @@ def states(seed: int, n: int, count: int, speed: float = 3.0) -> tuple[Array, Ar
 
 def packed(arm: Arm, content: dict[str, Any] | None = None, **keywords: Any) -> PackedModel:
     """The packed arm; errors call its files arm.urdf and arm.yaml."""
-    arguments = {"gravity": None, "joints": None, "locked": None, "strict": False, **keywords}
     dynamics = parse_dynamics_file(yaml.safe_dump(content or {}), "arm.yaml")
-    return assemble(parse_urdf(arm.urdf, "arm.urdf"), dynamics, **arguments)
+    description = parse_urdf(arm.urdf, "arm.urdf")
+    couplings = resolve(description, dynamics, keywords.pop("joints", None), keywords.pop("locked", None))
+    return assemble(description, dynamics, couplings, **{"gravity": None, "strict": False, **keywords})
