@@ -14,6 +14,8 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.simulation import arrays, checks
 from robot_dynamics_ros.simulation.arrays import (
+    Arm,
+    BatchState,
     State,
     flatten,
     initial_modes,
@@ -26,7 +28,66 @@ from robot_dynamics_ros.simulation.loops.checks import loop_gaps, require_closed
 from robot_dynamics_ros.simulation.steps import steps_for
 
 
-class Plant:
+class BasePlant:
+    """What one plant and many have in common: (...) is nothing for one, (N,) for many."""
+
+    _arm: Arm
+    _state: State | BatchState
+    _effort: Array
+    _steps: int
+
+    def __init__(self, model: RobotModel, integrator: str, step_size: float) -> None:
+        checks.check_integrator(integrator)
+        checks.check_step_size(step_size)
+        self._model, self._step_size = model, float(step_size)
+
+    @property
+    def model(self) -> RobotModel:
+        """The robot; of many the first."""
+        return self._model
+
+    @property
+    def step_size(self) -> float:
+        """Length of a step, s."""
+        return self._step_size
+
+    @property
+    def time(self) -> float:
+        """Simulated time since the start or the last reset, s: steps taken times step size."""
+        return self._steps * self._step_size
+
+    @property
+    def position(self) -> Array:
+        """Joint positions (..., n), rad or m."""
+        return self._state.position.copy()
+
+    @property
+    def velocity(self) -> Array:
+        """Joint velocities (..., n), rad/s or m/s; exactly 0 for joints that stick."""
+        return self._state.velocity.copy()
+
+    @property
+    def effort(self) -> Array:
+        """Torque (..., n) of the motors in the last step, Nm or N: as asked for, within the effort limits."""
+        return self._effort.copy()
+
+    @property
+    def loop_forces(self) -> Array:
+        """Force (..., loops, 3) that link a of each loop exerts on link b, N, root axes: the mean of the last step.
+
+        Across its plane a planar loop gives none. Where more of a loop's joints stick, or more loops hold a link, than
+        would do, rigid bodies do not tell how they share the load: one way that is possible.
+        """
+        impulse = self._state.impulse[..., self._model.n :]
+        return impulse.reshape(*impulse.shape[:-1], -1, 3) / self._step_size
+
+    @property
+    def stuck(self) -> NDArray[np.bool_]:
+        """Which joints (..., n) friction holds at rest; a joint pressed against its limit is not among them."""
+        return stuck_joints(self._model, self._arm.joints, self._state.velocity, self._state.modes)
+
+
+class Plant(BasePlant):
     """A robot that moves under joint torques, with friction that really sticks and position limits.
 
     Its state is time, positions, velocities and which joints stick; the same inputs give the same bits.
@@ -65,9 +126,7 @@ class Plant:
         initial_velocities: ArrayLike | None = None,
         velocity_limits: bool = False,
     ) -> None:
-        checks.check_integrator(integrator)
-        checks.check_step_size(step_size)
-        self._step_size = float(step_size)
+        super().__init__(model, integrator, step_size)
         self._settings = np.array([INTEGRATORS[integrator], step_size], dtype=np.float64)
         self._velocity_limits = velocity_limits
         self._load(model)
@@ -97,58 +156,14 @@ class Plant:
         return direct_call(steps_for(self._model, arm).plant_step, fixed, (1, 2, 1))
 
     @property
-    def model(self) -> RobotModel:
-        """The robot."""
-        return self._model
-
-    @property
-    def step_size(self) -> float:
-        """Length of a step, s."""
-        return self._step_size
-
-    @property
-    def time(self) -> float:
-        """Simulated time since the start or the last reset, s: steps taken times step size."""
-        return self._steps * self._step_size
-
-    @property
-    def position(self) -> Array:
-        """Joint positions (n,), rad or m."""
-        return self._state.position.copy()
-
-    @property
-    def velocity(self) -> Array:
-        """Joint velocities (n,), rad/s or m/s; exactly 0 for joints that stick."""
-        return self._state.velocity.copy()
-
-    @property
-    def effort(self) -> Array:
-        """Torque (n,) of the motors in the last step, Nm or N: as asked for, within the effort limits."""
-        return self._effort.copy()
-
-    @property
     def impulse(self) -> Array:
         """Impulse (n,) of dry friction and limits in the last step, Nm s or N s; it does no positive work."""
         return self._state.impulse[: self._model.n].copy()
 
     @property
-    def loop_forces(self) -> Array:
-        """Force (loops, 3) that link a of each loop exerts on link b, N, root axes: the mean of the last step.
-
-        Across its plane a planar loop gives none. Where more of a loop's joints stick, or more loops hold a link, than
-        would do, rigid bodies do not tell how they share the load: one way that is possible.
-        """
-        return self._state.impulse[self._model.n :].reshape(-1, 3) / self._step_size
-
-    @property
     def loop_gaps(self) -> Array:
         """How far the two points of each loop (loops,) are apart, m."""
         return loop_gaps(self._model, self._state.position)
-
-    @property
-    def stuck(self) -> NDArray[np.bool_]:
-        """Which joints (n,) friction holds at rest; a joint pressed against its limit is not among them."""
-        return stuck_joints(self._model, self._arm.joints, self._state.velocity, self._state.modes)
 
     @property
     def solves(self) -> int:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array, IntArray
+from robot_dynamics_ros.kernels.types import IntArray
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.arguments import over_rows
 from robot_dynamics_ros.simulation import checks
@@ -18,10 +18,10 @@ from robot_dynamics_ros.simulation.arrays import (
     BatchState,
     initial_modes,
     make_arm,
-    stuck_joints,
 )
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.loops.checks import require_closed
+from robot_dynamics_ros.simulation.plant import BasePlant
 from robot_dynamics_ros.simulation.separable import LANES
 from robot_dynamics_ros.simulation.steps import steps_for
 
@@ -35,7 +35,7 @@ def models_of(models: RobotModel | Sequence[RobotModel], count: int | None) -> l
     return each
 
 
-class PlantBatch:
+class PlantBatch(BasePlant):
     """N plants, see ``Plant``, that take their steps together; arrays have a leading axis N.
 
     With customised models and "semi_implicit" the free motions of several are computed at once. What a plant does
@@ -68,12 +68,10 @@ class PlantBatch:
         initial_velocities: ArrayLike | None = None,
         velocity_limits: bool = False,
     ) -> None:
-        self._models = models_of(models, count)
-        checks.check_integrator(integrator)
-        checks.check_step_size(step_size)
-        self._step_size = float(step_size)
-        first = self._models[0]
-        for i, model in enumerate(self._models):
+        each = models_of(models, count)
+        first, self._count = each[0], len(each)
+        super().__init__(first, integrator, step_size)
+        for i, model in enumerate(each):
             model.require_mass()
             if not first.differs_in_numbers_only(model):
                 raise RobotDynamicsError(
@@ -82,60 +80,20 @@ class PlantBatch:
                 )
         self._arm = make_arm(first, velocity_limits)
         loops = self._arm.numbers[len(first.kernels.numbers) :]
-        self._numbers = np.array([np.append(model.kernels.numbers, loops) for model in self._models])
-        self._friction = np.array([model.friction_parameters for model in self._models])
+        self._numbers = np.array([np.append(model.kernels.numbers, loops) for model in each])
+        self._friction = np.array([model.friction_parameters for model in each])
         self._no_wrenches = first.body_wrenches(None)
         steps = steps_for(first, self._arm)
         self._advance = partial(steps.advance, steps.arm, INTEGRATORS[integrator], self._step_size)
-        self._start = checks.initial_state(first, initial_positions, initial_velocities, (len(self._models),))
+        self._start = checks.initial_state(first, initial_positions, initial_velocities, (self._count,))
         for q, v in {(q.tobytes(), v.tobytes()): (q, v) for q, v in zip(*self._start, strict=True)}.values():
             require_closed(first, q, v)
         self.reset()
 
     @property
-    def model(self) -> RobotModel:
-        """The first robot."""
-        return self._models[0]
-
-    @property
     def count(self) -> int:
         """Number N of plants."""
-        return len(self._models)
-
-    @property
-    def step_size(self) -> float:
-        """Length of a step, s."""
-        return self._step_size
-
-    @property
-    def time(self) -> float:
-        """Simulated time since the start or the last reset, s."""
-        return self._steps * self._step_size
-
-    @property
-    def position(self) -> Array:
-        """Joint positions (N, n), rad or m."""
-        return self._batch.position.copy()
-
-    @property
-    def velocity(self) -> Array:
-        """Joint velocities (N, n), rad/s or m/s; exactly 0 for joints that stick."""
-        return self._batch.velocity.copy()
-
-    @property
-    def effort(self) -> Array:
-        """Torque (N, n) of the motors in the last step, Nm or N: as asked for, within the effort limits."""
-        return self._effort.copy()
-
-    @property
-    def loop_forces(self) -> Array:
-        """Force (N, loops, 3) that link a of each loop exerts on link b, N, root axes, see ``Plant``."""
-        return self._batch.impulse[:, self.model.n :].reshape(self.count, -1, 3) / self._step_size
-
-    @property
-    def stuck(self) -> NDArray[np.bool_]:
-        """Which joints (N, n) friction holds at rest."""
-        return stuck_joints(self.model, self._arm.joints, self._batch.velocity, self._batch.modes)
+        return self._count
 
     def reset(self) -> None:
         """Go back to time 0 and the initial state."""
@@ -146,8 +104,8 @@ class PlantBatch:
                 for f, v in zip(self._friction, velocity, strict=True)
             ]
         )
-        impulse = np.zeros((self.count, self.model.n + 3 * len(self.model.loops)))
-        self._batch = BatchState(self._numbers, self._friction, position, velocity, modes, impulse)
+        impulse = np.zeros((self.count, self._model.n + 3 * len(self._model.loops)))
+        self._state = BatchState(self._numbers, self._friction, position, velocity, modes, impulse)
         self._effort = np.zeros(position.shape)
         self._steps = 0
 
@@ -161,13 +119,13 @@ class PlantBatch:
             keeps the state after its last good step.
         """
         checks.check_count(count)
-        limits, shape = self.model.effort_limits, self._batch.position.shape
-        given = checks.finite(self.model, "tau", tau, shape[:1])
+        limits, shape = self._model.effort_limits, self._state.position.shape
+        given = checks.finite(self._model, "tau", tau, shape[:1])
         effort = np.broadcast_to(np.clip(given, -limits, limits), shape).copy()
         outcomes = np.zeros((shape[0], 3), np.int64)
 
         def take(rows: slice) -> None:
-            batch: BatchState = BatchState._make(array[rows] for array in self._batch)
+            batch: BatchState = BatchState._make(array[rows] for array in self._state)
             self._advance(count, effort[rows], self._no_wrenches, batch, outcomes[rows])
 
         over_rows(take, shape[0], LANES)
@@ -177,5 +135,5 @@ class PlantBatch:
         for i in np.flatnonzero(outcomes[:, 0] != OK)[:1].tolist():
             status, joint, steps = outcomes[i].tolist()
             time = start + steps * self._step_size
-            text = checks.failure(self.model, status, joint, time, self._step_size, self._batch.position[i])
+            text = checks.failure(self._model, status, joint, time, self._step_size, self._state.position[i])
             raise RobotDynamicsError(f"plant {i}: {text}")

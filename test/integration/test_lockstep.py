@@ -134,7 +134,9 @@ def test_a_run_is_identical_to_one_without_nodes(tmp_path: Path) -> None:
         _pause_and_step(plant, recording)
         graph.wait(lambda: max(recording.states) >= END, "the cycles")
         plant.pause()
-        assert plant.next_status().number("states sent again") >= sum(relay.lost for relay in relays) > 0
+        assert plant.next_status().number("states sent again") > 0
+        # Also of states that were answered: they are repeated while time stands still, and some of these get lost.
+        assert recording.repeated >= sum(relay.lost for relay in relays) > 0
         assert plant.statuses[-1].number("refused") == 0
         for process in (plant.process, node):
             assert process.errors() == []
