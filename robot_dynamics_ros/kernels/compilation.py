@@ -219,7 +219,7 @@ def kernel(function: Function) -> Function:
 def joined_kernel(function: Function) -> Function:
     """Compile as ``kernel``, and let LLVM join it to its callers: handing over a robot's arrays takes 20 ns a call.
 
-    Other than ``inlined``, numba compiles it once.
+    Unlike ``inlined`` ones it is compiled by numba once.
     """
     return _compiled(function, _nrt=False, forceinline=True)
 
