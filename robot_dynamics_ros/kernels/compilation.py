@@ -336,6 +336,7 @@ class _Text(InspectLoader):
         return self._source
 
 
+@cache  # what a module defines exists once
 def load_source(source: str, name: str) -> dict[str, Any]:
     """Names that generated source defines: from a file, because numba keeps nothing on disk of other functions."""
     stem = f"{name}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
