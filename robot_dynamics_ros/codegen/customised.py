@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 
 from robot_dynamics_ros.codegen.source import batch_source, function_source
 from robot_dynamics_ros.codegen.tracing import (
@@ -49,7 +49,6 @@ def customised_batch(algorithm: Algorithm, structure: IntArray, numbers: Array) 
     return kernel
 
 
-@cache
 def _made(source: str, name: str) -> Kernel:
     kernel: Kernel = load_source(source, name)[name]
     return kernel

@@ -261,8 +261,9 @@ def _finish(
     return outcome
 
 
-def _step(
-    kind: Looped, arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers
+@allocating_kernel
+def _take_step(
+    arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers
 ) -> Outcome:
     """As ``integrators.rk4_step``, or ``integrators.semi_implicit_step``, whose unconstrained motion has one stage."""
     q, v, vectors, n = state.position, state.velocity, buffers.vectors, state.position.shape[0]
@@ -292,6 +293,12 @@ def _step(
         for j in range(n):
             vectors[UNCONSTRAINED_POSITION, j] = q[j] + dt * vectors[UNCONSTRAINED_VELOCITY, j]
     return _finish(arm, dt, half, most, state, buffers, loop_state)
+
+
+def _step(
+    kind: Looped, arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers
+) -> Outcome:
+    return _take_step(arm, integrator, dt, tau, wrenches, state, buffers)
 
 
 step.register(Looped, _step)
