@@ -256,7 +256,12 @@ def by_class(function: Callable[..., Any]) -> Any:
 
 def batch_kernel(function: Function) -> Function:
     """Compile a loop over many states, which lets other threads run meanwhile."""
-    return _compiled(function, nogil=True)
+    return _compiled(function, nogil=True, _nrt=True)
+
+
+def threaded_kernel(function: Function) -> Function:
+    """Compile as ``kernel``, and let other threads run meanwhile."""
+    return _compiled(function, _nrt=False, nogil=True)
 
 
 def compiled_callback(function: Callable[..., Any], signature: Any) -> Any:

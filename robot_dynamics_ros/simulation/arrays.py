@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.kernels.compilation import allocating_kernel, inlined
+from robot_dynamics_ros.kernels.compilation import inlined
 from robot_dynamics_ros.kernels.kinematics import Loops, append_loops
 from robot_dynamics_ros.kernels.layout import (
     COULOMB,
@@ -162,7 +162,6 @@ EFFORT = 10  # the given torque within the effort limits
 VECTORS = 11
 
 
-@allocating_kernel
 def make_scratch(robot: ModelArrays, n: int, rows: int) -> Array:
     """Room for the buffers of ``n`` coordinates and so many rows, but for the modes."""
     return np.empty(robot.tree.shape[0] * WORK_SIZE + rows * ROW_SIZE + 2 * (2 + n) * n + n * n + VECTORS * n)
@@ -186,12 +185,6 @@ def buffers_in(scratch: Array, modes: IntArray, robot: ModelArrays, n: int) -> B
         scratch[factor:vectors].reshape(n, n),
         scratch[vectors:].reshape(VECTORS, n),
     )
-
-
-@allocating_kernel
-def make_buffers(robot: ModelArrays, n: int, rows: int) -> Buffers:
-    """Scratch arrays for ``n`` coordinates and so many rows."""
-    return buffers_in(make_scratch(robot, n, rows), np.empty(rows, np.int64), robot, n)
 
 
 _SAME = 1e-12

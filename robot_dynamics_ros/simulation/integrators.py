@@ -34,7 +34,6 @@ from robot_dynamics_ros.simulation.arrays import (
     State,
     buffers_in,
     joints_of,
-    make_buffers,
     state_of,
     unflatten,
 )
@@ -195,14 +194,21 @@ def plant_step(
 
 @part
 def advance_each(
-    arm: Arm, integrator: int, dt: float, count: int, tau: Array, wrenches: Array, batch: BatchState, outcomes: IntArray
+    arm: Arm,
+    integrator: int,
+    dt: float,
+    count: int,
+    tau: Array,
+    wrenches: Array,
+    batch: BatchState,
+    outcomes: IntArray,
+    buffers: Buffers,
 ) -> None:
     """``take_steps`` for each of a batch, ``tau`` (N, n); ``arm`` has all that they share.
 
     Adds up status, coordinate to blame and steps taken of each in ``outcomes`` (N, 3), and leaves out those whose
     status is not OK.
     """
-    buffers = make_buffers(arm.robot, tau.shape[1], arm.joints.ranges.shape[0])
     for i in range(tau.shape[0]):
         if outcomes[i, 0] == OK:
             joints, state = joints_of(arm.joints, batch, i), state_of(batch, i)
@@ -214,14 +220,20 @@ def advance_each(
 
 @part
 def advance_together(
-    arm: Arm, dt: float, count: int, tau: Array, wrenches: Array, batch: BatchState, outcomes: IntArray
+    arm: Arm,
+    dt: float,
+    count: int,
+    tau: Array,
+    wrenches: Array,
+    batch: BatchState,
+    outcomes: IntArray,
+    buffers: Buffers,
+    block: separable.Block,
 ) -> None:
     """``advance_each`` by semi_implicit for customised arms: motions of many at once, in vector registers.
 
     An arm whose joints start, stop or meet a limit takes its step alone.
     """
-    n, rows = tau.shape[1], arm.joints.ranges.shape[0]
-    buffers, block = make_buffers(arm.robot, n, rows), separable.make_block(n, rows)
     for first in range(0, tau.shape[0], separable.LANES):
         after = min(first + separable.LANES, tau.shape[0])
         lanes = after - first
@@ -249,4 +261,4 @@ def advance_together(
                         batch.modes[one],
                         batch.impulse[one],
                     )
-                    advance_each(arm, SEMI_IMPLICIT, dt, 1, tau[one], wrenches, alone, outcomes[one])
+                    advance_each(arm, SEMI_IMPLICIT, dt, 1, tau[one], wrenches, alone, outcomes[one], buffers)

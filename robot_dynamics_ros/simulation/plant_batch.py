@@ -18,11 +18,12 @@ from robot_dynamics_ros.simulation.arrays import (
     BatchState,
     initial_modes,
     make_arm,
+    make_scratch,
 )
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.loops.checks import require_closed
 from robot_dynamics_ros.simulation.plant import BasePlant
-from robot_dynamics_ros.simulation.separable import LANES
+from robot_dynamics_ros.simulation.separable import LANES, make_block
 from robot_dynamics_ros.simulation.steps import steps_for
 
 
@@ -80,6 +81,7 @@ class PlantBatch(BasePlant):
                 )
         self._arm = make_arm(first, velocity_limits)
         loops = self._arm.numbers[len(first.kernels.numbers) :]
+        self._sizes = first.n, len(self._arm.joints.ranges)
         self._numbers = np.array([np.append(model.kernels.numbers, loops) for model in each])
         self._friction = np.array([model.friction_parameters for model in each])
         self._no_wrenches = first.body_wrenches(None)
@@ -126,7 +128,9 @@ class PlantBatch(BasePlant):
 
         def take(rows: slice) -> None:
             batch: BatchState = BatchState._make(array[rows] for array in self._state)
-            self._advance(count, effort[rows], self._no_wrenches, batch, outcomes[rows])
+            scratch = make_scratch(self._arm.robot, *self._sizes), np.empty(self._sizes[1], np.int64)
+            block = make_block(*self._sizes)
+            self._advance(count, effort[rows], self._no_wrenches, batch, outcomes[rows], *scratch, block)
 
         over_rows(take, shape[0], LANES)
         self._effort = effort

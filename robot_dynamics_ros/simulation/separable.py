@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.kernels.compilation import allocating_kernel, by_class, inlined, kernel
+from robot_dynamics_ros.kernels.compilation import by_class, inlined, kernel
 from robot_dynamics_ros.kernels.forward_dynamics import solve_fixed_mode_motion
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
@@ -135,7 +135,6 @@ class Block(NamedTuple):
     done: NDArray[np.bool_]  # (LANES,) whether the step has been taken
 
 
-@allocating_kernel
 def make_block(n: int, rows: int) -> Block:
     """Scratch arrays for arms of ``n`` coordinates and so many rows."""
     return Block(

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from robot_dynamics_ros.kernels.compilation import batch_kernel, kernel, load_source
+from robot_dynamics_ros.kernels.compilation import kernel, load_source, threaded_kernel
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.simulation.arrays import Arm, Coupled, Looped, Separable
+from robot_dynamics_ros.simulation.arrays import Arm, BatchState, Coupled, Looped, Separable, buffers_in
 from robot_dynamics_ros.simulation.coupled import coupled_step
 from robot_dynamics_ros.simulation.integrators import advance_each, plant_step
 from robot_dynamics_ros.simulation.loops.step import looped_step
-from robot_dynamics_ros.simulation.separable import LANES
+from robot_dynamics_ros.simulation.separable import LANES, Block
 
 
 class Steps(NamedTuple):
@@ -31,19 +32,32 @@ def separable_step(*arrays: Any) -> int:
     return plant_step(Separable(), *arrays)
 
 
-@batch_kernel
-def advance(*arguments: Any) -> None:
-    """``advance_each`` of all arms."""
-    advance_each(*arguments)
+@threaded_kernel
+def advance(
+    arm: Arm,
+    integrator: int,
+    dt: float,
+    count: int,
+    tau: Array,
+    wrenches: Array,
+    batch: BatchState,
+    outcomes: IntArray,
+    scratch: Array,
+    next_modes: IntArray,
+    block: Block,
+) -> None:
+    """``advance_each`` of all arms; scratch arrays come last, of which the ``block`` is for customised ones."""
+    buffers = buffers_in(scratch, next_modes, arm.robot, tau.shape[1])
+    advance_each(arm, integrator, dt, count, tau, wrenches, batch, outcomes, buffers)
 
 
 _PLANT_STEPS = {Separable: separable_step, Coupled: coupled_step, Looped: looped_step}
 
 _CUSTOMISED = """\
-from robot_dynamics_ros.kernels.compilation import batch_kernel
+from robot_dynamics_ros.kernels.compilation import threaded_kernel
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR
 from robot_dynamics_ros.simulation import integrators, separable
-from robot_dynamics_ros.simulation.arrays import FORCE, MOVES, STIFFNESS, Separable
+from robot_dynamics_ros.simulation.arrays import FORCE, MOVES, STIFFNESS, Separable, buffers_in
 
 {one}
 {many}
@@ -74,12 +88,13 @@ def plant_step(*arrays):
     return integrators.plant_step(Customised(), *arrays)
 
 
-@batch_kernel
-def advance(arm, integrator, dt, count, tau, wrenches, batch, outcomes):
+@threaded_kernel
+def advance(arm, integrator, dt, count, tau, wrenches, batch, outcomes, scratch, next_modes, block):
+    buffers = buffers_in(scratch, next_modes, arm.robot, tau.shape[1])
     if integrator == integrators.SEMI_IMPLICIT:
-        integrators.advance_together(arm, dt, count, tau, wrenches, batch, outcomes)
+        integrators.advance_together(arm, dt, count, tau, wrenches, batch, outcomes, buffers, block)
     else:
-        integrators.advance_each(arm, integrator, dt, count, tau, wrenches, batch, outcomes)
+        integrators.advance_each(arm, integrator, dt, count, tau, wrenches, batch, outcomes, buffers)
 """
 
 
