@@ -1,6 +1,7 @@
-"""Weighted least squares on the base regressor, Spong (9.121), with standard deviations that allow for correlation.
+"""Weighted least squares on the base regressor, Spong (9.121), with standard deviations that hold on real recordings.
 
-Of a recording only samples count that are nearly independent of each other, and none of a joint at rest.
+Of a recording only samples count that are nearly independent of each other, and none of a joint at rest. The standard
+deviations allow for correlated noise, for parts of the recording that disagree, and for what the model neglects.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _REACH = 1.5  # periods of the cutoff that the filter smears a step over, to eac
 _RECORDED_RANK = 1e-7  # of a column: where less is left of it, it shows nothing
 _LEAST_NOISE = 1e-6  # of a joint's torque: recordings without noise exist in simulation only
 _TINY = 1e-12  # Nm or N, of a joint without any torque
+_LAG = 1e-3  # s, of difference quotients
 _ROUNDS = 30
 _SETTLED = 1e-6
 
@@ -39,6 +41,8 @@ class Samples:
     ----------
     q, qd, qdd, tau
         (m, n) in SI units.
+    qddd, taud
+        Rates (m, n) of acceleration and torque.
     used
         (m, n): True if this joint's torque counts, see ``parameterization.at_rest``.
     part
@@ -49,6 +53,8 @@ class Samples:
     qd: Array
     qdd: Array
     tau: Array
+    qddd: Array
+    taud: Array
     used: NDArray[np.bool_]
     part: NDArray[np.intp]
 
@@ -68,7 +74,8 @@ class Samples:
                 reach = math.ceil(_REACH / (cutoff * period))
             used = ~parameterization.touched(at_rest(parameterization.joint_rates(motion.qd), reach)[::step])
             part = np.arange(len(used)) * PARTS // max(len(used), 1)
-            chosen = (values[::step] for values in (motion.q, motion.qd, motion.qdd, motion.tau))
+            rates = (np.gradient(values, motion.time, axis=0) for values in (motion.qdd, motion.tau))
+            chosen = (values[::step] for values in (motion.q, motion.qd, motion.qdd, motion.tau, *rates))
             recordings.append((*chosen, used, part))
         return cls(*(np.concatenate(parts) for parts in zip(*recordings, strict=True)))
 
@@ -139,7 +146,8 @@ class BaseEstimate:
     base
         The base parameters: those of the model, or less, where the recording does not move enough.
     values, deviations
-        (r,): estimates and their standard deviations, in SI units.
+        (r,): estimates and their standard deviations, in SI units: what noise and disagreeing parts of the recording
+        leave open, and how far an estimate moves where delays and nonlinear friction are fitted along.
     noise
         (n,): standard deviation of each joint's residual torque.
     condition
@@ -195,9 +203,54 @@ def estimate_base(parameterization: Parameterization, samples: Samples, factors:
     inverse = np.linalg.pinv(matrix)
     inverse = inverse @ inverse.T
     covariance = inverse @ _scatter(parameterization, samples, base, x, noise, freedom) @ inverse
-    deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    variances = np.maximum(np.diag(covariance), 0.0) * _disagreement(factors, base, noise, np.diag(covariance))
+    deviations = np.sqrt(variances + _neglect(parameterization, samples, base, x, noise) ** 2)
     unseen = tuple(parameterization.names[k] for k in lost)
     return BaseEstimate(base, x[base.independent], deviations, noise, condition, unseen)
+
+
+def _disagreement(factors: Factors, base: BaseParameters, noise: Array, variances: Array) -> float:
+    """Ratio of the base parameters' variances by the jackknife over the parts to ``variances`` (r,), at least 1.
+
+    Of the parameters' own ratios, which scatter, it is the median. Efron, "The jackknife, the bootstrap and other
+    resampling plans", 1982, chapter 3.
+    """
+    there = [k for k in range(PARTS) if factors.counts[k].any()]
+    without = [factors.weighted(noise, np.arange(PARTS) != k) for k in there]
+    left = np.array([np.linalg.lstsq(w[:, base.independent], w[:, -1], rcond=None)[0] for w in without])
+    freedom = len(there) - 1
+    if freedom < 1:
+        return 1.0
+    squares = freedom * left.var(axis=0)
+    usual = (1.0 - 2.0 / (9.0 * freedom)) ** 3  # median of chi-squared over its mean, by Wilson and Hilferty
+    return max(1.0, float(np.median(squares / np.maximum(variances, np.finfo(float).tiny))) / usual)
+
+
+def _neglect(
+    parameterization: Parameterization, samples: Samples, base: BaseParameters, x: Array, noise: Array
+) -> Array:
+    """How far the base parameters (r,) move where what the model neglects is fitted with them.
+
+    That is, to first order, a delay of the effort, a lag of the velocity behind the position, and friction that falls
+    or grows less than linearly with the speed.
+    """
+    fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
+    triangle = np.zeros((0, 0))
+    for places, columns, torque in progress(samples.columns(parameterization), "neglected", samples.chunks):
+        q, qd, qdd, qddd = (values[places] for values in (samples.q, samples.qd, samples.qdd, samples.qddd))
+        late = parameterization.columns(q, qd + _LAG * qdd, qdd + _LAG * qddd) @ x
+        lag = (late - parameterization.columns(q, qd, qdd) @ x) / _LAG
+        neglected = [samples.taud[places][:, :, np.newaxis], lag[:, :, np.newaxis]]
+        if parameterization.friction == "viscous_coulomb":
+            neglected.append(parameterization.nonlinear_friction(qd, fastest))
+        others = np.concatenate(neglected, axis=2) * samples.used[places][:, :, np.newaxis]
+        rows = np.concatenate([columns[:, :, base.independent], others, torque[:, :, np.newaxis]], axis=2)
+        rows = (rows / noise[:, np.newaxis]).reshape(-1, rows.shape[2])
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle.reshape(-1, rows.shape[1]), rows]), mode="r"))
+    lengths = np.linalg.norm(triangle[:, :-1], axis=0)
+    lengths[lengths == 0.0] = 1.0
+    values = np.linalg.lstsq(triangle[:, :-1] / lengths, triangle[:, -1], rcond=_RECORDED_RANK)[0] / lengths
+    return np.asarray(values[: len(base.names)] - x[base.independent])
 
 
 def _scatter(

@@ -30,6 +30,7 @@ COEFFICIENTS = ("viscous", "coulomb", "coulomb_negative")
 
 _STILL = 0.02  # of a joint's highest speed: slower is as good as standing still
 _STATES = 6  # random states for each unknown of a joint
+_SLOW = 0.05  # of a joint's highest speed, over which friction falls by a factor e
 _SPEED, _ACCELERATION = 3.0, 10.0  # of random states, where there is no limit
 
 
@@ -101,16 +102,17 @@ class Parameterization:
         return full._reduced(np.any(tree.couplings[:, driven], axis=1))
 
     def _reduced(self, driven: NDArray[np.bool_]) -> Parameterization:
-        """Return the unknowns without those that no motion shows, and without rotors on ``driven`` joints."""
+        """Return the unknowns without rotors on ``driven`` joints, and one level of Coulomb friction where need be.
+
+        Other rotors stay, even those that no motion distinguishes from a link's inertia: a large one is more than the
+        link of a body that exists can have.
+        """
         first = len(self.model.parameter_names)
         tail, joints = self._tail.copy(), self.bodies
         kept = np.ones(len(tail), dtype=bool)
-        for k in range(len(tail)):
-            kind, joint = divmod(k, joints)
-            hidden = first + k not in self.base.independent
-            if kind == 0 and (hidden or driven[joint]):
-                kept[k] = False
-            elif hidden and kind == 3:  # coulomb_negative: taken to be coulomb
+        kept[:joints] = ~driven
+        for k in range(3 * joints, len(tail)):  # coulomb_negative
+            if first + k not in self.base.independent:
                 kept[k] = False
                 tail[k, k - joints] = 1.0
         keep = np.concatenate([np.ones(first, dtype=bool), kept])
@@ -151,10 +153,24 @@ class Parameterization:
         parts = [(qdd @ g.T)[:, :, np.newaxis]]
         if self.friction == "viscous_coulomb":
             parts.append(friction_columns(qd @ g.T))
-        by_kind = np.concatenate(parts, axis=2)  # (m, joints, kinds)
-        # Virtual work: what a joint of the tree takes, the coordinates that move it give.
-        torque = np.einsum("mjc,jn->mncj", by_kind, g).reshape(*q.shape, -1)
+        torque = self._at_coordinates(np.concatenate(parts, axis=2))
         return np.concatenate([self.model.regressor(q, qd, qdd), torque @ self._tail], axis=2)
+
+    def nonlinear_friction(self, qd: Array, fastest: Array) -> Array:
+        """Torque (m, n, 2 joints) for a unit of friction that falls with the speed, and of one that grows as its root.
+
+        Stribeck's effect as an exponential (Armstrong-Helouvry, Dupont, Canudas de Wit, Automatica 1994).
+        ``fastest`` (joints,): highest rates of the moving joints.
+        """
+        rates = self.joint_rates(qd) / np.where(fastest > 0.0, fastest, 1.0)
+        sizes = np.stack([np.exp(-np.abs(rates) / _SLOW), np.sqrt(np.abs(rates))], axis=-1)
+        return self._at_coordinates(np.sign(rates)[:, :, np.newaxis] * sizes)
+
+    def _at_coordinates(self, by_kind: Array) -> Array:
+        """Torque (m, n, kinds * joints) at the coordinates for ``by_kind`` (m, joints, kinds) at the joints."""
+        # Virtual work: what a joint of the tree takes, the coordinates that move it give.
+        by_joint = np.einsum("mjc,jn->mncj", by_kind, self._factors)
+        return np.asarray(by_joint.reshape(*by_joint.shape[:2], -1))
 
     def known(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Torque (m, n) that does not depend on the unknowns: the payload's, and friction that is kept."""

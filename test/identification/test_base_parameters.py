@@ -91,10 +91,10 @@ def test_names_say_the_combination() -> None:
     assert base.without_effect.tolist() == [4]
 
 
-def test_what_hides_in_another_parameter_is_no_unknown(load_robot: Callable[..., RobotModel]) -> None:
-    """The first joint's rotor adds to izz, a weight along gravity to Coulomb levels; no rotor is added twice."""
+def test_levels_that_hide_in_a_weight_are_no_unknowns(load_robot: Callable[..., RobotModel]) -> None:
+    """A weight along gravity adds to Coulomb levels; every joint has a rotor, but none is added twice."""
     names = Parameterization.of(load_robot("scara")).names
-    assert "joint1.rotor_inertia" not in names and "joint2.rotor_inertia" in names
+    assert "joint1.rotor_inertia" in names and "joint2.rotor_inertia" in names
     assert "joint3.coulomb" in names and "joint3.coulomb_negative" not in names
     assert "joint1.coulomb_negative" in names
     names = Parameterization.of(load_robot("puma560", "puma560")).names

@@ -1,15 +1,20 @@
 """Identification against a known truth: recordings with noise on position, velocity and effort."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import signal
 
-from robot_dynamics_ros.identification.estimate import identify
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.bags import JointSeries
+from robot_dynamics_ros.identification.estimate import dynamics_document, identify, write_dynamics_file
+from robot_dynamics_ros.identification.hints import hints
 from robot_dynamics_ros.identification.least_squares import Factors, Samples, estimate_base
-from robot_dynamics_ros.identification.motion import Smoothing, recorded_motion
+from robot_dynamics_ros.identification.motion import Smoothing, analyse_torque, recorded_motion
 from robot_dynamics_ros.identification.parameterization import Parameterization
 from robot_dynamics_ros.simulation import simulate
 from support.noisy_recordings import Truth, fourier, with_friction
@@ -21,13 +26,41 @@ pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWa
 NORMAL_95 = 1.959964  # two-sided
 
 
-def covered(truth: Truth, noise: float, seeds: int) -> Array:
+def as_it_is(series: JointSeries) -> JointSeries:
+    return series
+
+
+def late_effort(series: JointSeries) -> JointSeries:
+    """One sample of 5 ms late."""
+    return replace(series, effort=np.concatenate([series.effort[:1], series.effort[:-1]]))
+
+
+def filtered_velocity(series: JointSeries) -> JointSeries:
+    """Through a low-pass of first order with 10 ms, as drivers do."""
+    share = 0.005 / 0.015
+    start = (1.0 - share) * series.velocity[:1]
+    velocity, _ = signal.lfilter([share], [1.0, share - 1.0], series.velocity, axis=0, zi=start)
+    return replace(series, velocity=velocity)
+
+
+def stribeck(truth: Truth) -> Truth:
+    """Joints that have 0.6 Nm more friction when they start than when they run."""
+    return replace(truth, tau=truth.tau + 0.6 * np.exp(-((truth.qd / 0.1) ** 2)) * np.sign(truth.qd))
+
+
+def sublinear(truth: Truth) -> Truth:
+    """A part of the viscous friction grows with |qd|^0.7."""
+    return replace(truth, tau=truth.tau + np.sign(truth.qd) * np.abs(truth.qd) ** 0.7 - truth.qd)
+
+
+def covered(truth: Truth, noise: float, seeds: int, driver: Callable[[JointSeries], JointSeries] = as_it_is) -> Array:
     """True, (seeds, parameters), where the estimate +- 1.96 standard deviations holds the true value."""
     parameterization = Parameterization.of(truth.model)
     true = parameterization.base.combination @ parameterization.own
     found = []
     for seed in range(seeds):
-        samples = Samples.of(parameterization, [recorded_motion(truth.recorded(seed, noise), Smoothing())])
+        series = driver(truth.recorded(seed, noise))
+        samples = Samples.of(parameterization, [recorded_motion(series, Smoothing())])
         estimate = estimate_base(parameterization, samples, Factors.of(parameterization, samples))
         found.append(np.abs(estimate.values - true) <= NORMAL_95 * estimate.deviations)
     return np.array(found)
@@ -53,6 +86,42 @@ def test_95_percent_intervals_hold_the_truth(
     assert 0.90 <= hits.mean() <= 0.99
     if seeds >= 100:
         assert hits.mean(axis=0).min() >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("robot", "driver"),
+    [(None, late_effort), (None, filtered_velocity), (stribeck, as_it_is), (sublinear, as_it_is)],
+    ids=["late effort", "filtered velocity", "stribeck", "sublinear viscous"],
+)
+@pytest.mark.parametrize("name", ["scara", pytest.param("panda", marks=pytest.mark.slow)])
+def test_intervals_hold_where_the_model_neglects_something(
+    name: str,
+    robot: Callable[[Truth], Truth] | None,
+    driver: Callable[[JointSeries], JointSeries],
+    urdf_path: Path_,
+    tmp_path: Path,
+) -> None:
+    truth = fourier(with_friction(urdf_path(name), tmp_path), 40.0, rate=200.0, seed=1)
+    hits = covered(truth if robot is None else robot(truth), 0.02, 10, driver)
+    assert hits.mean() >= 0.90
+
+
+def test_a_rotor_that_hides_in_a_links_inertia(urdf_path: Path_, tmp_path: Path) -> None:
+    """1.2 kg m^2 at joint 2, as of a harmonic drive: far more than a link of that mass can have about its joint."""
+    name = "shoulder_lift_joint"
+    prior = RobotModel.from_urdf_file(urdf_path("ur5e"))
+    truth = with_friction(urdf_path("ur5e"), tmp_path, rotor=(name, 1.2))
+    motion = recorded_motion(fourier(truth, 40.0, 200.0, seed=1).recorded(1, 0.02), Smoothing())
+    known, tested = motion.part(slice(0, 5000)), motion.part(slice(5000, None))
+    result = identify(prior, [known])
+    file = tmp_path / "identified.yaml"
+    write_dynamics_file(file, dynamics_document(result, {}), [])
+    identified = RobotModel.from_urdf_file(urdf_path("ur5e"), dynamics=file)
+    assert result.values[result.parameterization.names.index(f"{name}.rotor_inertia")] == pytest.approx(1.2, abs=0.1)
+    assert result.loss < 0.05
+    floor = analyse_torque(truth, tested).rms
+    assert (analyse_torque(identified, tested).rms <= 1.05 * floor).all()
+    assert hints(identified, analyse_torque(identified, tested)) == []
 
 
 @pytest.mark.parametrize("name", ["scara", "panda"])

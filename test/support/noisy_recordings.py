@@ -61,18 +61,21 @@ def fourier(model: RobotModel, seconds: float, rate: float, seed: int, period: f
     return Truth(model, time, q, qd, qdd, tau)
 
 
-def with_friction(urdf: Path, folder: Path, **more: Any) -> RobotModel:
+def with_friction(urdf: Path, folder: Path, rotor: tuple[str, float] | None = None, **more: Any) -> RobotModel:
     """Load a robot whose joints all have viscous and Coulomb friction, a level for each direction.
 
-    But for a slide along gravity, where one level is all that a recording can tell. ``more``: the dynamics file's rest.
+    But for a slide along gravity, where one level is all that a recording can tell. ``rotor``: a joint that has one,
+    and its inertia (kg m^2) at the joint; ``more``: the dynamics file's rest.
     """
     bare = RobotModel.from_urdf_file(urdf)
-    joints = {
+    joints: dict[str, dict[str, Any]] = {
         name: {"viscous": 0.5 + 0.1 * k, "coulomb": 0.6 + 0.2 * k, "coulomb_negative": 0.8 + 0.1 * k}
         for k, name in enumerate(bare.joint_names)
     }
     if urdf.stem == "scara":
         joints["joint3"] = {"viscous": 8.0, "coulomb": 3.0}
+    if rotor is not None:
+        joints[rotor[0]] |= {"rotor_inertia": rotor[1], "gear_ratio": 1.0, "rotor_carrier": "none"}
     file = folder / f"{urdf.stem}.dynamics.yaml"
     file.write_text(yaml.safe_dump({"joints": joints, **more}), encoding="utf-8")
     return RobotModel.from_urdf_file(urdf, dynamics=file)
