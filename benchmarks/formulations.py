@@ -91,9 +91,9 @@ def time_table(counts: dict[str, list[Count]], times: dict[str, list[float]]) ->
 def count_report(counts: dict[str, list[Count]]) -> str:
     """What is counted, as Markdown."""
     return f"""\
-Command: `{COMMAND}`. The counts are the operations of one inverse dynamics of a serial chain of n revolute joints with
-arbitrary placements and inertias, as implemented in `robot_dynamics_ros/formulations/`. They include the link
-placements and multiplications by zero. "Printed" is Milicevic's Table 3. From two joints on the counts are
+Command: `{COMMAND}`. The counts are the operations of one inverse dynamics of a serial chain of
+n revolute joints with arbitrary placements and inertias, as implemented in `robot_dynamics_ros/formulations/`. They
+include the link placements and multiplications by zero. "Printed" is Milicevic's Table 3. From two joints on:
 
 {polynomial_table(counts)}
 
