@@ -26,6 +26,7 @@ from robot_dynamics_ros.cli.command_line import (
 from robot_dynamics_ros.cli.robot_source import add_robot, load_robot, named_robot, recorded_robot
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.estimate import (
+    FRICTION,
     Identification,
     dynamics_document,
     identify,
@@ -41,7 +42,6 @@ from robot_dynamics_ros.identification.motion import (
     recorded_motion,
     root_mean_square,
 )
-from robot_dynamics_ros.identification.parameterization import KINDS
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.plain_yaml import load_yaml
 
@@ -221,9 +221,11 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--friction",
-        choices=KINDS,
-        default=KINDS[0],
-        help="what to identify of it; keep: none of it, the model's own is right (default: %(default)s)",
+        choices=FRICTION,
+        default=FRICTION[0],
+        help="friction to identify; auto: viscous and Coulomb friction, with Stribeck's effect or as a sigmoid for the "
+        "joints in which that reduces the error in parts of the recording that are left out; keep: none, the model's "
+        "own is right (default: %(default)s)",
     )
     add_cutoff(parser)
 
