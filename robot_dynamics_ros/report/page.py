@@ -263,9 +263,10 @@ def _add_faults(page: _Page, recording: Recording, times: Array) -> None:
             f"{diagnostics.unreadable} of {diagnostics.count} messages of diagnostics are left out:",
             f"they are no {DIAGNOSTIC_ARRAY}. Cure: check the publishers of {', '.join(diagnostics.topics)}.",
         )
-    if not events:
+    readable = diagnostics.count - diagnostics.unreadable
+    if not events and (readable or not diagnostics.count):
         page.text(
-            f"No fault and no change of mode in {diagnostics.count} messages on {', '.join(diagnostics.topics)}. "
+            f"No fault and no change of mode in {readable} messages on {', '.join(diagnostics.topics)}. "
             "(A simulation and a replay write only changes of mode there.)"
         )
     page.figure(figures.fault_figure(recording, events, times), "timed")
