@@ -6,19 +6,22 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from robot_dynamics_ros.bags import mcap_file, sqlite_file
-from robot_dynamics_ros.bags.mcap_file import McapFile
-from robot_dynamics_ros.bags.sqlite_file import SqliteFile
+from rosbags.interfaces import ConnectionExtRosbag2, QosDurability
+from rosbags.rosbag2 import Reader
+
+from robot_dynamics_ros.bags import recovery
 from robot_dynamics_ros.bags.storage import (
     BOOL,
     TEXT,
     ZSTD,
+    Channel,
     Message,
     Room,
     in_order_of_arrival,
@@ -75,11 +78,62 @@ def require_topic(reader: BagReader, topic: str, kind: str) -> None:
         raise BagError(f"{reader.path}: {topic} holds {reader.topics[topic]}, not {kind}. Cure: {cure}")
 
 
+_INT64 = 1 << 63
 _ENDS = (".mcap", ".db3", ".mcap.zstd", ".db3.zstd")
 _ROS1 = b"#ROSBAG V"
 _METADATA = "metadata.yaml"
 _SMALL, _RATIO = 1 << 30, 100  # bytes to which any file may unpack, and a large one by its size
 _PIECE = 1 << 16
+
+
+class _LibraryFile:
+    """One .mcap or .db3 file as rosbags reads it; attributes as those of recovery.McapRemains.
+
+    What rosbags gives up in the middle, ``recover()`` continues with, with a BagWarning.
+    """
+
+    def __init__(self, path: Path, recover: Callable[[], recovery.McapRemains | recovery.SqliteRemains]) -> None:
+        self._path, self._recover = path, recover
+        self._reader = Reader(path)
+        self._reader.open()
+        self.losses: list[str] = []
+        self.start = self._reader.start_time
+        self.channels: dict[int, Channel] = {}
+        for connection in self._reader.connections:
+            extension = connection.ext
+            assert isinstance(extension, ConnectionExtRosbag2)
+            latched = any(qos.durability is QosDurability.TRANSIENT_LOCAL for qos in extension.offered_qos_profiles)
+            self.channels[connection.id] = Channel(
+                connection.topic, connection.msgtype, extension.serialization_format, latched
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._reader.close()
+
+    def counts(self) -> dict[int, int]:
+        """Return the number of messages of each channel, by the file's index."""
+        return {connection.id: connection.msgcount for connection in self._reader.connections}
+
+    def messages(self, numbers: Collection[int]) -> Iterator[Message]:
+        """Yield the messages of these channels, in order of arrival."""
+        chosen = [connection for connection in self._reader.connections if connection.id in numbers]
+        left, given = self._path.stat().st_size * _RATIO, 0
+        try:
+            for connection, received, data in self._reader.messages(chosen) if chosen else ():
+                if type(data) is bytes and type(received) is int and -_INT64 <= received < _INT64:
+                    left -= len(data)
+                    if left < 0:
+                        raise ValueError("more messages than the file can hold")
+                    yield Message(connection.topic, connection.msgtype, received, data)
+                    given += 1
+            return
+        except Exception as error:  # whatever a damaged file leads to
+            remains, reason = self._recover(), error
+        with closing(remains):
+            text = "; ".join(remains.losses) or f"damaged: {reason}"
+            warnings.warn(BagWarning(f"{self._path}: {text}. Cure: copy it again, or go on with the rest"), stacklevel=1)
+            yield from islice(remains.messages(numbers), given, None)
 
 
 class BagReader:
@@ -116,7 +170,7 @@ class BagReader:
         self._stack = ExitStack()
         self._counts: Counter[str] = Counter()
         self._room = Room()
-        self._storages: list[McapFile | SqliteFile] = []
+        self._storages: list[_LibraryFile | recovery.McapRemains | recovery.SqliteRemains] = []
         try:
             self._open()
             channels = [channel for storage in self._storages for channel in storage.channels.values()]
@@ -179,6 +233,8 @@ class BagReader:
     def _open(self) -> None:
         try:
             files = self._files() if self.path.is_dir() else [self.path]
+            if self.path.exists() and not all(file.is_file() for file in files):  # opening a pipe waits for ever
+                raise self._error("no file and no folder", "check the path")
             for file in files:
                 self._open_file(file, alone=len(files) == 1)
         except FileNotFoundError:
@@ -236,21 +292,37 @@ class BagReader:
                 raise self._error(f"cannot read the bag: {file.name} is empty", "record again")
             self._losses.append(f"{file.name} is empty")
             return
-        storage: McapFile | SqliteFile
         try:
-            if head.startswith(mcap_file.MAGIC):
-                storage = McapFile(file, self._room)
-            elif head.startswith(sqlite_file.MAGIC):
-                storage = SqliteFile(file, self._scratch)
-            elif head.startswith(_ROS1):
-                raise self._error("a bag of ROS 1", f"`rosbags-convert --src {file} --dst FOLDER`")
-            else:
-                raise ValueError("neither MCAP nor sqlite3")
+            storage = self._storage(file, head)
         except ValueError as error:
             raise self._error(f"cannot read the bag: {file.name}: {error}", "name a bag of ROS 2") from None
         self._stack.callback(storage.close)
         self._losses += storage.losses
         self._storages.append(storage)
+
+    def _storage(self, file: Path, head: bytes) -> _LibraryFile | recovery.McapRemains | recovery.SqliteRemains:
+        """Return a file as rosbags reads it, else what is whole in it; ValueError where it is no bag."""
+        if head.startswith(recovery.MCAP):
+            suffix, is_bounded, recover = ".mcap", recovery.mcap_is_bounded, partial(recovery.McapRemains, room=self._room)
+        elif head.startswith(recovery.SQLITE):
+            file = recovery.without_journal(file, self._scratch)
+            suffix, is_bounded, recover = ".db3", recovery.sqlite_is_bounded, recovery.SqliteRemains
+        elif head.startswith(_ROS1):
+            raise self._error("a bag of ROS 1", f"`rosbags-convert --src {file} --dst FOLDER`")
+        else:
+            raise ValueError("neither MCAP nor sqlite3")
+        if is_bounded(file):
+            with suppress(Exception):  # whatever a damaged file leads to
+                return _LibraryFile(self._plainly_named(file, suffix), partial(recover, file))
+        return recover(file)
+
+    def _plainly_named(self, file: Path, suffix: str) -> Path:
+        """Return the file, or a link to it: rosbags goes by its suffix, and sqlite3 takes the path for a URL."""
+        if file.suffix == suffix and re.fullmatch(r"[\w ./+=@,-]+", str(file)):
+            return file
+        link = self._scratch() / f"bag{suffix}"
+        link.symlink_to(file.absolute())
+        return link
 
     def _unpacked(self, file: Path) -> Path:
         """Unpack a file that is compressed as a whole, as far as it goes."""

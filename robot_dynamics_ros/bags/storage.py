@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -37,8 +36,6 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 
 LARGEST = 1 << 27
 """Bytes to which a chunk or a message may unpack: a few kB can be made to stand for any number of them."""
-
-_LATCHED = re.compile(r"""\bdurability["']?\s*:\s*["']?(1|transient_local)\b""")
 
 
 @cache
@@ -129,11 +126,6 @@ def unpacked(data: bytes, most: int = LARGEST) -> bytes:
         parts.append(part)
         data = frame.unused_data
     return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def is_latched(offered_qos: object) -> bool:
-    """Return True if a publisher offered transient local durability, by rosbag2's YAML: a number or a name."""
-    return isinstance(offered_qos, str) and _LATCHED.search(offered_qos) is not None
 
 
 _NO_TIME = QosTime(0, 0)  # deadline, lifespan and lease that nobody has set

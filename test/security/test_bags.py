@@ -10,7 +10,7 @@ from pathlib import Path
 import lz4.frame
 import pytest
 
-from robot_dynamics_ros.bags import BagReader, Message, mcap_file, reader, storage
+from robot_dynamics_ros.bags import BagReader, Message, reader, recovery, storage
 from robot_dynamics_ros.bags.storage import LARGEST, unpacked, zstd
 from robot_dynamics_ros.errors import BagError, BagWarning
 from support.bag_recordings import JOINT_STATE, insert, joint_state, open_database, record, some_messages
@@ -62,7 +62,7 @@ def test_a_chunk_that_unpacks_to_gigabytes(
     pack: Callable[[bytes], bytes], reported: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether it says how much it is, less, or more than memory is."""
-    monkeypatch.setattr(mcap_file, "LARGEST", 1 << 22)
+    monkeypatch.setattr(recovery, "LARGEST", 1 << 22)
     compression = "zstd" if pack is zstd.compress else "lz4"
     large, small = mcap_messages(1, 1 << 24), mcap_messages(1, 8)
     bomb, honest = chunk(large, compression, pack(large), reported), chunk(small, compression, pack(small), first=1)
@@ -96,8 +96,8 @@ def test_only_so_much_metadata_is_read(others: int, latched: set[str], tmp_path:
 def test_profiles_are_searched_and_not_parsed() -> None:
     """By YAML's aliases a few of them could stand for any number of values."""
     with soon():
-        assert storage.is_latched("- [\n" * (1 << 20) + LATCHED.replace("1\n", "transient_local\n"))
-    assert not storage.is_latched(LATCHED.replace("durability: 1", "durability: 10")) and not storage.is_latched(None)
+        assert recovery.is_latched("- [\n" * (1 << 20) + LATCHED.replace("1\n", "transient_local\n"))
+    assert not recovery.is_latched(LATCHED.replace("durability: 1", "durability: 10")) and not recovery.is_latched(None)
 
 
 def test_chunks_that_overlap_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
