@@ -21,9 +21,7 @@ from robot_dynamics_ros.bags.storage import (
     BOOL,
     TEXT,
     ZSTD,
-    Channel,
     Message,
-    Room,
     in_order_of_arrival,
     unpacked,
     zstd,
@@ -82,43 +80,28 @@ _INT64 = 1 << 63
 _ENDS = (".mcap", ".db3", ".mcap.zstd", ".db3.zstd")
 _ROS1 = b"#ROSBAG V"
 _METADATA = "metadata.yaml"
-_SMALL, _RATIO = 1 << 30, 100  # bytes to which any file may unpack, and a large one by its size
 _PIECE = 1 << 16
 
 
-class _LibraryFile:
-    """One .mcap or .db3 file as rosbags reads it; attributes as those of recovery.McapRemains.
+class _File:
+    """One .mcap or .db3 file as rosbags reads it; attributes as those of rosbags.rosbag2.Reader.
 
-    What rosbags gives up in the middle, ``recover()`` continues with, with a BagWarning.
+    Where rosbags gives it up in the middle, what is whole in the rest follows, with a BagWarning; ``rebuild`` is as
+    ``recovery.rebuild``, None where that has been done.
     """
 
-    def __init__(self, path: Path, recover: Callable[[], recovery.McapRemains | recovery.SqliteRemains]) -> None:
-        self._path, self._recover = path, recover
+    def __init__(self, path: Path, rebuild: Callable[[], tuple[Path, list[str]]] | None = None) -> None:
+        self._path, self._rebuild = path, rebuild
         self._reader = Reader(path)
         self._reader.open()
-        self.losses: list[str] = []
-        self.start = self._reader.start_time
-        self.channels: dict[int, Channel] = {}
-        for connection in self._reader.connections:
-            extension = connection.ext
-            assert isinstance(extension, ConnectionExtRosbag2)
-            latched = any(qos.durability is QosDurability.TRANSIENT_LOCAL for qos in extension.offered_qos_profiles)
-            self.channels[connection.id] = Channel(
-                connection.topic, connection.msgtype, extension.serialization_format, latched
-            )
+        self.start_time = self._reader.start_time
+        self.connections = self._reader.connections
+        self.close = self._reader.close
 
-    def close(self) -> None:
-        """Close the file."""
-        self._reader.close()
-
-    def counts(self) -> dict[int, int]:
-        """Return the number of messages of each channel, by the file's index."""
-        return {connection.id: connection.msgcount for connection in self._reader.connections}
-
-    def messages(self, numbers: Collection[int]) -> Iterator[Message]:
-        """Yield the messages of these channels, in order of arrival."""
-        chosen = [connection for connection in self._reader.connections if connection.id in numbers]
-        left, given = self._path.stat().st_size * _RATIO, 0
+    def messages(self, topics: Collection[str]) -> Iterator[Message]:
+        """Yield the messages of these topics, in order of arrival."""
+        chosen = [connection for connection in self.connections if connection.topic in topics]
+        left, count = recovery.most_unpacked(self._path), 0
         try:
             for connection, received, data in self._reader.messages(chosen) if chosen else ():
                 if type(data) is bytes and type(received) is int and -_INT64 <= received < _INT64:
@@ -126,14 +109,17 @@ class _LibraryFile:
                     if left < 0:
                         raise ValueError("more messages than the file can hold")
                     yield Message(connection.topic, connection.msgtype, received, data)
-                    given += 1
-            return
+                    count += 1
         except Exception as error:  # whatever a damaged file leads to
-            remains, reason = self._recover(), error
-        with closing(remains):
-            text = "; ".join(remains.losses) or f"damaged: {reason}"
-            warnings.warn(BagWarning(f"{self._path}: {text}. Cure: copy it again, or go on with the rest"), stacklevel=1)
-            yield from islice(remains.messages(numbers), given, None)
+            if self._rebuild is None:
+                raise BagError(f"{self._path}: cannot be read on: {error}. Cure: copy it again") from None
+            path, losses = self._rebuild()
+            text = "; ".join(losses) or f"damaged: {error}"
+            warnings.warn(
+                BagWarning(f"{self._path}: {text}. Cure: copy it again, or go on with the rest"), stacklevel=1
+            )
+            with closing(_File(path)) as rest:
+                yield from islice(rest.messages(topics), count, None)
 
 
 class BagReader:
@@ -169,24 +155,26 @@ class BagReader:
         self._losses: list[str] = []
         self._stack = ExitStack()
         self._counts: Counter[str] = Counter()
-        self._room = Room()
-        self._storages: list[_LibraryFile | recovery.McapRemains | recovery.SqliteRemains] = []
+        self._storages: list[_File] = []
+        self.topics: dict[str, str] = {}
+        latched = set()
         try:
             self._open()
-            channels = [channel for storage in self._storages for channel in storage.channels.values()]
-            for channel in channels:
-                if channel.encoding != "cdr":
+            for connection in (connection for storage in self._storages for connection in storage.connections):
+                offered = connection.ext
+                assert isinstance(offered, ConnectionExtRosbag2)
+                if offered.serialization_format != "cdr":
                     raise self._error(
-                        f"{channel.topic} is serialized as {channel.encoding or 'nothing known'}",
+                        f"{connection.topic} is serialized as {offered.serialization_format or 'nothing known'}",
                         "convert the bag to cdr, by `ros2 bag convert`",
                     )
+                self.topics.setdefault(connection.topic, connection.msgtype)
+                if any(qos.durability is QosDurability.TRANSIENT_LOCAL for qos in offered.offered_qos_profiles):
+                    latched.add(connection.topic)
         except BaseException:
             self._stack.close()
             raise
-        self.topics: dict[str, str] = {}
-        for channel in channels:
-            self.topics.setdefault(channel.topic, channel.kind)
-        self.latched = frozenset(channel.topic for channel in channels if channel.latched)
+        self.latched = frozenset(latched)
         self._report_losses()
 
     def close(self) -> None:
@@ -203,9 +191,8 @@ class BagReader:
         """Return the number of messages of these topics, or of all: as far as the bag's index tells, for progress."""
         if not self._counts:
             for storage in self._storages:
-                by_number = storage.counts()
-                for number, channel in storage.channels.items():
-                    self._counts[channel.topic] += by_number.get(number, 0)
+                for connection in storage.connections:
+                    self._counts[connection.topic] += connection.msgcount
         return sum(self._counts[topic] for topic in set(self.topics if topics is None else topics))
 
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
@@ -213,12 +200,8 @@ class BagReader:
 
         Messages of the same time keep the order in which they were written. They are read as they are asked for.
         """
-        chosen = self.topics if topics is None else set(topics)
-        parts: list[tuple[int, Callable[[], Iterable[Message]]]] = []
-        for storage in self._storages:
-            numbers = [number for number, channel in storage.channels.items() if channel.topic in chosen]
-            if numbers:
-                parts.append((storage.start, partial(storage.messages, numbers)))
+        chosen = set(self.topics if topics is None else topics)
+        parts = [(storage.start_time, partial(storage.messages, chosen)) for storage in self._storages]
         for message in in_order_of_arrival(parts):
             if message.data.startswith(ZSTD):
                 try:
@@ -297,24 +280,25 @@ class BagReader:
         except ValueError as error:
             raise self._error(f"cannot read the bag: {file.name}: {error}", "name a bag of ROS 2") from None
         self._stack.callback(storage.close)
-        self._losses += storage.losses
         self._storages.append(storage)
 
-    def _storage(self, file: Path, head: bytes) -> _LibraryFile | recovery.McapRemains | recovery.SqliteRemains:
+    def _storage(self, file: Path, head: bytes) -> _File:
         """Return a file as rosbags reads it, else what is whole in it; ValueError where it is no bag."""
         if head.startswith(recovery.MCAP):
-            suffix, is_bounded, recover = ".mcap", recovery.mcap_is_bounded, partial(recovery.McapRemains, room=self._room)
+            suffix, is_bounded = ".mcap", recovery.mcap_is_bounded
         elif head.startswith(recovery.SQLITE):
             file = recovery.without_journal(file, self._scratch)
-            suffix, is_bounded, recover = ".db3", recovery.sqlite_is_bounded, recovery.SqliteRemains
+            suffix, is_bounded = ".db3", recovery.sqlite_is_bounded
         elif head.startswith(_ROS1):
             raise self._error("a bag of ROS 1", f"`rosbags-convert --src {file} --dst FOLDER`")
         else:
             raise ValueError("neither MCAP nor sqlite3")
         if is_bounded(file):
             with suppress(Exception):  # whatever a damaged file leads to
-                return _LibraryFile(self._plainly_named(file, suffix), partial(recover, file))
-        return recover(file)
+                return _File(self._plainly_named(file, suffix), lambda: recovery.rebuild(file, self._scratch()))
+        path, losses = recovery.rebuild(file, self._scratch())
+        self._losses += losses
+        return _File(path)
 
     def _plainly_named(self, file: Path, suffix: str) -> Path:
         """Return the file, or a link to it: rosbags goes by its suffix, and sqlite3 takes the path for a URL."""
@@ -327,7 +311,7 @@ class BagReader:
     def _unpacked(self, file: Path) -> Path:
         """Unpack a file that is compressed as a whole, as far as it goes."""
         target = self._scratch() / file.name.removesuffix(".zstd")
-        most = max(_SMALL, _RATIO * file.stat().st_size)
+        most = recovery.most_unpacked(file)
         with zstd.open(file, "rb") as packed, target.open("wb") as plain:
             try:
                 while piece := packed.read(_PIECE):

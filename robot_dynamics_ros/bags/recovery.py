@@ -1,8 +1,8 @@
 """Files of bags that rosbags gives up, or would read without bounds: cut off, damaged, with a journal, or crafted.
 
-A file that breaks off in the middle has neither index nor summary, and an sqlite3 file lacks pages that lead to others:
-MCAP records (mcap.dev/spec) and sqlite3 pages (sqlite.org/fileformat2.html) are read one after the other then.
-rosbags bounds neither what a chunk unpacks to, nor the queries that it runs on a schema that the file brings.
+A file that breaks off in the middle has neither index nor summary, and an sqlite3 file lacks pages that lead to others.
+MCAP records (mcap.dev/spec) and sqlite3 pages (sqlite.org/fileformat2.html) are read one after the other then, and
+what is whole is written to a temporary .db3 file, which rosbags reads.
 """
 
 from __future__ import annotations
@@ -11,33 +11,87 @@ import re
 import shutil
 import sqlite3
 import struct
-import sys
-from array import array
 from binascii import crc32
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
-from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import lz4.frame  # type: ignore[import-untyped]
 import numpy as np
 
-from robot_dynamics_ros.bags.storage import LARGEST, Channel, Message, Room, in_order_of_arrival, zstd
-from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.kernels.types import IntArray
+from robot_dynamics_ros.bags.storage import LARGEST, zstd
 from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_yaml
-from robot_dynamics_ros.progress import progress
 
 MCAP, SQLITE = b"\x89MCAP0\r\n", b"SQLite format 3\0"
 """The first bytes of the files."""
 
 _LATCHED = re.compile(r"""\bdurability["']?\s*:\s*["']?(1|transient_local)\b""")
 _PROFILES = 1 << 16  # characters of quality of service, some hundred publishers
+_LATCHED_QOS = """\
+- {history: 1, depth: 1, reliability: 1, durability: 1, deadline: {sec: 0, nsec: 0}, lifespan: {sec: 0, nsec: 0},
+   liveliness: 1, liveliness_lease_duration: {sec: 0, nsec: 0}, avoid_ros_namespace_conventions: false}"""
+_SCHEMA_SQL = """\
+PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT, offered_qos_profiles TEXT);
+CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB);
+BEGIN"""
+_SMALL, _TIMES_SIZE = 1 << 30, 100  # bytes to which any file may unpack, and a large one by its size
+
+_Row = tuple["int | None", int, int, bytes]  # row id, channel, time of arrival (ns), data
+
+
+class Channel(NamedTuple):
+    """A topic of a storage file; ``offered_qos`` is rosbag2's YAML."""
+
+    topic: str
+    kind: str
+    encoding: str
+    offered_qos: str
+
+
+def rebuild(path: Path, folder: Path) -> tuple[Path, list[str]]:
+    """Write what is whole in a file to a new .db3 file in ``folder``; return that, and descriptions of what is lost.
+
+    Raises ValueError where it is no bag, its topics are lost, or it would take much more room than it has itself.
+    """
+    channels: dict[int, Channel] = {}
+    losses: list[str] = []
+    with path.open("rb") as file:
+        read = _mcap_rows if file.read(len(MCAP)) == MCAP else _sqlite_rows
+    target = folder / "recovered.db3"
+    with closing(sqlite3.connect(target, isolation_level=None)) as database:
+        database.executescript(_SCHEMA_SQL)
+        database.executemany(
+            "INSERT OR IGNORE INTO messages VALUES (?, ?, ?, ?)", _limited(path, read(path, channels, losses))
+        )
+        topics = [
+            (number, *channel[:3], _LATCHED_QOS if is_latched(channel.offered_qos) else "")
+            for number, channel in channels.items()
+        ]
+        database.executemany("INSERT INTO topics VALUES (?, ?, ?, ?, ?)", topics)
+        left_out = database.execute("DELETE FROM messages WHERE topic_id NOT IN (SELECT id FROM topics)").rowcount
+        if left_out:
+            losses.append(f"{left_out} messages of {path.name} are left out: their channels are not defined")
+        database.execute("CREATE INDEX timestamp_idx ON messages (timestamp ASC)")
+        database.execute("COMMIT")
+    return target, losses
+
+
+def most_unpacked(path: Path) -> int:
+    """Return the bytes to which a file may unpack."""
+    return max(_SMALL, _TIMES_SIZE * path.stat().st_size)
+
+
+def _limited(path: Path, rows: Iterator[_Row]) -> Iterator[_Row]:
+    left = most_unpacked(path)
+    for row in rows:
+        left -= len(row[3])
+        if left < 0:
+            raise ValueError(f"it unpacks to more than {most_unpacked(path) * 1e-9:.1f} GB")
+        yield row
 
 
 def is_latched(offered_qos: object) -> bool:
@@ -60,13 +114,14 @@ _FOOTER_SIZE = 37  # bytes, with the magic bytes behind it
 _RECORD = struct.Struct("<BQ")  # operation, length of what follows
 _MESSAGE_HEAD = struct.Struct("<H4xq8x")  # channel, received
 _CHUNK_HEAD = struct.Struct("<qqQI")  # first and last arrival, size, checksum
-_RUN = 1 << 20  # messages outside of chunks are read in runs of about this many bytes
 _PIECE = 1 << 16
-_OBJECT = 200  # bytes of a message in memory beside its data
 _FEW, _RECORDS_PER_BYTE = 1000, 8  # of a packed chunk: times differ between messages, and take some bytes of each
 _KEYS = 100  # of a channel's metadata; recorders write four
 _ZEROS = 512  # bytes: more of them at the end were left by a file system
-_HELD, _RATIO = 1 << 25, 64  # bytes of chunks that rosbags may hold at once, and how many times a chunk is its packed size
+_HELD, _RATIO = (
+    1 << 25,
+    64,
+)  # bytes of chunks that rosbags may hold at once, and how many times a chunk is its packed size
 _DAMAGE = (struct.error, ValueError, OverflowError, MemoryError, RuntimeError, EOFError, zstd.ZstdError)
 
 
@@ -98,8 +153,7 @@ def _index_is_bounded(file: BinaryIO, size: int, summary: bytes) -> bool:
     for operation, at, _ in _records(summary):
         found[operation] += 1
         if operation == _CHANNEL:
-            _, channel = _channel(summary[at:], {})
-            if not _is_plain_yaml(channel[2].get("offered_qos_profiles", "")):
+            if not _is_plain_yaml(_channel(summary[at:], {})[1].offered_qos):
                 return False
         elif operation == _CHUNK_INDEX:
             first, last, begin, length, indexes = struct.unpack_from("<QQQQI", summary, at)
@@ -141,8 +195,8 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
     return data[at + 4 : end].decode(errors="replace"), end
 
 
-def _channel(body: bytes, schemas: Mapping[int, str]) -> tuple[int, tuple[Channel, str, dict[str, str]]]:
-    """Return a channel's number, and the channel with its schema's name and its metadata."""
+def _channel(body: bytes, schemas: Mapping[int, str]) -> tuple[int, Channel]:
+    """Return a channel and its number."""
     number, schema = struct.unpack_from("<HH", body)
     topic, at = _text(body, 4)
     encoding, at = _text(body, at)
@@ -153,12 +207,11 @@ def _channel(body: bytes, schemas: Mapping[int, str]) -> tuple[int, tuple[Channe
             break
         key, at = _text(body, at)
         metadata[key], at = _text(body, at)
-    kind = schemas.get(schema, "")
-    return number, (Channel(topic, kind, encoding, is_latched(metadata.get("offered_qos_profiles"))), kind, metadata)
+    return number, Channel(topic, schemas.get(schema, ""), encoding, metadata.get("offered_qos_profiles", ""))
 
 
 def _unpacked(compression: str, packed: bytes, most: int) -> tuple[bytes, str]:
-    """Return what a chunk's data unpack to, as far as they go, and why not farther; ValueError for more than ``most``."""
+    """Return what a chunk's data unpack to, as far as they go, and why no farther; ValueError for more than ``most``."""
     if not compression:
         return packed, ""
     if compression not in ("zstd", "lz4"):
@@ -180,180 +233,75 @@ def _unpacked(compression: str, packed: bytes, most: int) -> tuple[bytes, str]:
     return b"".join(parts), error or ("" if frame.eof else "the packed data breaks off")
 
 
-@dataclass
-class _Block:
-    """A chunk, or a run of messages outside of chunks; ``counts`` is the number of messages of each channel."""
-
-    start: int
-    at: int
-    size: int
-    is_chunk: bool
-    counts: Counter[int] = field(default_factory=Counter)
-
-
-class McapRemains:
-    """The messages that are whole in an .mcap file, with or without an index.
-
-    ``room`` is the memory left (bytes, one for all files of a bag) for messages that are unpacked and not yet asked
-    for. Raises ValueError where it is no MCAP file, and OSError where it cannot be read.
-
-    Attributes
-    ----------
-    channels
-        The channels by their number in the file.
-    start
-        When the first message arrived (ns).
-    losses
-        Descriptions of what is known to be missing.
-    """
-
-    def __init__(self, path: Path, room: Room) -> None:
-        self._file = path.open("rb")
-        self._room, self._path = room, path
-        self._end = _end_of_data(self._file, path.stat().st_size)
-        self._schemas: dict[int, str] = {}
-        self._blocks: list[_Block] = []
-        self.channels: dict[int, Channel] = {}
-        self.losses: list[str] = []
-        self._find_blocks()
-        self._count()
-        self._blocks = sorted((block for block in self._blocks if block.counts), key=attrgetter("start"))
-        self.start = self._blocks[0].start if self._blocks else 0
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def counts(self) -> Counter[int]:
-        """Return the number of messages of each channel."""
-        counts: Counter[int] = Counter()
-        for block in self._blocks:
-            counts.update(block.counts)
-        return counts
-
-    def messages(self, numbers: Collection[int]) -> Iterator[Message]:
-        """Yield the messages of these channels, in order of arrival; holds as many chunks as overlap in time."""
-        names = {n: (self.channels[n].topic, self.channels[n].kind) for n in numbers}
-        return in_order_of_arrival(
-            (block.start, partial(self._block_messages, block, names))
-            for block in self._blocks
-            if not names.keys().isdisjoint(block.counts)
-        )
-
-    def _at(self, at: int, size: int) -> bytes:
-        self._file.seek(at)
-        return self._file.read(min(size, self._end - at))
-
-    def _block_messages(self, block: _Block, names: Mapping[int, tuple[str, str]]) -> Iterator[Message]:
-        messages: list[Message] = []
-        with suppress(*_DAMAGE):  # which _count has noted
-            data, _ = self._contents(block)
-            for operation, at, end in _records(data):
-                if operation == _MESSAGE:
-                    number, received = _MESSAGE_HEAD.unpack_from(data, at)
-                    if number in names:
-                        messages.append(Message(*names[number], received, data[at + _MESSAGE_HEAD.size : end]))
-        messages.sort(key=attrgetter("received"))
-        size = sum(_OBJECT + len(message.data) for message in messages)
-        self._room.left -= size
-        try:
-            if self._room.left < 0:
-                raise BagError(
-                    f"{self._path}: chunks are larger, or more of them overlap in time, than can be held. "
-                    "Cure: sort it, by `mcap sort`"
-                )
-            yield from messages
-        finally:
-            self._room.left += size
-
-    def _contents(self, block: _Block) -> tuple[bytes, str]:
-        """Return the records of a block and why they are not all; an error of _DAMAGE where they are not to be used."""
-        if block.size > 4 * LARGEST:  # more than Room would hold; a file may have holes, and be much larger than memory
-            raise ValueError(f"it has {block.size * 1e-6:.0f} MB")
-        data = self._at(block.at, block.size)
-        if not block.is_chunk:
-            return data, ""
-        _, _, size, checksum = _CHUNK_HEAD.unpack_from(data)
-        compression, at = _text(data, _CHUNK_HEAD.size)
-        if compression and size > LARGEST:
-            raise ValueError(f"it would unpack to {size * 1e-6:.0f} MB; {LARGEST * 1e-6:.0f} MB are read at most")
-        records, error = _unpacked(compression, data[at + 8 :], size)
-        if len(data) < block.size:
-            return records, "it is cut off"
-        if not error and (len(records) != size or (checksum and crc32(records) != checksum)):
-            raise ValueError("not what was written")
-        most = _FEW + _RECORDS_PER_BYTE * block.size  # a few kB can unpack to millions of empty ones
-        if compression and size > most * _RECORD.size and sum(1 for _ in islice(_records(records), most + 1)) > most:
-            raise ValueError("more records than its size explains")
-        return records, error
-
-    def _find_blocks(self) -> None:
-        """Find blocks, and the channels that are defined outside of them, without unpacking any; note where it ends."""
-        if self._at(0, len(MCAP)) != MCAP:
-            raise ValueError("not an MCAP file")
-        at, data_ended = len(MCAP), False
+def _mcap_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> Iterator[_Row]:
+    """Yield the messages in the order of the file; find the channels, and note what is lost."""
+    schemas: dict[int, str] = {}
+    damaged, chunks, at, has_ended = "", [0, 0], len(MCAP), False
+    with path.open("rb") as file:
+        end = _end_of_data(file, path.stat().st_size)
         while True:
-            head = self._at(at, _RECORD.size + _CHUNK_HEAD.size)
-            operation, length = _RECORD.unpack_from(head) if len(head) >= _RECORD.size else (0, 0)
-            begin, body, last = at + _RECORD.size, head[_RECORD.size :], self._blocks[-1] if self._blocks else None
+            file.seek(at)
+            head = file.read(min(_RECORD.size, end - at))
+            operation, length = _RECORD.unpack(head) if len(head) == _RECORD.size else (0, 0)
+            begin, at = at + _RECORD.size, at + _RECORD.size + length
             if operation == _FOOTER:
-                return
-            is_cut = operation == 0 or begin + length > self._end
-            if operation == _CHUNK and min(length, len(body)) >= _CHUNK_HEAD.size:
-                start, *_ = _CHUNK_HEAD.unpack_from(body)
-                self._blocks.append(_Block(start, begin, length, True))
-            elif operation == _MESSAGE and length >= _MESSAGE_HEAD.size and not is_cut:
-                _, received = _MESSAGE_HEAD.unpack_from(body)
-                if last is None or last.is_chunk or last.at + last.size != at or last.size > _RUN:
-                    last = _Block(received, at, 0, False)
-                    self._blocks.append(last)
-                last.size += _RECORD.size + length
-            elif operation in (_SCHEMA, _CHANNEL) and length <= LARGEST:
-                with suppress(*_DAMAGE):  # it may be defined once more, in a chunk or in the summary
-                    self._note(operation, self._at(begin, length))
-            if is_cut:
-                if not data_ended:
-                    self.losses.append(
-                        f"{self._path.name} breaks off, as when the recorder is killed or a copy is not finished: "
+                break
+            is_whole = 0 < operation and at <= end
+            try:
+                records: Iterator[tuple[int, bytes]] = iter(())
+                if operation == _CHUNK:
+                    chunks[0] += 1
+                    records = _chunk_records(file, begin, length, end)
+                elif is_whole and operation in (_SCHEMA, _CHANNEL, _MESSAGE):
+                    records = iter([(operation, _piece(file, begin, length))])
+                for kind, body in records:
+                    if kind == _MESSAGE:
+                        number, received = _MESSAGE_HEAD.unpack_from(body)
+                        yield None, number, received, body[_MESSAGE_HEAD.size :]
+                    elif kind == _SCHEMA:
+                        schemas[struct.unpack_from("<H", body)[0]], _ = _text(body, 2)
+                    elif kind == _CHANNEL:
+                        number, channels[number] = _channel(body, schemas)
+            except _DAMAGE as reason:
+                if is_whole and operation == _CHUNK:
+                    chunks[1] += 1
+                    damaged = damaged or f"the first at byte {begin}: {reason}"
+            if not is_whole:
+                if not has_ended:
+                    losses.append(
+                        f"{path.name} breaks off, as when the recorder is killed or a copy is not finished: "
                         "what came after is lost"
                     )
-                return
-            data_ended = data_ended or operation == _DATA_END
-            at = begin + length
+                break
+            has_ended = has_ended or operation == _DATA_END
+    if damaged:
+        losses.append(f"{chunks[1]} of {chunks[0]} chunks of {path.name} are damaged, {damaged}")
 
-    def _count(self) -> None:
-        """Count the messages of all blocks, and find the channels that are defined in chunks; note losses."""
-        damaged = []
-        for block in progress(self._blocks, f"{self._path.name}: no index, reading all", len(self._blocks)):
-            start, error = 1 << 63, ""
-            try:
-                data, error = self._contents(block)
-                for operation, at, end in _records(data):
-                    if operation == _MESSAGE:
-                        number, received = _MESSAGE_HEAD.unpack_from(data, at)
-                        block.counts[number] += 1
-                        start = min(start, received)
-                    else:
-                        self._note(operation, data[at:end])
-            except _DAMAGE as reason:
-                error = error or str(reason)
-            block.start = start
-            if error and block.at + block.size <= self._end:
-                damaged.append(f"byte {block.at}: {error}")
-        if damaged:
-            text = f"{len(damaged)} of {len(self._blocks)} chunks of {self._path.name} are damaged"
-            self.losses.append(f"{text}, the first at {damaged[0]}")
-        if lost := sum(count for number, count in self.counts().items() if number not in self.channels):
-            self.losses.append(f"{lost} messages of {self._path.name} are left out: their channels are not defined")
 
-    def _note(self, operation: int, body: bytes) -> None:
-        """Remember a schema or a channel."""
-        if operation == _SCHEMA:
-            (number,) = struct.unpack_from("<H", body)
-            self._schemas[number], _ = _text(body, 2)
-        elif operation == _CHANNEL:
-            number, (channel, _, _) = _channel(body, self._schemas)
-            self.channels[number] = channel
+def _piece(file: BinaryIO, at: int, size: int) -> bytes:
+    if size > 4 * LARGEST:  # a file may have holes, and be much larger than memory
+        raise ValueError(f"it has {size * 1e-6:.0f} MB")
+    file.seek(at)
+    return file.read(size)
+
+
+def _chunk_records(file: BinaryIO, at: int, length: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Yield operation and body of the records of a chunk, then raise an error of _DAMAGE where it is not whole."""
+    data = _piece(file, at, min(length, end - at))
+    _, _, size, checksum = _CHUNK_HEAD.unpack_from(data)
+    compression, begin = _text(data, _CHUNK_HEAD.size)
+    if compression and size > LARGEST:
+        raise ValueError(f"it would unpack to {size * 1e-6:.0f} MB; {LARGEST * 1e-6:.0f} MB are read at most")
+    records, error = _unpacked(compression, data[begin + 8 :], size)
+    if not error and len(data) == length and (len(records) != size or (checksum and crc32(records) != checksum)):
+        raise ValueError("not what was written")
+    most = _FEW + _RECORDS_PER_BYTE * length  # a few kB can unpack to millions of empty ones
+    if compression and size > most * _RECORD.size and sum(1 for _ in islice(_records(records), most + 1)) > most:
+        raise ValueError("more records than its size explains")
+    for operation, first, last in _records(records):
+        yield operation, records[first:last]
+    if error:
+        raise ValueError(error)
 
 
 def _end_of_data(file: BinaryIO, size: int) -> int:
@@ -373,8 +321,18 @@ def _end_of_data(file: BinaryIO, size: int) -> int:
 
 _JOURNALS = ("-wal", "-journal")
 _TABLES = ("topics", "messages")
-_OTHERS = {"schema", "metadata", "message_definitions", "timestamp_idx", "sqlite_stat1", "sqlite_stat4"}  # recorders' own
-_STEPS, _STEPS_PER_BYTE = 1_000_000, 10  # of sqlite3's machine; a message takes about twenty, and more than twenty bytes
+_OTHERS = {
+    "schema",
+    "metadata",
+    "message_definitions",
+    "timestamp_idx",
+    "sqlite_stat1",
+    "sqlite_stat4",
+}  # recorders' own
+_STEPS, _STEPS_PER_BYTE = (
+    1_000_000,
+    10,
+)  # of sqlite3's machine; a message takes about twenty, and more than twenty bytes
 _LEAF = 0x0D  # of a table
 _SIZES = (0, 1, 2, 3, 4, 6, 8)  # bytes of integers, by their serial type
 _TIMES = 4  # how often all bytes may be read: each belongs to one row, but damage can look like rows
@@ -437,7 +395,7 @@ def sqlite_is_bounded(path: Path) -> bool:
     with suppress(sqlite3.DatabaseError, UnicodeDecodeError, OverflowError), closing(_connected(path)) as database:
         entries = dict(database.execute("SELECT name, type FROM sqlite_master"))
         for name, kind in entries.items():
-            if name not in (*_TABLES, *_OTHERS) or kind != ("index" if name == "timestamp_idx" else "table"):
+            if name not in _TABLES + _OTHERS or kind != ("index" if name == "timestamp_idx" else "table"):
                 return False
             if any(row[6] for row in database.execute(f"PRAGMA table_xinfo({name})")):  # hidden, generated
                 return False
@@ -453,93 +411,62 @@ def sqlite_is_bounded(path: Path) -> bool:
     return False
 
 
-class SqliteRemains:
-    """The messages that are whole in a .db3 file, on all the pages that are there; attributes as those of McapRemains.
+def _sqlite_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> Iterator[_Row]:
+    """Yield the rows of ``messages`` on all pages that are there; find the channels, and note what is lost."""
+    try:
+        with closing(_connected(path)) as database:
+            # Who wrote the file wrote its schema, too: only stored columns are read.
+            database.set_authorizer(_is_plain)
+            database.execute("PRAGMA writable_schema = ON")  # without it a file that is cut off is refused
+            channels.update(_read_channels(database))
+    except (sqlite3.DatabaseError, ValueError) as error:
+        raise ValueError(f"no topics can be read from it ({error})") from None
+    losses.append(f"{path.name} is damaged, or not as recorders write it, and read page by page{_missing(path)}")
+    with path.open("rb") as file, suppress(OverflowError):
+        pages = _Pages(file, path.stat().st_size)
+        for page in range(pages.size // pages.page_size):
+            data = pages.read(page)
+            begin = 100 if page == 0 else 0
+            cells = int.from_bytes(data[begin + 3 : begin + 5], "big")
+            if data[begin] != _LEAF or begin + 8 + 2 * cells > len(data):
+                continue
+            for pointer in range(begin + 8, begin + 8 + 2 * cells, 2):
+                with suppress(IndexError, ValueError):
+                    row = pages.row(data, int.from_bytes(data[pointer : pointer + 2], "big"))
+                    if row is not None and row[1] in channels:
+                        yield row
 
-    Raises ValueError where it is no bag, or its topics are lost, and OSError where it cannot be read.
-    """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        try:
-            with closing(_connected(path)) as database:
-                # Who wrote the file wrote its schema, too: only stored columns are read.
-                database.set_authorizer(_is_plain)
-                database.execute("PRAGMA writable_schema = ON")  # without it a file that is cut off is refused
-                self.channels = _read_channels(database)
-        except (sqlite3.DatabaseError, ValueError) as error:
-            raise ValueError(f"no topics can be read from it ({error})") from None
-        with path.open("rb") as file:
-            header = file.read(100)
-        self._size = path.stat().st_size
-        self._page_size = _page_size(header)
-        self._usable = self._page_size - header[20]
-        self.losses = [f"{path.name} is damaged, or not as recorders write it, and read page by page{_missing(path)}"]
-        self._counts: Counter[int] = Counter()
-        self._table = self._find()
-        self.start = int(self._table[0, 0]) if len(self._table) else 0
+class _Pages:
+    """The pages of a file; OverflowError where rows share their bytes, as in crafted files."""
 
-    def close(self) -> None:
-        """Do nothing: no file is open."""
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        header = file.read(100)
+        self._file, self.size = file, size
+        self._left = _TIMES * size
+        self.page_size = _page_size(header)
+        self._usable = self.page_size - header[20]
 
-    def counts(self) -> Counter[int]:
-        """Return the number of messages of each channel."""
-        return self._counts
-
-    def messages(self, numbers: Collection[int]) -> Iterator[Message]:
-        """Yield the messages of these channels, in order of arrival."""
-        names = {n: (self.channels[n].topic, self.channels[n].kind) for n in numbers}
-        with self._path.open("rb") as file:
-            here, data = -1, b""
-            for received, _, page, at in self._table.tolist():
-                if page != here:
-                    here, data = page, self._read(file, page)
-                row = self._row(file, data, at)
-                if row is not None and row.topic in names:
-                    yield Message(*names[row.topic], received, row.data)
-
-    def _find(self) -> IntArray:
-        """Return time of arrival, row id, page and place in it (m, 4) of each row that is whole, sorted."""
-        places = array("q")
-        self._left = _TIMES * self._size
-        with self._path.open("rb") as file, suppress(OverflowError):
-            for page in range(self._size // self._page_size):
-                data = self._read(file, page)
-                begin = 100 if page == 0 else 0
-                cells = int.from_bytes(data[begin + 3 : begin + 5], "big")
-                if data[begin] != _LEAF or begin + 8 + 2 * cells > len(data):
-                    continue
-                for pointer in range(begin + 8, begin + 8 + 2 * cells, 2):
-                    at = int.from_bytes(data[pointer : pointer + 2], "big")
-                    with suppress(IndexError, ValueError):
-                        row = self._row(file, data, at)
-                        if row is not None:
-                            places.extend((row.received, row.number, page, at))
-                            self._counts[row.topic] += 1
-        self._left = sys.maxsize  # reading these rows again is within it
-        table: IntArray = np.frombuffer(places, dtype=np.int64).reshape(-1, 4)
-        return table[np.lexsort((table[:, 1], table[:, 0]))]
+    def read(self, page: int) -> bytes:
+        """Return a page; ValueError where it is not there."""
+        self._file.seek(page * self.page_size)
+        data = self._file.read(self.page_size)
+        if len(data) < self.page_size:
+            raise ValueError("the page is not there")
+        return data
 
     def _spend(self, count: int) -> None:
-        """Count bytes as read; OverflowError where rows share them, as in crafted files."""
         self._left -= count
         if self._left < 0:
             raise OverflowError
 
-    def _read(self, file: BinaryIO, page: int) -> bytes:
-        file.seek(page * self._page_size)
-        data = file.read(self._page_size)
-        if len(data) < self._page_size:
-            raise ValueError("the page is not there")
-        return data
-
-    def _row(self, file: BinaryIO, page: bytes, at: int) -> _Row | None:
+    def row(self, page: bytes, at: int) -> _Row | None:
         """Return the row of a cell; None where it is none of a message, ValueError where not all of it is there."""
         length, at = _varint(page, at)
-        if length > self._size:
+        if length > self.size:
             raise ValueError("longer than the file")
         number, at = _varint(page, at)
-        record = self._payload(file, page, at, length)
+        record = self._payload(page, at, length)
         end, at = _varint(record, 0)
         kinds: list[int] = []
         while at < end and len(kinds) < 5:
@@ -550,11 +477,9 @@ class SqliteRemains:
             return None
         topic, at = _integer(record, at, kinds[1])
         received, at = _integer(record, at, kinds[2])
-        if topic not in self.channels:
-            return None
-        return _Row(number, topic, received, record[at : at + (kinds[3] - 12) // 2])
+        return number, topic, received, record[at : at + (kinds[3] - 12) // 2]
 
-    def _payload(self, file: BinaryIO, page: bytes, at: int, length: int) -> bytes:
+    def _payload(self, page: bytes, at: int, length: int) -> bytes:
         """Return a payload, of which a long one goes on in a chain of other pages."""
         most = self._usable - 35
         if length <= most:
@@ -570,19 +495,12 @@ class SqliteRemains:
             following = int.from_bytes(pointer, "big")
             if following == 0:
                 raise ValueError("the chain breaks off")
-            data = self._read(file, following - 1)
-            self._spend(self._page_size)
+            data = self.read(following - 1)
+            self._spend(self.page_size)
             pointer = data[:4]
             parts.append(data[4 : 4 + min(left, self._usable - 4)])
             left -= self._usable - 4
         return b"".join(parts)
-
-
-class _Row(NamedTuple):
-    number: int
-    topic: int
-    received: int
-    data: bytes
 
 
 def _read_channels(database: sqlite3.Connection) -> dict[int, Channel]:
@@ -592,7 +510,7 @@ def _read_channels(database: sqlite3.Connection) -> dict[int, Channel]:
         raise ValueError("an sqlite3 file without the tables of a bag")
     latched = "offered_qos_profiles" if "offered_qos_profiles" in columns else "''"
     rows = database.execute(f"SELECT id, name, type, serialization_format, {latched} FROM topics ORDER BY id")
-    channels = {number: Channel(topic, kind, code, is_latched(qos)) for number, topic, kind, code, qos in rows}
+    channels = {number: Channel(*texts) for number, *texts in rows}
     if not all(isinstance(text, str) for channel in channels.values() for text in channel[:3]):
         raise ValueError("a topic without a name")
     if not all(isinstance(number, int) for number in channels):
