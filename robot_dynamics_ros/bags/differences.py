@@ -17,6 +17,7 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.messages.joint_state import Renaming
 
 _BLOCK = 1024  # pairs of messages
+_FEW = 3  # fewer numbers show no constant offset
 _SHORT = 32  # elements of arrays that are a field each
 _POINT_FIELDS = ("positions", "velocities", "accelerations", "effort")
 
@@ -42,6 +43,8 @@ class FieldDifference:
         Where the largest difference is, and the values there; for texts and integers, the first one.
     first_at
         Where the first difference beyond the tolerance is.
+    mean
+        Mean of B - A over the finite differences; None for what is no floating-point number.
     """
 
     name: str
@@ -55,6 +58,17 @@ class FieldDifference:
     first_at: Place | None
     a: object = None
     b: object = None
+    mean: float | None = None
+
+    @property
+    def offset(self) -> float | None:
+        """The constant by which the numbers of B are larger than those of A; None where there is none.
+
+        It is the mean difference where the deviation from it is less than a seventh of it.
+        """
+        if self.mean is None or self.rms is None or self.count < _FEW or not 0.0 < self.rms < np.inf:
+            return None
+        return self.mean if abs(self.mean) >= 0.99 * self.rms else None
 
     @property
     def matches(self) -> bool:
@@ -87,6 +101,8 @@ class TopicDifference:
         All that both messages of a pair, or one of them, hold.
     common
         True if only pairs matter.
+    shift
+        By how much (ns) the stamps of B are later than those of A, where that is constant; pairs are those after it.
     """
 
     topic: str
@@ -99,10 +115,16 @@ class TopicDifference:
     first_only_b: Place | None
     fields: tuple[FieldDifference, ...]
     common: bool = False
+    shift: int = 0
 
     @property
     def matches(self) -> bool:
-        """True if every message has a partner that it agrees with; where only pairs matter, if every pair agrees."""
+        """True if every message has a partner that it agrees with; where only pairs matter, if every pair agrees.
+
+        False where the stamps are shifted.
+        """
+        if self.shift:
+            return False
         alone = self.only_a or self.only_b
         complete = (self.common and self.count > 0) or not alone
         return complete and all(field.matches for field in self.fields)
@@ -129,7 +151,7 @@ class _FieldSum:
         self.count = self.beyond = 0
         self.only = [0, 0]  # messages of A, of B
         self.largest: float | None = None
-        self.squares = 0.0
+        self.squares = self.total = 0.0
         self.largest_at: tuple[int, int] | None = None
         self.first_at: tuple[int, int] | None = None
         self.first_only: tuple[int, int] | None = None
@@ -146,6 +168,8 @@ class _FieldSum:
         differences = difference(a, b)
         with np.errstate(invalid="ignore", over="ignore"):
             self.squares += float(np.dot(differences, differences))
+            signed = b - a
+            self.total += float(np.sum(signed, where=np.isfinite(signed)))
             within = differences <= atol + rtol * np.abs(b)
         k = int(np.argmax(differences))
         if differences[k] > self.largest:
@@ -175,14 +199,16 @@ class _FieldSum:
         def place(at: tuple[int, int] | None) -> Place | None:
             return None if at is None else pairs.pair(at[0], None if at[1] < 0 else at[1])
 
+        mean: float | None = None
         if self.largest is None:
             rms, first = None, self.first_at or self.first_only
             largest_at = first
         else:
             rms, largest_at = float(np.sqrt(self.squares / max(self.count, 1))), self.largest_at
+            mean = self.total / max(self.count, 1)
             first = min((at for at in (self.first_at, self.first_only) if at), default=None)
         counts = self.count, self.beyond, self.only[0], self.only[1]
-        return FieldDifference(name, *counts, self.largest, rms, place(largest_at), place(first), self.a, self.b)
+        return FieldDifference(name, *counts, self.largest, rms, place(largest_at), place(first), self.a, self.b, mean)
 
 
 class FieldComparison:
@@ -263,6 +289,7 @@ class FieldComparison:
             *pairs.first_only(),
             tuple(field.result(name, pairs) for name, field in self._fields.items()),
             common,
+            pairs.shift,
         )
 
 

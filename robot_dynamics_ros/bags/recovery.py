@@ -211,7 +211,7 @@ def _channel(body: bytes, schemas: Mapping[int, str]) -> tuple[int, Channel]:
 
 
 def _unpacked(compression: str, packed: bytes, most: int) -> tuple[bytes, str]:
-    """Return what a chunk's data unpack to, as far as they go, and why no farther; ValueError for more than ``most``."""
+    """Return what data unpack to, as far as they go, and why no farther; ValueError for more than ``most`` bytes."""
     if not compression:
         return packed, ""
     if compression not in ("zstd", "lz4"):

@@ -45,7 +45,8 @@ def renaming(names: Mapping[str, str]) -> Renaming:
 
 
 _FIELDS = ("position", "velocity", "effort")
-_NAMES = HEADER + 8  # where frame_id and names begin, after the stamp
+BEHIND_STAMP = _NAMES = HEADER + 8
+"""Where frame_id and names begin, after the stamp."""
 
 
 class JointsMissing(RobotDynamicsError):
