@@ -102,7 +102,7 @@ def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
         pairs = align(a.times, b.times, stamped=True, shift=shift)
         return len(pairs.a), int((a.checksums[pairs.a] == b.checksums[pairs.b]).sum())
 
-    (pairs, equal), shift = max((pairs_and_equal(shift), shift) for shift in candidates)
+    (pairs, equal), _, shift = max((pairs_and_equal(shift), -abs(shift), shift) for shift in candidates)
     same_pairs, same_equal = pairs_and_equal(0)
     return shift if pairs > same_pairs and 2 * pairs >= shortest and equal >= same_equal else 0
 
