@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.bags.alignment import Alignment, Place
-from robot_dynamics_ros.bags.joint_series import FIELDS, JointStateLayout, JointStateLayouts
 from robot_dynamics_ros.bags.storage import JOINT_STATE, JOINT_TRAJECTORY, message_types
 from robot_dynamics_ros.kernels.types import Array, IntArray
-from robot_dynamics_ros.messages.joint_state import Renaming
+from robot_dynamics_ros.messages.joint_state import FIELDS, JointStateLayout, JointStateLayouts, Renaming
 
 _BLOCK = 1024  # pairs of messages
 _FEW = 3  # fewer numbers show no constant offset
@@ -230,7 +229,10 @@ class FieldComparison:
                 try:
                     if self._kind != JOINT_STATE:
                         raise ValueError
-                    alike[self._layouts.find(a), self._layouts.find(b)].append(k)
+                    layouts = self._layouts.find(a), self._layouts.find(b)
+                    if layouts[0].irregular or layouts[1].irregular:
+                        raise ValueError
+                    alike[layouts].append(k)
                 except ValueError:
                     others.append(k)
             for (layout_a, layout_b), rows in alike.items():
@@ -310,14 +312,15 @@ def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
     position``. Long arrays, and the points of a trajectory, are one field. The stamp is left out, as messages are
     paired by it. A message that cannot be decoded is its bytes.
     """
+    fields: dict[str, Any] = {}
     try:
+        if kind == JOINT_STATE:
+            _joint_state(data, rename, fields)
+            return fields
         message: Any = message_types().deserialize_cdr(data, kind)
     except Exception:  # an unknown type, or whatever broken bytes lead to
         return {"bytes": data}
-    fields: dict[str, Any] = {}
-    if kind == JOINT_STATE:
-        _joint_state(message, rename, fields)
-    elif kind == JOINT_TRAJECTORY:
+    if kind == JOINT_TRAJECTORY:
         _trajectory(message, rename, fields)
     else:
         _flatten(message, "", fields)
@@ -339,13 +342,14 @@ def without_number(frame_id: str) -> str:
     return "" if len(frame_id) == 10 and frame_id.isdecimal() else frame_id
 
 
-def _joint_state(message: Any, rename: Renaming, fields: dict[str, Any]) -> None:
-    names = unique([rename(name) for name in message.name])
-    fields["header.frame_id"] = without_number(message.header.frame_id)
-    for field in FIELDS:
-        values = getattr(message, field)
+def _joint_state(data: bytes, rename: Renaming, fields: dict[str, Any]) -> None:
+    layout = JointStateLayout(data, rename)
+    names = unique(layout.joint_names)
+    fields["header.frame_id"] = without_number(layout.frame_id(data))
+    for field, numbers in zip(FIELDS, layout.numbers(data), strict=True):
+        values = np.empty(0) if numbers is None else numbers.astype(np.float64)
         if len(values) == len(names):
-            fields.update({f"{name} {field}": np.array([value]) for name, value in zip(names, values, strict=True)})
+            fields.update({f"{name} {field}": values[k : k + 1] for k, name in enumerate(names)})
         else:
             _flatten_value(values, field, fields)
 

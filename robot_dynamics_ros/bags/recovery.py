@@ -321,14 +321,7 @@ def _end_of_data(file: BinaryIO, size: int) -> int:
 
 _JOURNALS = ("-wal", "-journal")
 _TABLES = ("topics", "messages")
-_OTHERS = {
-    "schema",
-    "metadata",
-    "message_definitions",
-    "timestamp_idx",
-    "sqlite_stat1",
-    "sqlite_stat4",
-}  # recorders' own
+_OTHERS = ("schema", "metadata", "message_definitions", "timestamp_idx", "sqlite_stat1", "sqlite_stat4")
 _STEPS, _STEPS_PER_BYTE = (
     1_000_000,
     10,

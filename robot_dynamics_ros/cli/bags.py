@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +47,13 @@ def add_play(parser: argparse.ArgumentParser) -> None:
         "Publishes the messages of a bag, byte for byte, in the rhythm in which they arrived, and ends. "
         "It plays what `ros2 bag play` does, and bags that are damaged or not finished besides."
     )
-    names_then_bag = partial(_NamesThenBag, bag=add_bag(parser))
+    bag = add_bag(parser)
     parser.add_argument("--rate", type=float, default=1.0, help="times faster than recorded (default: %(default)g)")
     parser.add_argument(
         "--topics",
         nargs="+",
         default=[],
-        action=names_then_bag,
+        action=_NamesThenBag,
         metavar="TOPIC",
         help="default: all whose message type is installed",
     )
@@ -62,23 +61,20 @@ def add_play(parser: argparse.ArgumentParser) -> None:
         "--wait-for",
         nargs="+",
         default=[],
-        action=names_then_bag,
+        action=_NamesThenBag,
         metavar="NODE",
         help="nodes that must listen before it begins",
     )
+    parser.set_defaults(bag_argument=bag)
 
 
 class _NamesThenBag(argparse.Action):
     """Names; the last of several is BAG where the command line has no other: argparse takes all that follow."""
 
-    def __init__(self, *, bag: argparse.Action, **options: Any) -> None:
-        super().__init__(**options)
-        self._bag = bag
-
     def __call__(self, _: object, namespace: argparse.Namespace, values: Any, __: object = None) -> None:
         setattr(namespace, self.dest, values)
         namespace.last_names = values
-        self._bag.required = len(values) < 2
+        namespace.bag_argument.required = len(values) < 2
 
 
 def run_play(arguments: argparse.Namespace) -> None:
