@@ -36,9 +36,9 @@ def pair(text: str, form: str) -> tuple[str, str]:
     return name, value
 
 
-def add_bag(parser: argparse.ArgumentParser) -> None:
+def add_bag(parser: argparse.ArgumentParser) -> argparse.Action:
     """Add BAG, read as ``arguments.bag``."""
-    parser.add_argument("bag", type=Path, metavar="BAG", help="a bag's folder, or one of its .mcap or .db3 files")
+    return parser.add_argument("bag", type=Path, metavar="BAG", help="a bag's folder, or a .mcap or .db3 file of it")
 
 
 def add_joint_states(parser: argparse.ArgumentParser) -> None:
