@@ -1,13 +1,13 @@
-"""Steps of arms with joints that follow several coordinates: friction along combinations of coordinates, z_k = E_k v.
+"""Friction step of arms with joints that depend on several coordinates: friction acts on z_k = E_k v.
 
 The velocity after a step minimises
 
     1/2 (v - v_free)^T A (v - v_free) + sum_k (forward_k max(E_k v, 0) + backward_k max(-E_k v, 0))
 
-over lower_k <= E_k v <= upper_k. Optimality: A (v - v_free) = E^T lambda, each pair (E_k v, lambda_k) on the graph of
-five modes that stick_slip describes. v has one solution; lambda may have many, where rows depend on each other.
+over lower_k <= E_k v <= upper_k. Optimality: A (v - v_free) = E^T lambda, with each pair (E_k v, lambda_k) on the graph
+of five modes in stick_slip. v is unique; lambda is not if rows are linearly dependent.
 
-Rows that stick or meet a limit are equations E_w v = b, see elimination.
+Rows that stick or are at a limit are equality constraints E_w v = b, see elimination.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ from robot_dynamics_ros.simulation.stick_slip import (
 )
 from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
-_PATIENT = 10  # solves for each row, after which the first row that may move does, not the one that gains most
-_MOST = 100  # solves for each row
+_PATIENT = 10  # solves per row after which Bland's rule replaces the largest excess, to prevent cycling
+_MOST = 100  # solves per row
 
 
 @allocating_kernel
 def _working_set(directions: Array, rows: Array, modes: IntArray) -> Equations:
-    """Return the equations of the rows that stick or meet a limit."""
+    """Return the equations of the rows that stick or are at a limit."""
     chosen = np.empty(modes.shape[0], np.bool_)
     targets = np.empty(modes.shape[0])
     for k in range(modes.shape[0]):
@@ -88,7 +88,7 @@ def _working_set(directions: Array, rows: Array, modes: IntArray) -> Equations:
 def _pull(
     matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, carried: Array, v: Array
 ) -> Array:
-    """Return E_w^T lambda_w = A (v - free) + carried - E_s^T lambda_s, s the rows that slip, w the others."""
+    """Return E_w^T lambda_w = A (v - v_free) + prior impulse - E_s^T lambda_s, s the slipping rows, w the others."""
     pull = carried.copy()
     for i in range(v.shape[0]):
         for j in range(v.shape[0]):
@@ -102,21 +102,21 @@ def _pull(
 
 @kernel
 def _share_out(equations: Equations, rows: Array, pull: Array) -> None:
-    """Write the impulses of the equations' rows, E_w^T lambda_w = pull; those that depend on others give nothing."""
+    """Write the impulses of the rows in the equations, E_w^T lambda_w = pull; dependent rows keep 0."""
     for i in range(equations.rank):
         rows[equations.members[i], IMPULSE] = multiplier(equations, pull, i)
 
 
 @kernel
 def _excess(rows: Array, k: int, state: int) -> float:
-    """Return how far the impulse of a row that sticks or meets a limit lies outside its mode; 0 or less: inside."""
+    """Return the amount by which the impulse of a row that does not slip exceeds its bounds; inside if not positive."""
     impulse, forward, backward = rows[k, IMPULSE], rows[k, BOUND_FORWARD], rows[k, BOUND_BACKWARD]
     slack = SLACK * (abs(impulse) + forward + backward)
     if state == AT_LOWER:
         return float(backward - impulse - slack)
     if state == AT_UPPER:
         return float(impulse + forward - slack)
-    # Without room to move that way, the limit holds it.
+    # A velocity bound of 0 means that the position limit carries the impulse on that side.
     above = impulse - backward if rows[k, LOWER] < 0.0 else -math.inf
     below = -forward - impulse if rows[k, UPPER] > 0.0 else -math.inf
     return float(max(above, below) - slack)
@@ -124,7 +124,7 @@ def _excess(rows: Array, k: int, state: int) -> float:
 
 @kernel
 def _released(rows: Array, k: int, state: int) -> int:
-    """Return the mode beside the one that row k leaves."""
+    """Return the mode to which row k is released."""
     if state == AT_LOWER:
         return BACKWARD
     if state == AT_UPPER:
@@ -134,7 +134,7 @@ def _released(rows: Array, k: int, state: int) -> int:
 
 @kernel
 def _bounds(rows: Array, k: int, state: int) -> tuple[float, float]:
-    """Return the range of velocities in this mode; both directions are one where nothing can hold the row."""
+    """Return the range of velocities in a slipping mode; without friction it covers both directions."""
     loose = rows[k, BOUND_FORWARD] + rows[k, BOUND_BACKWARD] == 0.0
     return (
         rows[k, LOWER] if state == BACKWARD or loose else 0.0,
@@ -144,7 +144,7 @@ def _bounds(rows: Array, k: int, state: int) -> tuple[float, float]:
 
 @kernel
 def _is_solution(directions: Array, rows: Array, modes: IntArray, v: Array) -> bool:
-    """True if velocity and impulses fit the modes."""
+    """True if velocity and impulses satisfy the conditions of the modes."""
     for k in range(modes.shape[0]):
         if slips(modes[k]):
             low, high = _bounds(rows, k, modes[k])
@@ -154,7 +154,7 @@ def _is_solution(directions: Array, rows: Array, modes: IntArray, v: Array) -> b
             size = 0.0
             for j in range(v.shape[0]):
                 size += abs(directions[k, j] * v[j])
-            # One that depends on others may contradict them.
+            # A dependent row, which is not among the equations, may contradict them.
             if abs(along(directions, k, v) - target_velocity(rows, k, modes[k])) > DEPENDENT * size:
                 return False
             if not _excess(rows, k, modes[k]) <= 0.0:
@@ -164,7 +164,7 @@ def _is_solution(directions: Array, rows: Array, modes: IntArray, v: Array) -> b
 
 @allocating_kernel
 def _from_rest(directions: Array, rows: Array, modes: IntArray) -> None:
-    """Write the modes of an arm at rest: as many rows stick as are independent, the others are about to slip."""
+    """Write the modes of an arm at rest: independent rows are stuck, dependent ones in a slipping mode."""
     for k in range(modes.shape[0]):
         loose = rows[k, BOUND_FORWARD] + rows[k, BOUND_BACKWARD] == 0.0
         modes[k] = FORWARD if loose and rows[k, LOWER] < 0.0 < rows[k, UPPER] else STUCK
@@ -178,14 +178,15 @@ def _from_rest(directions: Array, rows: Array, modes: IntArray) -> None:
 def solve_coupled(
     matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, carried: Array, v: Array
 ) -> tuple[int, float]:
-    """Write the velocity ``v`` (n,), and velocity and impulse of the ``rows``; ``modes`` (K,) is renewed.
+    """Solve the friction problem: write the velocity ``v`` (n,), velocity and impulse of ``rows``, and ``modes`` (K,).
 
-    First the solution for the modes as they are; where that breaks a condition, the primal active-set method from rest,
-    Nocedal and Wright, Numerical Optimization, algorithm 16.3, as in ``stick_slip.descend``. Returns the linear
-    systems solved and the residual of the optimality conditions, a velocity.
+    The modes of the last step are tried first. If they violate a condition, the primal active-set method starts from
+    rest (Nocedal and Wright, Numerical Optimization, algorithm 16.3), as in ``stick_slip.descend``. Returns the number
+    of linear systems solved and the residual of the optimality conditions, a velocity.
 
-    ``matrix`` A (n, n) is positive definite, both triangles; ``directions`` E (K, n); ``rows`` (K, ROW_SIZE), see
-    stick_slip, FREE and HELD unused; ``free`` (n,) the unconstrained velocity, ``carried`` (n,) the impulses in it.
+    ``matrix`` A (n, n) is positive definite, with both triangles; ``directions`` E (K, n); ``rows`` (K, ROW_SIZE) has
+    the columns in stick_slip, without UNCONSTRAINED and INITIAL_IMPULSE; ``free`` (n,) is the unconstrained velocity
+    and ``prior_impulse`` (n,) the impulse that it includes.
     """
     n, count = v.shape[0], modes.shape[0]
     step = np.empty(n)
@@ -209,7 +210,7 @@ def solve_coupled(
 def _descend(
     matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, carried: Array, v: Array
 ) -> int:
-    """The primal active-set method from rest; returns the linear systems solved."""
+    """Run the primal active-set method from rest; return the number of linear systems solved."""
     count = modes.shape[0]
     step = np.empty(v.shape[0])
     v[:] = 0.0
@@ -248,7 +249,7 @@ def _descend(
 
 @kernel
 def _residual(matrix: Array, directions: Array, rows: Array, free: Array, carried: Array, v: Array) -> float:
-    """Return how far velocity and impulses are from optimal, as a velocity, and A (v - v_free) from E^T lambda."""
+    """Return the largest residual of the optimality conditions and of A (v - v_free) = E^T lambda, as a velocity."""
     worst = 0.0
     for i in range(v.shape[0]):
         total = carried[i]
@@ -268,7 +269,7 @@ def _residual(matrix: Array, directions: Array, rows: Array, free: Array, carrie
 
 @kernel
 def pose_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> None:
-    """Write the load (n,), the force less M's bias, to the second row of ``motion``, and A = M + dt B below it."""
+    """Write the load, force less bias torque, to ``motion[1]`` (n,), and A = M + dt B to ``motion[2:]`` (n, n)."""
     joints, n = arm.joints, v.shape[0]
     matrix, load = motion[2:], motion[1]
     equations_of_motion(arm.robot, q, v, wrenches, buffers.work, load, matrix)
@@ -287,14 +288,14 @@ def pose_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffer
 def _fixed_mode_motion(
     kind: Coupled, arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array
 ) -> int:
-    """As in ``separable``; the reaction is E^T of that of the rows at rest."""
+    """Overload of ``separable.fixed_mode_motion``; the reaction of rows at rest is E^T lambda."""
     pose_motion(arm, dt, q, v, wrenches, buffers, motion)
     return hold_at_rest(motion[2:], arm.joints.directions, buffers.rows, motion)
 
 
 @allocating_kernel
 def row_ends(joints: Joints, state: State, buffers: Buffers) -> Array:
-    """Where rows (K,) end: pinned ones, and those that the position after the step has past a limit; NaN: anywhere."""
+    """Return the exact new positions (K,) of rows that stick, are at a limit or would pass one; NaN for the others."""
     directions, position = joints.directions, buffers.vectors[POSITION]
     targets = np.empty(directions.shape[0])
     for k in range(directions.shape[0]):
@@ -310,7 +311,7 @@ def row_ends(joints: Joints, state: State, buffers: Buffers) -> Array:
 
 @allocating_kernel
 def _solve_friction(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
-    """As in ``separable``; rows that are held, and those at limits, end where they must to rounding."""
+    """Overload of ``separable.solve_friction``; rows that stick or are at a limit get their positions up to rounding."""
     rows, directions, vectors, count = buffers.rows, joints.directions, buffers.vectors, buffers.modes.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]
     for k in range(count):
@@ -337,5 +338,5 @@ solve_friction.register(Coupled, _solve)
 
 @kernel
 def coupled_step(*arrays: Any) -> int:
-    """``plant_step`` of these arms."""
+    """Run ``plant_step`` for an arm with coupled joints."""
     return plant_step(Coupled(), *arrays)

@@ -1,8 +1,8 @@
-"""The stages of a step that all robots share: pose the friction problem, unconstrained motion, new state.
+"""Stages of a step shared by all kinds of arms: set-up of the friction problem, unconstrained motion, new state.
 
-In the unconstrained motion every constraint row goes on sticking or slipping as it did. It contains the Coulomb torque
-of rows that slip, smooth friction (viscous and sigmoid), and the reaction of rows at rest, so that only rows that start
-or stop are left to the friction problem.
+The unconstrained motion keeps the friction mode of every constraint row. It includes the Coulomb torque of slipping
+rows, smooth friction (viscous and sigmoid) and the reaction of rows at rest. The friction problem then only corrects
+it where a row changes its mode.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from robot_dynamics_ros.simulation.stick_slip import (
     slips,
 )
 
-_SUSPECT = 0.2  # of M_kk: below it, the look at M^-1 is not worth its time
-_RK4_STABLE = 2.785  # the real axis of its region of stability
-_HUGE = 1e100  # metres: beyond it products in the mass matrix overflow
+_SUSPECT = 0.2  # of M_kk: below it, rk4 is taken as stable without computing M^-1
+_RK4_STABLE = 2.785  # extent of rk4's stability region along the negative real axis
+_HUGE = 1e100  # rad or m: products in the mass matrix overflow beyond it
 
 
 @kernel
 def along(directions: Array, k: int, vector: Array) -> float:
-    """E_k times ``vector`` (n,): its k-th number where the arm is separable."""
+    """Return E_k times ``vector`` (n,), which is vector[k] if the arm is separable."""
     if directions.shape[0] == 0:
         return float(vector[k])
     total = 0.0
@@ -68,7 +68,7 @@ def along(directions: Array, k: int, vector: Array) -> float:
 
 @kernel
 def _add_bounds(joints: Joints, i: int, dt: float, y: float, z: float, rows: Array) -> None:
-    """Add the friction bounds of joint i in ``dt`` seconds to its row, which is at ``y`` and moves at ``z``."""
+    """Add joint i's friction bounds over ``dt`` (s) to its row, which has position ``y`` and velocity ``z``."""
     k, factor = joints.rows[i], joints.factors[i]
     share, friction = dt * abs(factor), joints.friction[i]
     forward = share * friction_bound(friction, friction[COULOMB], factor * y, factor * z)
@@ -79,7 +79,7 @@ def _add_bounds(joints: Joints, i: int, dt: float, y: float, z: float, rows: Arr
 
 @kernel
 def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: Buffers) -> None:
-    """Give rows that would reverse within the step the static level: they come to rest first."""
+    """Use the static friction bound for rows whose velocity changes sign within the step."""
     rows, directions, free = buffers.rows, joints.directions, buffers.vectors[UNCONSTRAINED_VELOCITY]
     for k in range(rows.shape[0]):
         before = along(directions, k, state.velocity)
@@ -94,7 +94,7 @@ def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: B
 
 @kernel
 def pose_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
-    """Write friction bounds, limits, rows at rest, and the torque on rows that slip."""
+    """Write friction bounds, velocity limits, rows at rest and the Coulomb torque of slipping rows to the buffers."""
     rows, vectors, ranges = buffers.rows, buffers.vectors, joints.ranges
     separable = joints.directions.shape[0] == 0
     for k in range(rows.shape[0]):
@@ -125,7 +125,7 @@ def pose_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: B
 
 @kernel
 def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffers) -> None:
-    """Write what smooth friction at the velocity ``v`` (n,) leaves of the drive, and dt times its slope."""
+    """Write the torque less smooth friction at the velocity ``v`` (n,), and dt times the friction's slope."""
     vectors, separable = buffers.vectors, joints.directions.shape[0] == 0
     for j in range(v.shape[0]):
         vectors[FORCE, j], vectors[STIFFNESS, j] = vectors[DRIVE, j], 0.0
@@ -143,7 +143,7 @@ def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffe
 
 @kernel
 def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
-    """Return a status, and the coordinate to blame, of the accelerations in ``motion`` at position ``q``."""
+    """Return the status of the accelerations in ``motion`` at position ``q`` (n,), and the failing coordinate or -1."""
     for j in range(q.shape[0]):
         if not abs(q[j]) < _HUGE:
             return NOT_FINITE, j
@@ -157,14 +157,14 @@ def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
 
 @kernel
 def carry(buffers: Buffers, motion: Array, duration: float) -> None:
-    """Add the impulse over ``duration`` that holds rows at rest."""
+    """Add the impulse of the rows at rest over ``duration`` (s)."""
     for j in range(motion.shape[1]):
         buffers.vectors[CARRIED, j] += duration * motion[1, j]
 
 
 @kernel
 def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) -> None:
-    """End an unconstrained motion of constant acceleration semi-implicitly."""
+    """Integrate the acceleration over ``dt`` (s) by the semi-implicit Euler method."""
     carry(buffers, motion, dt)
     vectors = buffers.vectors
     for j in range(motion.shape[1]):
@@ -174,10 +174,10 @@ def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) 
 
 @kernel
 def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tuple[int, int]:
-    """TOO_STIFF, and the joint, where rk4 would make the motion grow that smooth friction dampens.
+    """Return TOO_STIFF and the joint if smooth friction makes rk4 unstable, else OK and -1.
 
-    It does where dt times an eigenvalue of M^-1 B exceeds 2.785, as it does where an element on the diagonal of
-    B^1/2 M^-1 B^1/2 does. Only for separable arms; motions of the others end as not finite.
+    rk4 is unstable if dt times an eigenvalue of M^-1 B exceeds 2.785. A diagonal element of dt B^1/2 M^-1 B^1/2 above
+    it is sufficient for that, and is checked here. Only for separable arms; others fail with NOT_FINITE.
     """
     factor, column, ready = buffers.factor, buffers.vectors[SCRATCH], False
     if joints.directions.shape[0] == 0:
@@ -207,11 +207,11 @@ def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tu
 
 @kernel
 def pinned(joints: Joints, buffers: Buffers, k: int, rested: bool, y: float) -> float:
-    """Where row k ends exactly: at its limit, or where it was; NaN where neither holds."""
+    """Return the exact new position of row k if it is at a limit or remains stuck, else NaN."""
     state, rows, ranges = buffers.modes[k], buffers.rows, joints.ranges
     if state == STUCK and rested:
         return y
-    # A limit may also be that of the largest speed.
+    # The active bound may be the velocity limit instead of the position limit.
     if state == AT_LOWER and rows[k, LOWER] > -ranges[k, FASTEST]:
         return float(min(y, ranges[k, LOWEST]))
     if state == AT_UPPER and rows[k, UPPER] < ranges[k, FASTEST]:
@@ -221,7 +221,7 @@ def pinned(joints: Joints, buffers: Buffers, k: int, rested: bool, y: float) -> 
 
 @kernel
 def renew(state: State, buffers: Buffers, solves: int, error: float) -> Outcome:
-    """Take over position, velocity, impulse and modes from the buffers, unless they are not finite."""
+    """Copy position, velocity, impulse and modes from the buffers to ``state`` if they are finite."""
     vectors = buffers.vectors
     for j in range(vectors.shape[1]):
         if not (math.isfinite(vectors[POSITION, j]) and math.isfinite(vectors[VELOCITY, j])):

@@ -1,4 +1,4 @@
-"""Closed loops within a step: what is measured of them, and the way back to where they are closed."""
+"""Friction step of arms with closed loops, with projection of position and velocity to the loop constraints."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ from robot_dynamics_ros.simulation.step_stages import (
 from robot_dynamics_ros.simulation.stick_slip import IMPULSE, RESTS, SLIPPERY, label, slips, target_velocity
 from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
-_CORRECTIONS = 10  # of positions after a step, at most; two are usual
-_SETTLED = 1e-13  # m, and m or rad: smaller corrections change nothing
+_CORRECTIONS = 10  # Newton iterations of the position projection, at most; two are usual
+_SETTLED = 1e-13  # m or rad: convergence tolerance of the position projection
 
 
 class LoopState(NamedTuple):
-    """The loops, what was last measured of them, and their impulse in the step so far."""
+    """Loops of an arm, their constraint errors at the last evaluated state, and their impulse in this step."""
 
     loops: Loops
     world: Array  # (bodies, 12) scratch
@@ -67,7 +67,7 @@ class LoopState(NamedTuple):
 
 @allocating_kernel
 def make_loop_state(arm: Arm, n: int) -> LoopState:
-    """The chain of an arm with loops at the beginning of a step."""
+    """Return the loop state of an arm with ``n`` coordinates at the beginning of a step."""
     loops = unpack_loops(arm.structure, arm.numbers)
     size, bodies = 3 * loops.bodies.shape[0], arm.robot.bodies.shape[0]
     gap, drift, impulse = np.empty(size), np.empty(size), np.zeros(size)
@@ -83,19 +83,19 @@ def measure(arm: Arm, q: Array, v: Array, buffers: Buffers, loop_state: LoopStat
 
 @kernel
 def _only_coordinate(direction: Array) -> int:
-    """Return the coordinate that a row is, or -1."""
-    found = -1
+    """Return the coordinate that a row consists of, or -1 if the row combines several or scales one."""
+    coordinate = -1
     for j in range(direction.shape[0]):
         if direction[j] != 0.0:
-            if direction[j] != 1.0 or found >= 0:
+            if direction[j] != 1.0 or coordinate >= 0:
                 return -1
-            found = j
-    return found
+            coordinate = j
+    return coordinate
 
 
 @allocating_kernel
 def close_positions(arm: Arm, state: State, buffers: Buffers, loop_state: LoopState) -> None:
-    """Take the position after the step back to the closed loops; what is held or at a limit stays there."""
+    """Project the new position to the loop constraints; rows that stick or are at a limit keep their positions."""
     directions, matrix, n = arm.joints.directions, buffers.motion[2:], state.position.shape[0]
     position, velocity = buffers.vectors[POSITION], buffers.vectors[VELOCITY]
     ends, count = row_ends(arm.joints, state, buffers), buffers.rows.shape[0]
@@ -115,7 +115,7 @@ def close_positions(arm: Arm, state: State, buffers: Buffers, loop_state: LoopSt
         more = row_ends(arm.joints, state, buffers)
         beyond = False
         for k in range(count):
-            # Closing the loops may take others past their limits.
+            # The projection may move further rows past their limits.
             if math.isnan(ends[k]) and not math.isnan(more[k]):
                 ends[k], beyond = more[k], True
         if not (beyond or largest > _SETTLED):
@@ -128,7 +128,7 @@ def close_positions(arm: Arm, state: State, buffers: Buffers, loop_state: LoopSt
 
 @allocating_kernel
 def close_velocities(arm: Arm, buffers: Buffers, loop_state: LoopState) -> None:
-    """Take the velocity to what the loops let through where they were measured last; what is held stays so."""
+    """Project the new velocity to the null space of the loops' Jacobian; stuck rows keep their velocities."""
     directions, rows, matrix = arm.joints.directions, buffers.rows, buffers.motion[2:]
     velocity, count = buffers.vectors[VELOCITY], buffers.rows.shape[0]
     chosen, targets = np.zeros(count, np.bool_), np.zeros(count)
@@ -146,7 +146,7 @@ def close_velocities(arm: Arm, buffers: Buffers, loop_state: LoopState) -> None:
 
 
 OPEN = 1e-5
-"""A wider gap than this (m) is no closed loop."""
+"""Largest gap (m) of a closed loop."""
 
 
 @allocating_kernel
@@ -162,10 +162,10 @@ def _unconstrained_motion(
     loop_state: LoopState,
     motion: Array,
 ) -> tuple[int, int, int]:
-    """As ``integrators.unconstrained_motion``, and carry what holds rows and loops for ``duration``.
+    """Compute the unconstrained motion, and add the impulses of rows at rest and of loops over ``duration`` (s).
 
-    At most ``most`` of the loops' equations count as independent: in between, a mechanism that moves only by its
-    special shape has more. Returns status, coordinate to blame, and their number.
+    At most ``most`` loop constraints count as independent, because overconstrained mechanisms have a higher
+    rank at the intermediate states of rk4. Returns status, failing coordinate or -1, and the rank.
     """
     joints, n = arm.joints, v.shape[0]
     subtract_smooth_friction(joints, dt, v, buffers)
@@ -198,9 +198,9 @@ def _unconstrained_motion(
 
 @allocating_kernel
 def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, loop_state: LoopState) -> tuple[int, float]:
-    """Write velocity and impulse after friction and limits, and add the loops' impulse.
+    """Solve the friction problem in the null space of the loops; write velocity and impulse, add the loops' impulse.
 
-    Returns solves and residual as ``solve_friction``. The unconstrained velocity is first made to satisfy the loops.
+    The unconstrained velocity is first projected to that null space. Returns as ``solve_friction``.
     """
     vectors, rows, n = buffers.vectors, buffers.rows, state.position.shape[0]
     directions, matrix = arm.joints.directions, buffers.motion[2:]
@@ -238,7 +238,7 @@ def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, loop_
 def _finish(
     arm: Arm, dt: float, half: float, most: int, state: State, buffers: Buffers, loop_state: LoopState
 ) -> Outcome:
-    """Let friction and limits act, close the loops, renew the state; a coordinate at rest keeps its very bits."""
+    """Solve the friction problem, project to the loops and update the state; coordinates at rest do not change."""
     vectors, n = buffers.vectors, state.position.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]
     raise_bounds_at_reversal(arm.joints, dt, state, buffers)
@@ -265,7 +265,7 @@ def _finish(
 def _take_step(
     arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers
 ) -> Outcome:
-    """As ``integrators.rk4_step``, or ``integrators.semi_implicit_step``, whose unconstrained motion has one stage."""
+    """Take a step like ``integrators.rk4_step`` (four stages) or ``integrators.semi_implicit_step`` (one stage)."""
     q, v, vectors, n = state.position, state.velocity, buffers.vectors, state.position.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]
     loop_state, most = make_loop_state(arm, n), n
@@ -306,5 +306,5 @@ step.register(Looped, _step)
 
 @kernel
 def looped_step(*arrays: Any) -> int:
-    """``plant_step`` of these arms."""
+    """Run ``plant_step`` for an arm with closed loops."""
     return plant_step(Looped(), *arrays)
