@@ -40,8 +40,8 @@ _CAUSES_AND_CURES = {
     ),
     "twice": (
         "the measured effort is about twice the gravity torque",
-        "compensate gravity either in the robot or in the controller (robot_compensates_gravity), or check that the URDF "
-        "has all masses",
+        "compensate gravity either in the robot or in the controller (robot_compensates_gravity), or check the URDF "
+        "for missing masses",
     ),
     "half": (
         "the measured effort is about half the gravity torque",
@@ -56,7 +56,7 @@ def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tup
     The model includes gravity even if the robot compensates for it.
     """
     gravity = model.gravity_torque(q)
-    return check_effort(model.joint_names, measured, gravity, holding_friction(model, q), tip_load(model, q))
+    return check_effort(model.joint_names, measured, gravity, holding_friction(model, q), payload_effort(model, q))
 
 
 def holding_effort(model: RobotModel, q: Array, measured: Array | None) -> Array | None:
@@ -173,7 +173,7 @@ def holding_friction(model: RobotModel, q: Array) -> Array:
     return friction
 
 
-def tip_load(model: RobotModel, q: Array) -> Array:
+def payload_effort(model: RobotModel, q: Array) -> Array:
     """Return the effort (n,), Nm or N, of a payload of 1 kg at ``q`` (n,): -J^T g at the link moved by most joints."""
     jacobians = [model.jacobian(q, link)[:3] for link in reversed(model.link_names)]
     last = max(jacobians, key=lambda jacobian: int(np.count_nonzero(np.abs(jacobian).max(axis=0) > 1e-9)))

@@ -78,7 +78,7 @@ class ActiveLaw:
         self.targets.clear()
         self.end_effector = self._begin = None
 
-    def leave(self) -> None:
+    def deactivate(self) -> None:
         """Reset the state of the active law: targets, and positions allowed beyond the limits."""
         self._brake.release()
         self.drop_targets()
@@ -101,7 +101,7 @@ class ActiveLaw:
         return effort - model.mass_matrix(q) @ (bandwidth * over) if over.any() else effort
 
     def effort_at_rest(self, model: RobotModel, q: Array) -> Array | None:
-        """Return the torque (n,) of a joint-space law for rest at the desired position, with the arm at rest at q (n,)."""
+        """Return the torque (n,) of a joint-space law at rest at q (n,), with the desired motion at rest."""
         law, still = self.tuning.law, np.zeros(len(q))
         if not isinstance(law, JointLaw):
             return None
@@ -169,9 +169,9 @@ class Hold:
     def advance(self, time: float, steady: float, longest: float) -> None:
         """Advance to ``time`` (s), or ``steady`` (s) by the steady clock; a stop takes at most ``longest`` (s)."""
         plan, feedback = self._plan, self._feedback
-        self._law.leave()
+        self._law.deactivate()
         if not feedback.usable:
-            self._checks.external.forget()
+            self._checks.external.reset()
             if not self._resting or feedback.stale(steady) is not None:
                 plan.hold(time, feedback.state[0] if feedback.known else plan.q)
                 self._resting = False
@@ -191,7 +191,7 @@ class Hold:
         plan, feedback, gains, tuning = self._plan, self._feedback, self._law.gains, self._law.tuning
         q, qd = feedback.state if feedback.known else (plan.q, plan.qd)
         with np.errstate(over="ignore", invalid="ignore"):
-            if not feedback.usable or self._checks.damping.drives:
+            if not feedback.usable or self._checks.damping.unstable:
                 return model.gravity_torque(q)
             spring, damping = gains.kp * (plan.q - q), gains.kd * (plan.qd - qd)
             inertia = model.mass_matrix(q)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.control.activation_check import holding_friction
 from robot_dynamics_ros.control.active_law import ActiveLaw, Hold
-from robot_dynamics_ros.control.feedback import Feedback, clock_jump, clock_leap
+from robot_dynamics_ros.control.feedback import Feedback, clock_jump, clock_jump_ahead
 from robot_dynamics_ros.control.laws import LAWS, Motion
 from robot_dynamics_ros.control.limits import Checks, EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, CycleRate, Fault, Mode, Safety, Transition, not_finite
@@ -36,7 +36,7 @@ CHANGE_TIME = 0.2
 """Duration (s) of the transition to another law, payload or gain, and to the law after a fault."""
 
 _QUICK_STOP, _SLOW_STOP = 0.1, 0.5  # s: longest duration of a stop after a fault, and of a requested one
-_STOP_PATIENCE = 0.01  # s without a cycle, after which ``watch`` executes a requested stop
+_STOP_WAIT = 0.01  # s without a cycle, after which ``watch`` executes a requested stop
 _STUCK_SHARE = 0.1  # share of the effort limits, for unmodelled friction
 _STOPPED_VELOCITY = 0.02  # rad/s or m/s
 
@@ -271,7 +271,7 @@ class Controller:
             raise error("the state of the joints is unknown. Cure: wait for joint_states")
 
     def cancel(self) -> None:
-        """Drop trajectories and targets; the joints decelerate to rest, or stop at once, by ``decelerate_on_cancel``."""
+        """Drop trajectories and targets; the joints decelerate, or stop at once, by ``decelerate_on_cancel``."""
         self._law.drop_targets()
         if self.mode is Mode.ACTIVE and not self._plan.empty:
             self._plan.cancel(self.time, self._tuning.deceleration if self.settings.decelerate_on_cancel else None)
@@ -331,7 +331,7 @@ class Controller:
         if dt < 0.0:
             jump = clock_jump(-dt)
         elif dt > passed + feedback.state_timeout:
-            jump = clock_leap(dt - passed)
+            jump = clock_jump_ahead(dt - passed)
         since = max(steady - self._decided_at, 0.0)
         by_steady_clock = jump is not None or feedback.stamp_repeats
         if by_steady_clock:
@@ -356,7 +356,7 @@ class Controller:
     def watch(self, steady: float) -> Command | None:
         """Return a new command if valid states or cycles are missing at ``steady`` (s), else None."""
         since = steady - self._decided_at
-        late = self._stop is not None and since > _STOP_PATIENCE
+        late = self._stop is not None and since > _STOP_WAIT
         if self.command is None or not (self.needs_state or late):
             return None
         # States without cycles. In a paused simulation there are neither.
@@ -407,7 +407,7 @@ class Controller:
         return fault
 
     def _decide(self, time: float, steady: float, dt: float, since: float) -> Command | None:
-        """Return the command of the law or the fall-back, ``dt`` (s) after the last, or ``since`` by the steady clock."""
+        """Return the command of law or fall-back, ``dt`` (s) after the last one, or ``since`` by the steady clock."""
         safety, limiter = self._safety, self._limiter
         self._decided_at = steady
         # Rate limits are for the drives, so they use arrival times plus at most a period. All else uses stamps, so that

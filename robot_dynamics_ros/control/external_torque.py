@@ -157,7 +157,7 @@ class ExternalTorque:
             q, speed = feedback.state[0], feedback.unfiltered  # the lag of a filter would appear as torque
             self.torque = self._observer.update(model, feedback.stamp, q, speed, effort)
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Reset the observer after a gap in the states."""
         if self._observer is not None:
             self._observer.reset()
@@ -173,4 +173,4 @@ class ExternalTorque:
         j = int(np.argmax(over))
         name, value = joint_names[j], float(self.torque[j])
         text = f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
-        return Fault(Cause.COLLISION, text + "Cure: check what the arm has hit", name, value)
+        return Fault(Cause.COLLISION, text + "Cure: remove the contact", name, value)

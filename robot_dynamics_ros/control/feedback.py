@@ -260,7 +260,7 @@ class Feedback:
                 self._momentary, self.stamp_repeats = _STAMP_REPEATS, True
             if ahead > self.state_timeout:
                 late = ahead - self._lag <= self.state_timeout
-                self._momentary = self._late(ahead) if late else clock_leap(ahead)
+                self._momentary = self._late(ahead) if late else clock_jump_ahead(ahead)
             self._lag = max(0.0, self._lag * max(0.0, 1.0 - passed) - ahead)
         before, self.stamp, self._taken = self.stamp, stamp, steady
         self.known = self._fresh = True
@@ -369,14 +369,14 @@ def clock_jump(seconds: float) -> Fault:
     """Return the fault of a time that jumped back by ``seconds``."""
     return Fault(
         Cause.CLOCK_JUMPED_BACK,
-        f"time jumped back by {seconds:.6g} s: the trajectory is dropped. Cure: after the reset of a simulation or in a "
-        "bag played in a loop, call ~/clear_fault or set fault_reset to auto; otherwise check for a second publisher of "
-        "joint_states",
+        f"time jumped back by {seconds:.6g} s: the trajectory is dropped. Cure: after the reset of a simulation or for "
+        "a bag played in a loop, call ~/clear_fault or set fault_reset to auto; otherwise check for a second publisher "
+        "of joint_states",
         value=seconds,
     )
 
 
-def clock_leap(seconds: float) -> Fault:
+def clock_jump_ahead(seconds: float) -> Fault:
     """Return the fault of a time that jumped ahead of the steady clock by ``seconds``."""
     return Fault(
         Cause.CLOCK_JUMPED_AHEAD,

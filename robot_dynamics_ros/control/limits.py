@@ -19,9 +19,9 @@ from robot_dynamics_ros.model import RobotModel
 
 _LASTING_FAULTS = {
     Cause.FOLLOWING_ERROR: "is {value:.3g} off the desired position, over following_error_limit {limit:g}. Cure: check "
-    "what the arm has hit, or command slower motion",
+    "for a collision, or command slower motion",
     Cause.SATURATION: "has been at its effort limit {limit:g} for over saturation_timeout {seconds:g} s. Cure: check "
-    "what the arm has hit, check the payload, or command slower motion",
+    "for a collision, check the payload, or command slower motion",
 }
 
 
@@ -45,7 +45,7 @@ class ErrorIntegral:
         self.value[:] = 0.0
 
     def keep_torque(self, ki: Array, new: Array) -> None:
-        """Rescale for a change of the gain ``ki`` (n,) to ``new`` (n,) with unchanged torque; zero if ``new`` is zero."""
+        """Rescale to keep the torque when the gain ``ki`` (n,) changes to ``new`` (n,); zero if ``new`` is zero."""
         self.value *= np.divide(ki, new, out=np.zeros_like(ki), where=new > 0.0)
 
     def add(self, error: Array, dt: float, cut: Array) -> None:
@@ -94,7 +94,7 @@ class EffortLimiter:
         self._fade_time = self._left = seconds
 
     def limit(self, requested: Array, dt: float) -> Array:
-        """Return the limited effort (n,) for the finite ``requested`` effort (n,), ``dt`` (s) after the last command."""
+        """Return the limited effort (n,) for a finite ``requested`` effort (n,), ``dt`` (s) after the last command."""
         if self._left > 0.0:
             self._left = max(self._left - dt, 0.0)
             requested = requested + self._left / self._fade_time * self._difference
@@ -141,7 +141,9 @@ class Brake:
         self._open = np.full_like(self._bounds, np.inf)
 
     def velocities(self, q: Array, deceleration: Array, bandwidth: Array) -> Array:
-        """Return the smallest and largest velocity (2, n) at ``q`` (n,), for ``deceleration`` and ``bandwidth`` (1/s) (n,).
+        """Return the smallest and largest velocity (2, n) at ``q`` (n,).
+
+        ``deceleration`` (n,) is in rad/s^2 or m/s^2, ``bandwidth`` (n,) in 1/s.
         """
         at = np.array([-q, q])
         self._open = np.maximum(self._bounds, np.minimum(self._open, at))
@@ -252,10 +254,10 @@ class DampingCheck:
 
     def begin(self) -> None:
         """Restart the detection, while the law is active."""
-        self.drives = False
+        self.unstable = False
         self._too_fast_at = -math.inf  # ``update`` then resets the directions
 
-    def look(self, velocity: Array, time: float) -> None:
+    def update(self, velocity: Array, time: float) -> None:
         """Update with the measured ``velocity`` (n,) at ``time`` (s) of the controller."""
         forth, back = velocity > self.limits, velocity < -self.limits
         if not (forth.any() or back.any()):
@@ -264,7 +266,7 @@ class DampingCheck:
             self._forth = self._back = np.zeros(len(self.limits), dtype=np.bool_)
         self._too_fast_at = time
         self._forth, self._back = self._forth | forth, self._back | back
-        self.drives = self.drives or bool((self._forth & self._back).any())
+        self.unstable = self.unstable or bool((self._forth & self._back).any())
 
 
 class Checks:
@@ -331,7 +333,7 @@ class Checks:
         if active:
             self.damping.begin()
         elif self._feedback.usable:
-            self.damping.look(self._feedback.state[1], time)
+            self.damping.update(self._feedback.state[1], time)
 
 
 def _observer(settings: ControllerSettings) -> tuple[float, float]:

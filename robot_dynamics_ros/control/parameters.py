@@ -149,7 +149,7 @@ class Configuration:
 
     @classmethod
     def of(cls, values: Values, robot_description: str, dynamics_file: str) -> Configuration:
-        """Return the configuration of a robot and parameter ``values``; RobotDynamicsError names an invalid parameter."""
+        """Return the configuration of a robot and its parameters; RobotDynamicsError names an invalid parameter."""
         others = {parameter.name: parameter.read(values) for parameter in ALL if parameter not in _FILES}
         return cls(__version__, robot_description, dynamics_file, others)
 

@@ -113,8 +113,8 @@ class CycleRate:
             self.fault = None
             if ratio < minimum_ratio:
                 text = (
-                    f"only {ratio:.0%} of the cycles of update_rate {1.0 / self._period:g} Hz are executed. Cure: lower "
-                    "update_rate, or reduce the load of the processor (realtime_priority)"
+                    f"only {ratio:.0%} of the cycles of update_rate {1.0 / self._period:g} Hz are executed. Cure: "
+                    "lower update_rate, or reduce the load of the processor (realtime_priority)"
                 )
                 self.fault = Fault(Cause.CYCLE_RATE, text, value=ratio)
             self._begin, self._count = time, 1

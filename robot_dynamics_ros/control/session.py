@@ -341,7 +341,7 @@ class ControllerSession:
             return Output(notes=(Note(WARN, f"trajectory ignored: {_INACTIVE}"),))
         if self._time_is_unknown:
             self._pending = points, start
-            self._note(OK, "trajectory accepted, waiting for the first joint_states")
+            self._note(OK, "trajectory received, waiting for the first joint_states")
             return self._output()
         return self._output(Output(followed=self._follow_or_note(points, start, now)))
 
@@ -371,7 +371,7 @@ class ControllerSession:
         return self._origin is None and self._answers_states
 
     def on_target(self, target: EndEffectorTarget, now: Now) -> Output:
-        """Process a target of the end effector: pose, twist or acceleration. A rejected one results in a log message."""
+        """Process a target of the end effector, a pose, twist or acceleration; log a rejected one."""
         try:
             if self.controller is None:
                 raise RobotDynamicsError(_INACTIVE)

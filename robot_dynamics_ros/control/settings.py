@@ -173,13 +173,13 @@ class TaskSpaceSettings:
     max_linear_velocity: float = number(
         "task_space.max_linear_velocity",
         0.25,
-        "Largest linear velocity (m/s) of the approach to the target, relative to the target; .inf: by the gains only",
+        "Largest linear velocity (m/s) of the approach to the target, relative to it; .inf: by the gains only",
         POSITIVE_OR_INFINITE,
     )
     max_angular_velocity: float = number(
         "task_space.max_angular_velocity",
         1.0,
-        "Largest angular velocity (rad/s) of the approach to the target, relative to the target; .inf: by the gains only",
+        "Largest angular velocity (rad/s) of the approach to the target, relative to it; .inf: by the gains only",
         POSITIVE_OR_INFINITE,
     )
     target_timeout: float = number(
@@ -214,11 +214,11 @@ class ControllerSettings:
         "Velocity gain: 1/s for (task_space_)computed_torque, Nms/rad or Ns/m for others; empty: from damping_ratio",
         NOT_NEGATIVE,
     )
-    ki: Sequence[float] = numbers(
-        "gains.ki", [], "Integral gain (1/s^3) of computed_torque; empty: 0", NOT_NEGATIVE
-    )
+    ki: Sequence[float] = numbers("gains.ki", [], "Integral gain (1/s^3) of computed_torque; empty: 0", NOT_NEGATIVE)
     friction_compensation: bool = flag(
-        "friction_compensation", True, "Add the model's friction torque at the desired velocity, for laws that support it"
+        "friction_compensation",
+        True,
+        "Add the model's friction torque at the desired velocity, for laws that support it",
     )
     friction_smoothing_velocity: float = number(
         "friction_smoothing_velocity",
@@ -275,8 +275,8 @@ class ControllerSettings:
     ramp_time: float = number(
         "ramp_time",
         0.0,
-        "Shortest duration (s) of the transition after activation from the reported effort, or else the gravity torque, "
-        "to the effort of the law",
+        "Shortest duration (s) of the transition after activation from the reported effort, or else the gravity "
+        "torque, to the effort of the law",
         NOT_NEGATIVE,
     )
     observer_gain: float = number(

@@ -51,7 +51,7 @@ class Tuning:
         check_settings(settings)
         if settings.observer_gain == 0.0 and len(safety.collision_threshold) > 0:
             raise RobotDynamicsError(
-                "observer.collision_threshold: requires the external torque observer. Cure: set observer.gain, e.g. 25.0"
+                "observer.collision_threshold: requires the external torque observer. Cure: set observer.gain, e.g. 25"
             )
         self.settings, self._names = settings, names
         self.law = LAWS[settings.law]
@@ -107,7 +107,7 @@ class Tuning:
         return s.law, s.task_space, *(tuple(values) for values in per_joint), *friction
 
     def check_sampling(self, measured: float = 0.0, inertia: Array | None = None) -> None:
-        """Raise RobotDynamicsError for gains that are unstable at the update rate, or else at a ``measured`` period (s).
+        """Raise RobotDynamicsError for gains that are unstable at the update rate, else at a ``measured`` period (s).
 
         Gains of torques are not checked if ``inertia``, as for ``gains``, is None.
         """
@@ -155,8 +155,8 @@ def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Seq
         most = 1.0 / (period * max(bounds.real[np.abs(bounds.imag) < 1e-9 * np.abs(bounds)], default=math.inf))
         raise RobotDynamicsError(
             f'{setting}: natural frequency {omega:.6g} rad/s with damping ratio {zeta:.3g} for {of} "{names[j]}" is '
-            f"unstable at {1.0 / period:.6g} Hz, which allows less than {most:.3g} rad/s. Cure: use a lower frequency, a "
-            "damping ratio near 1, or a higher rate"
+            f"unstable at {1.0 / period:.6g} Hz, which allows less than {most:.3g} rad/s. Cure: use a lower frequency, "
+            "a damping ratio near 1, or a higher rate"
         )
 
 
@@ -169,7 +169,8 @@ def user_gains(law: Law, joint_names: Sequence[str], settings: ControllerSetting
 
     Raises RobotDynamicsError, naming gain, joint and cure, for negative and non-finite numbers, a wrong size, one of kp
     and kd without the other, an integral gain for a ``law`` without integral, and an integral gain of kp kd or more,
-    which is unstable: s^3 + Kd s^2 + Kp s + Ki, Routh-Hurwitz (Lewis, Dawson, Abdallah, Robot Manipulator Control, 4.4).
+    which is unstable: s^3 + Kd s^2 + Kp s + Ki, Routh-Hurwitz (Lewis, Dawson, Abdallah, Robot Manipulator Control,
+    4.4).
     """
     omega = per_joint("gains.natural_frequency", settings.natural_frequency, joint_names)
     zeta = per_joint("gains.damping_ratio", settings.damping_ratio, joint_names)

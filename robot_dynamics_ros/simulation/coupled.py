@@ -22,7 +22,7 @@ from robot_dynamics_ros.kernels.forward_dynamics import equations_of_motion
 from robot_dynamics_ros.kernels.friction import smooth_slope
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
-    CARRIED,
+    CONSTRAINT_IMPULSE,
     FORCE,
     HIGHEST,
     LOWEST,
@@ -37,19 +37,19 @@ from robot_dynamics_ros.simulation.arrays import (
     State,
 )
 from robot_dynamics_ros.simulation.elimination import (
-    DEPENDENT,
+    DEPENDENCE_TOLERANCE,
     Equations,
-    accelerate_within,
     contains,
     eliminate,
     hold_at_rest,
+    minimise_in_null_space,
     multiplier,
-    pin,
-    respect,
+    project_position,
+    satisfy,
 )
 from robot_dynamics_ros.simulation.integrators import plant_step
 from robot_dynamics_ros.simulation.separable import fixed_mode_motion, solve_friction
-from robot_dynamics_ros.simulation.step_stages import along, pinned
+from robot_dynamics_ros.simulation.step_stages import exact_position, row_product
 from robot_dynamics_ros.simulation.stick_slip import (
     AT_LOWER,
     AT_UPPER,
@@ -69,8 +69,8 @@ from robot_dynamics_ros.simulation.stick_slip import (
 )
 from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
-_PATIENT = 10  # solves per row after which Bland's rule replaces the largest excess, to prevent cycling
-_MOST = 100  # solves per row
+_BLAND_AFTER = 10  # solves per row after which Bland's rule replaces the largest excess, to prevent cycling
+_MAX_SOLVES = 100  # solves per row
 
 
 @allocating_kernel
@@ -86,10 +86,10 @@ def _working_set(directions: Array, rows: Array, modes: IntArray) -> Equations:
 
 @allocating_kernel
 def _pull(
-    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, carried: Array, v: Array
+    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, prior_impulse: Array, v: Array
 ) -> Array:
     """Return E_w^T lambda_w = A (v - v_free) + prior impulse - E_s^T lambda_s, s the slipping rows, w the others."""
-    pull = carried.copy()
+    pull = prior_impulse.copy()
     for i in range(v.shape[0]):
         for j in range(v.shape[0]):
             pull[i] += matrix[i, j] * (v[j] - free[j])
@@ -101,7 +101,7 @@ def _pull(
 
 
 @kernel
-def _share_out(equations: Equations, rows: Array, pull: Array) -> None:
+def _write_impulses(equations: Equations, rows: Array, pull: Array) -> None:
     """Write the impulses of the rows in the equations, E_w^T lambda_w = pull; dependent rows keep 0."""
     for i in range(equations.rank):
         rows[equations.members[i], IMPULSE] = multiplier(equations, pull, i)
@@ -123,7 +123,7 @@ def _excess(rows: Array, k: int, state: int) -> float:
 
 
 @kernel
-def _released(rows: Array, k: int, state: int) -> int:
+def _neighbour_mode(rows: Array, k: int, state: int) -> int:
     """Return the mode to which row k is released."""
     if state == AT_LOWER:
         return BACKWARD
@@ -148,14 +148,14 @@ def _is_solution(directions: Array, rows: Array, modes: IntArray, v: Array) -> b
     for k in range(modes.shape[0]):
         if slips(modes[k]):
             low, high = _bounds(rows, k, modes[k])
-            if not low <= along(directions, k, v) <= high:
+            if not low <= row_product(directions, k, v) <= high:
                 return False
         else:
             size = 0.0
             for j in range(v.shape[0]):
                 size += abs(directions[k, j] * v[j])
             # A dependent row, which is not among the equations, may contradict them.
-            if abs(along(directions, k, v) - target_velocity(rows, k, modes[k])) > DEPENDENT * size:
+            if abs(row_product(directions, k, v) - target_velocity(rows, k, modes[k])) > DEPENDENCE_TOLERANCE * size:
                 return False
             if not _excess(rows, k, modes[k]) <= 0.0:
                 return False
@@ -176,7 +176,7 @@ def _from_rest(directions: Array, rows: Array, modes: IntArray) -> None:
 
 @allocating_kernel
 def solve_coupled(
-    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, carried: Array, v: Array
+    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, prior_impulse: Array, v: Array
 ) -> tuple[int, float]:
     """Solve the friction problem: write the velocity ``v`` (n,), velocity and impulse of ``rows``, and ``modes`` (K,).
 
@@ -192,39 +192,39 @@ def solve_coupled(
     step = np.empty(n)
     equations = _working_set(directions, rows, modes)
     v[:] = 0.0
-    respect(equations, v)
-    pull = _pull(matrix, directions, rows, modes, free, carried, v)
-    good = accelerate_within(equations, matrix, -pull, step) < 0
+    satisfy(equations, v)
+    pull = _pull(matrix, directions, rows, modes, free, prior_impulse, v)
+    good = minimise_in_null_space(equations, matrix, -pull, step) < 0
     v += step
-    respect(equations, v)
-    _share_out(equations, rows, _pull(matrix, directions, rows, modes, free, carried, v))
+    satisfy(equations, v)
+    _write_impulses(equations, rows, _pull(matrix, directions, rows, modes, free, prior_impulse, v))
     solves = 1
     if not (good and _is_solution(directions, rows, modes, v)):
-        solves += _descend(matrix, directions, rows, modes, free, carried, v)
+        solves += _descend(matrix, directions, rows, modes, free, prior_impulse, v)
     for k in range(count):
-        rows[k, ROW_VELOCITY] = along(directions, k, v)
-    return solves, _residual(matrix, directions, rows, free, carried, v)
+        rows[k, ROW_VELOCITY] = row_product(directions, k, v)
+    return solves, _residual(matrix, directions, rows, free, prior_impulse, v)
 
 
 @allocating_kernel
 def _descend(
-    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, carried: Array, v: Array
+    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, prior_impulse: Array, v: Array
 ) -> int:
     """Run the primal active-set method from rest; return the number of linear systems solved."""
     count = modes.shape[0]
     step = np.empty(v.shape[0])
     v[:] = 0.0
     _from_rest(directions, rows, modes)
-    for solves in range(_MOST * (count + 1)):
+    for solves in range(_MAX_SOLVES * (count + 1)):
         equations = _working_set(directions, rows, modes)
-        pull = _pull(matrix, directions, rows, modes, free, carried, v)
-        if accelerate_within(equations, matrix, -pull, step) >= 0:
+        pull = _pull(matrix, directions, rows, modes, free, prior_impulse, v)
+        if minimise_in_null_space(equations, matrix, -pull, step) >= 0:
             v[:] = math.nan
             return solves
         fraction, first, mode = 1.0, -1, STUCK
         for k in range(count):
-            z, dz = along(directions, k, v), along(directions, k, step)
-            if slips(modes[k]) and abs(dz) > DEPENDENT * np.abs(step).max():
+            z, dz = row_product(directions, k, v), row_product(directions, k, step)
+            if slips(modes[k]) and abs(dz) > DEPENDENCE_TOLERANCE * np.abs(step).max():
                 low, high = _bounds(rows, k, modes[k])
                 bound = low if dz < 0.0 else high
                 share = max((bound - z) / dz, 0.0)
@@ -233,14 +233,14 @@ def _descend(
                     mode = STUCK if bound == 0.0 else AT_LOWER if dz < 0.0 else AT_UPPER
         v += fraction * step
         if first < 0:
-            respect(equations, v)
-            _share_out(equations, rows, _pull(matrix, directions, rows, modes, free, carried, v))
+            satisfy(equations, v)
+            _write_impulses(equations, rows, _pull(matrix, directions, rows, modes, free, prior_impulse, v))
             most = 0.0
             for k in range(count):
                 if not slips(modes[k]):
                     excess = _excess(rows, k, modes[k])
-                    if excess > most and (first < 0 or solves < _PATIENT * (count + 1)):
-                        most, first, mode = excess, k, _released(rows, k, modes[k])
+                    if excess > most and (first < 0 or solves < _BLAND_AFTER * (count + 1)):
+                        most, first, mode = excess, k, _neighbour_mode(rows, k, modes[k])
             if first < 0:
                 return solves + 1
         modes[first] = mode
@@ -248,11 +248,11 @@ def _descend(
 
 
 @kernel
-def _residual(matrix: Array, directions: Array, rows: Array, free: Array, carried: Array, v: Array) -> float:
+def _residual(matrix: Array, directions: Array, rows: Array, free: Array, prior_impulse: Array, v: Array) -> float:
     """Return the largest residual of the optimality conditions and of A (v - v_free) = E^T lambda, as a velocity."""
     worst = 0.0
     for i in range(v.shape[0]):
-        total = carried[i]
+        total = prior_impulse[i]
         for j in range(v.shape[0]):
             total += matrix[i, j] * (v[j] - free[j])
         for k in range(rows.shape[0]):
@@ -268,7 +268,7 @@ def _residual(matrix: Array, directions: Array, rows: Array, free: Array, carrie
 
 
 @kernel
-def pose_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> None:
+def set_up_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> None:
     """Write the load, force less bias torque, to ``motion[1]`` (n,), and A = M + dt B to ``motion[2:]`` (n, n)."""
     joints, n = arm.joints, v.shape[0]
     matrix, load = motion[2:], motion[1]
@@ -278,7 +278,7 @@ def pose_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffer
     if dt > 0.0:
         for i in range(joints.rows.shape[0]):
             k, factor = joints.rows[i], joints.factors[i]
-            rate = factor * along(joints.directions, k, v)
+            rate = factor * row_product(joints.directions, k, v)
             stiffness = dt * factor * factor * smooth_slope(joints.friction[i], rate)
             for j in range(n):
                 for other in range(n):
@@ -289,21 +289,21 @@ def _fixed_mode_motion(
     kind: Coupled, arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array
 ) -> int:
     """Overload of ``separable.fixed_mode_motion``; the reaction of rows at rest is E^T lambda."""
-    pose_motion(arm, dt, q, v, wrenches, buffers, motion)
+    set_up_motion(arm, dt, q, v, wrenches, buffers, motion)
     return hold_at_rest(motion[2:], arm.joints.directions, buffers.rows, motion)
 
 
 @allocating_kernel
-def row_ends(joints: Joints, state: State, buffers: Buffers) -> Array:
+def row_targets(joints: Joints, state: State, buffers: Buffers) -> Array:
     """Return the exact new positions (K,) of rows that stick, are at a limit or would pass one; NaN for the others."""
     directions, position = joints.directions, buffers.vectors[POSITION]
     targets = np.empty(directions.shape[0])
     for k in range(directions.shape[0]):
-        y = along(directions, k, state.position)
-        targets[k] = pinned(joints, buffers, k, along(directions, k, state.velocity) == 0.0, y)
+        y = row_product(directions, k, state.position)
+        targets[k] = exact_position(joints, buffers, k, row_product(directions, k, state.velocity) == 0.0, y)
         if math.isnan(targets[k]):
             lowest, highest = min(y, joints.ranges[k, LOWEST]), max(y, joints.ranges[k, HIGHEST])
-            end = along(directions, k, position)
+            end = row_product(directions, k, position)
             if end < lowest or end > highest:
                 targets[k] = min(max(end, lowest), highest)
     return targets
@@ -311,20 +311,26 @@ def row_ends(joints: Joints, state: State, buffers: Buffers) -> Array:
 
 @allocating_kernel
 def _solve_friction(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
-    """Overload of ``separable.solve_friction``; rows that stick or are at a limit get their positions up to rounding."""
+    """Overload of ``separable.solve_friction``; positions of stuck rows and limits are exact up to rounding."""
     rows, directions, vectors, count = buffers.rows, joints.directions, buffers.vectors, buffers.modes.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]
     for k in range(count):
         buffers.modes[k] = state.modes[k]
     solves, error = solve_coupled(
-        buffers.motion[2:], directions, rows, buffers.modes, vectors[UNCONSTRAINED_VELOCITY], vectors[CARRIED], velocity
+        buffers.motion[2:],
+        directions,
+        rows,
+        buffers.modes,
+        vectors[UNCONSTRAINED_VELOCITY],
+        vectors[CONSTRAINT_IMPULSE],
+        velocity,
     )
     for j in range(position.shape[0]):
         position[j] = vectors[UNCONSTRAINED_POSITION, j] + half * (velocity[j] - vectors[UNCONSTRAINED_VELOCITY, j])
-        vectors[CARRIED, j] = 0.0
+        vectors[CONSTRAINT_IMPULSE, j] = 0.0
         for k in range(count):
-            vectors[CARRIED, j] += directions[k, j] * rows[k, IMPULSE]
-    pin(directions, row_ends(joints, state, buffers), position)
+            vectors[CONSTRAINT_IMPULSE, j] += directions[k, j] * rows[k, IMPULSE]
+    project_position(directions, row_targets(joints, state, buffers), position)
     return solves, error
 
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.types import Array, IntArray
-from robot_dynamics_ros.simulation.stick_slip import RESTS
+from robot_dynamics_ros.simulation.stick_slip import AT_REST
 
-DEPENDENT = 1e-11
+DEPENDENCE_TOLERANCE = 1e-11
 """A row is linearly dependent if elimination reduces it below this share of its largest coefficient."""
 
 
@@ -71,7 +71,7 @@ def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> E
         for j in range(n):
             pivot = j if abs(row[j]) > abs(row[pivot]) else pivot
         leading = row[pivot]
-        if not abs(leading) > DEPENDENT * size:
+        if not abs(leading) > DEPENDENCE_TOLERANCE * size:
             continue
         for j in range(n):
             table[rank, j], mixture[rank, j] = row[j] / leading, part[j] / leading
@@ -88,7 +88,7 @@ def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> E
 
 
 @kernel
-def respect(equations: Equations, vector: Array) -> None:
+def satisfy(equations: Equations, vector: Array) -> None:
     """Change the pivots of ``vector`` (n,) so that it satisfies the equations."""
     for i in range(equations.rank):
         total = equations.targets[i]
@@ -112,7 +112,7 @@ def _free_coordinates(equations: Equations) -> IntArray:
 
 
 @allocating_kernel
-def accelerate_within(equations: Equations, matrix: Array, force: Array, result: Array) -> int:
+def minimise_in_null_space(equations: Equations, matrix: Array, force: Array, result: Array) -> int:
     """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x in the null space of the equations.
 
     Returns -1, or the coordinate at which the factorisation of A, ``matrix`` (n, n), fails.
@@ -158,8 +158,8 @@ def hold_at_rest(matrix: Array, directions: Array, rows: Array, motion: Array) -
 
     Returns -1, or the coordinate at which the factorisation of ``matrix`` fails.
     """
-    equations = eliminate(directions, rows[:, RESTS] > 0.0, np.zeros(rows.shape[0]))
-    failed = accelerate_within(equations, matrix, motion[1], motion[0])
+    equations = eliminate(directions, rows[:, AT_REST] > 0.0, np.zeros(rows.shape[0]))
+    failed = minimise_in_null_space(equations, matrix, motion[1], motion[0])
     for i in range(motion.shape[1]):
         motion[1, i] = -motion[1, i]
         for j in range(motion.shape[1]):
@@ -168,6 +168,6 @@ def hold_at_rest(matrix: Array, directions: Array, rows: Array, motion: Array) -
 
 
 @allocating_kernel
-def pin(directions: Array, targets: Array, position: Array) -> None:
+def project_position(directions: Array, targets: Array, position: Array) -> None:
     """Change ``position`` (n,) so that E_k position = targets[k] up to rounding; rows with target NaN are free."""
-    respect(eliminate(directions, ~np.isnan(targets), targets), position)
+    satisfy(eliminate(directions, ~np.isnan(targets), targets), position)

@@ -39,14 +39,14 @@ from robot_dynamics_ros.simulation.arrays import (
 )
 from robot_dynamics_ros.simulation.separable import fixed_mode_motion, fixed_mode_motions, solve_friction
 from robot_dynamics_ros.simulation.step_stages import (
-    carry,
+    add_reaction_impulse,
     check_motion,
     check_stiffness,
     end_unconstrained,
-    pose_problem,
     raise_bounds_at_reversal,
-    renew,
+    set_up_problem,
     subtract_smooth_friction,
+    update_state,
 )
 
 RK4, SEMI_IMPLICIT = 0, 1
@@ -70,7 +70,7 @@ def finish(arm: Arm, dt: float, half: float, state: State, buffers: Buffers) -> 
     """Solve for friction and limits, then update the state: q+ = q_free + half (v+ - v_free)."""
     raise_bounds_at_reversal(arm.joints, dt, state, buffers)
     solves, error = solve_friction(arm.kind, arm.joints, half, state, buffers)
-    return renew(state, buffers, solves, error)
+    return update_state(state, buffers, solves, error)
 
 
 @part
@@ -81,7 +81,7 @@ def rk4_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buf
     """
     q, v, vectors = state.position, state.velocity, buffers.vectors
     position, velocity = vectors[POSITION], vectors[VELOCITY]
-    pose_problem(arm.joints, dt, tau, state, buffers)
+    set_up_problem(arm.joints, dt, tau, state, buffers)
     for j in range(q.shape[0]):
         position[j], velocity[j] = q[j], v[j]
         vectors[UNCONSTRAINED_POSITION, j], vectors[UNCONSTRAINED_VELOCITY, j] = q[j], v[j]
@@ -93,7 +93,7 @@ def rk4_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buf
         if status != OK:
             return status, bad, 0, 0.0
         weight = dt / 3.0 if stage == 1 or stage == 2 else dt / 6.0
-        carry(buffers, motion, weight)
+        add_reaction_impulse(buffers, motion, weight)
         ahead = dt if stage == 2 else 0.5 * dt
         for j in range(q.shape[0]):
             vectors[UNCONSTRAINED_POSITION, j] += weight * velocity[j]
@@ -110,7 +110,7 @@ def semi_implicit_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: 
     Smooth friction is implicit, A = M + dt B with B its slope, and q+ = q + dt v+. Velocity product terms are explicit:
     an arm that moves fast without friction can gain energy.
     """
-    pose_problem(arm.joints, dt, tau, state, buffers)
+    set_up_problem(arm.joints, dt, tau, state, buffers)
     status, bad = unconstrained_motion(arm, dt, state.position, state.velocity, wrenches, buffers, buffers.motion)
     if status != OK:
         return status, bad, 0, 0.0

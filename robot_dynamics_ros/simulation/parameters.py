@@ -101,9 +101,7 @@ VELOCITY_NOISE = Numbers(
 POSITION_RESOLUTION = Numbers(
     "position_resolution", [0.0], "Resolution (rad or m) of the encoders; 0: exact", NOT_NEGATIVE, when="run"
 )
-SEED = WholeNumber(
-    "seed", 0, "Seed of the noise; each reset restarts the noise from it", 0, 2**31 - 1, when="run"
-)
+SEED = WholeNumber("seed", 0, "Seed of the noise; each reset restarts the noise from it", 0, 2**31 - 1, when="run")
 
 # Model error: deviations of the plant from the controller's model
 

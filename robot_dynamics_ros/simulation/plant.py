@@ -131,7 +131,7 @@ class Plant(BasePlant):
         super().__init__(model, integrator, step_size)
         self._settings = np.array([INTEGRATORS[integrator], step_size], dtype=np.float64)
         self._velocity_limits = velocity_limits
-        self._load(model)
+        self._set_model(model)
         self._flat = np.zeros(4 * model.n + 3 * len(model.loops))
         position, velocity, self._effort = self._flat[: 3 * model.n].reshape(3, model.n)
         impulse = self._flat[3 * model.n :]
@@ -140,7 +140,7 @@ class Plant(BasePlant):
         require_closed(model, self._start, self._start_velocity)
         self.reset()
 
-    def _load(self, model: RobotModel) -> None:
+    def _set_model(self, model: RobotModel) -> None:
         model.require_mass()
         self._model, self._arm = model, make_arm(model, self._velocity_limits)
         self.__dict__.pop("_advance", None)
@@ -186,17 +186,17 @@ class Plant(BasePlant):
     def reset(self) -> None:
         """Restore time 0 and the initial state."""
         self._state.position[:], self._state.velocity[:] = self._start, self._start_velocity
-        self._forget()
+        self._reset_history()
         self._steps = 0
 
     def brake(self, count: int = 1) -> None:
         """Advance ``count`` steps with all joints locked; RobotDynamicsError if ``count`` is less than 1."""
         checks.check_count(count)
         self._state.velocity[:] = 0.0
-        self._forget()
+        self._reset_history()
         self._steps += count
 
-    def _forget(self) -> None:
+    def _reset_history(self) -> None:
         """Reset modes, impulse, effort and report."""
         self._state.modes[:] = initial_modes(self._arm.joints, self._state.velocity)
         self._state.impulse[:] = self._effort[:] = 0.0
@@ -212,11 +212,11 @@ class Plant(BasePlant):
                 f'robot "{model.name}" differs from "{self._model.name}" in its joints, links or placements. '
                 "Cure: create another plant, or use with_payload or scaled of the same model"
             )
-        self._load(model)
+        self._set_model(model)
 
     def warm_up(self) -> None:
         """Compile the step or load it from the cache; the state is unchanged."""
-        self._take(np.zeros(self._model.n), 0, self._no_wrenches)
+        self._call_step(np.zeros(self._model.n), 0, self._no_wrenches)
 
     def step(self, tau: ArrayLike, count: int = 1, external_wrenches: Mapping[str, ArrayLike] | None = None) -> None:
         """Take steps under a constant motor torque.
@@ -242,15 +242,15 @@ class Plant(BasePlant):
         wrenches = (
             self._no_wrenches if external_wrenches is None else checks.finite_wrenches(self._model, external_wrenches)
         )
-        if not self._take(tau, count, wrenches):
-            self._take(checks.finite(self._model, "tau", tau), count, wrenches)
+        if not self._call_step(tau, count, wrenches):
+            self._call_step(checks.finite(self._model, "tau", tau), count, wrenches)
         self._steps += int(self._report[arrays.STEPS])
         status = int(self._report[arrays.STATUS])
         if status != arrays.OK:
             joint, position = int(self._report[arrays.JOINT]), self._state.position
             raise RobotDynamicsError(checks.failure(self._model, status, joint, self.time, self._step_size, position))
 
-    def _take(self, tau: ArrayLike, count: int, wrenches: Array) -> bool:
+    def _call_step(self, tau: ArrayLike, count: int, wrenches: Array) -> bool:
         """Call the compiled step, which writes the report; return False if it cannot take ``tau`` in this form."""
         self._report[arrays.COUNT], self._report[arrays.STATUS] = count, arrays.BAD_ARGUMENTS
         self._advance(tau, wrenches, self._report)

@@ -36,14 +36,14 @@ class EffortDelay:
         self._steps = int(steps)
         self._acting: Array = np.array(effort, dtype=np.float64)
         self._now = 0
-        self._coming: deque[tuple[int, Array]] = deque()
+        self._pending: deque[tuple[int, Array]] = deque()
 
     def give(self, tau: ArrayLike) -> None:
         """Add a command (..., n), Nm or N; it replaces an earlier one for the same step."""
         due = self._now + self._steps
-        if self._coming and self._coming[-1][0] == due:
-            self._coming.pop()
-        self._coming.append((due, np.array(tau, dtype=np.float64)))
+        if self._pending and self._pending[-1][0] == due:
+            self._pending.pop()
+        self._pending.append((due, np.array(tau, dtype=np.float64)))
 
     def pieces(self, count: int) -> Iterator[tuple[Array, int]]:
         """Yield the torques (..., n) of the next ``count`` steps, each with its number of steps.
@@ -52,15 +52,15 @@ class EffortDelay:
         """
         end = self._now + count
         while self._now < end:
-            while self._coming and self._coming[0][0] <= self._now:
-                self._acting = self._coming.popleft()[1]
-            until = min(end, self._coming[0][0]) if self._coming else end
+            while self._pending and self._pending[0][0] <= self._now:
+                self._acting = self._pending.popleft()[1]
+            until = min(end, self._pending[0][0]) if self._pending else end
             steps, self._now = until - self._now, until
             yield self._acting, steps
 
 
 # Block size of the random numbers of each plant; their values do not depend on it.
-_AHEAD = 32
+_BLOCK_SIZE = 32
 
 
 @dataclass(frozen=True)
@@ -159,13 +159,13 @@ class _Noise:
                 np.random.Generator(np.random.PCG64(np.random.SeedSequence(int(seed), spawn_key=(plant, kind))))
                 for plant in plants
             ]
-            self._drawn: Array = np.empty((len(plants), _AHEAD, shape[-1]))
-            self._next = _AHEAD
+            self._drawn: Array = np.empty((len(plants), _BLOCK_SIZE, shape[-1]))
+            self._next = _BLOCK_SIZE
 
     def added_to(self, values: Array) -> Array:
         if not self._streams:
             return values
-        if self._next == _AHEAD:
+        if self._next == _BLOCK_SIZE:
             for stream, drawn in zip(self._streams, self._drawn, strict=True):
                 stream.standard_normal(out=drawn)
             self._next = 0

@@ -15,7 +15,7 @@ from robot_dynamics_ros.kernels.compilation import by_class, inlined, kernel
 from robot_dynamics_ros.kernels.forward_dynamics import solve_fixed_mode_motion
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
-    CARRIED,
+    CONSTRAINT_IMPULSE,
     FORCE,
     HIGHEST,
     LOWEST,
@@ -39,12 +39,20 @@ from robot_dynamics_ros.simulation.arrays import (
 )
 from robot_dynamics_ros.simulation.step_stages import (
     end_unconstrained,
-    pinned,
-    pose_problem,
-    renew,
+    exact_position,
+    set_up_problem,
     subtract_smooth_friction,
+    update_state,
 )
-from robot_dynamics_ros.simulation.stick_slip import FREE, HELD, IMPULSE, ROW_SIZE, admit, modes_unchanged, solve
+from robot_dynamics_ros.simulation.stick_slip import (
+    IMPULSE,
+    INITIAL_IMPULSE,
+    ROW_SIZE,
+    UNCONSTRAINED,
+    modes_unchanged,
+    replace_invalid_modes,
+    solve,
+)
 from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
 
@@ -74,19 +82,22 @@ def fixed_mode_motions(
 
 
 @kernel
-def _pose(state: State, buffers: Buffers) -> None:
+def _set_up_problem(state: State, buffers: Buffers) -> None:
     """Copy the unconstrained motion and the modes of the last step to the friction problem."""
     rows, vectors = buffers.rows, buffers.vectors
     for j in range(rows.shape[0]):
-        rows[j, FREE], rows[j, HELD] = vectors[UNCONSTRAINED_VELOCITY, j], vectors[CARRIED, j]
+        rows[j, UNCONSTRAINED], rows[j, INITIAL_IMPULSE] = (
+            vectors[UNCONSTRAINED_VELOCITY, j],
+            vectors[CONSTRAINT_IMPULSE, j],
+        )
         buffers.modes[j] = state.modes[j]
 
 
 @kernel
 def motion_unchanged(state: State, buffers: Buffers) -> bool:
     """True if the unconstrained motion satisfies the friction and limit conditions without a change of mode."""
-    _pose(state, buffers)
-    admit(buffers.rows, buffers.modes)
+    _set_up_problem(state, buffers)
+    replace_invalid_modes(buffers.rows, buffers.modes)
     return modes_unchanged(buffers.rows, buffers.modes)
 
 
@@ -98,15 +109,15 @@ def solve_separable(joints: Joints, half: float, state: State, buffers: Buffers)
     unchanged exactly. Returns the number of linear systems solved and the residual.
     """
     rows, vectors = buffers.rows, buffers.vectors
-    _pose(state, buffers)
+    _set_up_problem(state, buffers)
     solves, error = solve(buffers.motion[2:], rows, buffers.modes, buffers.factor, vectors[SCRATCH])
     for j in range(rows.shape[0]):
         q, v = state.position[j], rows[j, ROW_VELOCITY]
-        vectors[VELOCITY, j], vectors[CARRIED, j] = v, rows[j, IMPULSE]
-        place = pinned(joints, buffers, j, state.velocity[j] == 0.0, q)
+        vectors[VELOCITY, j], vectors[CONSTRAINT_IMPULSE, j] = v, rows[j, IMPULSE]
+        place = exact_position(joints, buffers, j, state.velocity[j] == 0.0, q)
         if math.isnan(place):
             lowest, highest = min(q, joints.ranges[j, LOWEST]), max(q, joints.ranges[j, HIGHEST])
-            moved = vectors[UNCONSTRAINED_POSITION, j] + half * (v - rows[j, FREE])
+            moved = vectors[UNCONSTRAINED_POSITION, j] + half * (v - rows[j, UNCONSTRAINED])
             place = moved if math.isnan(moved) else min(max(moved, lowest), highest)
         vectors[POSITION, j] = place
     return solves, error
@@ -165,7 +176,7 @@ def begin_steps(
     for k in range(tau.shape[0]):
         own, state = joints_of(joints, batch, first + k), state_of(batch, first + k)
         vectors, scratch = block.vectors[k], _scratch(buffers, block, k)
-        pose_problem(own, dt, tau[k], state, scratch)
+        set_up_problem(own, dt, tau[k], state, scratch)
         subtract_smooth_friction(own, dt, state.velocity, scratch)
         for j in range(tau.shape[1]):
             block.force[k, j], block.stiffness[k, j] = vectors[FORCE, j], vectors[STIFFNESS, j]
@@ -198,5 +209,5 @@ def end_steps(
             block.done[k] = motion_unchanged(state, scratch)
             if block.done[k]:
                 solve_separable(joints, dt, state, scratch)
-                renew(state, scratch, 0, 0.0)
+                update_state(state, scratch, 0, 0.0)
                 outcomes[k, 2] += 1

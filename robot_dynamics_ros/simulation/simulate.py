@@ -204,7 +204,7 @@ def run_plant(
     """Simulate a plant or a batch under a controller; errors as ``simulate``."""
     periods, steps, delay = schedule
     shape = plant.position.shape
-    ask = controller if callable(controller) else _prescribed(controller, shape, periods, plant.model.joint_names)
+    ask = controller if callable(controller) else _open_loop(controller, shape, periods, plant.model.joint_names)
     run = _empty(shape, periods, measurement, isinstance(plant, Plant), len(plant.model.loops))
     delayed = EffortDelay(delay, np.zeros(shape))
     with tqdm(total=periods, unit="period", **(BAR if progress else {"disable": True})) as bar:
@@ -276,7 +276,7 @@ def _whole(name: str, value: float, units: str, unit: float, least: int) -> int:
     return round(count)
 
 
-def _prescribed(torques: ArrayLike, shape: tuple[int, ...], periods: int, names: tuple[str, ...]) -> Controller:
+def _open_loop(torques: ArrayLike, shape: tuple[int, ...], periods: int, names: tuple[str, ...]) -> Controller:
     """Return a controller that ignores its arguments and returns the rows of ``torques`` in order."""
     array = real_numbers(torques)
     expected = [(*lead, periods, shape[-1]) for lead in {(), shape[:-1]}]

@@ -108,7 +108,7 @@ def simulate_batch(
         return whole.simulate(progress=True)
     size = min(_MOST_PLANTS, -(-number // _FEWEST_TASKS))
     parts = [whole.part(first, min(first + size, number)) for first in range(0, number, size)]
-    return _spread(parts, executor)
+    return _run_tasks(parts, executor)
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _task(part: _Part) -> Run:
     return replace(part, controller=copy.deepcopy(part.controller)).simulate(progress=False)
 
 
-def _spread(parts: Sequence[_Part], executor: Executor) -> Run:
+def _run_tasks(parts: Sequence[_Part], executor: Executor) -> Run:
     futures = [executor.submit(_task, part) for part in parts]
     runs: list[Run] = []
     errors: list[SimulationError] = []

@@ -94,7 +94,7 @@ class SimulatedArm:
             initial_positions=settings.initial_positions or None,
             velocity_limits=settings.velocity_limits,
         )
-        self.count_anew()
+        self.reset_counts()
         self.reset()
 
     @property
@@ -171,7 +171,7 @@ class SimulatedArm:
         self.timed_out = False
 
     def push(self, link: str, wrench: Sequence[float]) -> None:
-        """Set the external wrench on a link: force (N) and moment (Nm), (6,), at the origin and in the axes of its frame.
+        """Set the external wrench (6,) on a link: force (N) and moment (Nm), at the origin of its frame, in its axes.
 
         It replaces the link's previous wrench; zeros remove it. Raises RobotDynamicsError for an unknown link and for
         numbers that are not finite.
@@ -203,7 +203,7 @@ class SimulatedArm:
         self.periods += 1
         self._measure()
 
-    def count_anew(self) -> None:
+    def reset_counts(self) -> None:
         """Set ``steps``, ``solves`` and ``residual`` to 0."""
         self.steps = self.solves = 0
         self.residual = 0.0

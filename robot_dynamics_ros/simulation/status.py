@@ -73,7 +73,7 @@ class SimulationReport:
         self._measured = (periods - self._periods) * self._period / max(now - self._since, 1e-3)
         self._since, self._periods = now, periods
         status = self.status(mode, why, at)
-        self._arm.count_anew()
+        self._arm.reset_counts()
         return status
 
     def status(self, mode: SimulationMode, why: str, at: int) -> Status:

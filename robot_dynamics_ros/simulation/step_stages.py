@@ -15,7 +15,7 @@ from robot_dynamics_ros.kernels.friction import friction_bound, smooth_friction,
 from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
-    CARRIED,
+    CONSTRAINT_IMPULSE,
     DRIVE,
     FASTEST,
     FORCE,
@@ -39,24 +39,24 @@ from robot_dynamics_ros.simulation.arrays import (
 )
 from robot_dynamics_ros.simulation.stick_slip import (
     AT_LOWER,
+    AT_REST,
     AT_UPPER,
     BOUND_BACKWARD,
     BOUND_FORWARD,
     LOWER,
-    RESTS,
     STUCK,
     UPPER,
     slip_impulse,
     slips,
 )
 
-_SUSPECT = 0.2  # of M_kk: below it, rk4 is taken as stable without computing M^-1
+_CHECK_ABOVE = 0.2  # of M_kk: below it, rk4 is taken as stable without computing M^-1
 _RK4_STABLE = 2.785  # extent of rk4's stability region along the negative real axis
-_HUGE = 1e100  # rad or m: products in the mass matrix overflow beyond it
+_LARGEST_POSITION = 1e100  # rad or m: products in the mass matrix overflow beyond it
 
 
 @kernel
-def along(directions: Array, k: int, vector: Array) -> float:
+def row_product(directions: Array, k: int, vector: Array) -> float:
     """Return E_k times ``vector`` (n,), which is vector[k] if the arm is separable."""
     if directions.shape[0] == 0:
         return float(vector[k])
@@ -82,10 +82,10 @@ def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: B
     """Use the static friction bound for rows whose velocity changes sign within the step."""
     rows, directions, free = buffers.rows, joints.directions, buffers.vectors[UNCONSTRAINED_VELOCITY]
     for k in range(rows.shape[0]):
-        before = along(directions, k, state.velocity)
-        after = along(directions, k, free)
+        before = row_product(directions, k, state.velocity)
+        after = row_product(directions, k, free)
         if before * after < 0.0:
-            y = along(directions, k, state.position)
+            y = row_product(directions, k, state.position)
             rows[k, BOUND_FORWARD] = rows[k, BOUND_BACKWARD] = 0.0
             for i in range(joints.rows.shape[0]):
                 if joints.rows[i] == k:
@@ -93,7 +93,7 @@ def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: B
 
 
 @kernel
-def pose_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
+def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
     """Write friction bounds, velocity limits, rows at rest and the Coulomb torque of slipping rows to the buffers."""
     rows, vectors, ranges = buffers.rows, buffers.vectors, joints.ranges
     separable = joints.directions.shape[0] == 0
@@ -101,26 +101,26 @@ def pose_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: B
         rows[k, BOUND_FORWARD] = rows[k, BOUND_BACKWARD] = 0.0
     for i in range(joints.rows.shape[0]):
         k = joints.rows[i]
-        y = along(joints.directions, k, state.position)
-        z = along(joints.directions, k, state.velocity)
+        y = row_product(joints.directions, k, state.position)
+        z = row_product(joints.directions, k, state.velocity)
         _add_bounds(joints, i, dt, y, z, rows)
     for j in range(tau.shape[0]):
-        vectors[DRIVE, j], vectors[CARRIED, j] = tau[j], 0.0
+        vectors[DRIVE, j], vectors[CONSTRAINT_IMPULSE, j] = tau[j], 0.0
     for k in range(rows.shape[0]):
-        y = along(joints.directions, k, state.position)
-        z = along(joints.directions, k, state.velocity)
+        y = row_product(joints.directions, k, state.position)
+        z = row_product(joints.directions, k, state.velocity)
         rows[k, LOWER] = max(-ranges[k, FASTEST], min(0.0, (ranges[k, LOWEST] - y) / dt))
         rows[k, UPPER] = min(ranges[k, FASTEST], max(0.0, (ranges[k, HIGHEST] - y) / dt))
         impulse = slip_impulse(rows, k, state.modes[k])
-        rows[k, RESTS] = 0.0 if slips(state.modes[k]) or z != 0.0 else 1.0
+        rows[k, AT_REST] = 0.0 if slips(state.modes[k]) or z != 0.0 else 1.0
         if separable:
-            vectors[MOVES, k] = 1.0 - rows[k, RESTS]
+            vectors[MOVES, k] = 1.0 - rows[k, AT_REST]
             vectors[DRIVE, k] += impulse / dt
-            vectors[CARRIED, k] = impulse
+            vectors[CONSTRAINT_IMPULSE, k] = impulse
         elif impulse != 0.0:
             for j in range(tau.shape[0]):
                 vectors[DRIVE, j] += joints.directions[k, j] * impulse / dt
-                vectors[CARRIED, j] += joints.directions[k, j] * impulse
+                vectors[CONSTRAINT_IMPULSE, j] += joints.directions[k, j] * impulse
 
 
 @kernel
@@ -136,7 +136,7 @@ def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffe
             if dt > 0.0:
                 vectors[STIFFNESS, k] += dt * factor * factor * smooth_slope(joints.friction[i], factor * v[k])
         else:
-            torque = factor * smooth_friction(joints.friction[i], factor * along(joints.directions, k, v))
+            torque = factor * smooth_friction(joints.friction[i], factor * row_product(joints.directions, k, v))
             for j in range(v.shape[0]):
                 vectors[FORCE, j] -= joints.directions[k, j] * torque
 
@@ -145,7 +145,7 @@ def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffe
 def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
     """Return the status of the accelerations in ``motion`` at position ``q`` (n,), and the failing coordinate or -1."""
     for j in range(q.shape[0]):
-        if not abs(q[j]) < _HUGE:
+        if not abs(q[j]) < _LARGEST_POSITION:
             return NOT_FINITE, j
     if failed >= 0:
         return NOT_POSITIVE_DEFINITE, failed
@@ -156,16 +156,16 @@ def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
 
 
 @kernel
-def carry(buffers: Buffers, motion: Array, duration: float) -> None:
+def add_reaction_impulse(buffers: Buffers, motion: Array, duration: float) -> None:
     """Add the impulse of the rows at rest over ``duration`` (s)."""
     for j in range(motion.shape[1]):
-        buffers.vectors[CARRIED, j] += duration * motion[1, j]
+        buffers.vectors[CONSTRAINT_IMPULSE, j] += duration * motion[1, j]
 
 
 @kernel
 def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) -> None:
     """Integrate the acceleration over ``dt`` (s) by the semi-implicit Euler method."""
-    carry(buffers, motion, dt)
+    add_reaction_impulse(buffers, motion, dt)
     vectors = buffers.vectors
     for j in range(motion.shape[1]):
         vectors[UNCONSTRAINED_VELOCITY, j] = state.velocity[j] + dt * motion[0, j]
@@ -184,7 +184,7 @@ def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tu
         for i in range(joints.rows.shape[0]):
             k, ratio = joints.rows[i], joints.factors[i]
             stiffness = dt * ratio * ratio * smooth_slope(joints.friction[i], ratio * v[k])
-            if stiffness > _SUSPECT * buffers.motion[2 + k, k] and buffers.vectors[MOVES, k] > 0.0:
+            if stiffness > _CHECK_ABOVE * buffers.motion[2 + k, k] and buffers.vectors[MOVES, k] > 0.0:
                 if not ready:
                     for a in range(v.shape[0]):
                         for b in range(a + 1):
@@ -206,7 +206,7 @@ def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tu
 
 
 @kernel
-def pinned(joints: Joints, buffers: Buffers, k: int, rested: bool, y: float) -> float:
+def exact_position(joints: Joints, buffers: Buffers, k: int, rested: bool, y: float) -> float:
     """Return the exact new position of row k if it is at a limit or remains stuck, else NaN."""
     state, rows, ranges = buffers.modes[k], buffers.rows, joints.ranges
     if state == STUCK and rested:
@@ -220,7 +220,7 @@ def pinned(joints: Joints, buffers: Buffers, k: int, rested: bool, y: float) -> 
 
 
 @kernel
-def renew(state: State, buffers: Buffers, solves: int, error: float) -> Outcome:
+def update_state(state: State, buffers: Buffers, solves: int, error: float) -> Outcome:
     """Copy position, velocity, impulse and modes from the buffers to ``state`` if they are finite."""
     vectors = buffers.vectors
     for j in range(vectors.shape[1]):
@@ -229,7 +229,7 @@ def renew(state: State, buffers: Buffers, solves: int, error: float) -> Outcome:
             return (NOT_POSITIVE_DEFINITE, bad, solves, error) if bad >= 0 else (NOT_FINITE, j, solves, error)
     for j in range(vectors.shape[1]):
         state.position[j], state.velocity[j] = vectors[POSITION, j], vectors[VELOCITY, j]
-        state.impulse[j] = vectors[CARRIED, j]
+        state.impulse[j] = vectors[CONSTRAINT_IMPULSE, j]
     for k in range(buffers.modes.shape[0]):
         state.modes[k] = buffers.modes[k]
     return OK, -1, solves, error

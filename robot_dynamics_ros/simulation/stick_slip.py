@@ -36,8 +36,8 @@ FORWARD = 3  # 0 <= v <= upper, lambda = -dt tau+
 AT_UPPER = 4  # v = upper > 0, lambda <= -dt tau+
 
 # Columns of ``joints``, float64 (n, 11): the problem, the solution, scratch.
-FREE = 0  # unconstrained velocity, which includes INITIAL_IMPULSE
-HELD = 1
+UNCONSTRAINED = 0  # unconstrained velocity, which includes INITIAL_IMPULSE
+INITIAL_IMPULSE = 1
 BOUND_FORWARD = 2  # dt tau+ >= 0
 BOUND_BACKWARD = 3  # dt tau- >= 0
 LOWER = 4  # smallest velocity, <= 0
@@ -45,8 +45,8 @@ UPPER = 5  # largest velocity, >= 0
 VELOCITY = 6
 IMPULSE = 7  # lambda
 NOISE = 8  # rounding error of lambda
-SLIPPERY = 9  # 1 for joints without friction and limit: both directions of slipping are then one mode
-RESTS = 10  # 1 if the unconstrained motion keeps the row at rest; only for arms that are not separable
+FRICTIONLESS = 9  # 1 for joints without friction and limit: both directions of slipping are then one mode
+AT_REST = 10  # 1 if the unconstrained motion keeps the row at rest; only for arms that are not separable
 ROW_SIZE = 11
 
 # Relative tolerance of the bounds of a multiplier. Velocities have none, so that rounding errors cannot make a joint
@@ -78,16 +78,16 @@ def target_velocity(joints: Array, j: int, mode: int) -> float:
 
 
 @kernel
-def admit(joints: Array, modes: IntArray) -> None:
+def replace_invalid_modes(joints: Array, modes: IntArray) -> None:
     """Replace modes that do not exist in this step, and set FRICTIONLESS."""
     for j in range(modes.shape[0]):
         state, lower, upper = modes[j], joints[j, LOWER], joints[j, UPPER]
         friction_bound = joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD]
-        slippery = friction_bound == 0.0 and lower < 0.0 and upper > 0.0
-        joints[j, SLIPPERY] = 1.0 if slippery else 0.0
+        frictionless = friction_bound == 0.0 and lower < 0.0 and upper > 0.0
+        joints[j, FRICTIONLESS] = 1.0 if frictionless else 0.0
         if (lower == 0.0 and state < STUCK) or (upper == 0.0 and state > STUCK):
             modes[j] = STUCK
-        elif state == STUCK and slippery:
+        elif state == STUCK and frictionless:
             modes[j] = FORWARD
         elif state == AT_LOWER and lower == -math.inf:
             modes[j] = BACKWARD
@@ -96,7 +96,7 @@ def admit(joints: Array, modes: IntArray) -> None:
 
 
 @kernel
-def label(joints: Array, modes: IntArray) -> None:
+def label_modes(joints: Array, modes: IntArray) -> None:
     """Set the reported mode of joints at rest against a limit and of frictionless joints."""
     for j in range(modes.shape[0]):
         impulse = joints[j, IMPULSE]
@@ -105,7 +105,7 @@ def label(joints: Array, modes: IntArray) -> None:
                 modes[j] = AT_LOWER
             elif joints[j, UPPER] == 0.0 and impulse <= -joints[j, BOUND_FORWARD]:
                 modes[j] = AT_UPPER
-        elif joints[j, SLIPPERY] > 0.0 and slips(modes[j]):
+        elif joints[j, FRICTIONLESS] > 0.0 and slips(modes[j]):
             modes[j] = BACKWARD if joints[j, VELOCITY] < 0.0 else FORWARD
 
 
@@ -119,16 +119,16 @@ def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, c
     n = modes.shape[0]
     for j in range(n):
         if slips(modes[j]):
-            joints[j, IMPULSE], joints[j, VELOCITY] = slip_impulse(joints, j, modes[j]), joints[j, FREE]
+            joints[j, IMPULSE], joints[j, VELOCITY] = slip_impulse(joints, j, modes[j]), joints[j, UNCONSTRAINED]
         else:
             joints[j, VELOCITY] = target_velocity(joints, j, modes[j])
     changed = False
     for i in range(n):
         change[i] = 0.0
         if slips(modes[i]):
-            total = joints[i, IMPULSE] - joints[i, HELD]
+            total = joints[i, IMPULSE] - joints[i, INITIAL_IMPULSE]
             for k in range(n):
-                total -= matrix[i, k] * (joints[k, VELOCITY] - joints[k, FREE])
+                total -= matrix[i, k] * (joints[k, VELOCITY] - joints[k, UNCONSTRAINED])
             change[i] = total
             changed = changed or total != 0.0
     if changed:
@@ -145,10 +145,10 @@ def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, c
                 joints[i, VELOCITY] += change[i]
     for j in range(n):
         if not slips(modes[j]):
-            total = joints[j, HELD]
+            total = joints[j, INITIAL_IMPULSE]
             size = abs(total) + joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD]
             for k in range(n):
-                part = matrix[j, k] * (joints[k, VELOCITY] - joints[k, FREE])
+                part = matrix[j, k] * (joints[k, VELOCITY] - joints[k, UNCONSTRAINED])
                 total += part
                 size += abs(part)
             joints[j, IMPULSE] = total
@@ -156,11 +156,11 @@ def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, c
 
 
 @kernel
-def _next(joints: Array, j: int, state: int) -> int:
+def _next_mode(joints: Array, j: int, state: int) -> int:
     """Return the neighbouring mode if joint j violates the conditions of its mode, else its mode."""
     velocity, impulse = joints[j, VELOCITY], joints[j, IMPULSE]
     if slips(state):
-        either = joints[j, SLIPPERY] > 0.0
+        either = joints[j, FRICTIONLESS] > 0.0
         if velocity > joints[j, UPPER] and (state == FORWARD or either):
             return AT_UPPER
         if velocity < joints[j, LOWER] and (state == BACKWARD or either):
@@ -188,14 +188,14 @@ def modes_unchanged(joints: Array, modes: IntArray) -> bool:
     Call ``replace_invalid_modes`` first.
     """
     for j in range(modes.shape[0]):
-        state, impulse, velocity = modes[j], joints[j, HELD], joints[j, FREE]
+        state, impulse, velocity = modes[j], joints[j, INITIAL_IMPULSE], joints[j, UNCONSTRAINED]
         if slips(state):
             supposed = impulse == slip_impulse(joints, j, state)
         else:
             supposed = velocity == target_velocity(joints, j, state)
         joints[j, VELOCITY], joints[j, IMPULSE] = velocity, impulse
         joints[j, NOISE] = SLACK * (abs(impulse) + joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD])
-        if not supposed or _next(joints, j, state) != state:
+        if not supposed or _next_mode(joints, j, state) != state:
             return False
     return True
 
@@ -203,13 +203,13 @@ def modes_unchanged(joints: Array, modes: IntArray) -> bool:
 @kernel
 def _advance_modes(joints: Array, modes: IntArray) -> bool:
     """Move every joint that violates its mode to the neighbouring mode; return True if the active set is unchanged."""
-    settled = True
+    unchanged = True
     for j in range(modes.shape[0]):
-        state = _next(joints, j, modes[j])
+        state = _next_mode(joints, j, modes[j])
         if state != modes[j]:
             modes[j] = state
-            settled = False
-    return settled
+            unchanged = False
+    return unchanged
 
 
 @kernel
@@ -232,7 +232,7 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
     """
     n = modes.shape[0]
     modes[:] = STUCK
-    admit(joints, modes)
+    replace_invalid_modes(joints, modes)
     v = np.zeros(n)
     solves = 0
     while solves < _MAX_DESCENT * (n + 1):
@@ -241,7 +241,7 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
         fraction, first, mode = 1.0, -1, STUCK
         for j in range(n):
             if slips(modes[j]):
-                either = joints[j, SLIPPERY] > 0.0
+                either = joints[j, FRICTIONLESS] > 0.0
                 low = joints[j, LOWER] if modes[j] == BACKWARD or either else 0.0
                 high = joints[j, UPPER] if modes[j] == FORWARD or either else 0.0
                 target = joints[j, VELOCITY]
@@ -258,7 +258,7 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
         best = 0.0
         for j in range(n):
             v[j] = joints[j, VELOCITY]
-            state = _next(joints, j, modes[j])
+            state = _next_mode(joints, j, modes[j])
             if state != modes[j]:
                 gain = _excess(joints, j, modes[j]) ** 2 / matrix[j, j]
                 if gain > best:
@@ -278,9 +278,9 @@ def residual(matrix: Array, joints: Array) -> float:
     """
     worst = 0.0
     for j in range(joints.shape[0]):
-        pull = joints[j, HELD]
+        pull = joints[j, INITIAL_IMPULSE]
         for k in range(joints.shape[0]):
-            pull += matrix[j, k] * (joints[k, VELOCITY] - joints[k, FREE])
+            pull += matrix[j, k] * (joints[k, VELOCITY] - joints[k, UNCONSTRAINED])
         own = 1.0 / matrix[j, j]
         best = nearest(joints, j, own, joints[j, VELOCITY] - own * pull)
         worst = max(worst, abs(best - joints[j, VELOCITY]))
@@ -306,17 +306,17 @@ def solve(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: 
     (n,) are scratch. Returns the number of linear systems solved, 0 if the unconstrained motion is the solution, and
     the residual of the optimality conditions, a velocity.
     """
-    admit(joints, modes)
+    replace_invalid_modes(joints, modes)
     if modes_unchanged(joints, modes):
-        label(joints, modes)
+        label_modes(joints, modes)
         return 0, 0.0
     solves = 0
-    settled = False
-    while not settled and solves < 3 * modes.shape[0] + 10:
+    unchanged = False
+    while not unchanged and solves < 3 * modes.shape[0] + 10:
         _solve_modes(matrix, joints, modes, factor, change)
-        settled = _advance_modes(joints, modes)
+        unchanged = _advance_modes(joints, modes)
         solves += 1
-    if not settled:
+    if not unchanged:
         solves += descend(matrix, joints, modes, factor, change)
-    label(joints, modes)
+    label_modes(joints, modes)
     return solves, residual(matrix, joints)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.control.activation_check import check_activation, check_effort, holding_friction, tip_load
+from robot_dynamics_ros.control.activation_check import check_activation, check_effort, holding_friction, payload_effort
 from support import arms
 from support.comparing import assert_close
 
@@ -101,7 +101,7 @@ def test_any_other_order_is_refused(order: tuple[int, ...]) -> None:
 def poses(panda: RobotModel) -> tuple[Array, Array, Array, Array]:
     """Positions all over Panda's reach, gravity, friction and tip load there, each (poses, n)."""
     q = np.random.default_rng(7).uniform(panda.position_lower, panda.position_upper, (400, panda.n))
-    friction, load = (np.array([f(panda, x) for x in q]) for f in (holding_friction, tip_load))
+    friction, load = (np.array([f(panda, x) for x in q]) for f in (holding_friction, payload_effort))
     return q, panda.gravity_torque(q), friction, load
 
 
@@ -169,12 +169,12 @@ def test_tip_load_is_what_one_kilogram_adds(load_robot: Callable[..., RobotModel
     model = load_robot("panda")
     q = np.linspace(0.2, 0.9, model.n)
     heavy = model.with_payload("panda_link8", 1.0, np.zeros(3), np.zeros((3, 3)))
-    assert_close(tip_load(model, q), heavy.gravity_torque(q) - model.gravity_torque(q), 1e-12, scale=10.0)
+    assert_close(payload_effort(model, q), heavy.gravity_torque(q) - model.gravity_torque(q), 1e-12, scale=10.0)
     arm = arms.planar_2r(0.5, 0.4, arms.Link("", 1.0), arms.Link("", 1.0))
     camera = arms.Joint("mount", "fixed", "link1", "camera", xyz=(0.2, 0.1, 0.0))
     arm = replace(arm, links=(*arm.links, arms.Link("camera")), joints=(*arm.joints, camera))
     model = RobotModel.from_urdf(arm.urdf, gravity=[0.0, -9.81, 0.0])
-    assert_close(tip_load(model, np.zeros(2)), [9.81 * 0.9, 9.81 * 0.4], 1e-12)
+    assert_close(payload_effort(model, np.zeros(2)), [9.81 * 0.9, 9.81 * 0.4], 1e-12)
 
 
 @pytest.mark.parametrize(

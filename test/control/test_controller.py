@@ -26,8 +26,8 @@ OUTSIDE = [0.3, 2.5]  # the limit of joint2 is 2 rad
 def desired(controller: Controller, time: float) -> tuple[Any, Any]:
     """Desired position and velocity, while the arm is wherever it should be."""
     q, qd = (x.copy() for x in (controller._desired.q, controller._desired.qd))
-    found = command(controller, time, q, qd).desired
-    return found.q.copy(), found.qd.copy()
+    result = command(controller, time, q, qd).desired
+    return result.q.copy(), result.qd.copy()
 
 
 @pytest.mark.parametrize("law", ["computed_torque", "pd_gravity"])
@@ -112,10 +112,10 @@ def test_an_open_loop_law_does_without_states() -> None:
     assert controller.update(5.0, 5.0) is None
     controller.follow(move(start, (0.2, 0.3)), None, 5.0)
     for time, clock in ((5.0, 5.0), (5.5, 5.5), (6.0, 6.0), (1.0, 6.1)):
-        found = controller.update(time, clock)
-        assert found.mode is (Mode.ACTIVE if time > 1.0 else Mode.HOLD)
-        assert_close(found.desired.q, start, 1e-12)
-        assert_close(found.effort, tsai.gravity(P, start), 1e-12)
+        result = controller.update(time, clock)
+        assert result.mode is (Mode.ACTIVE if time > 1.0 else Mode.HOLD)
+        assert_close(result.desired.q, start, 1e-12)
+        assert_close(result.effort, tsai.gravity(P, start), 1e-12)
         assert_close(controller.last_effort(controller.time), tsai.gravity(P, start), 1e-12)
     controller.clear_fault(6.1)
     assert_close(controller.update(1.1, 6.2).desired.q, start, 1e-12)
@@ -161,10 +161,10 @@ def test_the_friction_of_the_desired_motion_is_compensated(on: bool) -> None:
     controller = Controller(model, teleporting(friction_compensation=on, kp=[0.0], kd=[0.0]))
     command(controller, 0.0)
     controller.follow(move(Q + [1.0, 0.5]), None, 0.0)
-    found = command(controller, 0.3)
-    friction = [2.0 + 0.5 * found.desired.qd[0], 0.0]
-    expected = tsai.torque(P, Q, REST, found.desired.qdd) + (friction if on else REST)
-    assert_close(found.effort, expected, 1e-9)
+    result = command(controller, 0.3)
+    friction = [2.0 + 0.5 * result.desired.qd[0], 0.0]
+    expected = tsai.torque(P, Q, REST, result.desired.qdd) + (friction if on else REST)
+    assert_close(result.effort, expected, 1e-9)
 
 
 def test_the_rate_of_the_torque_is_limited() -> None:
@@ -494,9 +494,9 @@ def test_a_law_that_takes_over_holds_the_same_place() -> None:
         controller.period = 0.0  # the gains are not those of 10 Hz
         controller.tune(teleporting(law=law, task_space=HAND))
         for time in (k + 0.1, k + 1.0):
-            found = command(controller, time)
-        assert_close(found.desired.q, Q, 0.0)
-        assert_close(found.effort, REST if law == "pd" else WEIGHT, 1e-12)
+            result = command(controller, time)
+        assert_close(result.desired.q, Q, 0.0)
+        assert_close(result.effort, REST if law == "pd" else WEIGHT, 1e-12)
 
 
 def test_a_law_that_follows_nothing_takes_neither_trajectories_nor_their_effort() -> None:
@@ -512,9 +512,9 @@ def test_a_law_that_follows_nothing_takes_neither_trajectories_nor_their_effort(
         controller.follow(move((1.0, 0.5)), None, 1.5)
     controller.period = 0.0
     controller.tune(teleporting())  # the arm stays where it was led
-    found = command(controller, 2.0, there)
-    assert_close(found.desired.q, there, 0.0)
-    assert_close(found.effort, tsai.gravity(P, there), 1e-12)
+    result = command(controller, 2.0, there)
+    assert_close(result.desired.q, there, 0.0)
+    assert_close(result.effort, tsai.gravity(P, there), 1e-12)
 
 
 def test_a_new_integral_gain_keeps_the_torque() -> None:
@@ -522,13 +522,13 @@ def test_a_new_integral_gain_keeps_the_torque() -> None:
     error = np.array([0.1, -0.05])
     controller = started(ki=[100.0])
     for k in range(1, 12):
-        found = command(controller, 0.01 * k, Q - error)
+        result = command(controller, 0.01 * k, Q - error)
     expected = tsai.torque(P, Q - error, REST, 100.0 * error + 100.0 * 0.1 * error)
-    assert_close(found.effort, expected, 1e-9)
+    assert_close(result.effort, expected, 1e-9)
     for ki, share in ((200.0, 11.0), (0.0, 0.0)):
         controller.tune(teleporting(ki=[ki]))
-        found = command(controller, controller.time + 0.5, Q - error)  # the last cycles have added their errors
-        assert_close(found.effort, tsai.torque(P, Q - error, REST, 100.0 * error + share * error), 1e-9)
+        result = command(controller, controller.time + 0.5, Q - error)  # the last cycles have added their errors
+        assert_close(result.effort, tsai.torque(P, Q - error, REST, 100.0 * error + share * error), 1e-9)
 
 
 def test_a_new_cutoff_filters_from_then_on() -> None:

@@ -31,16 +31,16 @@ def test_torque_that_holds_the_arm_against_its_motors_is_found() -> None:
     external = ExternalTorque(GAIN, 0.01)
     for start in (0.0, 9.0):
         assert_close(observe(external, [start]), REST, 0.0)
-        found = observe(external, [start, start + 0.01, start + 0.05])
-        assert_close(found, -EFFORT * (1.0 - math.exp(-GAIN * 0.05)), 1e-13)
-        external.forget()
+        torque = observe(external, [start, start + 0.01, start + 0.05])
+        assert_close(torque, -EFFORT * (1.0 - math.exp(-GAIN * 0.05)), 1e-13)
+        external.reset()
         assert external.torque is None and external.collision(NAMES, REST) is None
 
 
 def test_nothing_is_observed_without_a_gain_or_before_the_velocity_is_known() -> None:
     off, external = ExternalTorque(0.0, 0.01), ExternalTorque(GAIN, 0.01)
     assert observe(off, [0.0, 1.0]) is None
-    off.forget()
+    off.reset()
     assert observe(external, [0.0], speed=None) is None
     for each in (off, external):
         assert each.torque is None and each.collision(NAMES, REST) is None

@@ -31,12 +31,12 @@ def fault_of(given: Feedback, steady: float = 1.0) -> Fault:
 
 def test_the_first_good_state_is_kept() -> None:
     one = feedback()
-    assert not one.known and not one.settled and one.trouble
+    assert not one.known and not one.velocity_known and one.trouble
     assert one.stamp == one.arrival == -math.inf
     assert np.array_equal(one.state, np.zeros((2, 2))) and np.array_equal(one.unfiltered, [0.0, 0.0])
     assert fault_of(one, 0.0).cause is Cause.STATE_STALE
     assert one.take(7.0, 3.0, Q, QD)
-    assert one.known and one.settled and (one.stamp, one.arrival) == (7.0, 3.0)
+    assert one.known and one.velocity_known and (one.stamp, one.arrival) == (7.0, 3.0)
     np.testing.assert_array_equal(one.state, [Q, QD])
     np.testing.assert_array_equal(one.unfiltered, QD)
     assert one.fault(3.0) is None
@@ -50,7 +50,7 @@ def test_velocities_are_filtered_and_kept_unfiltered_too() -> None:
     np.testing.assert_allclose(one.state[1], QD * (1.0 - math.exp(-4.0 * math.pi * 0.125)), rtol=1e-14)
     np.testing.assert_array_equal(one.unfiltered, QD)
     one.set_cutoff(0.0)
-    assert not one.settled
+    assert not one.velocity_known
     one.take(0.25, 0.25, Q, -QD)
     np.testing.assert_array_equal(one.state, [Q, -QD])
 
@@ -58,9 +58,9 @@ def test_velocities_are_filtered_and_kept_unfiltered_too() -> None:
 @pytest.mark.parametrize("qd", [None, np.full(2, np.nan)])
 def test_where_no_velocity_is_measured_positions_are_differentiated(qd: Any) -> None:
     one = feedback()
-    assert one.take(1.0, 1.0, Q, qd) and not one.settled
+    assert one.take(1.0, 1.0, Q, qd) and not one.velocity_known
     np.testing.assert_array_equal(one.state, [Q, [0.0, 0.0]])
-    assert one.take(1.5, 1.1, Q + [0.25, -0.5], qd) and one.settled
+    assert one.take(1.5, 1.1, Q + [0.25, -0.5], qd) and one.velocity_known
     np.testing.assert_allclose(one.state[1], [0.5, -1.0], rtol=1e-14)
     np.testing.assert_allclose(one.unfiltered, [0.5, -1.0], rtol=1e-14)
 

@@ -66,8 +66,8 @@ def test_an_arm_too_heavy_to_be_held_gets_no_torque(mass: float) -> None:
     controller.set_payload(MODEL.link_names[-1], mass, (0.0, 0.0, 0.0), np.zeros((3, 3)))
     assert_close(controller.last_effort(controller.time), REST, 0.0)
     for time in (0.1, 0.2):
-        found = command(controller, time)
-        assert found.mode is Mode.ZERO and not found.effort.any()
+        result = command(controller, time)
+        assert result.mode is Mode.ZERO and not result.effort.any()
     assert controller.fault.cause is Cause.TORQUE_NOT_FINITE
 
 
@@ -79,5 +79,5 @@ def test_damping_that_drives_the_arm_is_left_out_until_the_fault_is_cleared() ->
             command(controller, 0.2)
             controller.clear_fault(0.2)
             assert command(controller, 0.25).mode is Mode.ACTIVE
-        found = command(controller, time, qd=[0.0, speed])
-        assert found.mode is Mode.HOLD and np.allclose(found.effort, WEIGHT) != damped
+        result = command(controller, time, qd=[0.0, speed])
+        assert result.mode is Mode.HOLD and np.allclose(result.effort, WEIGHT) != damped

@@ -9,12 +9,12 @@ from benchmarks.control_laws import EXACT, FRICTION, OFF, compare, load
 def test_computed_torque_beats_independent_joint_control(monkeypatch: pytest.MonkeyPatch) -> None:
     """While the torque does not saturate, with the right model by far."""
     monkeypatch.setattr(control_laws, "DRAWS", 1)
-    found = compare(load("Panda", 4.0), (EXACT, OFF, FRICTION), ("pd", "pd_gravity", "computed_torque"))
-    pd, _, ours = ({column: result.error for column, result in found[law].items()} for law in found)
+    results = compare(load("Panda", 4.0), (EXACT, OFF, FRICTION), ("pd", "pd_gravity", "computed_torque"))
+    pd, _, ours = ({column: result.error for column, result in results[law].items()} for law in results)
     assert ours[EXACT] < 1.0 and ours[EXACT] < pd[EXACT] / 100.0
     assert ours[OFF] < pd[OFF] / 10.0
     assert ours[FRICTION] < pd[FRICTION]
     # Each column spoils something, and independent joints do not notice what they do not use.
     assert ours[EXACT] < ours[OFF] < ours[FRICTION]
-    assert found["pd"][FRICTION] == found["pd"][EXACT]
-    assert found["pd_gravity"][EXACT].error < pd[EXACT]
+    assert results["pd"][FRICTION] == results["pd"][EXACT]
+    assert results["pd_gravity"][EXACT].error < pd[EXACT]

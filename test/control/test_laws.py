@@ -120,8 +120,8 @@ def test_what_a_law_does_not_need_does_not_enter(name: str, panda: RobotModel) -
         (law.follows, case._replace(desired=Motion(unknown, unknown, unknown))),
         (law.integrates, case._replace(integral=unknown)),
     ):
-        found = law.torque(panda, g, *without)
-        assert np.isnan(found).all() if needed else np.array_equal(found, torque)
+        effort = law.torque(panda, g, *without)
+        assert np.isnan(effort).all() if needed else np.array_equal(effort, torque)
 
 
 @pytest.mark.parametrize("name", JOINT_LAWS)

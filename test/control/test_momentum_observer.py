@@ -174,5 +174,5 @@ def test_any_positive_gain_will_do(gain: Any) -> None:
     """One number, or one for each joint: - u (1 - exp(- K t)) of an arm that rests under a constant effort."""
     observer, effort = MomentumObserver(gain), np.array([3.0, -2.0])
     for t in (0.0, 0.5):
-        found = observer.update(MODEL, t, Q, REST, tsai.gravity(P, Q) + effort)
-    assert_close(found, -effort * (1.0 - np.exp(-gain * 0.5)), 1e-12)
+        estimate = observer.update(MODEL, t, Q, REST, tsai.gravity(P, Q) + effort)
+    assert_close(estimate, -effort * (1.0 - np.exp(-gain * 0.5)), 1e-12)

@@ -84,8 +84,8 @@ def test_status_of_a_fault_and_of_transitions() -> None:
     ],
 )
 def test_transitions_as_text(cause: Cause, after: Mode, level: int) -> None:
-    found, text, _ = in_words(Transition(5.0, Mode.HOLD, after, Fault(cause, "it has hit something")), "call it")
-    assert found == level and text.startswith(f"hold -> {after.value}: ")
+    reported, text, _ = in_words(Transition(5.0, Mode.HOLD, after, Fault(cause, "it has hit something")), "call it")
+    assert reported == level and text.startswith(f"hold -> {after.value}: ")
     assert ("it has hit something" in text, "call it" in text) == (after is Mode.ZERO, after is Mode.FAULT)
 
 

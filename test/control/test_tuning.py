@@ -94,10 +94,10 @@ def test_friction_is_added() -> None:
     rough = RobotModel.from_urdf(ARM.with_joint("joint1", extra='<dynamics damping="0.5"/>').urdf)
     dynamic = {"feedforward", "computed_torque", "pd_feedforward", "pd_plus", HAND}
     for law in LAWS:
-        hand = {"components": ("x", "y")}
-        assert Tuning(rough, nested(law=law, **hand)).adds_friction is (law in dynamic)
-        assert Tuning(rough, nested(law=law, friction_compensation=False, **hand)).adds_friction is False
-        assert Tuning(MODEL, nested(law=law, **hand)).adds_friction is False
+        task_space = {"components": ("x", "y")}
+        assert Tuning(rough, nested(law=law, **task_space)).adds_friction is (law in dynamic)
+        assert Tuning(rough, nested(law=law, friction_compensation=False, **task_space)).adds_friction is False
+        assert Tuning(MODEL, nested(law=law, **task_space)).adds_friction is False
 
 
 def test_gains_given_as_numbers_do_not_change_their_unit_unseen() -> None:
@@ -113,9 +113,9 @@ def test_gains_given_as_numbers_do_not_change_their_unit_unseen() -> None:
 def test_settings_of_the_task_space() -> None:
     speeds = {"max_linear_velocity": 0.3, "max_angular_velocity": 0.7}
     tuning = Tuning(MODEL, nested(law=HAND, components=("y", "x"), kp=[5.0], kd=[1.0], **speeds))
-    hand = tuning.end_effector
-    assert hand is not None and (hand.link, hand.rows) == (MODEL.end_links[0], (0, 1))
-    gains = hand.gains
+    end_effector = tuning.end_effector
+    assert end_effector is not None and (end_effector.link, end_effector.rows) == (MODEL.end_links[0], (0, 1))
+    gains = end_effector.gains
     assert_close(gains.kp, np.full(6, 100.0), 1e-15)
     assert_close(gains.kd, np.full(6, 20.0), 1e-15)
     assert (gains.linear_velocity, gains.angular_velocity) == (0.3, 0.7)

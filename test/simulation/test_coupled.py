@@ -15,7 +15,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.simulation import Plant, PlantBatch, coupled
 from robot_dynamics_ros.simulation import stick_slip as ss
 from support import arms, mechanisms, plants, robots_with_drives
-from support.friction_problems import Problem, random_lines
+from support.friction_problems import Problem, random_rows
 
 ROOM = '<limit lower="-3" upper="3" effort="1000" velocity="100"/>'
 
@@ -105,7 +105,7 @@ LEVELS = np.array([0.9, 0.7, 0.7])
 
 @pytest.mark.parametrize("integrator", plants.INTEGRATORS)
 def test_five_bar_at_rest_does_not_drift(integrator: str) -> None:
-    """More lines stick than there are coordinates; the load is at 0.999 of what all of them can hold."""
+    """More rows stick than there are coordinates; the load is at 0.999 of what all of them can hold."""
     model = mechanisms.five_bar(False, FIVE_BAR)
     start = np.array([0.4, 1.3])
     for direction in ([1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0], [-1.0, 0.3]):
@@ -155,7 +155,7 @@ def test_any_coupled_robot_loses_energy_to_friction(robot: robots_with_drives.Ro
 
 
 def test_many_plants_stick_as_one() -> None:
-    """With more lines than coordinates, some of the plants moving."""
+    """With more rows than coordinates, some of the plants moving."""
     model, start = mechanisms.five_bar(False, FIVE_BAR), np.array([0.4, 1.3])
     rates = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]])
     many = PlantBatch(model, 4, initial_positions=start, initial_velocities=rates)
@@ -173,7 +173,7 @@ def _sum_of_two(free: float, lower: float = -4.0, upper: float = 5.0, bounds: tu
 
 
 def _one_coordinate(free: float, factors: list[float], bound: float, lower: float, upper: float) -> Problem:
-    """A = 1, and lines that are multiples of one coordinate, with the same friction and limits."""
+    """A = 1, and rows that are multiples of one coordinate, with the same friction and limits."""
     rest = (np.full(len(factors), x) for x in (bound, bound, lower, upper))
     return Problem(np.eye(1), np.array([free]), *rest, np.array(factors)[:, np.newaxis])
 
@@ -182,10 +182,10 @@ def _one_coordinate(free: float, factors: list[float], bound: float, lower: floa
 def test_solution_satisfies_the_optimality_conditions(seed: int, n: int, extra: int, whole: bool) -> None:
     rng = np.random.default_rng(seed)
     count = max(1, n + extra)
-    p = random_lines(rng, n, count, whole=whole)
+    p = random_rows(rng, n, count, whole=whole)
     v, impulse, error, _ = p.solved(rng.integers(0, 5, count))
     assert p.violation(v) < 1e-8 and error < 1e-8 * (1.0 + np.abs(p.free).max())
-    assert impulse @ (p.lines @ v) <= 1e-12
+    assert impulse @ (p.directions @ v) <= 1e-12
 
 
 def test_problems_with_rows_that_depend_on_each_other_are_all_solved() -> None:
@@ -195,7 +195,7 @@ def test_problems_with_rows_that_depend_on_each_other_are_all_solved() -> None:
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 4))
         count = n + int(rng.integers(0, 5))
-        p = random_lines(rng, n, count, whole=True)
+        p = random_rows(rng, n, count, whole=True)
         worst = np.maximum(worst, p.solved(rng.integers(0, 5, count))[2])  # NaN stays
     assert worst < 1e-9
 
@@ -204,11 +204,11 @@ def test_problems_with_rows_that_depend_on_each_other_are_all_solved() -> None:
 def test_solution_is_the_best_of_all_combinations_of_modes(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 4)), int(rng.integers(1, 4))
-    p = random_lines(rng, n, count, whole=True)
+    p = random_rows(rng, n, count, whole=True)
     modes = rng.integers(0, 5, count)
     v, impulse, error, _ = p.solved(modes)
     assert np.abs(v - p.brute_force()).max() < 1e-8 and error < 1e-9
-    z, room = p.lines @ v, 1e-9
+    z, room = p.directions @ v, 1e-9
     ends = {ss.AT_LOWER: p.lower, ss.STUCK: np.zeros(count), ss.AT_UPPER: p.upper}
     for k, mode in enumerate(modes):
         if mode in ends:
@@ -229,7 +229,7 @@ def test_descent_takes_as_many_solves_as_the_textbook(seed: int, unit: float) ->
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 6))
     count = int(rng.integers(2, n + 1))
-    p = random_lines(rng, n, count, whole=False)
+    p = random_rows(rng, n, count, whole=False)
     expected, solution_modes, solution = p.textbook()
     loose = p.forward + p.backward == 0.0
     for start in (solution_modes, (solution_modes + 1 + rng.integers(0, 4, count)) % 5):
@@ -245,17 +245,17 @@ def test_descent_takes_as_many_solves_as_the_textbook(seed: int, unit: float) ->
 def test_residual_is_that_of_its_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 5)), int(rng.integers(1, 5))
-    p = random_lines(rng, n, count, whole=False)
+    p = random_rows(rng, n, count, whole=False)
     v, carried = rng.standard_normal(n), rng.standard_normal(n)
     for scale in (0.0, 0.01, 1.0):
-        lines = p.table()
-        lines[:, ss.VELOCITY], lines[:, ss.IMPULSE] = p.lines @ v, scale * rng.standard_normal(count)
+        rows = p.table()
+        rows[:, ss.VELOCITY], rows[:, ss.IMPULSE] = p.directions @ v, scale * rng.standard_normal(count)
         # The free velocity that these impulses lead to this velocity from, but for a part of random size.
-        pull = p.lines.T @ lines[:, ss.IMPULSE] + rng.choice([0.0, 1.0]) * rng.standard_normal(n)
+        pull = p.directions.T @ rows[:, ss.IMPULSE] + rng.choice([0.0, 1.0]) * rng.standard_normal(n)
         p.free = v - np.linalg.solve(p.a, pull)
         free = p.free + np.linalg.solve(p.a, carried)
-        found = coupled._residual(p.a, p.lines, lines, free, carried, v)
-        assert found == pytest.approx(p.residual(v, lines[:, ss.IMPULSE]), rel=1e-10, abs=1e-12)
+        residual = coupled._residual(p.a, p.directions, rows, free, carried, v)
+        assert residual == pytest.approx(p.residual(v, rows[:, ss.IMPULSE]), rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize("start", range(5))
@@ -278,8 +278,8 @@ def test_line_without_room_is_held_by_its_limit(start: int, bounds: tuple[float,
 def test_matrix_that_is_not_positive_definite_gives_no_number(start: int) -> None:
     for diagonal in ([-1.0, 1.0], [1.0, -1.0]):
         p, v = replace(_sum_of_two(4.0), a=np.diag(diagonal)), np.empty(2)
-        lines = p.table()
-        coupled.solve_coupled(p.a, p.lines, lines, np.array([start]), p.free, np.zeros(2), v)
+        rows = p.table()
+        coupled.solve_coupled(p.a, p.directions, rows, np.array([start]), p.free, np.zeros(2), v)
         assert np.isnan(v).all()
 
 

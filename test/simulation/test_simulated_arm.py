@@ -224,10 +224,10 @@ def test_settings_that_cannot_be_are_refused(bad: dict[str, Any], culprit: str) 
 
 def test_reports() -> None:
     arm = _go(_arm(_model(coulomb=1.0)), 5.0)
-    arm.count_anew()
+    arm.reset_counts()
     _advance(arm, 2)
     assert arm.steps == 8 and 1 <= arm.solves <= 40 and 0.0 <= arm.residual < 1e-9
-    arm.count_anew()
+    arm.reset_counts()
     assert (arm.steps, arm.solves, arm.residual) == (0, 0, 0.0)
 
 

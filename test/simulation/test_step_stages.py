@@ -6,7 +6,7 @@ import pytest
 from robot_dynamics_ros.kernels.layout import FRICTION_SIZE
 from robot_dynamics_ros.simulation import arrays
 from robot_dynamics_ros.simulation import stick_slip as ss
-from robot_dynamics_ros.simulation.step_stages import pinned, renew
+from robot_dynamics_ros.simulation.step_stages import exact_position, update_state
 
 LOWEST, HIGHEST, FASTEST = -0.4, 0.5, 2.0
 
@@ -55,7 +55,7 @@ def test_place_where_a_row_ends(mode: int, y: float, rested: bool, lower: float,
     buffers = _buffers(2, 2)
     buffers.modes[:] = ss.STUCK if mode != ss.STUCK else ss.FORWARD, mode
     buffers.rows[:, ss.LOWER], buffers.rows[:, ss.UPPER] = (-9.0, lower), (9.0, upper)
-    assert float(pinned(joints, buffers, 1, rested, y)) == pytest.approx(end, rel=0, abs=0, nan_ok=True)
+    assert float(exact_position(joints, buffers, 1, rested, y)) == pytest.approx(end, rel=0, abs=0, nan_ok=True)
 
 
 def _step() -> tuple[arrays.State, arrays.Buffers]:
@@ -64,14 +64,14 @@ def _step() -> tuple[arrays.State, arrays.Buffers]:
     buffers = _buffers(2, 3)
     buffers.vectors[arrays.POSITION] = 0.1, 0.2
     buffers.vectors[arrays.VELOCITY] = 0.3, 0.4
-    buffers.vectors[arrays.CARRIED] = 0.5, 0.6
+    buffers.vectors[arrays.CONSTRAINT_IMPULSE] = 0.5, 0.6
     buffers.modes[:] = ss.FORWARD, ss.AT_UPPER, ss.BACKWARD
     return state, buffers
 
 
 def test_a_step_takes_over_all_of_the_state() -> None:
     state, buffers = _step()
-    assert renew(state, buffers, 3, 0.25) == (arrays.OK, -1, 3, 0.25)
+    assert update_state(state, buffers, 3, 0.25) == (arrays.OK, -1, 3, 0.25)
     assert state.position.tolist() == [0.1, 0.2] and state.velocity.tolist() == [0.3, 0.4]
     assert state.impulse.tolist() == [0.5, 0.6, 7.0], "that of loops is not the step's to write"
     assert state.modes.tolist() == [ss.FORWARD, ss.AT_UPPER, ss.BACKWARD]
@@ -85,7 +85,7 @@ def test_what_is_not_finite_changes_nothing_and_is_named(row: int, joint: int, v
     state, buffers = _step()
     before = [part.tolist() for part in state]
     buffers.vectors[row, joint] = value
-    assert renew(state, buffers, 2, 0.5) == (arrays.NOT_FINITE, joint, 2, 0.5)
+    assert update_state(state, buffers, 2, 0.5) == (arrays.NOT_FINITE, joint, 2, 0.5)
     buffers.motion[2 + 1 - joint, 1 - joint] = -1.0
-    assert renew(state, buffers, 2, 0.5) == (arrays.NOT_POSITIVE_DEFINITE, 1 - joint, 2, 0.5)
+    assert update_state(state, buffers, 2, 0.5) == (arrays.NOT_POSITIVE_DEFINITE, 1 - joint, 2, 0.5)
     assert [part.tolist() for part in state] == before

@@ -114,8 +114,7 @@ def quintic_then_sine(
 
 
 def smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
-    """Return 10 u^3 - 15 u^4 + 6 u^5 for u (m,) in [0, 1], u = t / ``duration``, and two time derivatives, (m, 1) each.
-    """
+    """Return 10 u^3 - 15 u^4 + 6 u^5 and its two time derivatives, (m, 1) each, for u = t / ``duration`` (m,)."""
     u = u[:, None]
     return (
         u**3 * (10 + u * (6 * u - 15)),
@@ -251,7 +250,7 @@ def _coefficients(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array
     array = _finite(name, values)
     if array.size == 0 or array.size % len(names) or (array.ndim == 2 and len(array) != len(names)) or array.ndim > 2:
         raise TrajectoryError(
-            f"{name} has shape {array.shape}. Cure: give the same number of coefficients for each of {len(names)} joints"
+            f"{name} has shape {array.shape}. Cure: give equally many coefficients for each of {len(names)} joints"
         )
     return array.reshape(len(names), -1)
 

@@ -112,7 +112,7 @@ def _requested(default: Array, field: str, requested: Iterable[JointTolerance], 
 
 
 def _resolved(default: float, requested: float, name: str) -> float:
-    """Return a tolerance as JointTolerance.msg defines it: a positive value unchanged, the default for 0, inf for -1."""
+    """Return a tolerance as defined by JointTolerance.msg: the default for 0, infinite for -1, or a positive value."""
     if requested > 0.0:
         return requested
     if requested == 0.0:
@@ -239,7 +239,7 @@ class Deadline:
 
 
 class GoalExecution:
-    """Execution of one goal by a controller; progress is reported at ``progress_rate`` (Hz) of the controller's time."""
+    """Execution of one goal by a controller, with progress at ``progress_rate`` (Hz) of the controller's time."""
 
     def __init__(
         self, controller: Controller, progress_rate: float, trajectory: Trajectory, tolerances: Tolerances

@@ -27,8 +27,8 @@ JOINTS = Names("joints", [], "Names of the joints to move; empty: those of the f
 KIND = Text(
     "trajectory.kind",
     "quintic_then_sine",
-    "quintic_then_sine: move to the center, then follow a sine about it; point_to_point: only move there; fourier: move "
-    "to the start of a Fourier series, then follow it; file: publish the trajectory of a file",
+    "quintic_then_sine: move to the center, then follow a sine about it; point_to_point: only move there; fourier: "
+    "move to the start of a Fourier series, then follow it; file: publish the trajectory of a file",
     choices=("quintic_then_sine", "point_to_point", "fourier", FROM_FILE),
 )
 START = Numbers(

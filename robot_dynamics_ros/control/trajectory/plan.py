@@ -78,7 +78,7 @@ class TimeScaling:
         return self.scaled + 0.5 * (self.speed + self.target) * ramp + self.target * (dt - ramp), self.target, 0.0
 
     def toward(self, time: float, target: float) -> TimeScaling:
-        """Return the scaling that changes the speed factor continuously to ``target`` from the clock time ``time`` on."""
+        """Return the scaling that continuously changes the speed factor to ``target`` from the clock time on."""
         scaled, speed, _ = self.at(time)
         return TimeScaling(time, scaled, speed, target)
 
@@ -110,7 +110,9 @@ class TrajectoryRules:
         "Interpolate points that only have positions by a cubic spline (C2); false: linearly",
     )
     allow_nonzero_velocity_at_trajectory_end: bool = flag(
-        "allow_nonzero_velocity_at_trajectory_end", False, "Accept trajectories with a nonzero velocity at the last point"
+        "allow_nonzero_velocity_at_trajectory_end",
+        False,
+        "Accept trajectories with a nonzero velocity at the last point",
     )
     trajectory_limits: str = text(
         "trajectory_limits",
@@ -122,8 +124,8 @@ class TrajectoryRules:
     set_point_step_limit: Sequence[float] = numbers(
         "set_point_step_limit",
         [0.2],
-        "Largest step (rad or m) from the desired position to a streamed set point or to a first point at time 0; .inf: "
-        "not checked",
+        "Largest step (rad or m) from the desired position to a streamed set point or to a first point at time 0; "
+        ".inf: not checked",
         NOT_NEGATIVE_OR_INFINITE,
     )
 

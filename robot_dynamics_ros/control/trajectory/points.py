@@ -131,7 +131,7 @@ def checked_times(values: Any) -> Array:
 def _checked_field(
     field: str, values: Any, shape: tuple[int, int], names: Sequence[str], most: float = np.finfo(np.float64).max
 ) -> Array:
-    """Return a field as an array of ``shape`` (m, k); TrajectoryError for non-finite numbers and magnitudes > `most`."""
+    """Return a field as an array of ``shape`` (m, k); TrajectoryError unless it is finite and at most `most`."""
     array = _array(f"the {field}", values)
     if array.shape != shape:
         raise TrajectoryError(
@@ -181,7 +181,9 @@ def checked_state(name: str, values: Any, joint_names: Sequence[str]) -> Array:
     n = len(joint_names)
     array = np.zeros(n) if values is None else _array(f"the start state's {name} values", values)
     if array.shape != (n,):
-        raise TrajectoryError(f"the start state's {name} has shape {array.shape}. Cure: give ({n},), one for each joint")
+        raise TrajectoryError(
+            f"the start state's {name} has shape {array.shape}. Cure: give ({n},), one for each joint"
+        )
     for i in np.flatnonzero(~np.isfinite(array)).tolist():
         raise TrajectoryError(
             f"the start state's {name} of joint '{joint_names[i]}' is {array[i]}. Cure: wait for a finite state"

@@ -172,7 +172,7 @@ class JointLimits(NamedTuple):
     clamp: bool = False
 
     def fit(self, knots: Knots, start: Array, first: int, at_once: bool, names: Sequence[str]) -> Array:
-        """Shift continuous joints by full turns to the `start` (n,) and, if `clamp`, clamp points; return the shift (n,).
+        """Shift continuous joints by full turns to the `start` (n,), clamp points if `clamp`; return the shift (n,).
 
         `first` is the index of the first point that is not over. Raises TrajectoryError if it applies `at_once` and its
         distance from the start exceeds `step`.
@@ -196,7 +196,7 @@ class JointLimits(NamedTuple):
         return turns
 
     def check(self, knots: Knots, degree: int, start: Sequence[Array], names: Sequence[str]) -> None:
-        """Raise TrajectoryError for a motion beyond the limits, which are widened to `start`: position, velocity (n,)."""
+        """Raise TrajectoryError for a motion beyond the limits, widened to the position and velocity of `start`."""
         for order, lower, upper, tolerance in (
             (0, self.lower, self.upper, np.array(_TOLERANCE)),
             (1, -self.velocity, self.velocity, _EXCESS * self.velocity),
@@ -205,10 +205,13 @@ class JointLimits(NamedTuple):
             first = excess(knots, degree, order, low, high)
             if first is not None:
                 time, j, value = first
-                quantity, cure = ("velocity", "allow it more time") if order else ("position", "keep it within the limit")
+                quantity, cure = (
+                    ("velocity", "allow it more time") if order else ("position", "keep it within the limit")
+                )
                 raise TrajectoryError(
-                    f"joint '{names[j]}' reaches the {quantity} {value:.6g} in the segment from {time:.6g} s on, beyond "
-                    f"its limit {(upper if value > high[j] else lower)[j]:.6g}. Cure: {cure}, or see trajectory_limits"
+                    f"joint '{names[j]}' reaches the {quantity} {value:.6g} in the segment from {time:.6g} s on, "
+                    f"beyond its limit {(upper if value > high[j] else lower)[j]:.6g}. "
+                    f"Cure: {cure}, or see trajectory_limits"
                 )
 
 
@@ -377,7 +380,7 @@ class Trajectory:
         return self.start_time + float(self._times[i - 1]) if i else -math.inf
 
     def resampled(self, period: float) -> Iterator[tuple[Array, Array]]:
-        """Yield the points that are not over, with interpolated points so that none are further apart than `period` (s).
+        """Yield the points that are not over, and interpolated points, at most `period` (s) apart.
 
         Yields blocks of times (m,), s after the start, and motion (m, 4, n): position, velocity, acceleration and
         effort. Each segment is divided into equal parts. At a point between two segments the acceleration is that of

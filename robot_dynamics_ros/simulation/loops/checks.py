@@ -8,8 +8,8 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.constraints import close_loops, loop_constraints, loop_forces
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.simulation.loops.closure import NEGLIGIBLE
-from robot_dynamics_ros.simulation.loops.step import OPEN
+from robot_dynamics_ros.simulation.loops.closure import RANK_TOLERANCE
+from robot_dynamics_ros.simulation.loops.step import MAX_GAP
 
 _ROUNDING = 1e-9  # m/s
 
@@ -25,7 +25,7 @@ def loop_gaps(model: RobotModel, position: Array) -> Array:
 def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
     """Raise RobotDynamicsError if a loop is open by more than 1e-5 m at ``position`` (n,), or opens at ``velocity``."""
     gaps = loop_gaps(model, position)
-    if np.max(gaps, initial=0.0) > OPEN:
+    if np.max(gaps, initial=0.0) > MAX_GAP:
         widest = int(np.argmax(gaps))
         raise RobotDynamicsError(
             f"{loop_name(model, widest)} is open by {gaps[widest]:.3g} m at the initial positions {position.tolist()}. "
@@ -35,11 +35,11 @@ def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
         jacobian = loop_constraints(model, position, velocity).jacobian
         rates, sizes = jacobian @ velocity, np.abs(jacobian) @ np.abs(velocity)
         worst = int(np.argmax(np.abs(rates)))
-        if abs(rates[worst]) > NEGLIGIBLE * sizes.max() + _ROUNDING:
+        if abs(rates[worst]) > RANK_TOLERANCE * sizes.max() + _ROUNDING:
             raise RobotDynamicsError(
                 f"{loop_name(model, worst // 3)} opens by {abs(rates[worst]):.3g} m/s at the initial velocities "
-                f"{velocity.tolist()}. Cure: compute the velocities of the other joints from those of the driven joints "
-                "with driven_motion of robot_dynamics_ros.formulations.constraints"
+                f"{velocity.tolist()}. Cure: compute the velocities of the other joints from those of the driven "
+                "joints with driven_motion of robot_dynamics_ros.formulations.constraints"
             )
 
 

@@ -12,7 +12,7 @@ from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.kinematics import Loops, measure_loops, unpack_loops
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
-    CARRIED,
+    CONSTRAINT_IMPULSE,
     LOOP_OPEN,
     OK,
     POSITION,
@@ -25,7 +25,7 @@ from robot_dynamics_ros.simulation.arrays import (
     Outcome,
     State,
 )
-from robot_dynamics_ros.simulation.coupled import pose_motion, row_ends, solve_coupled
+from robot_dynamics_ros.simulation.coupled import row_targets, set_up_motion, solve_coupled
 from robot_dynamics_ros.simulation.elimination import contains, multiplier
 from robot_dynamics_ros.simulation.integrators import RK4, plant_step, step
 from robot_dynamics_ros.simulation.loops.closure import (
@@ -36,22 +36,22 @@ from robot_dynamics_ros.simulation.loops.closure import (
     reduced_matrix,
     reduced_rows,
     reduced_vector,
-    stop_exactly,
+    round_to_targets,
 )
 from robot_dynamics_ros.simulation.step_stages import (
-    along,
-    carry,
+    add_reaction_impulse,
     check_motion,
-    pose_problem,
     raise_bounds_at_reversal,
-    renew,
+    row_product,
+    set_up_problem,
     subtract_smooth_friction,
+    update_state,
 )
-from robot_dynamics_ros.simulation.stick_slip import IMPULSE, RESTS, SLIPPERY, label, slips, target_velocity
+from robot_dynamics_ros.simulation.stick_slip import AT_REST, FRICTIONLESS, IMPULSE, label_modes, slips, target_velocity
 from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
-_CORRECTIONS = 10  # Newton iterations of the position projection, at most; two are usual
-_SETTLED = 1e-13  # m or rad: convergence tolerance of the position projection
+_MAX_CORRECTIONS = 10  # Newton iterations of the position projection, at most; two are usual
+_CONVERGED = 1e-13  # m or rad: convergence tolerance of the position projection
 
 
 class LoopState(NamedTuple):
@@ -98,31 +98,31 @@ def close_positions(arm: Arm, state: State, buffers: Buffers, loop_state: LoopSt
     """Project the new position to the loop constraints; rows that stick or are at a limit keep their positions."""
     directions, matrix, n = arm.joints.directions, buffers.motion[2:], state.position.shape[0]
     position, velocity = buffers.vectors[POSITION], buffers.vectors[VELOCITY]
-    ends, count = row_ends(arm.joints, state, buffers), buffers.rows.shape[0]
+    ends, count = row_targets(arm.joints, state, buffers), buffers.rows.shape[0]
     chosen, required = np.zeros(count, np.bool_), np.empty(count)
     change, none = np.zeros(n), np.zeros(n)
-    for _ in range(_CORRECTIONS):
+    for _ in range(_MAX_CORRECTIONS):
         measure(arm, position, velocity, buffers, loop_state)
         for k in range(count):
             chosen[k] = not math.isnan(ends[k])
-            required[k] = ends[k] - along(directions, k, position)
+            required[k] = ends[k] - row_product(directions, k, position)
         motions = null_space(loop_state.jacobian, -loop_state.gap, n)
         minimise(matrix, none, motions, directions, chosen, required, change)
         largest = 0.0
         for j in range(n):
             position[j] += change[j]
             largest = max(largest, abs(change[j]))
-        more = row_ends(arm.joints, state, buffers)
+        more = row_targets(arm.joints, state, buffers)
         beyond = False
         for k in range(count):
             # The projection may move further rows past their limits.
             if math.isnan(ends[k]) and not math.isnan(more[k]):
                 ends[k], beyond = more[k], True
-        if not (beyond or largest > _SETTLED):
+        if not (beyond or largest > _CONVERGED):
             break
     for k in range(ends.shape[0]):
         j = _only_coordinate(directions[k])
-        if j >= 0 and abs(position[j] - ends[k]) <= _SETTLED:
+        if j >= 0 and abs(position[j] - ends[k]) <= _CONVERGED:
             position[j] = ends[k]
 
 
@@ -136,16 +136,16 @@ def close_velocities(arm: Arm, buffers: Buffers, loop_state: LoopState) -> None:
     for k in range(count):
         chosen[k], targets[k] = not slips(buffers.modes[k]), target_velocity(rows, k, buffers.modes[k])
     for i in range(velocity.shape[0]):
-        momentum[i] = along(matrix, i, velocity)
+        momentum[i] = row_product(matrix, i, velocity)
     motions = null_space(loop_state.jacobian, np.zeros(loop_state.gap.shape[0]), velocity.shape[0])
     _, equations = minimise(matrix, momentum, motions, directions, chosen, targets, velocity)
     if equations.rank > 0:
         for k in range(count):
             chosen[k] = contains(equations.members, equations.rank, k)
-        stop_exactly(motions, directions, chosen, targets, velocity)
+        round_to_targets(motions, directions, chosen, targets, velocity)
 
 
-OPEN = 1e-5
+MAX_GAP = 1e-5
 """Largest gap (m) of a closed loop."""
 
 
@@ -171,18 +171,18 @@ def _unconstrained_motion(
     subtract_smooth_friction(joints, dt, v, buffers)
     measure(arm, q, v, buffers, loop_state)
     motions = null_space(loop_state.jacobian, -loop_state.drift, most)
-    pose_motion(arm, dt, q, v, wrenches, buffers, motion)
+    set_up_motion(arm, dt, q, v, wrenches, buffers, motion)
     acceleration, load, matrix = motion[0], motion[1], motion[2:]
     at_rest, rest = np.zeros(buffers.rows.shape[0], np.bool_), np.zeros(buffers.rows.shape[0])
     for k in range(rest.shape[0]):
-        at_rest[k] = buffers.rows[k, RESTS] > 0.0
+        at_rest[k] = buffers.rows[k, AT_REST] > 0.0
     failed, equations = minimise(matrix, load, motions, joints.directions, at_rest, rest, acceleration)
     status, bad = check_motion(q, motion, failed)
     if status != OK:
         return status, bad, 0
     left = np.empty(n)
     for i in range(n):
-        left[i] = along(matrix, i, acceleration) - load[i]
+        left[i] = row_product(matrix, i, acceleration) - load[i]
     motion[1, :] = 0.0
     pull = reduced_vector(left, motions.basis)
     for i in range(equations.rank):
@@ -191,46 +191,46 @@ def _unconstrained_motion(
             motion[1, j] += share * joints.directions[equations.members[i], j]
     for j in range(n):
         left[j] -= motion[1, j]
-    carry(buffers, motion, duration)
-    add_loop_forces(loop_state.jacobian, motions.followers, left, duration, loop_state.impulse)
-    return OK, -1, motions.followers.shape[0]
+    add_reaction_impulse(buffers, motion, duration)
+    add_loop_forces(loop_state.jacobian, motions.dependent, left, duration, loop_state.impulse)
+    return OK, -1, motions.dependent.shape[0]
 
 
 @allocating_kernel
-def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, loop_state: LoopState) -> tuple[int, float]:
+def _solve_friction(arm: Arm, most: int, state: State, buffers: Buffers, loop_state: LoopState) -> tuple[int, float]:
     """Solve the friction problem in the null space of the loops; write velocity and impulse, add the loops' impulse.
 
     The unconstrained velocity is first projected to that null space. Returns as ``solve_friction``.
     """
     vectors, rows, n = buffers.vectors, buffers.rows, state.position.shape[0]
     directions, matrix = arm.joints.directions, buffers.motion[2:]
-    free, carried, velocity = vectors[UNCONSTRAINED_VELOCITY], vectors[CARRIED], vectors[VELOCITY]
+    free, prior_impulse, velocity = vectors[UNCONSTRAINED_VELOCITY], vectors[CONSTRAINT_IMPULSE], vectors[VELOCITY]
     measure(arm, vectors[UNCONSTRAINED_POSITION], free, buffers, loop_state)
     motions = null_space(loop_state.jacobian, np.zeros(loop_state.gap.shape[0]), most)
     small, left, count = reduced_matrix(matrix, motions.basis), np.empty(n), motions.free.shape[0]
     for i in range(n):
-        left[i] = along(matrix, i, free)
+        left[i] = row_product(matrix, i, free)
     start, factor = reduced_vector(left, motions.basis), small.copy()
     if factorise(factor) >= 0:
         start[:] = math.nan
     solve_factorised(factor, start)
     for k in range(rows.shape[0]):
         buffers.modes[k] = state.modes[k]
-        rows[k, IMPULSE] = rows[k, ROW_VELOCITY] = rows[k, SLIPPERY] = 0.0
+        rows[k, IMPULSE] = rows[k, ROW_VELOCITY] = rows[k, FRICTIONLESS] = 0.0
     u, solves, error = np.zeros(count), 0, 0.0
     if count > 0:
-        held = reduced_vector(carried, motions.basis)
+        held = reduced_vector(prior_impulse, motions.basis)
         reduced = reduced_rows(directions, motions.basis)
         solves, error = solve_coupled(small, reduced, rows, buffers.modes, start, held, u)
-    label(rows, buffers.modes)
+    label_modes(rows, buffers.modes)
     expand_motion(motions, u, velocity)
     for i in range(n):
-        left[i] = carried[i] - along(matrix, i, free) + along(matrix, i, velocity)
-        carried[i] = 0.0
+        left[i] = prior_impulse[i] - row_product(matrix, i, free) + row_product(matrix, i, velocity)
+        prior_impulse[i] = 0.0
         for k in range(rows.shape[0]):
-            carried[i] += directions[k, i] * rows[k, IMPULSE]
-        left[i] -= carried[i]
-    add_loop_forces(loop_state.jacobian, motions.followers, left, 1.0, loop_state.impulse)
+            prior_impulse[i] += directions[k, i] * rows[k, IMPULSE]
+        left[i] -= prior_impulse[i]
+    add_loop_forces(loop_state.jacobian, motions.dependent, left, 1.0, loop_state.impulse)
     return solves, error
 
 
@@ -242,19 +242,19 @@ def _finish(
     vectors, n = buffers.vectors, state.position.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]
     raise_bounds_at_reversal(arm.joints, dt, state, buffers)
-    solves, error = _let_friction_act(arm, most, state, buffers, loop_state)
+    solves, error = _solve_friction(arm, most, state, buffers, loop_state)
     if not (np.all(state.velocity == 0.0) and np.all(velocity == 0.0)):
         for j in range(n):
             position[j] = vectors[UNCONSTRAINED_POSITION, j] + half * (velocity[j] - vectors[UNCONSTRAINED_VELOCITY, j])
         close_positions(arm, state, buffers, loop_state)
         close_velocities(arm, buffers, loop_state)
         for i in range(loop_state.gap.shape[0]):
-            if abs(loop_state.gap[i]) > OPEN:
+            if abs(loop_state.gap[i]) > MAX_GAP:
                 return LOOP_OPEN, i // 3, solves, error
     for j in range(n):
         if state.velocity[j] == 0.0 and velocity[j] == 0.0:
             position[j] = state.position[j]
-    outcome = renew(state, buffers, solves, error)
+    outcome = update_state(state, buffers, solves, error)
     if outcome[0] == OK:
         for i in range(loop_state.impulse.shape[0]):
             state.impulse[n + i] = loop_state.impulse[i]
@@ -270,7 +270,7 @@ def _take_step(
     position, velocity = vectors[POSITION], vectors[VELOCITY]
     loop_state, most = make_loop_state(arm, n), n
     stages, implicit, half = (4, 0.0, 0.5 * dt) if integrator == RK4 else (1, dt, dt)
-    pose_problem(arm.joints, dt, tau, state, buffers)
+    set_up_problem(arm.joints, dt, tau, state, buffers)
     for j in range(n):
         position[j], velocity[j] = q[j], v[j]
         vectors[UNCONSTRAINED_POSITION, j], vectors[UNCONSTRAINED_VELOCITY, j] = q[j], v[j]

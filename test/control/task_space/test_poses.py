@@ -26,9 +26,9 @@ def test_rotation_matrix(seed: int, angle: float) -> None:
 def test_rotation_vector(seed: int, angle: float) -> None:
     axis = np.random.default_rng(seed).normal(size=3)
     axis /= np.linalg.norm(axis)
-    found = rotation_vector(rotated(angle * axis))
+    vector = rotation_vector(rotated(angle * axis))
     # At pi both axes are right.
-    error = min(np.abs(found - angle * axis).max(), np.abs(found + angle * axis).max() if angle == np.pi else np.inf)
+    error = min(np.abs(vector - angle * axis).max(), np.abs(vector + angle * axis).max() if angle == np.pi else np.inf)
     assert error < 1e-9 * max(angle, 1e-7)
 
 

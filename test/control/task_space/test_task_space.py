@@ -38,12 +38,12 @@ def test_the_error_is_linear(robot: str, with_posture: bool, load_robot: Callabl
     for _ in range(10):
         q, qd = READY[robot] + rng.uniform(-0.3, 0.3, model.n), rng.normal(size=model.n)
         desired = random_motion(rng, model.link_pose(q, link), 0.002)
-        found = task_space_computed_torque(model, g, link, desired, q, qd, posture=posture)
-        assert not found.damped
+        solution = task_space_computed_torque(model, g, link, desired, q, qd, posture=posture)
+        assert not solution.damped
         smallest = np.linalg.svd(model.jacobian(q, link))[1].min()
-        assert found.smallest_singular_value == pytest.approx(smallest, abs=1e-12)
+        assert solution.smallest_singular_value == pytest.approx(smallest, abs=1e-12)
         expected = command(model, g, link, desired, q, qd)
-        assert_close(acceleration(model, link, q, qd, found.torque), expected, 1e-9, scale=1e3)
+        assert_close(acceleration(model, link, q, qd, solution.torque), expected, 1e-9, scale=1e3)
 
 
 @pytest.mark.parametrize("robot", HANDS)
@@ -97,10 +97,10 @@ def test_torque_at_a_singularity_is_finite_and_reported(posture: str, load_robot
     rng = np.random.default_rng(2)
     g, qd = gains(model.n), rng.normal(size=model.n)
     desired = random_motion(rng, model.link_pose(q, link))
-    found = task_space_computed_torque(model, g, link, desired, q, qd)
-    assert found.damped and found.smallest_singular_value < 1e-6
-    assert np.isfinite(found.torque).all() and np.abs(found.torque).max() < 1e5
-    missed = command(model, g, link, desired, q, qd) - acceleration(model, link, q, qd, found.torque)
+    solution = task_space_computed_torque(model, g, link, desired, q, qd)
+    assert solution.damped and solution.smallest_singular_value < 1e-6
+    assert np.isfinite(solution.torque).all() and np.abs(solution.torque).max() < 1e5
+    missed = command(model, g, link, desired, q, qd) - acceleration(model, link, q, qd, solution.torque)
     u, sigma, _ = np.linalg.svd(model.jacobian(q, link))
     kept = sigma > g.singular_value
     assert_close(u[:, kept].T @ missed, np.zeros(kept.sum()), 1e-8, 1e3)

@@ -43,9 +43,9 @@ def test_a_quintic_leads_to_whole_periods_of_the_series() -> None:
     quintic = BPoly.from_derivatives([0.0, 1.5], np.array([[[0.5, -1.0], rest, rest], [first, rest, rest]]))
     moving = points.times <= 1.5
     series = fourier_wave(points.times[~moving] - 1.5, SINE, COSINE, w)
-    for k, found in enumerate((points.positions, points.velocities, points.accelerations)):
-        np.testing.assert_allclose(found[moving], quintic(points.times[moving], k), rtol=0, atol=1e-12)
-        np.testing.assert_allclose(found[~moving], series[k] + center * (k == 0), rtol=0, atol=1e-12)
+    for k, values in enumerate((points.positions, points.velocities, points.accelerations)):
+        np.testing.assert_allclose(values[moving], quintic(points.times[moving], k), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(values[~moving], series[k] + center * (k == 0), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

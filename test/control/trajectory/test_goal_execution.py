@@ -41,8 +41,8 @@ class Client:
             self.end_of_it = event.ending, event.outcome
 
     def ended(self, ending: Ending, code: Code, *words: str) -> None:
-        found, outcome = self.end_of_it
-        assert found is ending and outcome.code is code, self.end_of_it
+        status, outcome = self.end_of_it
+        assert status is ending and outcome.code is code, self.end_of_it
         assert all(word in outcome.message for word in words)
 
 

@@ -81,10 +81,10 @@ def test_it_decides_as_joint_trajectory_controller(
     asked = Tolerances(table[0], table[1], goal_time)
     times = np.cumsum([dt for dt, _ in steps])
     cycles = [(float(t), np.array(error).reshape(2, 3)) for t, (_, error) in zip(times, steps, strict=True)]
-    monitor, found = GoalMonitor(NAMES, asked, end), None
+    monitor, decision = GoalMonitor(NAMES, asked, end), None
     for k, cycle in enumerate(cycles):
         outcome = monitor.check(*cycle)
         if outcome is not None:
-            found = k, outcome.code
+            decision = k, outcome.code
             break
-    assert found == jtc(cycles, end, asked)
+    assert decision == jtc(cycles, end, asked)

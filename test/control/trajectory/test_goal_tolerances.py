@@ -55,16 +55,16 @@ def test_tolerances_that_a_goal_asks_for(asked: list[tuple[str, float, float, fl
             with pytest.raises(TrajectoryError, match="elbow|shoulder|wrist|goal_time_tolerance"):
                 default.requested(NAMES, goal_time=seconds, **arguments)
             continue
-        found = default.requested(NAMES, goal_time=seconds, **arguments)
+        tolerances = default.requested(NAMES, goal_time=seconds, **arguments)
         expected = getattr(default, side).copy()
         for name, position, velocity, _ in asked:
             j = NAMES.index(name)
             for row, x in ((0, position), (1, velocity)):
                 expected[row, j] = resolved(getattr(default, side)[row, j], x) or INF
-        assert np.array_equal(getattr(found, side), expected)
+        assert np.array_equal(getattr(tolerances, side), expected)
         other = {"path": "goal", "goal": "path"}[side]
-        assert np.array_equal(getattr(found, other), getattr(default, other))
-        assert found.goal_time == (resolved(1.5, seconds) or INF)
+        assert np.array_equal(getattr(tolerances, other), getattr(default, other))
+        assert tolerances.goal_time == (resolved(1.5, seconds) or INF)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ def test_quintic_of_jtc(time, state):
     # interpolation_pos_vel_accel in JTC's tests: x (x-1) (x-2) (x-3) (x-4) from 0 to 2.
     knots = Knots(np.array([1.0, 3.0]), column(0, 0), column(24, 4), column(-100, 0), column(0, 0))
     powers = time ** np.arange(5, -1, -1)
-    found = np.einsum("k,kdj->d", powers, segments(knots, 5)[0])
-    np.testing.assert_allclose(found[:3], state, atol=1e-11)
+    sample = np.einsum("k,kdj->d", powers, segments(knots, 5)[0])
+    np.testing.assert_allclose(sample[:3], state, atol=1e-11)
 
 
 def test_spline_velocities_of_jtc():

@@ -41,15 +41,15 @@ def test_between_messages_it_goes_on_until_the_timeout(targets: EndEffectorTarge
     targets.follow(pose(0.5), 5 * SECOND, 5.0, 4.9)
     targets.feed_forward("acceleration", ACCELERATION, 5 * SECOND, 4.95)
     for t in (0.0, 0.03, 0.125, 0.2, 10.0):
-        found, s = targets.at(5.0 + t), min(t, 0.125)
+        motion, s = targets.at(5.0 + t), min(t, 0.125)
         way = TWIST * s + ACCELERATION * s**2 / 2
         x, y, z = way[3:]
         turn = expm(np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]))
-        assert_close(found.pose[:3, 3], pose(0.5)[:3, 3] + way[:3], 1e-15)
-        assert_close(found.pose[:3, :3], turn @ pose()[:3, :3], 1e-14)
+        assert_close(motion.pose[:3, 3], pose(0.5)[:3, 3] + way[:3], 1e-15)
+        assert_close(motion.pose[:3, :3], turn @ pose()[:3, :3], 1e-14)
         moving = t <= 0.125
-        assert_close(found.twist, (TWIST + ACCELERATION * s) * moving, 1e-13)
-        assert_close(found.acceleration, ACCELERATION * moving, 0.0)
+        assert_close(motion.twist, (TWIST + ACCELERATION * s) * moving, 1e-13)
+        assert_close(motion.acceleration, ACCELERATION * moving, 0.0)
 
 
 @pytest.mark.parametrize("order", ["pose first", "pose last"])
@@ -62,9 +62,9 @@ def test_feedforward_belongs_to_its_stamp(order: str, targets: EndEffectorTarget
         targets.feed_forward("acceleration", ACCELERATION, 2 * SECOND + 1, 2.0)
         if order == "pose last":
             targets.follow(pose(), 2 * SECOND, 2.0, 2.0)
-        found = targets.at(2.0)
-        assert_close(found.twist, TWIST, 0.0)
-        assert not found.acceleration.any()
+        motion = targets.at(2.0)
+        assert_close(motion.twist, TWIST, 0.0)
+        assert not motion.acceleration.any()
 
 
 @pytest.mark.parametrize("stamp", [0, 2 * SECOND])
@@ -142,8 +142,8 @@ def test_numbers_that_are_not_finite_or_too_large_are_refused(value: float, plac
             targets.follow(wrong, 1, 0.0, 0.0)
         else:
             targets.feed_forward(kind, numbers, 1, 0.0)
-    found = targets.at(0.05)
-    assert np.array_equal(found.pose, pose(-1e9)) and not found.twist.any() and not found.acceleration.any()
+    motion = targets.at(0.05)
+    assert np.array_equal(motion.pose, pose(-1e9)) and not motion.twist.any() and not motion.acceleration.any()
 
 
 def test_a_stamp_in_the_past(targets: EndEffectorTargets) -> None:
