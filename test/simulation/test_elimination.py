@@ -1,4 +1,4 @@
-"""Lines as equations, against NumPy's rank, null space and linear systems."""
+"""Elimination of constraint rows, against NumPy's rank, null space and linear systems."""
 
 import numpy as np
 import pytest
@@ -13,14 +13,14 @@ SEEDS = range(12)
 
 
 def _rows(rng: np.random.Generator, n: int, count: int) -> Array:
-    """Factors -1, 0 and 1, so that rows depend on each other; one without any."""
+    """Return rows with elements -1, 0, 1 and 2, so that some are dependent; one is zero."""
     e = rng.choice([-1.0, 0.0, 1.0, 2.0], (count, n))
     e[rng.integers(count)] = 0.0
     return e
 
 
 def _independent(e: Array, chosen: NDArray[np.bool_]) -> list[int]:
-    """The chosen rows that do not depend on chosen ones before them."""
+    """Return the chosen rows that are independent of earlier chosen ones."""
     independent: list[int] = []
     for k in np.flatnonzero(chosen):
         if np.linalg.matrix_rank(e[[*independent, k]]) > len(independent):
@@ -30,8 +30,8 @@ def _independent(e: Array, chosen: NDArray[np.bool_]) -> list[int]:
 
 @pytest.mark.parametrize("scale", [1.0, 1e-20, 1e20])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_equations_are_those_of_the_independent_lines(seed: int, scale: float) -> None:
-    """Solved for the pivots, with NumPy's rank; in any unit."""
+def test_equations_are_those_of_the_independent_rows(seed: int, scale: float) -> None:
+    """Reduced row echelon form with NumPy's rank, in any unit."""
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 5)), int(rng.integers(2, 8))
     e, chosen = scale * _rows(rng, n, count), rng.random(count) < 0.8
@@ -57,12 +57,12 @@ def test_equations_are_those_of_the_independent_lines(seed: int, scale: float) -
 
 
 @pytest.mark.parametrize("nearness", [1e-9, 1e-13])
-def test_lines_count_as_the_same_where_they_differ_by_rounding(nearness: float) -> None:
+def test_rows_that_differ_by_rounding_are_dependent(nearness: float) -> None:
     e = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + nearness, 0.0]])
     assert elimination.eliminate(e, np.ones(2, bool), np.zeros(2)).rank == (2 if nearness > 1e-11 else 1)
 
 
-def test_the_largest_factor_is_the_pivot() -> None:
+def test_the_largest_element_is_the_pivot() -> None:
     e = np.array([[1e-14, 1.0, 0.3], [1.0, 1.0, 0.7], [0.2, 1.0, -0.5]])
     solution = np.array([0.1, 0.2, 0.3])
     v = np.zeros(3)
@@ -87,8 +87,8 @@ def test_the_coordinate_without_mass_is_named(bad: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_lines_at_rest_stay_there_and_their_reaction_is_along_them(seed: int) -> None:
-    """The acceleration minimises 1/2 a^T A a - load^T a where E a = 0; the reaction does no work there."""
+def test_rows_at_rest_stay_at_rest(seed: int) -> None:
+    """The acceleration minimises 1/2 a^T A a - load^T a subject to E a = 0; the reaction does no work."""
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 6)), int(rng.integers(2, 6))
     half = rng.standard_normal((n, n))
@@ -112,7 +112,7 @@ def test_lines_at_rest_stay_there_and_their_reaction_is_along_them(seed: int) ->
     assert np.abs(allowed.T @ reaction).max(initial=0.0) < 1e-11 and np.array_equal(motion[2:], matrix)
 
 
-def test_the_last_of_many_lines_rests() -> None:
+def test_the_last_of_many_rows_is_at_rest() -> None:
     directions, rows = np.vstack([np.eye(2)] * 10), np.zeros((20, ss.ROW_SIZE))
     rows[19, ss.AT_REST] = 1.0
     motion = np.vstack([np.zeros(2), [3.0, 5.0], np.eye(2)])
@@ -120,8 +120,8 @@ def test_the_last_of_many_lines_rests() -> None:
     assert motion[:2].tolist() == [[3.0, 0.0], [0.0, -5.0]]
 
 
-def test_pinned_rows_end_at_their_targets_and_others_stay() -> None:
-    """x + y = 1.5 pinned, x - y and z not; then y as well."""
+def test_rows_with_targets_reach_them() -> None:
+    """x + y = 1.5, with x - y and z free; then a target for y as well."""
     e = np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, 1.0]])
     position = np.array([0.5, 0.7, 0.3])
     elimination.project_position(e, np.array([1.5, np.nan, np.nan]), position)

@@ -1,4 +1,4 @@
-"""What sensors make of a motion, and the delay of torques on their way to the motors."""
+"""Sensor noise, encoder resolution and effort delay."""
 
 import pickle
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def test_exact_sensors_change_nothing() -> None:
 
 
 def _stream(seed: int, plant: int, kind: int, size: float) -> Array:
-    """PCG64 of SeedSequence(seed, spawn_key=(plant, 0 for position or 1 for velocity)), one joint after the other."""
+    """Return numbers of PCG64 with SeedSequence(seed, spawn_key=(plant, 0: position or 1: velocity))."""
     stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(plant, kind))))
     return np.asarray(size * stream.standard_normal((100, 3)))
 
@@ -88,13 +88,13 @@ def test_impossible_sensors_are_refused(keywords: dict[str, Any]) -> None:
         Sensors(**keywords).start(3)
 
 
-# --- Torques on their way to the motors
+# --- Effort delay
 
 EVENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), max_size=12)
 
 
 def _acting(steps: int, events: Sequence[tuple[int, int]]) -> list[float]:
-    """What acts in each step where `gives` commands, then `count` steps follow."""
+    """Return the torque in each step; each of ``gives`` is commands and the number of steps after them."""
     delay_line = EffortDelay(steps, [0.0])
     acting: list[float] = []
     value = 0.0
@@ -110,7 +110,7 @@ def _acting(steps: int, events: Sequence[tuple[int, int]]) -> list[float]:
 
 @given(steps=st.integers(0, 10), events=EVENTS)
 def test_a_command_acts_a_fixed_number_of_steps_later(steps: int, events: list[tuple[int, int]]) -> None:
-    """In step s acts u(s - d), u the last command given before step s - d or in front of it."""
+    """In step s the torque is u(s - d), the last command before step s - d."""
     given_before, value = [], 0.0
     for gives, count in events:
         value += gives

@@ -59,7 +59,7 @@ def test_holds_before_the_start_and_from_the_end_on():
         assert not (qd.any() or qdd.any())
         assert result is active
     assert sampled(trajectory, np.nextafter(trajectory.end_time, 0.0))[4]
-    with pytest.raises(TrajectoryError, match="time to sample at"):
+    with pytest.raises(TrajectoryError, match="sampling time"):
         sampled(trajectory, np.nan)
 
 
