@@ -200,7 +200,7 @@ def test_brakes_lock_the_arm_while_time_advances(panda: Plant) -> None:
 
 
 def test_change_of_payload_or_friction_keeps_the_state(panda: Plant) -> None:
-    """As a plant of the new model from the same state; another robot is refused."""
+    """The motion is that of a plant of the new model from the same state; another robot is refused."""
     panda.step(20.0 * np.ones(7), 20)
     heavy = panda.model.scaled(mass=1.3, friction=2.0)
     fresh = Plant(heavy, initial_positions=panda.position, initial_velocities=panda.velocity)

@@ -237,11 +237,12 @@ class MotionPlan:
     ) -> Trajectory:
         """Accept a trajectory, which replaces those of its joints, and return it in trajectory time.
 
-        The motion begins in the desired state, with continuous position, velocity and effort, or in the `measured`
-        state if `rules` say so. Before a start in the future, which speed scaling delays, the joints continue their
+        `rules` select the desired state, with continuous position, velocity and effort, or the `measured` state as the
+        beginning of the motion. Before a start in the future, which speed scaling delays, the joints continue their
         motion; if the first point has time 0, up to the last point before the start. With a start in the past, the
-        motion goes to the first point that is not over. A first point at time 0 of a start now applies at once, as in
-        JTC. An empty plan begins at rest in the measured position, or if it is unknown in that of the first point.
+        motion goes to the first point that is not over. If the start is now, a first point at time 0 applies at once,
+        as in JTC. An empty plan begins at rest in the measured position, or if it is unknown in that of the first
+        point.
 
         Parameters
         ----------
