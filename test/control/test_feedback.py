@@ -75,8 +75,8 @@ def test_velocities_that_become_nan_are_a_fault(first: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf, -1.0000001e9])
-@pytest.mark.parametrize(("row", "what"), [(0, "position"), (1, "velocity")])
-def test_numbers_that_are_not_finite_or_too_large_are_refused(value: float, row: int, what: str) -> None:
+@pytest.mark.parametrize(("row", "quantity"), [(0, "position"), (1, "velocity")])
+def test_numbers_that_are_not_finite_or_too_large_are_refused(value: float, row: int, quantity: str) -> None:
     one, bad = known(), np.array([Q, QD])
     bad[row, 1] = value
     assert not one.take(1.1, 1.1, bad[0], bad[1])
@@ -86,7 +86,7 @@ def test_numbers_that_are_not_finite_or_too_large_are_refused(value: float, row:
         fault = fault_of(one, 1.1)
         assert (fault.cause, fault.joint) == (Cause.STATE_INVALID, "b")
         assert fault.value == value or math.isnan(value)
-        assert what in fault.message
+        assert quantity in fault.message
     assert one.trouble == fault.message
     one.take(1.2, 1.2, Q, QD)
     assert one.fault(1.2) is None

@@ -47,15 +47,15 @@ HISTORIES = {
         (LIMIT, 1.0, H), (None, 1.15, H), (LIMIT, 1.26, H), (None, 1.3, H), (None, 1.29 + RECOVERY_TIME, H),
         (None, 1.31 + RECOVERY_TIME, A),
     ],
-    "auto: a clock that goes back begins the time anew": [
+    "auto: a clock that goes back restarts the time": [
         (BACK, 100.0, H), (None, 100.1, H), (None, 0.0, H), (None, 0.9 * RECOVERY_TIME, H),
         (None, 1.1 * RECOVERY_TIME, A),
     ],
-    "manual: blind, the steady clock tells how long to hold; a state is held by, and blind anew it counts anew": [
+    "manual: without states the hold time is by the steady clock; a state restarts it": [
         (STALE, (1.0, 10.0), H), (STALE, (1.0, 10.49), H), (STALE, (1.0, 10.5), Z), (None, (3.0, 12.0), H),
         (STALE, (3.0, 12.1), H),
     ],
-    "manual: a good state beside bad messages is held by for ever": [
+    "manual: valid states among invalid ones keep the hold for ever": [
         (NAN if second % 2 else LIMIT, float(second), H) for second in range(10)
     ],
 }  # fmt: skip

@@ -238,7 +238,7 @@ def test_descent_takes_as_many_solves_as_the_reference(seed: int, unit: float) -
         assert v == pytest.approx(unit * solution, abs=1e-9 * unit)
         assert np.all((modes == solution_modes) | (loose & (np.abs(modes - ss.STUCK) == 1)))
         assert solves in ((1,) if start is solution_modes else (1, 1 + expected))
-    assert solves == 1 + expected or loose.any(), "only what nothing holds slips in two modes"
+    assert solves == 1 + expected or loose.any(), "only frictionless rows slip in two modes"
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -178,8 +178,8 @@ def test_motion_that_becomes_infinite_ends_the_run(control_period: float) -> Non
     [
         ({"duration": 0.0}, "duration: 0.0 s"),
         ({"duration": np.inf}, "duration"),
-        ({"duration": 0.0155, "control_period": 0.01}, "duration: 0.0155 s are 1.55 .* 0.01 s"),
-        ({"control_period": 0.0005}, "control_period: 0.0005 s are 0.5"),
+        ({"duration": 0.0155, "control_period": 0.01}, "duration: 0.0155 s is 1.55 .* 0.01 s"),
+        ({"control_period": 0.0005}, "control_period: 0.0005 s is 0.5"),
         ({"control_period": 0.0}, "control_period: 0.0 s"),
         ({"effort_delay": 0.0015}, "effort_delay: 0.0015 s"),
         ({"effort_delay": -0.001}, "effort_delay"),

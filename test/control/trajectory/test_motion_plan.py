@@ -372,7 +372,7 @@ def test_speed_changes_at_its_rate_also_at_rest():
     assert plan.speed == 0.5
     plan.set_speed(1.0)
     plan.hold(0.7, np.zeros(N))
-    assert plan.speed == 1.0, "what rests has nothing to slow down"
+    assert plan.speed == 1.0, "an arm at rest needs no deceleration"
 
 
 def moving(speed=1.0, names=NAMES):
