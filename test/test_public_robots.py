@@ -107,7 +107,7 @@ def ours(model: RobotModel, s: States) -> dict[str, Any]:
         results[f"link_pose of {link}"] = model.link_pose(q, link)
         results[f"jacobian of {link}"] = model.jacobian(q, link)
         results[f"jacobian_dot_qd of {link}"] = model.jacobian_dot_qd(q, qd, link)
-    if not model._packed.massless_ends:
+    if not model._data.massless_joints:
         results["forward_dynamics"] = model.forward_dynamics(q, qd, s.tau)
         results["forward_dynamics under wrenches"] = model.forward_dynamics(q, qd, s.tau, s.wrenches)
     return results
@@ -151,7 +151,7 @@ def theirs(model: RobotModel, peer: Peer, s: States) -> Iterator[tuple[str, Arra
         yield f"link_pose of {link}", pose, np.abs(pose).max()
         yield f"jacobian of {link}", j, reach
         yield f"jacobian_dot_qd of {link}", peer.jacobian_dot_qd(q, qd, link), reach * speed**2
-    if not model._packed.massless_ends:
+    if not model._data.massless_joints:
         inverse = np.abs(np.linalg.inv(m))
         yield "forward_dynamics", peer.aba(q, qd, tau), inverse @ terms
         yield "forward_dynamics under wrenches", peer.aba(q, qd, tau, wrenches), inverse @ pushed
@@ -177,9 +177,9 @@ def test_agrees_with_pinocchio(name: str) -> None:
     """One state at a time and all at once; mimic joints by G of the test's own reading."""
     text = ROBOTS[name].read_text(encoding="utf-8")
     model = RobotModel.from_urdf_file(ROBOTS[name])
-    assert list(model._packed.massless_ends) == MASSLESS.get(name, [])
+    assert list(model._data.massless_joints) == MASSLESS.get(name, [])
     peer = Peer(text, model.joint_names, follows=mimic_tags(text))
-    if model._packed.massless_ends:
+    if model._data.massless_joints:
         with pytest.raises(RobotModelError, match=re.escape(str(MASSLESS[name]))):
             model.forward_dynamics(*np.zeros((3, model.n)))
     check("inertial_parameters", *_parameters(model, peer))

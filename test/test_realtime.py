@@ -39,17 +39,17 @@ class Knot:
 
 def test_kept_away_the_collector_comes_only_when_called_until_it_is_let_back(collections: list[int]) -> None:
     old = Knot()
-    real_time.keep_collector_away()
+    real_time.disable_garbage_collection()
     assert gc.get_freeze_count() > 0
     del collections[:]
     knot = weakref.ref(Knot())
     lists = [[k] for k in range(50_000)]  # far beyond the collector's thresholds
     assert collections == [] and knot() is not None
-    real_time.collect()
+    real_time.collect_garbage()
     assert collections == [2] and knot() is None
     assert all(known is not old for known in gc.get_objects()), "only what came since is looked at"
 
-    real_time.let_collector_back()
+    real_time.enable_garbage_collection()
     assert gc.isenabled() and gc.get_freeze_count() == 0
     assert any(known is old for known in gc.get_objects())
     del collections[:]
@@ -57,7 +57,7 @@ def test_kept_away_the_collector_comes_only_when_called_until_it_is_let_back(col
     assert collections
     # A full collection of everything is no matter of microseconds: never in between.
     before = collections.count(2)
-    real_time.collect()
+    real_time.collect_garbage()
     assert collections.count(2) == before and len(lists) == 100_000
 
 

@@ -202,7 +202,7 @@ class Plant(BasePlant):
 
         Raises RobotDynamicsError for a robot with other joints, links or placements.
         """
-        if not self._model.differs_in_numbers_only(model):
+        if not self._model.differs_in_parameters_only(model):
             raise RobotDynamicsError(
                 f'robot "{model.name}" has other joints than "{self._model.name}". '
                 "Cure: make another plant, or take with_payload or scaled of the same model"

@@ -33,11 +33,11 @@ def test_reading_and_writing_outside_raise(cache: Path) -> None:
 import numpy as np
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.entries import NO_WRENCHES, inverse_dynamics_batch
-packed = RobotModel.from_urdf_file({str(ROOT / "urdf" / "planar_2r.urdf")!r}).kernels
+robot = RobotModel.from_urdf_file({str(ROOT / "urdf" / "planar_2r.urdf")!r}).kernels
 two, one = np.zeros((2, 2)), np.zeros((1, 2))
 for rates, torques in ((two, two), (one, two), (two, one)):
     try:
-        inverse_dynamics_batch(packed.structure.copy(), packed.numbers.copy(), NO_WRENCHES, two, rates, two, torques)
+        inverse_dynamics_batch(robot.topology.copy(), robot.parameters.copy(), NO_WRENCHES, two, rates, two, torques)
         print("done")
     except IndexError:
         print("refused")

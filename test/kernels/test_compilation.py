@@ -63,7 +63,7 @@ def test_generated_code_uses_only_hashed_code() -> None:
     """Generated files are named by their text: what they import must be in the hash, or come from outside."""
     panda = RobotModel.from_urdf_file(PANDA).kernels
     for algorithm in (INVERSE_DYNAMICS, FORWARD_DYNAMICS, FIXED_MODE_MOTION):
-        program = trace_algorithm(algorithm, panda.structure, panda.numbers)
+        program = trace_algorithm(algorithm, panda.topology, panda.parameters)
         assert program is not None
         for source in (function_source(program), batch_source(program)):
             for module in re.findall(r"^ *(?:from|import) +(\S+)", source, re.MULTILINE):

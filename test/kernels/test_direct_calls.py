@@ -123,12 +123,12 @@ def test_references_are_counted(model: RobotModel, way: str) -> None:
 def test_what_a_call_reads_lives_as_long_as_it(model: RobotModel, way: str) -> None:
     q = np.linspace(-1.0, 1.0, model.n)
     expected = model.gravity_torque(q)
-    structure, numbers = model.kernels.structure.copy(), model.kernels.numbers.copy()
-    alive = weakref.ref(numbers)
-    call = direct_call(entries.gravity_torque, (structure, numbers, entries.make_scratch(structure)), (1, 1))
-    del numbers
+    topology, parameters = model.kernels.topology.copy(), model.kernels.parameters.copy()
+    alive = weakref.ref(parameters)
+    call = direct_call(entries.gravity_torque, (topology, parameters, entries.make_scratch(topology)), (1, 1))
+    del parameters
     gc.collect()
-    rubbish = [np.full(len(model.kernels.numbers), np.nan) for _ in range(100)]
+    rubbish = [np.full(len(model.kernels.parameters), np.nan) for _ in range(100)]
     assert alive() is not None
     np.testing.assert_array_equal(call(q, np.empty(model.n)), expected)
     del call, rubbish

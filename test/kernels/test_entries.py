@@ -32,7 +32,7 @@ def model() -> RobotModel:
 @pytest.mark.parametrize("name", SHAPES)
 def test_wrong_shapes_are_found(name: str, model: RobotModel) -> None:
     """In each argument and each of its axes, too long and too short; nothing is written then."""
-    scratch = entries.make_scratch(model.kernels.structure)
+    scratch = entries.make_scratch(model.kernels.topology)
     fixed = [*_robot(model), scratch, *([model.friction_parameters.flatten()] if name == "friction_torque" else [])]
     entry = getattr(entries, name)
     assert entry(*fixed, *map(np.zeros, SHAPES[name])) == OK
@@ -54,7 +54,7 @@ def test_the_coordinate_of_a_singular_robot_is_reported(coordinate: int) -> None
     links = [heavy, arms.Link("")] if coordinate else [arms.Link(""), heavy]
     model = RobotModel.from_urdf(arms.planar_2r(0.0, 0.5, *links).urdf)
     q, qd, tau, qdd = np.zeros((4, 2))
-    scratch = entries.make_scratch(model.kernels.structure)
+    scratch = entries.make_scratch(model.kernels.topology)
     assert entries.forward_dynamics(*_robot(model), scratch, q, qd, tau, qdd) == SINGULAR + coordinate
     assert OK < WRONG_SHAPE < SINGULAR
     states = np.zeros((4, 3, 2))
@@ -63,4 +63,4 @@ def test_the_coordinate_of_a_singular_robot_is_reported(coordinate: int) -> None
 
 
 def _robot(model: RobotModel) -> tuple[Any, Any]:
-    return model.kernels.structure.copy(), model.kernels.numbers.copy()
+    return model.kernels.topology.copy(), model.kernels.parameters.copy()

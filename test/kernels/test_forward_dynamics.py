@@ -8,14 +8,14 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.entries import make_work
 from robot_dynamics_ros.kernels.forward_dynamics import solve_fixed_mode_motion, solve_motion
 from robot_dynamics_ros.kernels.layout import ModelArrays
-from robot_dynamics_ros.model.packed import views
+from robot_dynamics_ros.model.model_data import views
 from support import arms
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, robots, size, state
 
 
 def _robot(model: RobotModel) -> ModelArrays:
-    return views(model.kernels.structure.copy(), model.kernels.numbers.copy())
+    return views(model.kernels.topology.copy(), model.kernels.parameters.copy())
 
 
 @given(robot=robots(), held=st.integers(0, 255))

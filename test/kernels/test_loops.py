@@ -6,7 +6,7 @@ from hypothesis import given
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.entries import make_work
 from robot_dynamics_ros.kernels.kinematics import Loops, append_loops, measure_loops, unpack_loops
-from robot_dynamics_ros.model.packed import views
+from robot_dynamics_ros.model.model_data import views
 from support.arms import Array
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, Tree, robots, state, stride
@@ -42,12 +42,12 @@ def _measured(
     model: RobotModel, links: list[str], points: list[Array], q: Array, qd: Array
 ) -> tuple[Array, Array, Array]:
     """What the kernel finds; both flat arrays end with the loops."""
-    structure, numbers = model.kernels.structure.copy(), model.kernels.numbers.copy()
+    topology, parameters = model.kernels.topology.copy(), model.kernels.parameters.copy()
     frames = [model.link_frames[link] for link in links]
     places = [frame.rotation @ point + frame.position for frame, point in zip(frames, points, strict=True)]
     loops = Loops(np.array([[frame.body for frame in frames]]).reshape(3, 2), np.reshape(places, (3, 6)))
-    loops = unpack_loops(*append_loops(structure, numbers, loops))
-    robot = views(structure, numbers)
+    loops = unpack_loops(*append_loops(topology, parameters, loops))
+    robot = views(topology, parameters)
     gap, jacobian, drift = np.empty(9), np.empty((9, model.n)), np.empty(9)
     measure_loops(robot, loops, q, qd, make_work(robot), np.empty((len(robot.bodies), 12)), gap, jacobian, drift)
     return gap, jacobian, drift

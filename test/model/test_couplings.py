@@ -8,9 +8,9 @@ import pytest
 
 from robot_dynamics_ros import RobotModel, RobotModelError
 from robot_dynamics_ros.kernels.layout import AFTER, FIRST
-from robot_dynamics_ros.model.packed import PackedModel
+from robot_dynamics_ros.model.model_data import ModelData
 from support import arms
-from support.arms import packed
+from support.arms import model_data
 from support.comparing import assert_close
 
 CHAIN = arms.random_arm(np.random.default_rng(4), [0, 1, 2, 3], ["revolute"] * 4)
@@ -22,7 +22,7 @@ def mimic(arm: arms.Arm, name: str, source: str, attributes: str = "") -> arms.A
     return arm.with_joint(name, extra=f'<mimic joint="{source}" {attributes}/>')
 
 
-def matrix(model: PackedModel) -> arms.Array:
+def matrix(model: ModelData) -> arms.Array:
     """G (bodies, n) from the packed entries."""
     robot = model.robot
     g = np.zeros((len(model.moving_joints), len(model.joint_names)))
@@ -36,22 +36,22 @@ def matrix(model: PackedModel) -> arms.Array:
 
 def test_mimics_in_a_chain() -> None:
     """In the file a follower may stand before what it follows; b = -2 d + 0.1, a = 3 b + 1 = -6 d + 1.3."""
-    model = packed(mimic(mimic(CHAIN, A, B, 'multiplier="3" offset="1"'), B, D, 'multiplier="-2" offset="0.1"'))
+    model = model_data(mimic(mimic(CHAIN, A, B, 'multiplier="3" offset="1"'), B, D, 'multiplier="-2" offset="0.1"'))
     assert model.joint_names == (C, D)
     assert_close(matrix(model), [[0, -6], [0, -2], [1, 0], [0, 1]], 1e-15)
     # Kernels do not know the offsets, so limits of position are less them.
-    assert_close(packed(CHAIN).joint_ranges - model.joint_ranges, np.outer([1.3, 0.1, 0, 0], [1, 1, 0]), 1e-13)
+    assert_close(model_data(CHAIN).joint_ranges - model.joint_ranges, np.outer([1.3, 0.1, 0, 0], [1, 1, 0]), 1e-13)
 
 
 def test_file_goes_before_the_mimic() -> None:
-    model = packed(mimic(CHAIN, C, A, 'multiplier="5"'), {"couplings": {C: {B: 0.5, D: 2.0}}})
+    model = model_data(mimic(CHAIN, C, A, 'multiplier="5"'), {"couplings": {C: {B: 0.5, D: 2.0}}})
     assert model.joint_names == (A, B, D)
     assert np.array_equal(matrix(model), [[1, 0, 0], [0, 1, 0], [0, 0.5, 2], [0, 0, 1]])
 
 
 def test_remotely_driven_elbow() -> None:
     """Spong section 9.4: p1 and p2 are the links' angles against the base, so that joint 2 turns by p2 - p1."""
-    model = packed(CHAIN, {"coordinates": ["p1", "p2"], "couplings": {A: {"p1": 1.0}, B: {"p1": -1.0, "p2": 1.0}}})
+    model = model_data(CHAIN, {"coordinates": ["p1", "p2"], "couplings": {A: {"p1": 1.0}, B: {"p1": -1.0, "p2": 1.0}}})
     assert model.joint_names == (C, D, "p1", "p2")
     assert np.array_equal(matrix(model), [[0, 0, 1, 0], [0, 0, -1, 1], [1, 0, 0, 0], [0, 1, 0, 0]])
     for limits in (-model.position_lower, model.position_upper, model.velocity_limits, model.effort_limits):
@@ -76,25 +76,27 @@ def test_mimic_is_pinocchios() -> None:
 def test_follower_of_a_locked_joint_stands_still() -> None:
     """b = 2 a + 0.1 with a locked at 0.4: as an arm with both locked, at 0.4 and 0.9; a locked b follows no longer."""
     arm = mimic(CHAIN, B, A, 'multiplier="2" offset="0.1"')
-    assert_same(packed(arm, joints=[D, C], locked={A: 0.4}), packed(CHAIN, joints=[D, C], locked={A: 0.4, B: 0.9}))
-    assert_same(packed(arm, locked={B: 0.3}), packed(CHAIN, locked={B: 0.3}))
+    assert_same(
+        model_data(arm, joints=[D, C], locked={A: 0.4}), model_data(CHAIN, joints=[D, C], locked={A: 0.4, B: 0.9})
+    )
+    assert_same(model_data(arm, locked={B: 0.3}), model_data(CHAIN, locked={B: 0.3}))
 
 
 @pytest.mark.parametrize("row", [{"offset": 0.7}, {B: 0.0, "offset": 0.7}])
 def test_row_without_factors_is_a_locked_joint(row: dict[str, float]) -> None:
-    assert_same(packed(CHAIN, {"couplings": {A: row}}), packed(CHAIN, locked={A: 0.7}))
+    assert_same(model_data(CHAIN, {"couplings": {A: row}}), model_data(CHAIN, locked={A: 0.7}))
 
 
 def test_factors_that_cancel_are_dropped() -> None:
     """b = a - a: it stands still."""
     content = {"coordinates": ["p"], "couplings": {A: {"p": 1.0}, B: {"p": -1.0, A: 1.0}}}
-    assert packed(CHAIN, content).moving_joints == (A, C, D)
+    assert model_data(CHAIN, content).moving_joints == (A, C, D)
 
 
-def assert_same(model: PackedModel, expected: PackedModel) -> None:
+def assert_same(model: ModelData, expected: ModelData) -> None:
     assert model.joint_names == expected.joint_names and model.moving_joints == expected.moving_joints
-    assert np.array_equal(model.structure, expected.structure)
-    assert_close(model.numbers, expected.numbers, 1e-14)
+    assert np.array_equal(model.topology, expected.topology)
+    assert_close(model.parameters, expected.parameters, 1e-14)
 
 
 # --- Errors
@@ -149,7 +151,7 @@ BAD: dict[str, tuple[arms.Arm, dict[str, Any], dict[str, Any], str]] = {
 def test_what_cannot_be_is_refused(name: str) -> None:
     arm, content, keywords, culprit = BAD[name]
     with pytest.raises(RobotModelError, match=culprit):
-        packed(arm, content, **keywords)
+        model_data(arm, content, **keywords)
 
 
 def test_long_chains_do_not_recurse() -> None:
@@ -161,7 +163,7 @@ def test_long_chains_do_not_recurse() -> None:
         tuple(arms.Joint(f"j{k}", "continuous", "l0", f"l{k + 1}", extra=follow[k]) for k in range(n)),
     )
     with pytest.warns(UserWarning):
-        model = packed(arm)
+        model = model_data(arm)
     assert model.joint_names == (f"j{n - 1}",)
     assert np.array_equal(matrix(model), np.ones((n, 1)))
 

@@ -47,19 +47,19 @@ def test_scaled_is_the_robot_of_scaled_files(robot: Robot, mass: float, friction
     worn = replace(robot, friction={name: _worn(each, friction) for name, each in robot.friction.items()})
     expected = load(arm, worn.dynamics)
     model = robot.model()
-    numbers, terms = model._packed.numbers.copy(), model._packed.friction.copy()
+    numbers, terms = model._data.parameters.copy(), model._data.friction.copy()
     found, same = model.scaled(mass, friction), model.scaled()
     q, qd, qdd = state(robot, model.n)
     scale = size(expected, q, qd, qdd)
     assert_close(found.inverse_dynamics(q, qd, qdd), expected.inverse_dynamics(q, qd, qdd), 1e-12, scale)
     assert_close(found.mass_matrix(q), expected.mass_matrix(q), 1e-12)
     assert_close(found.inertial_parameters, expected.inertial_parameters, 1e-12)
-    assert_close(found._packed.friction, expected._packed.friction, 1e-14)
-    assert found._packed.massless_ends == expected._packed.massless_ends
+    assert_close(found._data.friction, expected._data.friction, 1e-14)
+    assert found._data.massless_joints == expected._data.massless_joints
     # Factors of one change no bit, and the model it came from is as it was.
     for unchanged in (same, model):
-        assert np.array_equal(unchanged._packed.numbers, numbers)
-        assert np.array_equal(unchanged._packed.friction, terms)
+        assert np.array_equal(unchanged._data.parameters, numbers)
+        assert np.array_equal(unchanged._data.friction, terms)
 
 
 def _frictional(couplings: dict[str, Any] | None = None, **keywords: Any) -> RobotModel:
@@ -129,7 +129,7 @@ def test_what_is_no_gravity_is_refused(gravity: Any) -> None:
 @given(robot=robots(payload=True))
 def test_without_gravity_nothing_has_weight_and_all_else_is_as_it_was(robot: Robot) -> None:
     model = robot.model()
-    numbers = model._packed.numbers.copy()
+    numbers = model._data.parameters.copy()
     without = model.without_gravity()
     q, qd, qdd = state(robot, model.n)
     assert_close(without.gravity, np.zeros(3), 0.0)
@@ -139,21 +139,21 @@ def test_without_gravity_nothing_has_weight_and_all_else_is_as_it_was(robot: Rob
     assert_close(without.inverse_dynamics(q, qd, qdd), expected, 1e-12, size(model, q, qd, qdd))
     assert np.array_equal(model.mass_matrix(q), without.mass_matrix(q))
     assert np.array_equal(model.inertial_parameters, without.inertial_parameters)
-    assert np.array_equal(model._packed.numbers, numbers)
+    assert np.array_equal(model._data.parameters, numbers)
 
 
 def test_the_arrays_of_a_model_cannot_be_written_to() -> None:
     """Nor do those of the kernels follow what is written to copies; also of a model that was pickled."""
     model = load(ARM, {})
     for each in (model, pickle.loads(pickle.dumps(model)), model.scaled(2.0)):
-        arrays = [each.friction_parameters, each.moving_joint_limits, each.kernels.numbers, each.kernels.structure]
+        arrays = [each.friction_parameters, each.moving_joint_limits, each.kernels.parameters, each.kernels.topology]
         with pytest.warns(DeprecationWarning, match="link_frames"):
-            arrays += [each.packed.numbers, each.packed.effort_limits]
+            arrays += [each.model_data.parameters, each.model_data.effort_limits]
         for array in (*arrays, each.link_frames[each.end_links[0]].position):
             with pytest.raises(ValueError, match="read-only"):
                 array[...] = 0
         torque = each.gravity_torque(np.ones(each.n))
-        each.effort_limits[:] = each.kernels.numbers.copy()[:] = 0.0
+        each.effort_limits[:] = each.kernels.parameters.copy()[:] = 0.0
         assert np.array_equal(each.gravity_torque(np.ones(each.n)), torque)
 
 
@@ -186,8 +186,8 @@ def test_payload_masses_and_gravity_change_in_any_order(customised: bool) -> Non
     weightless = RobotModel.from_urdf(ARM.urdf, gravity=[0.0, 0.0, 0.0])
     model = general.customised() if customised else general
     q, qd, qdd = arms.states(3, 3, 4)
-    numbers = model.with_payload(*PAYLOAD).scaled(1.7)._packed.numbers
-    assert np.array_equal(numbers, model.scaled(1.7).with_payload(*PAYLOAD)._packed.numbers)
+    numbers = model.with_payload(*PAYLOAD).scaled(1.7)._data.parameters
+    assert np.array_equal(numbers, model.scaled(1.7).with_payload(*PAYLOAD)._data.parameters)
     for found, expected, factor in (
         (model.with_payload(*PAYLOAD), general.with_payload(*PAYLOAD), 1.0),
         (model.with_payload(*PAYLOAD).without_gravity(), weightless.with_payload(*PAYLOAD), 1.0),
