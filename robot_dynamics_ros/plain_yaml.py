@@ -14,7 +14,7 @@ import yaml
 
 from robot_dynamics_ros.errors import RobotModelWarning
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, if PyYAML has it
 _DEEPEST = 32  # nesting levels
 _MERGE = "tag:yaml.org,2002:merge"
 _REPEATED = 100_000  # values that aliases may add by expansion

@@ -1,4 +1,4 @@
-"""docs/theory.md leads from equations to functions and tests that are there, and no row is empty."""
+"""Every row of docs/theory.md names equations, functions and tests that exist."""
 
 import re
 from pathlib import Path
@@ -40,20 +40,20 @@ _AUTHORS = "Tsai|Craig|Milicevic|Spong|LaValle|ME5118|METR4202|Khatib|Baumgarte"
 @pytest.mark.parametrize(("book", "chapter", "first", "last"), BOOKS)
 def test_no_equation_is_left_out(book: str, chapter: int, first: int, last: int) -> None:
     """In the first column, "Spong (9.1)-(9.5), (9.11), Tsai (9.12)" names six of Spong and one of Tsai."""
-    found = set()
+    result = set()
     for row in _rows():
         for author, numbers in re.findall(rf"({_AUTHORS})((?:(?!{_AUTHORS}).)*)", row[0]):
             for begin, end in re.findall(rf"\({chapter}\.(\d+)\)(?:-\({chapter}\.(\d+)\))?", numbers):
                 if author == book:
-                    found |= set(range(int(begin), int(end or begin) + 1))
-    assert not set(range(first, last + 1)) - found
+                    result |= set(range(int(begin), int(end or begin) + 1))
+    assert not set(range(first, last + 1)) - result
 
 
 @pytest.mark.parametrize(
     "row", [row for row in _rows() if row[0] not in ("equation", "example")], ids=lambda row: row[0]
 )
 def test_what_it_names_is_there(row: list[str]) -> None:
-    """Every file, every test and every function in code style stands somewhere in the sources."""
+    """Every file, test and function in code style exists in the sources."""
     assert len(row) in (3, 4) and all(row)
     names = " ".join(row[1:])
     for file in re.findall(r"[\w/]+\.py", names):

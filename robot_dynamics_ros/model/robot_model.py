@@ -86,7 +86,7 @@ class RobotModel:
             If the file cannot be read, and as for ``from_urdf``.
         """
         if "<robot" in str(path):
-            raise RobotModelError("from_urdf_file: path is the text of a URDF. Cure: use from_urdf for text")
+            raise RobotModelError("from_urdf_file: path is the text of a URDF. Cure: pass the text to from_urdf")
         text = read_bytes(path, "URDF")
         return cls._load(text, str(path), dynamics, strict, gravity=gravity, joints=joints, locked=locked)
 

@@ -1,4 +1,4 @@
-"""Generated batch functions, run as plain Python so that nothing compiles but the sines; these against long doubles."""
+"""Generated batched functions, run as plain Python to avoid compilation; sine and cosine against long doubles."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from support.robots_with_drives import Robot, robots, size
 
 @given(robot=robots())
 @settings(max_examples=8)
-def test_any_robot_agrees_with_the_own(robot: Robot) -> None:
+def test_batches_of_any_robot_agree_with_its_general_kernels(robot: Robot) -> None:
     model = robot.model()
     own = kernels_of(model)
     for algorithm in (INVERSE_DYNAMICS, MASS_MATRIX):
@@ -44,12 +44,12 @@ def test_every_state_of_a_batch_of_any_size(algorithm: Algorithm, count: int, lo
         assert_close(out[k], general(algorithm, robot, *(vector[k] for vector in vectors))[1], 1e-12)
 
 
-def test_what_is_not_finite_stays_so_and_spoils_no_other_state(load_robot: Any) -> None:
+def test_a_state_that_is_not_finite_affects_no_other_state(load_robot: Any) -> None:
     robot = kernels_of(load_robot("ur5e"))
     function = plain(INVERSE_DYNAMICS, robot, batch=True)
     vectors = random_vectors(INVERSE_DYNAMICS, 4, 8, 6)
     tau = result(INVERSE_DYNAMICS, 6, 8)
-    vectors[0][:, 1] = [0.1, -2e5, 1e9, 1e22, 1e300, 3.0, -1e9, 0.0]  # huge angles turn like any others
+    vectors[0][:, 1] = [0.1, -2e5, 1e9, 1e22, 1e300, 3.0, -1e9, 0.0]  # large angles are valid
     vectors[0][1, 3], vectors[1][3, 0], vectors[2][5, 2], vectors[0][7, 1] = np.nan, np.inf, -np.inf, np.inf
     with np.errstate(invalid="ignore"):
         assert function(robot.parameters, *vectors, tau) == OK
@@ -61,7 +61,7 @@ def test_what_is_not_finite_stays_so_and_spoils_no_other_state(load_robot: Any) 
 
 
 def test_the_first_state_with_a_bad_mass_matrix_is_named(load_robot: Any) -> None:
-    """A link with too much inertia taken away: whether the mass matrix is positive definite depends on the state."""
+    """Negative inertia of a link makes the mass matrix indefinite for some states only."""
     robot = kernels_of(load_robot("ur5e"))
     parameters = robot.parameters.copy()
     views(robot.topology, parameters).bodies[3, MASS:] *= -2.0
@@ -72,7 +72,7 @@ def test_the_first_state_with_a_bad_mass_matrix_is_named(load_robot: Any) -> Non
     assert good and len({statuses[k] for k in bad}) > 1
     function = plain(FORWARD_DYNAMICS, robot, batch=True)
     for k in bad[:5]:
-        order = [*good, k, *bad]  # the first bad one stands in a later block
+        order = [*good, k, *bad]  # the first singular state is in a later block
         out = result(FORWARD_DYNAMICS, 6, len(order))
         with np.errstate(invalid="ignore"):
             status = function(parameters, *(vector[order] for vector in vectors), out)
@@ -85,11 +85,11 @@ def evaluate(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return b[len(x) : 2 * len(x)], b[2 * len(x) :]
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="this machine has no longer floats")
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is not longer than double")
 @pytest.mark.parametrize("reach", [1e-9, 0.1, 1.0, 4.0, 100.0, FARTHEST, 3 * FARTHEST])
 def test_error_is_a_few_units_in_the_last_place(reach: float) -> None:
     x = np.random.default_rng(0).uniform(-reach, reach, 4000)
-    x[::4] = np.round(x[::4] / (np.pi / 2)) * (np.pi / 2)  # where one of the two nearly vanishes
+    x[::4] = np.round(x[::4] / (np.pi / 2)) * (np.pi / 2)  # sine or cosine is nearly zero
     for got, function in zip(evaluate(x), (np.sin, np.cos), strict=True):
         exact = function(x.astype(np.longdouble))
         units = np.abs(got - exact) / np.spacing(np.abs(exact).astype(float))

@@ -1,4 +1,4 @@
-"""Customised kernels as they are compiled, kept on disk and called."""
+"""Customised kernels: compilation, cache on disk and calls."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def robot(load_robot: Any) -> GeneralKernels:
-    """Three joints, one of them prismatic."""
+    """Kernels of a robot with three joints, one of them prismatic."""
     model = kernels_of(load_robot("scara", "scara"))
     return model
 
@@ -53,7 +53,7 @@ def test_one_state_has_the_general_kernels_bits_and_many_agree(algorithm: Algori
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
-def test_a_state_has_the_same_bits_wherever_it_stands(algorithm: Algorithm, robot: GeneralKernels) -> None:
+def test_bits_of_a_state_do_not_depend_on_its_index(algorithm: Algorithm, robot: GeneralKernels) -> None:
     _, batch = kernels(algorithm, robot)
     count = 3 * BLOCK + 5
     vectors = random_vectors(algorithm, 12, count, 3)
@@ -121,8 +121,8 @@ def finished(process: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not COMPILED, reason="nothing is kept on disk where nothing is compiled")
-def test_several_processes_at_once_share_what_is_kept(tmp_path: Path) -> None:
+@pytest.mark.skipif(not COMPILED, reason="kernels are not compiled")
+def test_concurrent_processes_share_the_cache(tmp_path: Path) -> None:
     def kept() -> dict[Path, int]:
         return {file: file.stat().st_mtime_ns for file in tmp_path.rglob("inverse_dynamics*.*") if file.is_file()}
 
@@ -131,8 +131,8 @@ def test_several_processes_at_once_share_what_is_kept(tmp_path: Path) -> None:
     assert len(outputs) == 1
     sources = [file for file in kept() if file.suffix == ".py"]
     assert len(sources) == 2
-    assert all(file.stat().st_mode & 0o044 for file in sources), "others may read what is kept"
-    finished(start(NUMBA_CACHE_DIR=str(tmp_path)))  # where two wrote at once, the next start may compile again
+    assert all(file.stat().st_mode & 0o044 for file in sources), "other users can read the cache"
+    finished(start(NUMBA_CACHE_DIR=str(tmp_path)))  # may compile again if two processes wrote at once
     before = kept()
     assert any(file.suffix == ".nbc" for file in before)
     assert {finished(start(NUMBA_CACHE_DIR=str(tmp_path)))[0]} == outputs
@@ -141,7 +141,7 @@ def test_several_processes_at_once_share_what_is_kept(tmp_path: Path) -> None:
     assert {finished(start(NUMBA_CACHE_DIR=str(tmp_path)))[0]} == outputs
 
 
-def test_where_nothing_is_kept_or_compiled_it_works_all_the_same() -> None:
+def test_kernels_work_without_cache_or_compiler() -> None:
     unwritable, warned = finished(start(NUMBA_CACHE_DIR="/proc/nowhere"))
     if COMPILED:
         assert warned.count("RuntimeWarning") == 1 and "NUMBA_CACHE_DIR" in warned

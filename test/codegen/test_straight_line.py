@@ -1,4 +1,4 @@
-"""Generated functions for one state against the general kernels, run as plain Python so that nothing compiles."""
+"""Generated single-state functions, run as plain Python to avoid compilation, against the general kernels."""
 
 from itertools import product
 from typing import Any
@@ -37,7 +37,7 @@ def test_any_robot_gives_the_bits_of_the_general_kernels(robot: Robot) -> None:
 def test_wrong_shapes_are_refused_and_nothing_is_written(
     algorithm: Algorithm, batch: tuple[int, ...], load_robot: Any
 ) -> None:
-    """In each axis of each argument, of one state and of a batch."""
+    """Each axis of each argument is changed, for one state and for a batch."""
     robot = kernels_of(load_robot("planar_2r"))
     function = plain(algorithm, robot, batch=bool(batch))
     right = [robot.parameters, *random_vectors(algorithm, 0, *batch, 2), result(algorithm, 2, *batch)]
@@ -51,11 +51,11 @@ def test_wrong_shapes_are_refused_and_nothing_is_written(
     assert function(*right) == OK
 
 
-def test_a_singular_mass_matrix_is_named_as_the_general_kernel_names_it(load_robot: Any) -> None:
+def test_a_singular_mass_matrix_has_the_status_of_the_general_kernel(load_robot: Any) -> None:
     robot = kernels_of(load_robot("ur5e"))
     function = plain(FORWARD_DYNAMICS, robot)
     vectors = random_vectors(FORWARD_DYNAMICS, 1, 6)
-    found = set()
+    actual = set()
     for body, factor in product(range(6), (0.0, -50.0)):
         parameters = robot.parameters.copy()
         views(robot.topology, parameters).bodies[body, MASS:] *= factor
@@ -63,12 +63,12 @@ def test_a_singular_mass_matrix_is_named_as_the_general_kernel_names_it(load_rob
         out = result(FORWARD_DYNAMICS, 6)
         assert function(parameters, *vectors, out) == expected
         assert np.isnan(out).all() == (expected != OK)
-        found.add(expected)
-    assert OK in found and SINGULAR + 5 in found and len(found) > 3
+        actual.add(expected)
+    assert OK in actual and SINGULAR + 5 in actual and len(actual) > 3
 
 
 def test_a_coordinate_that_only_spins_a_rotor_leaves_forward_dynamics_to_the_general_kernel() -> None:
-    """Its pivot does not depend on the bodies: there is no guard, so that statuses could not name coordinates."""
+    """The coordinate's pivot does not depend on the bodies, so that it has no guard and no status."""
     arm = arms.random_arm(np.random.default_rng(2), [0, 1], ["revolute", "revolute"])
     first, second = arm.movable
     rotor = {"carrier": arm.links[1].name, "axis": [0, 0, 1], "inertia": 0.01, "ratio": {"spin": 20.0}}

@@ -1,4 +1,4 @@
-"""Where numbers stand: no two in one place, and none left over."""
+"""Columns of the tables do not overlap and leave no gap."""
 
 import pytest
 

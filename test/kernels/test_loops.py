@@ -1,4 +1,4 @@
-"""Gap, Jacobian and drift of loops, from poses and motions of links that Pinocchio finds."""
+"""Gap, Jacobian and drift of loops, compared with poses and motions of links from Pinocchio."""
 
 import numpy as np
 from hypothesis import given
@@ -14,7 +14,7 @@ from support.robots_with_drives import Robot, Tree, robots, state, stride
 
 @given(robot=robots(rotors=False))
 def test_loops_agree_with_pinocchio(robot: Robot) -> None:
-    """One from the root and two between other links, of any tree with couplings; closed, and with points elsewhere."""
+    """A loop from the root and two between other links, of any tree with couplings; closed, and with other points."""
     model = robot.model()
     tree = robot.pinocchio(model.joint_names)
     q, qd, _ = state(robot, model.n)
@@ -41,7 +41,7 @@ def test_loops_agree_with_pinocchio(robot: Robot) -> None:
 def _measured(
     model: RobotModel, links: list[str], points: list[Array], q: Array, qd: Array
 ) -> tuple[Array, Array, Array]:
-    """What the kernel finds; both flat arrays end with the loops."""
+    """Return gap, Jacobian and drift from the kernel. The loops are appended to both model arrays."""
     topology, parameters = model.kernels.topology.copy(), model.kernels.parameters.copy()
     frames = [model.link_frames[link] for link in links]
     places = [frame.rotation @ point + frame.position for frame, point in zip(frames, points, strict=True)]
@@ -54,7 +54,7 @@ def _measured(
 
 
 def _differences(tree: Tree, q: Array, qd: Array, links: list[str], points: list[Array]) -> tuple[Array, Array, Array]:
-    """What Pinocchio says: of each second point less the one before."""
+    """Return gap, Jacobian and drift from Pinocchio: of each second point minus the one before."""
     ends = [_motion(tree, q, qd, link, point) for link, point in zip(links, points, strict=True)]
     pairs = list(zip(ends[::2], ends[1::2], strict=True))
     gap, jacobian, drift = (np.concatenate([b[part] - a[part] for a, b in pairs]) for part in range(3))
@@ -66,7 +66,7 @@ def _pose(tree: Tree, q: Array, link: str) -> Array:
 
 
 def _motion(tree: Tree, q: Array, qd: Array, link: str, point: Array) -> tuple[Array, Array, Array]:
-    """A link's point: where it is, its Jacobian, and its acceleration while no joint accelerates, Craig (6.12)."""
+    """Return position, Jacobian and acceleration at qdd = 0 of a link's point, Craig (6.12)."""
     pose = _pose(tree, q, link)
     jacobian = tree.jacobian(q, link)
     linear, angular = np.split(tree.peer.jacobian_dot_qd(tree.position(q), tree.g @ qd, link), 2)

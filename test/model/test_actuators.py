@@ -1,4 +1,4 @@
-"""Rotors and friction as the dynamics file gives them, and as they are packed."""
+"""Rotors and friction of the dynamics file in the model arrays."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ LINKS = [link.name for link in ARM.links]
 
 
 def test_short_and_general_form_are_the_same() -> None:
-    """On the parent link about the joint's own axis, which the URDF gives in the child's frame."""
+    """The rotor is on the parent link and about the joint's axis, which the URDF defines in the child's frame."""
     short = model_data(ARM, {"joints": {B: {"rotor_inertia": 1e-4, "gear_ratio": -60.0}}})
     assert short.rotor_names == (f"{B} rotor",)
     general = {"carrier": LINKS[2], "inertia": 1e-4, "ratio": {B: -60.0}}
@@ -41,13 +41,13 @@ def test_short_and_general_form_are_the_same() -> None:
         ({"couplings": {B: {A: 0.5}}, "rotors": [{"carrier": "none", "inertia": 1.0, "ratio": {A: 1.0, B: -2.0}}]}, {}),
     ],
 )
-def test_rotors_that_stand_still_are_parts_of_their_carriers(content: dict[str, Any], locked: dict[str, float]) -> None:
+def test_rotors_that_cannot_spin_are_part_of_their_carriers(content: dict[str, Any], locked: dict[str, float]) -> None:
     model = model_data(ARM, content, locked=locked)
     assert model.rotor_names == () and model.robot.rotors.shape == (0, 4)
 
 
-def test_rotors_keep_their_place_in_the_list() -> None:
-    """The second of two is rotors[1], also where the first stands still; without inertia it stays a rotor."""
+def test_rotors_are_named_by_their_index_in_the_list() -> None:
+    """The second of two rotors is rotors[1], also if the first cannot spin. A rotor without inertia is kept."""
     rotors = [{"carrier": "none", "inertia": 0, "ratio": {name: 5.0}} for name in (A, B)]
     assert model_data(ARM, {"rotors": rotors}, locked={A: 0.0}).rotor_names == ("rotors[1]",)
 
@@ -77,7 +77,7 @@ COLUMNS = (
         ),
     ],
 )
-def test_friction_of_the_file_goes_before_the_urdfs(given: dict[str, Any], expected: list[float]) -> None:
+def test_friction_of_the_file_overrides_the_urdf(given: dict[str, Any], expected: list[float]) -> None:
     arm = ARM.with_joint(B, extra='<dynamics damping="0.5" friction="0.25"/>')
     columns = [getattr(layout, name) for name in COLUMNS]
     table = model_data(arm, {"joints": {B: given}}).friction[:, columns]

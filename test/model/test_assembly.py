@@ -1,4 +1,4 @@
-"""The packed robot: what stands where, before any kernel sees it."""
+"""Model data: bodies, payloads and checks of masses."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def test_names_and_links_of_the_bodies() -> None:
     assert model.body_links == (LINKS[1], LINKS[4])
     assert model.rotor_names == () and model.payload is None and model.massless_joints == ()
     assert {link: frame.body for link, frame in model.frames.items()} == dict(zip(LINKS, [-1, 0, 0, 0, 1], strict=True))
-    assert model.tips == (LINKS[3], LINKS[4])
+    assert model.end_links == (LINKS[3], LINKS[4])
     assert model.robot.tree.tolist() == [[-1, layout.REVOLUTE, 0, 1], [0, layout.REVOLUTE, 1, 2]]
     assert model.robot.coordinates.tolist() == [1, 0] and model.robot.factors.tolist() == [1.0, 1.0]
 
@@ -101,7 +101,7 @@ def test_coordinates_that_move_nothing_with_mass(arm: arms.Arm, content: dict[st
 
 
 def test_massless_bodies_are_warned_of_or_refused() -> None:
-    """At an end, and inside, where the mass that the body carries is all that it has; a payload cures both."""
+    """An end link, or an inner body that carries mass only in the bodies beyond it. A payload resolves both."""
     inside = ARM.with_link(LINKS[1], mass=None).with_link(LINKS[2], mass=None)
     for arm, joint, link in ((MASSLESS, C, LINKS[4]), (inside, A, LINKS[1])):
         with pytest.warns(RobotModelWarning, match=rf"\['{joint}'\]") as caught:
@@ -114,7 +114,7 @@ def test_massless_bodies_are_warned_of_or_refused() -> None:
 
 
 def test_inertia_alone_counts_as_mass() -> None:
-    """At an end and inside; a thin rod has none about its own axis."""
+    """At an end link and inside. A thin rod has no inertia about its own axis."""
     inside = ARM.with_link(LINKS[1], mass=None).with_link(LINKS[2], mass=None)
     rod = {"mass": 0.0, "com": [0, 0, 0], "inertia": [0, 0, 0, 1e-3, 0, 1e-3]}
     for arm, link in ((MASSLESS, LINKS[4]), (inside, LINKS[1])):
