@@ -81,7 +81,9 @@ def parse_xml(text: str | bytes, source: str) -> ElementTree.Element:
         raise RobotModelError(f"{source}: {type(text).__name__} is not text. Cure: pass the URDF as str or bytes")
 
     def refuse(name: str, *_: object) -> None:  # entities can read files and exhaust memory
-        raise RobotModelError(f"{source}: <!DOCTYPE {name}>: document types and entities are not allowed. Cure: remove it")
+        raise RobotModelError(
+            f"{source}: <!DOCTYPE {name}>: document types and entities are not allowed. Cure: remove it"
+        )
 
     builder = ElementTree.TreeBuilder(insert_comments=True)
     parser = expat.ParserCreate()
