@@ -363,7 +363,7 @@ def test_impossible_closures_and_drives_are_refused() -> None:
     with pytest.raises(RobotDynamicsError, match="no loops"):
         close_loops(with_loops(model, ()), rest)
     q, _ = assembled(model)
-    with pytest.raises(RobotDynamicsError, match=r"start .* 0\.\d+"):
+    with pytest.raises(RobotDynamicsError, match=r"initial position .* 0\.\d+"):
         run_constrained(model, loops_of(model), q + 0.1, rest, still, 0.1)
     with pytest.raises(RobotDynamicsError, match="violates"):
         driven_motion(model, loops_of(model), q, model.joint_names, [1.0, 1.0, 1.0], rest)

@@ -131,7 +131,7 @@ def test_parts_add_up_to_the_model() -> None:
         (mass_properties.box_inertia, (1.0, [1.0, 2.0]), "size"),
         (mass_properties.rotated, (np.eye(3), 2.0 * np.eye(3)), "orthogonal"),
         (mass_properties.moment_of_inertia, (np.eye(3), [0, 0, 0]), "direction"),
-        (mass_properties.center_of_mass, ([0.0, 0.0], np.zeros((2, 3))), "centre of mass"),
+        (mass_properties.center_of_mass, ([0.0, 0.0], np.zeros((2, 3))), "masses"),
         (mass_properties.principal_axes, (np.ones(6),), "inertia"),
         (mass_properties.parallel_axes, (1.0, np.eye(3), [1.0, 2.0]), "com"),
     ],

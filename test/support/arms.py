@@ -245,7 +245,7 @@ def states(seed: int, n: int, count: int, speed: float = 3.0) -> tuple[Array, Ar
 
 
 def model_data(arm: Arm, content: dict[str, Any] | None = None, **keywords: Any) -> ModelData:
-    """The packed arm; errors call its files arm.urdf and arm.yaml."""
+    """Return the model data of an arm, whose files are arm.urdf and arm.yaml in messages."""
     dynamics = parse_dynamics_file(yaml.safe_dump(content or {}), "arm.yaml")
     description = parse_urdf(arm.urdf, "arm.urdf")
     couplings = resolve(description, dynamics, keywords.pop("joints", None), keywords.pop("locked", None))
