@@ -38,7 +38,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _NAME = "robot_dynamics_ros"
 _KERNEL_FOLDERS = ("codegen", "kernels", "simulation")
 _FLAGS: dict[str, Any] = {"error_model": "numpy"}
-_CANNOT_BE_KEPT = "compiled kernels cannot be cached ({}): every start compiles them again. Cure: {}"
+_CANNOT_BE_CACHED = "compiled kernels cannot be cached ({}): every start compiles them again. Cure: {}"
 _PAUSE = 60.0  # s without compilation, after which the next one is announced again
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
@@ -91,7 +91,7 @@ def cache_directory() -> Path | None:
                 raise
             return _folder_of_links(folder)
     except (OSError, RuntimeError) as error:
-        _warn_once(_CANNOT_BE_KEPT.format(error, "set NUMBA_CACHE_DIR to a writable folder of your own"))
+        _warn_once(_CANNOT_BE_CACHED.format(error, "set NUMBA_CACHE_DIR to a writable folder of your own"))
         return None
 
 
@@ -114,7 +114,7 @@ def _folder_of_links(folder: Path) -> Path:
     return links
 
 
-def is_kept() -> bool:
+def is_cached() -> bool:
     """Return True if later processes can load the kernels that this process compiles."""
     folder = cache_directory()
     return folder is not None and folder.parent.name == _NAME
@@ -204,7 +204,7 @@ def _compile_or_retry(function: Callable[..., Any], *attempts: Callable[[], Resu
             if folder is None:
                 raise
             if isinstance(error, OSError):
-                _warn_once(_CANNOT_BE_KEPT.format(f"{folder} cannot be written to", "free disk space there"))
+                _warn_once(_CANNOT_BE_CACHED.format(f"{folder} cannot be written to", "free disk space there"))
             else:
                 _warn_once(f"compiled kernels in {folder} were damaged: they are compiled again")
             for file in folder.rglob(f"*.{function.__qualname__}-*.nb?"):
@@ -226,7 +226,7 @@ def kernel(function: Function) -> Function:
     return _compiled(function, _nrt=False)
 
 
-def joined_kernel(function: Function) -> Function:
+def forceinlined_kernel(function: Function) -> Function:
     """Compile like ``kernel``, and let LLVM inline the function into its callers.
 
     This saves the 20 ns that a call needs to pass a robot's arrays. Unlike a function from ``inlined``, it is compiled
@@ -321,7 +321,7 @@ def _is_ours(function: Callable[..., Any]) -> bool:
 
 def announcement(kernel: str) -> str:
     """Return the log message for the first of several compilations, which names ``kernel``."""
-    later = f"later starts load them from {cache_directory()}" if is_kept() else "they cannot be cached"
+    later = f"later starts load them from {cache_directory()}" if is_cached() else "they cannot be cached"
     return f"compiling the dynamics kernels ({kernel}, ...): up to a minute; {later}"
 
 
@@ -393,6 +393,6 @@ def _source_file(stem: str, source: str) -> Path | None:
         temporary.replace(path)
     except OSError:
         temporary.unlink(missing_ok=True)
-        _warn_once(_CANNOT_BE_KEPT.format(f"{folder} cannot be written to", "free disk space there"))
+        _warn_once(_CANNOT_BE_CACHED.format(f"{folder} cannot be written to", "free disk space there"))
         return None
     return path

@@ -6,7 +6,7 @@ acceleration of joint j alone, during which the bodies beyond joint j move as on
 
 from __future__ import annotations
 
-from robot_dynamics_ros.kernels.compilation import joined_kernel, kernel
+from robot_dynamics_ros.kernels.compilation import forceinlined_kernel, kernel
 from robot_dynamics_ros.kernels.couplings import add_symmetric, expand, mirror
 from robot_dynamics_ros.kernels.layout import (
     COMPOSITE,
@@ -27,7 +27,7 @@ from robot_dynamics_ros.kernels.types import Array
 _BODY = 10  # mass, first moment, inertia: the columns of ``bodies`` from MASS on
 
 
-@joined_kernel
+@forceinlined_kernel
 def add_inertia(r: Array, body: Array, carrier: Array) -> None:
     """Add the mass, first moment and inertia of ``body`` (10,) to those of ``carrier`` (10,), in the carrier's frame.
 
@@ -61,7 +61,7 @@ def add_inertia(r: Array, body: Array, carrier: Array) -> None:
     carrier[9] += cx * r[6] + cy * r[7] + cz * r[8] + px * ux + py * uy
 
 
-@joined_kernel
+@forceinlined_kernel
 def _add_rotors(robot: ModelArrays, work: Array, matrix: Array) -> None:
     """Add each rotor's inertia, and its coupling to the joints that rotate its carrier: Tsai (9.157)."""
     tree, count = robot.tree, robot.bodies.shape[0]
@@ -77,7 +77,7 @@ def _add_rotors(robot: ModelArrays, work: Array, matrix: Array) -> None:
             body = tree[body, PARENT]
 
 
-@joined_kernel
+@forceinlined_kernel
 def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
     """Write the mass matrix (n, n) to ``matrix`` for the body placements in ``work``."""
     tree, count = robot.tree, robot.bodies.shape[0]
@@ -110,7 +110,7 @@ def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
     mirror(matrix)
 
 
-@joined_kernel
+@forceinlined_kernel
 def composite_body(robot: ModelArrays, q: Array, work: Array, matrix: Array) -> None:
     """Write the mass matrix (n, n) at position ``q`` (n,) to ``matrix``."""
     expand(robot, q, work, JOINT_POSITION)

@@ -6,12 +6,12 @@ Tsai (9.157) for rotors. G is stored by its nonzero entries (see layout).
 
 from __future__ import annotations
 
-from robot_dynamics_ros.kernels.compilation import inlined, joined_kernel, kernel
+from robot_dynamics_ros.kernels.compilation import forceinlined_kernel, inlined, kernel
 from robot_dynamics_ros.kernels.layout import AFTER, FIRST, ModelArrays
 from robot_dynamics_ros.kernels.types import Array
 
 
-@joined_kernel
+@forceinlined_kernel
 def expand(robot: ModelArrays, vector: Array, work: Array, column: int) -> None:
     """Write G ``vector`` to a column of ``work``."""
     for row in range(robot.tree.shape[0]):

@@ -155,7 +155,7 @@ class _Context(np.ndarray):  # NumPy 1.21 accepts no type arguments at run time
 
 
 class _Method(ctypes.Structure):
-    """PyMethodDef."""
+    """Definition of a built-in function (PyMethodDef)."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),

@@ -6,7 +6,7 @@ enters by its mass, and its first moment and inertia about that origin. Rotors: 
 
 from __future__ import annotations
 
-from robot_dynamics_ros.kernels.compilation import inlined, joined_kernel, kernel
+from robot_dynamics_ros.kernels.compilation import forceinlined_kernel, inlined, kernel
 from robot_dynamics_ros.kernels.couplings import clear, expand, project
 from robot_dynamics_ros.kernels.layout import (
     FIRST_MOMENT,
@@ -186,7 +186,7 @@ def _recursion(robot: ModelArrays, wrenches: Array, work: Array) -> None:
     _propagate_wrenches(robot, work)
 
 
-@joined_kernel
+@forceinlined_kernel
 def newton_euler(robot: ModelArrays, q: Array, qd: Array, qdd: Array, wrenches: Array, work: Array, tau: Array) -> None:
     """Write the torque (n,) for the motion ``q``, ``qd``, ``qdd`` without friction to ``tau``.
 
@@ -209,7 +209,7 @@ def bias_torque(robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: 
     project(robot, work, JOINT_TORQUE, tau)
 
 
-@joined_kernel
+@forceinlined_kernel
 def gravity_torque(robot: ModelArrays, q: Array, wrenches: Array, work: Array, tau: Array) -> None:
     """Write the gravity torque (n,), G of Craig (6.59), to ``tau``."""
     expand(robot, q, work, JOINT_POSITION)

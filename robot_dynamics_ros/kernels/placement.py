@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from robot_dynamics_ros.kernels.compilation import inlined, joined_kernel, kernel
+from robot_dynamics_ros.kernels.compilation import forceinlined_kernel, inlined, kernel
 from robot_dynamics_ros.kernels.layout import (
     INERTIA,
     JOINT_POSITION,
@@ -24,13 +24,13 @@ from robot_dynamics_ros.kernels.types import Array
 Vector = tuple[float, float, float]
 
 
-@joined_kernel
+@forceinlined_kernel
 def cross(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> Vector:
     """Return the cross product a x b."""
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
-@joined_kernel
+@forceinlined_kernel
 def rotate(r: Array, x: float, y: float, z: float) -> Vector:
     """Return R v, from a body's axes to its parent's; R is the first nine elements of ``r``, row by row."""
     return (
@@ -50,7 +50,7 @@ def rotate_back(r: Array, x: float, y: float, z: float) -> Vector:
     )
 
 
-@joined_kernel
+@forceinlined_kernel
 def place_bodies(robot: ModelArrays, work: Array) -> None:
     """Write the placement of each body in its parent's frame to ``work``.
 
