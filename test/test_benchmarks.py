@@ -81,9 +81,9 @@ def test_counts_by_hand() -> None:
 @pytest.mark.parametrize(("algorithm", "degree"), list(zip(ALGORITHMS, (1, 1, 2, 3), strict=True)))
 def test_growth_of_the_general_counts(algorithm: Algorithm, degree: int) -> None:
     """Newton-Euler is linear in the number of joints, the mass matrix quadratic, its factorisation cubic."""
-    actual = np.array([general_count(algorithm, n) for n in range(1, LARGEST + 1)])
-    assert np.all(np.diff(actual, degree + 1, axis=0) == 0)
-    assert np.all(np.diff(actual, degree, axis=0) > 0)
+    operations = np.array([general_count(algorithm, n) for n in range(1, LARGEST + 1)])
+    assert np.all(np.diff(operations, degree + 1, axis=0) == 0)
+    assert np.all(np.diff(operations, degree, axis=0) > 0)
 
 
 def test_newton_euler_needs_as_many_operations_as_published() -> None:

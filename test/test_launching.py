@@ -14,16 +14,16 @@ from robot_dynamics_ros.resources import robot_urdf
 @pytest.fixture
 def prefixes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Return two prefixes, both with this package, as colcon installs it."""
-    actual = [tmp_path / "overlay", tmp_path / "underlay"]
-    for prefix in actual:
+    folders = [tmp_path / "overlay", tmp_path / "underlay"]
+    for prefix in folders:
         index = prefix / "share" / "ament_index" / "resource_index" / "packages"
         programs = prefix / "lib" / "robot_dynamics_ros"
         for folder in (index, programs):
             folder.mkdir(parents=True)
         (index / "robot_dynamics_ros").touch()
         (programs / "simulation_node").touch()
-    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(map(str, ["", tmp_path / "none", *actual])))
-    return actual
+    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(map(str, ["", tmp_path / "none", *folders])))
+    return folders
 
 
 def test_packages_and_programs_are_those_of_the_first_prefix(

@@ -47,8 +47,8 @@ def _find() -> dict[str, Path]:
         listed = files("example-robot-data") or []
     except PackageNotFoundError:
         listed = []
-    actual = [Path(str(file.locate())) for file in listed if file.suffix == ".urdf"]
-    public = {path.as_posix().split("/robots/", 1)[1].removesuffix(".urdf"): path for path in actual}
+    paths = [Path(str(file.locate())) for file in listed if file.suffix == ".urdf"]
+    public = {path.as_posix().split("/robots/", 1)[1].removesuffix(".urdf"): path for path in paths}
     return public | {name: robot_urdf(name) for name in robot_names()}
 
 

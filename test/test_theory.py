@@ -40,13 +40,13 @@ _AUTHORS = "Tsai|Craig|Milicevic|Spong|LaValle|ME5118|METR4202|Khatib|Baumgarte"
 @pytest.mark.parametrize(("book", "chapter", "first", "last"), BOOKS)
 def test_no_equation_is_left_out(book: str, chapter: int, first: int, last: int) -> None:
     """In the first column, "Spong (9.1)-(9.5), (9.11), Tsai (9.12)" names six of Spong and one of Tsai."""
-    result = set()
+    listed = set()
     for row in _rows():
         for author, numbers in re.findall(rf"({_AUTHORS})((?:(?!{_AUTHORS}).)*)", row[0]):
             for begin, end in re.findall(rf"\({chapter}\.(\d+)\)(?:-\({chapter}\.(\d+)\))?", numbers):
                 if author == book:
-                    result |= set(range(int(begin), int(end or begin) + 1))
-    assert not set(range(first, last + 1)) - result
+                    listed |= set(range(int(begin), int(end or begin) + 1))
+    assert not set(range(first, last + 1)) - listed
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_a_singular_mass_matrix_has_the_status_of_the_general_kernel(load_robot:
     robot = kernels_of(load_robot("ur5e"))
     function = plain(FORWARD_DYNAMICS, robot)
     vectors = random_vectors(FORWARD_DYNAMICS, 1, 6)
-    actual = set()
+    statuses = set()
     for body, factor in product(range(6), (0.0, -50.0)):
         parameters = robot.parameters.copy()
         views(robot.topology, parameters).bodies[body, MASS:] *= factor
@@ -63,8 +63,8 @@ def test_a_singular_mass_matrix_has_the_status_of_the_general_kernel(load_robot:
         out = result(FORWARD_DYNAMICS, 6)
         assert function(parameters, *vectors, out) == expected
         assert np.isnan(out).all() == (expected != OK)
-        actual.add(expected)
-    assert OK in actual and SINGULAR + 5 in actual and len(actual) > 3
+        statuses.add(expected)
+    assert OK in statuses and SINGULAR + 5 in statuses and len(statuses) > 3
 
 
 def test_a_coordinate_that_only_spins_a_rotor_leaves_forward_dynamics_to_the_general_kernel() -> None:

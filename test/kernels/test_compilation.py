@@ -76,8 +76,8 @@ def test_kernels_without_reference_counts_return_no_arrays() -> None:
     """The annotations, which mypy checks, contain no arrays: a caller would free memory that is not counted."""
     files = [file for folder in ("kernels", "simulation") for file in (PACKAGE / folder).glob("[a-z]*.py")]
     modules = [import_module(f"robot_dynamics_ros.{file.parent.name}.{file.stem}") for file in files]
-    actual = {value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")}
-    uncounted = [kernel.py_func for kernel in actual if kernel.targetoptions.get("_nrt") is False]
+    compiled = {value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")}
+    uncounted = [kernel.py_func for kernel in compiled if kernel.targetoptions.get("_nrt") is False]
     assert len(uncounted) > 50
     for function in uncounted:
         assert _parts(get_type_hints(function)["return"]) <= {type(None), bool, int, float}, function.__name__

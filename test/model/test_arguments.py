@@ -48,9 +48,9 @@ def kernels() -> list[Any]:
         for shape in ((3,), (2, 3)):
             call(*np.ones((len(vectors), *shape)))
     modules = [module for name, module in list(sys.modules.items()) if name.startswith("robot_dynamics_ros")]
-    actual = [value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")]
-    assert bool(actual) == COMPILED
-    return actual
+    compiled = [value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")]
+    assert bool(compiled) == COMPILED
+    return compiled
 
 
 @pytest.fixture(autouse=True)

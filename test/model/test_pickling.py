@@ -47,11 +47,11 @@ def test_robots_of_all_kinds_can_be_pickled(way: str, robot: Robot) -> None:
     model = robot.model()
     states = state(robot, model.n)
     expected = _numbers(model, *states)
-    actual = WAYS[way](model)
-    assert repr(actual) == repr(model)
+    received = WAYS[way](model)
+    assert repr(received) == repr(model)
     for same in ("joint_names", "moving_joints", "link_names", "parameter_names"):
-        assert getattr(actual, same) == getattr(model, same)
-    assert _numbers(actual, *states) == expected
+        assert getattr(received, same) == getattr(model, same)
+    assert _numbers(received, *states) == expected
     assert _numbers(model, *states) == expected
 
 
@@ -65,10 +65,10 @@ def test_kernels_work_after_pickling(way: str, customised: bool) -> None:
     early = WAYS[way](model)
     for states in ([x[0] for x in STATES], STATES):
         expected = _numbers(model, *states)
-        for actual in (early, WAYS[way](model)):
-            assert type(actual.kernels) is type(model.kernels)
-            assert _numbers(actual, *states) == expected
-            assert _numbers(actual.scaled(1.2), *states) == _numbers(model.scaled(1.2), *states)
+        for received in (early, WAYS[way](model)):
+            assert type(received.kernels) is type(model.kernels)
+            assert _numbers(received, *states) == expected
+            assert _numbers(received.scaled(1.2), *states) == _numbers(model.scaled(1.2), *states)
 
 
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled at all")
