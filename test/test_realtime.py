@@ -71,11 +71,11 @@ waiting = threading.Event()
 threading.Thread(target=waiting.wait, daemon=True).start()
 
 def policies():
-    found = set()
+    policies = set()
     for thread in os.listdir("/proc/self/task"):
         with contextlib.suppress(ProcessLookupError):  # it has just ended
-            found.add(os.sched_getscheduler(int(thread)))
-    return found
+            policies.add(os.sched_getscheduler(int(thread)))
+    return policies
 
 def locked():
     return next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmLck"))

@@ -16,7 +16,7 @@ from support.generated import ALGORITHMS, general, kernels_of, plain, random_vec
 from support.robots_with_drives import Robot, load, robots
 
 
-@settings(max_examples=10)  # each is traced anew
+@settings(max_examples=10)  # each example is traced again
 @given(robot=robots())
 def test_any_robot_gives_the_bits_of_the_general_kernels(robot: Robot) -> None:
     model = robot.model()

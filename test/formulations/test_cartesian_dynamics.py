@@ -51,7 +51,7 @@ def _check(model: RobotModel, task: Task, q: Any, seed: int) -> None:
     if task.own_axes:
         return
     exact_rate = model.jacobian_dot_qd(q, qd, task.link)[list(task.rows)]
-    # A force at the hand, made by the joints, (6.92): the hand accelerates as the form says, by articulated bodies.
+    # The joints produce a force at the end effector, (6.92), which accelerates as Cartesian dynamics predict.
     pull = rng.normal(size=len(j))
     xdd = j @ model.forward_dynamics(q, qd, j.T @ pull) + exact_rate
     assert_close(form.mass @ xdd + form.velocity_terms + form.gravity, pull, 1e-10, scale)
