@@ -71,11 +71,11 @@ waiting = threading.Event()
 threading.Thread(target=waiting.wait, daemon=True).start()
 
 def policies():
-    policies = set()
+    values = set()
     for thread in os.listdir("/proc/self/task"):
         with contextlib.suppress(ProcessLookupError):  # it has just ended
-            policies.add(os.sched_getscheduler(int(thread)))
-    return policies
+            values.add(os.sched_getscheduler(int(thread)))
+    return values
 
 def locked():
     return next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmLck"))
