@@ -1,7 +1,7 @@
-"""Counts and times the books' forms of the dynamics for 1 to 8 turning joints: the growth of Milicevic's Table 3.
+"""Operation counts and times of the formulations for 1 to 8 revolute joints, beside Milicevic's Table 3.
 
-``python -m benchmarks.formulations`` prints the tables of docs/theory.md, ``--write docs/theory.md`` puts them there
-and draws docs/images/formulations.png.
+``python -m benchmarks.formulations`` prints the tables of docs/formulations.md; ``--write docs/formulations.md`` writes
+them to that page and draws docs/images/formulations.png.
 """
 
 from __future__ import annotations
@@ -91,13 +91,13 @@ def time_table(counts: dict[str, list[Count]], times: dict[str, list[float]]) ->
 def count_report(counts: dict[str, list[Count]]) -> str:
     """What is counted, as Markdown."""
     return f"""\
-Command: `{COMMAND}`. Operations of one inverse dynamics for n turning joints in a row, with any placements and
-inertias, as each form stands in `robot_dynamics_ros/formulations/`, link placements included, zeros multiplied
-like other numbers. Printed: Milicevic's Table 3. From two joints on the counts are
+Command: `{COMMAND}`. The counts are the operations of one inverse dynamics of a serial chain of
+n revolute joints with arbitrary placements and inertias, as implemented in `robot_dynamics_ros/formulations/`. They
+include the link placements and multiplications by zero. "Printed" is Milicevic's Table 3. From two joints on:
 
 {polynomial_table(counts)}
 
-or, multiplications / additions, subtractions among the latter:
+In numbers, multiplications / additions (additions include subtractions):
 
 {count_table(counts)}
 """
@@ -107,8 +107,8 @@ def time_report(counts: dict[str, list[Count]], times: dict[str, list[float]]) -
     """What is measured, as Markdown."""
     return f"""\
 Microseconds for one state, {machine(["numpy"])}.
-NumPy spends most of them on calls, not on numbers. Growth: the power of n
-fitted from n = {FITTED[0]} to {FITTED[-1]}, where the highest power of the polynomials does not rule yet.
+Most of this time is the overhead of NumPy calls. "Growth" is the power of n
+fitted from n = {FITTED[0]} to {FITTED[-1]}; at these sizes the highest power of the polynomials does not dominate yet.
 
 {time_table(counts, times)}
 

@@ -7,15 +7,16 @@ deviations allow for correlated noise, for parts of the recording that disagree,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.identification.friction import at_rest
 from robot_dynamics_ros.identification.motion import RecordedMotion
-from robot_dynamics_ros.identification.parameterization import Parameterization, at_rest
+from robot_dynamics_ros.identification.parameterization import Parameterization
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.base_parameters import BaseParameters
 from robot_dynamics_ros.progress import progress
@@ -29,6 +30,8 @@ _RECORDED_RANK = 1e-7  # of a column: where less is left of it, it shows nothing
 _LEAST_NOISE = 1e-6  # of a joint's torque: recordings without noise exist in simulation only
 _TINY = 1e-12  # Nm or N, of a joint without any torque
 _LAG = 1e-3  # s, of difference quotients
+_NOISE_RATIO = 2.0  # of two estimates of a variance, as noise alone gives it
+_SIGNIFICANT = 1.5  # standard deviations of chi-squared above its mean
 _ROUNDS = 30
 _SETTLED = 1e-6
 
@@ -44,7 +47,7 @@ class Samples:
     qddd, taud
         Rates (m, n) of acceleration and torque.
     used
-        (m, n): True if this joint's torque counts, see ``parameterization.at_rest``.
+        (m, n): True if this joint's torque counts, see ``friction.at_rest``.
     part
         (m,): number of the part, of PARTS.
     """
@@ -111,16 +114,31 @@ class Factors:
     counts: NDArray[np.intp]
 
     @classmethod
-    def of(cls, parameterization: Parameterization, samples: Samples) -> Factors:
-        """Reduce the samples chunk by chunk: Golub, Van Loan, sequential QR."""
-        n, p = parameterization.model.n, len(parameterization.names)
-        triangles = np.zeros((PARTS, n, p + 1, p + 1))
+    def of(
+        cls,
+        parameterization: Parameterization,
+        samples: Samples,
+        more: Callable[[slice, Array], Array] | None = None,
+    ) -> Factors:
+        """Reduce the samples chunk by chunk: Golub, Van Loan, sequential QR.
+
+        ``more`` returns further columns (k, n, e) for places of samples and their columns (k, n, p); they stand
+        between those and the torque.
+        """
+        n = parameterization.model.n
+        triangles = np.zeros((PARTS, n, 0, 0))
         for places, columns, torque in progress(samples.columns(parameterization), "regressor", samples.chunks):
-            rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2)
+            used = samples.used[places]
+            rows = [columns, torque[:, :, np.newaxis]]
+            if more is not None:
+                rows.insert(1, more(places, columns) * used[:, :, np.newaxis])
+            stacked = np.concatenate(rows, axis=2)
+            if not triangles.size:
+                triangles = np.zeros((PARTS, n, stacked.shape[2], stacked.shape[2]))
             part = samples.part[places]
             for k in np.unique(part):
                 for j in range(n):
-                    chosen = rows[(part == k) & samples.used[places][:, j], j]
+                    chosen = stacked[(part == k) & used[:, j], j]
                     triangles[k, j] = np.linalg.qr(np.vstack([triangles[k, j], chosen]), mode="r")
         counts = np.array([np.count_nonzero(samples.used[samples.part == k], axis=0) for k in range(PARTS)])
         return cls(triangles, counts)
@@ -203,54 +221,60 @@ def estimate_base(parameterization: Parameterization, samples: Samples, factors:
     inverse = np.linalg.pinv(matrix)
     inverse = inverse @ inverse.T
     covariance = inverse @ _scatter(parameterization, samples, base, x, noise, freedom) @ inverse
-    variances = np.maximum(np.diag(covariance), 0.0) * _disagreement(factors, base, noise, np.diag(covariance))
-    deviations = np.sqrt(variances + _neglect(parameterization, samples, base, x, noise) ** 2)
+    variances = np.maximum(np.diag(covariance), 0.0) * _variance_factor(factors, base, noise, np.diag(covariance))
+    deviations = np.sqrt(variances + _modelling_error(parameterization, samples, base, x, noise) ** 2)
     unseen = tuple(parameterization.names[k] for k in lost)
     return BaseEstimate(base, x[base.independent], deviations, noise, condition, unseen)
 
 
-def _disagreement(factors: Factors, base: BaseParameters, noise: Array, variances: Array) -> float:
-    """Ratio of the base parameters' variances by the jackknife over the parts to ``variances`` (r,), at least 1.
+def _variance_factor(factors: Factors, base: BaseParameters, noise: Array, variances: Array) -> float:
+    """Return the ratio of the jackknife's variances over PARTS to ``variances`` (r,), or 1 where noise explains it.
 
-    Of the parameters' own ratios, which scatter, it is the median. Efron, "The jackknife, the bootstrap and other
-    resampling plans", 1982, chapter 3.
+    The median over the base parameters is taken, since single ratios scatter widely. Efron, "The jackknife, the
+    bootstrap and other resampling plans", 1982, chapter 3.
     """
     there = [k for k in range(PARTS) if factors.counts[k].any()]
-    without = [factors.weighted(noise, np.arange(PARTS) != k) for k in there]
-    left = np.array([np.linalg.lstsq(w[:, base.independent], w[:, -1], rcond=None)[0] for w in without])
     freedom = len(there) - 1
     if freedom < 1:
         return 1.0
+    without = [factors.weighted(noise, np.arange(PARTS) != k) for k in there]
+    left = np.array([np.linalg.lstsq(w[:, base.independent], w[:, -1], rcond=None)[0] for w in without])
     squares = freedom * left.var(axis=0)
     usual = (1.0 - 2.0 / (9.0 * freedom)) ** 3  # median of chi-squared over its mean, by Wilson and Hilferty
-    return max(1.0, float(np.median(squares / np.maximum(variances, np.finfo(float).tiny))) / usual)
+    ratio = float(np.median(squares / np.maximum(variances, np.finfo(float).tiny))) / usual
+    return ratio if ratio > _NOISE_RATIO else 1.0
 
 
-def _neglect(
+def _modelling_error(
     parameterization: Parameterization, samples: Samples, base: BaseParameters, x: Array, noise: Array
 ) -> Array:
-    """How far the base parameters (r,) move where what the model neglects is fitted with them.
+    """Return the change of the base parameters (r,) if effects that the model neglects are estimated with them.
 
-    That is, to first order, a delay of the effort, a lag of the velocity behind the position, and friction that falls
-    or grows less than linearly with the speed.
+    These are, to first order, a delay of the effort, a lag of the velocity behind the position, and friction that is
+    not linear in the speed. The change is zero where they explain no more than noise would.
     """
     fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
-    triangle = np.zeros((0, 0))
-    for places, columns, torque in progress(samples.columns(parameterization), "neglected", samples.chunks):
+
+    def neglected(places: slice, columns: Array) -> Array:
         q, qd, qdd, qddd = (values[places] for values in (samples.q, samples.qd, samples.qdd, samples.qddd))
         late = parameterization.columns(q, qd + _LAG * qdd, qdd + _LAG * qddd) @ x
         lag = (late - parameterization.columns(q, qd, qdd) @ x) / _LAG
-        neglected = [samples.taud[places][:, :, np.newaxis], lag[:, :, np.newaxis]]
+        effects = [samples.taud[places][:, :, np.newaxis], lag[:, :, np.newaxis]]
         if parameterization.friction == "viscous_coulomb":
-            neglected.append(parameterization.nonlinear_friction(qd, fastest))
-        others = np.concatenate(neglected, axis=2) * samples.used[places][:, :, np.newaxis]
-        rows = np.concatenate([columns[:, :, base.independent], others, torque[:, :, np.newaxis]], axis=2)
-        rows = (rows / noise[:, np.newaxis]).reshape(-1, rows.shape[2])
-        triangle = np.asarray(np.linalg.qr(np.vstack([triangle.reshape(-1, rows.shape[1]), rows]), mode="r"))
+            effects.append(parameterization.nonlinear_friction(qd, fastest))
+        return np.concatenate(effects, axis=2)
+
+    factors = Factors.of(parameterization, samples, neglected).weighted(noise)
+    kept = [*base.independent, *range(len(x), factors.shape[1])]
+    triangle = np.asarray(np.linalg.qr(factors[:, kept], mode="r"))
     lengths = np.linalg.norm(triangle[:, :-1], axis=0)
     lengths[lengths == 0.0] = 1.0
     values = np.linalg.lstsq(triangle[:, :-1] / lengths, triangle[:, -1], rcond=_RECORDED_RANK)[0] / lengths
-    return np.asarray(values[: len(base.names)] - x[base.independent])
+    r, count = len(base.names), len(lengths) - len(base.names)
+    explained = float(np.sum(triangle[r:-1, -1] ** 2))  # chi-squared with count degrees of freedom, if by noise
+    if explained < count + _SIGNIFICANT * math.sqrt(2.0 * count):
+        return np.zeros(r)
+    return np.asarray(values[:r] - x[base.independent])
 
 
 def _scatter(
