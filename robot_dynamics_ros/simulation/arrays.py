@@ -20,7 +20,7 @@ from robot_dynamics_ros.kernels.layout import (
 )
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.packed import views
+from robot_dynamics_ros.model.model_data import views
 from robot_dynamics_ros.simulation.stick_slip import AT_LOWER, AT_UPPER, BACKWARD, FORWARD, ROW_SIZE, STUCK
 
 OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, BAD_ARGUMENTS, LOOP_OPEN = 0, 1, 2, 3, 4, 5
@@ -201,7 +201,7 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
         if velocity_limits:
             ranges[row, FASTEST] = min(ranges[row, FASTEST], fastest / abs(factor))
     separable = np.array_equal(directions, np.eye(model.n))
-    structure, numbers = model.kernels.structure.copy(), model.kernels.numbers.copy()
+    structure, numbers = model.kernels.topology.copy(), model.kernels.parameters.copy()
     if model.loops:
         structure, numbers = append_loops(structure, numbers, _loops(model))
     elif separable:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.arguments import numbers
+from robot_dynamics_ros.model.arguments import joint_vectors
 from robot_dynamics_ros.simulation.arrays import LOOP_OPEN, NOT_FINITE, TOO_STIFF
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.loops.checks import loop_name
@@ -40,7 +40,7 @@ def finite(model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ..
 
     Raises RobotDynamicsError, naming plant and joint, for a wrong shape or a number that is not finite.
     """
-    array = numbers(name, value, model.joint_names, single=not plants)
+    array = joint_vectors(name, value, model.joint_names, single=not plants)
     if array.shape not in ((model.n,), (*plants, model.n)):
         raise RobotDynamicsError(
             f"{name} has shape {array.shape}. Cure: give {(*plants, model.n)}, or {(model.n,)} for all plants"

@@ -207,7 +207,7 @@ class Plant(BasePlant):
 
         Raises RobotDynamicsError if joints, links or their placements differ.
         """
-        if not self._model.differs_in_numbers_only(model):
+        if not self._model.differs_in_parameters_only(model):
             raise RobotDynamicsError(
                 f'robot "{model.name}" differs from "{self._model.name}" in its joints, links or placements. '
                 "Cure: create another plant, or use with_payload or scaled of the same model"

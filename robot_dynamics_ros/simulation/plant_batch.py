@@ -74,15 +74,15 @@ class PlantBatch(BasePlant):
         super().__init__(first, integrator, step_size)
         for i, model in enumerate(each):
             model.require_mass()
-            if not first.differs_in_numbers_only(model):
+            if not first.differs_in_parameters_only(model):
                 raise RobotDynamicsError(
                     f"models[{i}] differs from models[0] in more than inertias and friction. "
                     "Cure: create them by scaled and with_payload from one model"
                 )
         self._arm = make_arm(first, velocity_limits)
-        loops = self._arm.numbers[len(first.kernels.numbers) :]
+        loops = self._arm.numbers[len(first.kernels.parameters) :]
         self._sizes = first.n, len(self._arm.joints.ranges)
-        self._numbers = np.array([np.append(model.kernels.numbers, loops) for model in each])
+        self._numbers = np.array([np.append(model.kernels.parameters, loops) for model in each])
         self._friction = np.array([model.friction_parameters for model in each])
         self._no_wrenches = first.body_wrenches(None)
         steps = steps_for(first, self._arm)

@@ -110,11 +110,11 @@ def steps_for(model: RobotModel, arm: Arm) -> Steps:
     from robot_dynamics_ros.codegen.source import batch_source, function_source
     from robot_dynamics_ros.codegen.tracing import FIXED_MODE_MOTION, trace_algorithm
 
-    program = trace_algorithm(FIXED_MODE_MOTION, model.kernels.structure, model.kernels.numbers)
+    program = trace_algorithm(FIXED_MODE_MOTION, model.kernels.topology, model.kernels.parameters)
     if program is None:
         return general
     many = program._replace(results=program.results[:2])
-    batch = batch_source(many, own_numbers=True, block=LANES)
+    batch = batch_source(many, own_parameters=True, block=LANES)
     source = _CUSTOMISED.format(one=function_source(program), many=batch)
     own = load_source(source, "step")
     return Steps(arm._replace(kind=own["Customised"]()), own["plant_step"], own["advance"])

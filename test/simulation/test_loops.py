@@ -44,7 +44,7 @@ def _closed(model: RobotModel, q: Array, rng: np.random.Generator, count: int) -
         a, b = (model.link_names[k] for k in rng.choice(len(model.link_names), 2, replace=False))
         points = [tuple(np.linalg.solve(model.link_pose(q, link), place)[:3].tolist()) for link in (a, b)]
         loops.append(Loop(a, points[0], b, points[1]))
-    return replace(model, _packed=replace(model._packed, loops=tuple(loops)))
+    return replace(model, _data=replace(model._data, loops=tuple(loops)))
 
 
 @pytest.mark.timeout(1500)  # compilation takes minutes on a loaded machine
