@@ -1,0 +1,155 @@
+"""Readings of a recording: joints and efforts in another order, with other signs, or in other units."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dynamics_ros.identification.causes import Evidence, friction
+from robot_dynamics_ros.identification.motion import root_mean_square
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
+
+_UNIT = 3.0  # times the model's torque: more is no robot's deviation, but another unit
+_EQUAL = 1.5  # ratio of factors that masses unlike the model's may cause
+_PREFIXES = {1e3: "mNm", 1e-3: "kNm"}
+_CLEAR = 0.5  # share of a joint's measured variance that its factor must explain to count
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A way to read the recording, and the mistake that it corrects.
+
+    Attributes
+    ----------
+    name, words
+        The mistake in short; in full with its cure. Empty: the recording as it is.
+    joints, signs
+        (n,): place in the recording, and sign, of position, velocity and acceleration of each joint.
+    efforts, gains
+        (n,): the same of its effort, the gains in Nm or N per recorded unit.
+    """
+
+    name: str
+    words: str
+    joints: list[int]
+    signs: Array
+    efforts: list[int]
+    gains: Array
+    complexity: float = 1.0
+
+    def of(self, evidence: Evidence) -> Evidence:
+        """Return the evidence, read in this way."""
+        motion = evidence.motion
+        q, qd, qdd = (values[:, self.joints] * self.signs for values in (motion.q, motion.qd, motion.qdd))
+        tau, rate = (values[:, self.efforts] * self.gains for values in (motion.tau, evidence.effort_rate))
+        return Evidence(replace(motion, q=q, qd=qd, qdd=qdd, tau=tau), rate)
+
+
+def as_recorded(n: int) -> Reading:
+    """Return the reading without any change."""
+    return Reading("", "", list(range(n)), np.ones(n), list(range(n)), np.ones(n), 0.0)
+
+
+def readings(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
+    """Yield every single mistake of sign, order or unit that the recording may have."""
+    names = evidence.motion.joint_names
+    plain = as_recorded(len(names))
+    yield from _units(model, evidence)
+    yield replace(
+        plain,
+        name="the sign of every effort",
+        words="every effort has the wrong sign. Cure: turn the signs in the driver: effort moves the joint forward",
+        gains=-plain.gains,
+        complexity=1.0,
+    )
+    for j, name in enumerate(names):
+        signs = plain.signs.copy()
+        signs[j] = -1.0
+        yield replace(
+            plain,
+            name=f"the sign of {name}'s effort",
+            words=f"the measured effort of {name} has the wrong sign. Cure: turn its sign in the driver, or "
+            f"--drive-gains {name}=-1",
+            gains=signs,
+            complexity=1.0,
+        )
+        yield replace(
+            plain,
+            name=f"the sign of {name}",
+            words=f"{name} turns the other way: position, velocity and effort have the wrong sign. Cure: turn the "
+            "joint's <axis> in the URDF, or the signs in the driver",
+            signs=signs,
+            gains=signs,
+            complexity=1.0,
+        )
+    for i, j in itertools.combinations(range(len(names)), 2):
+        first, second = names[i], names[j]
+        order = list(range(len(names)))
+        order[i], order[j] = j, i
+        yield replace(
+            plain,
+            name=f"the efforts of {first} and {second} swapped",
+            words=f"the efforts of {first} and {second} are swapped. Cure: see the order of the effort in the driver",
+            efforts=order,
+            complexity=1.0,
+        )
+        yield replace(
+            plain,
+            name=f"{first} and {second} swapped",
+            words=f"{first} and {second} are swapped. Cure: see the names in the driver, or swap them back with "
+            f"--rename {first}={second} {second}={first}",
+            joints=order,
+            efforts=order,
+            complexity=1.0,
+        )
+
+
+def _units(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
+    """Yield one gain for all efforts, and one for each, where the model's torque says that they are not in Nm or N."""
+    names, plain = evidence.motion.joint_names, as_recorded(model.n)
+    factors, clear = _factors(model, evidence)
+    if not clear.any():
+        return
+    common = float(np.median(factors[clear]))
+    if max(abs(common), 1.0 / abs(common)) > _UNIT:
+        unit = next((unit for unit in _PREFIXES if 1.0 / _EQUAL < common / unit < _EQUAL), common)
+        where = f"as in {_PREFIXES[unit]}" if unit in _PREFIXES else "as currents, or torques before the gear"
+        yield replace(
+            plain,
+            name="the unit of every effort",
+            words=f"every effort is {common:.4g} times the model's, {where}. Cure: record torque at the joints in Nm, "
+            f"or --drive-gains {1.0 / unit:.4g}",
+            gains=np.full(model.n, 1.0 / unit),
+            complexity=1.0,
+        )
+    factors = np.where(clear, factors, common)
+    if (np.maximum(np.abs(factors), 1.0 / np.abs(factors)) > _UNIT).any():
+        gains = " ".join(f"{name}={1.0 / factor:.3g}" for name, factor in zip(names, factors, strict=True))
+        yield replace(
+            plain,
+            name="the units of the efforts",
+            words="joint efforts are in different units per joint, as currents or torques before the gear: gains "
+            f"{gains} by the model's masses. Cure: --drive-gains with the drives' own gains, or with these",
+            gains=1.0 / factors,
+            complexity=1.5,
+        )
+
+
+def _factors(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:
+    """Return each joint's measured over the model's torque (n,), friction and an offset apart; and if it is clear."""
+    motion = evidence.motion
+    torque = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
+    others = friction(model, evidence).columns
+    factors, clear = np.ones(model.n), np.zeros(model.n, dtype=bool)
+    for j in range(model.n):
+        rest = np.column_stack([others[:, j, j :: model.n], np.ones(len(torque))])
+        solution, *_ = np.linalg.lstsq(rest, np.column_stack([torque[:, j], motion.tau[:, j]]), rcond=None)
+        own, measured = (np.column_stack([torque[:, j], motion.tau[:, j]]) - rest @ solution).T
+        if (own**2).sum() > 0.0 and (measured**2).sum() > 0.0:
+            factors[j] = (own @ measured) / (own @ own)
+            clear[j] = factors[j] ** 2 * (own @ own) > _CLEAR * (measured @ measured)
+    return factors, clear & (root_mean_square(torque) > 0.0)
