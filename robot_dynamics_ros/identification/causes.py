@@ -37,6 +37,10 @@ class Evidence:
     motion: RecordedMotion
     effort_rate: Array
 
+    def part(self, samples: slice) -> Evidence:
+        """Return some of the samples."""
+        return Evidence(self.motion.part(samples), self.effort_rate[samples])
+
 
 class Hypothesis(NamedTuple):
     """A cause whose torque is linear in p numbers.
@@ -263,7 +267,9 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
             return None
         shares = root_mean_square(columns @ values) / root_mean_square(motion.tau)
         each = ", ".join(
-            f"{name} {100 * share:.0f} %" for name, share in zip(model.joint_names, shares, strict=True) if share > _SAME
+            f"{name} {100 * share:.0f} %"
+            for name, share in zip(model.joint_names, shares, strict=True)
+            if share > _SAME
         )
         return (
             "the links' masses, centres of mass or inertias differ from the model's"

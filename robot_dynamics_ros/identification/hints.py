@@ -25,7 +25,8 @@ _FLOOR = 1e-3  # of a joint's measured torque: an error that small is none
 _TINY = 1e-9  # Nm or N
 _BLOCKS = 24
 _FOLDS = 4
-_SINGULAR = 1e-7  # of the greatest eigenvalue, of columns of unit length
+_SINGULAR = 1e-8  # of the normal equations of columns of unit length
+_OPEN = 1e-4  # of a number's square that nothing determines
 
 
 def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
@@ -47,27 +48,37 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     if (root_mean_square(plain.residual) <= floor).all():
         return []
     weights = 1.0 / np.maximum(plain.noise(), floor)
-    trials = [plain, *(_Trial(model, reading, evidence) for reading in _shortlist(model, evidence, weights))]
     least = float(((floor * weights) ** 2).sum()) * len(evidence.motion.time)
-    explanations = []
+    trials = [plain, *(_Trial(model, reading, evidence) for reading in _shortlist(model, evidence, weights))]
     for trial in trials:
         trial.weigh(weights)
-        for names in trial.subsets():
-            explanations.append((trial.score(names, least), trial, names))
-    for _, trial, names in sorted(explanations, key=lambda explanation: explanation[0]):
-        words = trial.words(names)
-        if words is not None:
-            return words
-    return []
+    # No set of causes leaves much less than all of them, which bounds the scores of those that are not tried.
+    bounds = {trial: np.log((1.0 - _SHARE) * max(trial.cost(list(trial.hypotheses)), least)) for trial in trials}
+    best, found = np.inf, None
+    for trial, names in sorted(itertools.chain(*(trial.subsets() for trial in trials)), key=_complexity):
+        if bounds[trial] + _complexity((trial, names)) >= best:
+            continue
+        score = np.log(max(trial.cost(names), least)) + _complexity((trial, names))
+        if score < best and (words := trial.words(names)) is not None:
+            best, found = score, words
+    return found or []
+
+
+def _complexity(explanation: tuple[_Trial, Sequence[str]]) -> float:
+    """Return by how much its causes must lower the logarithm of the cost."""
+    trial, names = explanation
+    count = trial.reading.complexity + sum(trial.hypotheses[name].complexity for name in names)
+    return float(-np.log(1.0 - _SHARE) * count)
 
 
 def _shortlist(model: RobotModel, evidence: Evidence, weights: Array) -> list[Reading]:
     """Return the readings that leave least of the residual, friction fitted along."""
     costs = []
+    evidence = evidence.part(slice(None, None, 3))
     for reading in progress(list(readings(model, evidence)), "looking for what is wrong"):
         trial = _Trial(model, reading, evidence, only_friction=True)
         trial.weigh(weights)
-        costs.append((trial.score([FRICTION], 0.0), reading))
+        costs.append((np.log(trial.cost([FRICTION])) + _complexity((trial, [])), reading))
     costs.sort(key=lambda cost: cost[0])
     return [reading for _, reading in costs[:_SHORTLIST]]
 
@@ -108,10 +119,11 @@ class _Trial:
             errors.append(min(before, _SHARE * size * np.sqrt(self.cost(everything) / len(self.residual))))
         return np.array(errors)
 
-    def subsets(self) -> Iterator[Sequence[str]]:
+    def subsets(self) -> Iterator[tuple[_Trial, Sequence[str]]]:
         """Yield every choice of up to three causes."""
         for count in range(_MOST + 1):
-            yield from itertools.combinations(self.hypotheses, count)
+            for names in itertools.combinations(self.hypotheses, count):
+                yield self, names
 
     def cost(self, names: Sequence[str]) -> float:
         """Return the weighted sum of the squared errors of these causes in the blocks that they are not fitted to."""
@@ -119,11 +131,6 @@ class _Trial:
         here = np.append(places, -1)
         values = np.append(-self._left_out(places), np.ones((_FOLDS, 1)), axis=1)
         return float(np.einsum("kp,kpq,kq->", values, self._normal[:, here[:, np.newaxis], here], values))
-
-    def score(self, names: Sequence[str], least: float) -> float:
-        """Return the logarithm of the cost, ``least`` at least, plus what each cause must take away."""
-        complexity = self.reading.complexity + sum(self.hypotheses[name].complexity for name in names)
-        return float(np.log(max(self.cost(names), least)) - np.log(1.0 - _SHARE) * complexity)
 
     def words(self, names: Sequence[str]) -> list[str] | None:
         """Describe the mistake of the reading and these causes, fitted together; None where one makes no sense."""
@@ -158,27 +165,25 @@ class _Trial:
 
     def _left_out(self, places: NDArray[np.intp]) -> Array:
         """Return for each part the numbers (parts, p) fitted to the others."""
-        total = self._normal.sum(axis=0)
-        return np.array([_solve(total - own, places, self._precision)[0] for own in self._normal])
+        gram, moment, scale = _scaled(self._normal.sum(axis=0) - self._normal, places, self._precision)
+        return np.linalg.solve(gram, moment[..., np.newaxis])[..., 0] / scale
 
     def _values(self, places: NDArray[np.intp]) -> tuple[Array, Array]:
         """Return the numbers (p,) fitted to all samples, and their standard errors; infinite where they are open.
 
         By the jackknife (Efron 1982): neighbouring samples err together, so that counting them would flatter.
         """
-        values, loose = _solve(self._normal.sum(axis=0), places, self._precision)
+        gram, moment, scale = _scaled(self._normal.sum(axis=0), places, self._precision)
+        inverse = np.linalg.inv(gram)
         others = self._left_out(places)
         errors = np.sqrt((_FOLDS - 1) / _FOLDS * ((others - others.mean(axis=0)) ** 2).sum(axis=0))
-        return values, np.where(loose, np.inf, errors)
+        return inverse @ moment / scale, np.where(_SINGULAR * np.diag(inverse) > _OPEN, np.inf, errors)
 
 
-def _solve(normal: Array, places: NDArray[np.intp], precision: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Solve normal equations, shortest where they are singular; also return the numbers that are left open (p,)."""
-    gram, moment = normal[np.ix_(places, places)] + np.diag(precision[places]), normal[places, -1]
-    scale = np.sqrt(np.diag(gram))
-    scale[scale == 0.0] = 1.0
-    eigenvalues, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
-    kept = eigenvalues > _SINGULAR * eigenvalues[-1:]
-    inverse = vectors[:, kept] / eigenvalues[kept]
-    loose: NDArray[np.bool_] = (vectors[:, ~kept] ** 2).sum(axis=1) > 1e-4
-    return inverse @ (vectors[:, kept].T @ (moment / scale)) / scale, loose
+def _scaled(normal: Array, places: NDArray[np.intp], precision: Array) -> tuple[Array, Array, Array]:
+    """Return regular normal equations (..., p, p), (..., p) for columns of unit length, and the lengths (..., p)."""
+    gram = normal[..., places[:, np.newaxis], places] + np.diag(precision[places])
+    scale = np.sqrt(np.diagonal(gram, axis1=-2, axis2=-1))
+    scale = np.where(scale == 0.0, 1.0, scale)
+    gram = gram / (scale[..., np.newaxis] * scale[..., np.newaxis, :])
+    return gram + _SINGULAR * np.eye(len(places)), normal[..., places, -1] / scale, scale
