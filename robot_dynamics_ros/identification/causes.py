@@ -22,11 +22,12 @@ _SMALL_ANGLE = 3.0  # degrees
 _FELT = 1e-7  # of the square of the strongest direction's torque
 _LIGHT = 0.02  # kg, or kg m
 _FAR = 2.0  # m
-_SURE = 3.0  # standard errors
+_SURE, _CERTAIN = 3.0, 5.0  # standard errors
 _SPREAD = 0.3  # standard deviation of a link's parameters from the model's, as a share of the link's own
 _CERTAINTY = 30.0  # samples that such a prior counts as
 _IMPLAUSIBLE = 5.0  # standard deviations of a link's parameters
-_SHORT = 1e-3  # s
+_GIVES = 0.2  # of the power of friction: a joint that gets so much is driven, not braked
+_SHORT = 2e-3  # s
 _LONG = 0.1  # s
 
 
@@ -194,7 +195,9 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
             moving = direction * motion.qd > 0.0
             takes &= (moving * motion.qd * (known + torque)).sum(axis=0) >= 0.0
         listed = matters & takes
-        if not listed.any():
+        power = (motion.qd * (known + torque)).sum(axis=0)
+        gives = power < -_GIVES * np.abs(motion.qd * torque).sum(axis=0)
+        if not listed.any() or (matters & gives).any():
             return None
         missing = not known[:, listed].any()
         what = "the model has no friction where the robot has" if missing else "friction differs from the model's, by"
@@ -246,14 +249,14 @@ def _rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
 def _delay(model: RobotModel, evidence: Evidence) -> Hypothesis:
     def words(values: Array, errors: Array) -> str | None:
         delay = float(values[0])
-        if not max(_SHORT, _SURE * errors[0]) < abs(delay) < _LONG:
+        if not max(_SHORT, _CERTAIN * errors[0]) < abs(delay) < _LONG:
             return None
         return (
             f"the effort is {1000 * abs(delay):.1f} ms {'behind' if delay > 0.0 else 'ahead of'} position and "
             f"velocity. Cure: --effort-delay {delay:.4f}"
         )
 
-    return Hypothesis(-evidence.effort_rate[:, :, np.newaxis], words, np.zeros(1), effect=0.01)
+    return Hypothesis(-evidence.effort_rate[:, :, np.newaxis], words, np.zeros(1), effect=0.003, complexity=0.02)
 
 
 def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
@@ -276,7 +279,7 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
             f"{'; share of the measured torque: ' + each if each else ''}. Cure: run robot_dynamics identify"
         )
 
-    return Hypothesis(columns, words, _CERTAINTY / spread**2, complexity=2.0)
+    return Hypothesis(columns, words, _CERTAINTY / spread**2, effect=0.01, complexity=2.0)
 
 
 def _parameter_spread(parameters: Array) -> Array:

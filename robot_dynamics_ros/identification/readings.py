@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynamics_ros.identification.causes import Evidence, friction
-from robot_dynamics_ros.identification.motion import root_mean_square
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
@@ -115,8 +114,8 @@ def _units(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
     if not clear.any():
         return
     common = float(np.median(factors[clear]))
+    unit = next((unit for unit in _PREFIXES if 1.0 / _EQUAL < common / unit < _EQUAL), common)
     if max(abs(common), 1.0 / abs(common)) > _UNIT:
-        unit = next((unit for unit in _PREFIXES if 1.0 / _EQUAL < common / unit < _EQUAL), common)
         where = f"as in {_PREFIXES[unit]}" if unit in _PREFIXES else "as currents, or torques before the gear"
         yield replace(
             plain,
@@ -127,6 +126,9 @@ def _units(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
             complexity=1.0,
         )
     factors = np.where(clear, factors, common)
+    spread = np.maximum(factors / common, common / factors)
+    if unit in _PREFIXES and 0.0 < spread.min() and spread.max() < _EQUAL:
+        return
     if (np.maximum(np.abs(factors), 1.0 / np.abs(factors)) > _UNIT).any():
         gains = " ".join(f"{name}={1.0 / factor:.3g}" for name, factor in zip(names, factors, strict=True))
         yield replace(
@@ -140,16 +142,30 @@ def _units(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
 
 
 def _factors(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:
-    """Return each joint's measured over the model's torque (n,), friction and an offset apart; and if it is clear."""
+    """Return each joint's measured over the model's torque (n,), and if it is clear: (n,) too.
+
+    Friction and an offset count apart; with the model's friction where the joint has little other torque.
+    """
     motion = evidence.motion
-    torque = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
-    others = friction(model, evidence).columns
+    rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
+    whole = rigid + model.friction_torque(motion.q, motion.qd)
+    others, offset = friction(model, evidence).columns, np.ones((len(rigid), 1))
     factors, clear = np.ones(model.n), np.zeros(model.n, dtype=bool)
     for j in range(model.n):
-        rest = np.column_stack([others[:, j, j :: model.n], np.ones(len(torque))])
-        solution, *_ = np.linalg.lstsq(rest, np.column_stack([torque[:, j], motion.tau[:, j]]), rcond=None)
-        own, measured = (np.column_stack([torque[:, j], motion.tau[:, j]]) - rest @ solution).T
-        if (own**2).sum() > 0.0 and (measured**2).sum() > 0.0:
-            factors[j] = (own @ measured) / (own @ own)
-            clear[j] = factors[j] ** 2 * (own @ own) > _CLEAR * (measured @ measured)
-    return factors, clear & (root_mean_square(torque) > 0.0)
+        factors[j], share = _factor(
+            motion.tau[:, j], rigid[:, j], np.column_stack([offset, others[:, j, j :: model.n]])
+        )
+        if share < _CLEAR:
+            factors[j], share = _factor(motion.tau[:, j], whole[:, j], offset)
+        clear[j] = share > _CLEAR
+    return factors, clear
+
+
+def _factor(measured: Array, torque: Array, others: Array) -> tuple[float, float]:
+    """Return measured over the model's torque, both without ``others``, and the share that it explains."""
+    both = np.column_stack([torque, measured])
+    both = both - others @ np.linalg.lstsq(others, both, rcond=None)[0]
+    inner = both.T @ both
+    if not inner[0, 0] * inner[1, 1] > 0.0:
+        return 1.0, 0.0
+    return float(inner[0, 1] / inner[0, 0]), float(inner[0, 1] ** 2 / (inner[0, 0] * inner[1, 1]))

@@ -158,11 +158,13 @@ def _no_gravity(arm: Arm) -> Case:
 
 
 def _rotor(arm: Arm) -> Case:
-    mass_matrix = arm.model.mass_matrix(fourier(arm.model, 10.0, 5.0, arm.seed).q)
+    motion = fourier(arm.model, 10.0, 20.0, arm.seed)
     joint = int(arm.rng.integers(arm.model.n))
-    inertia = arm.rng.uniform(0.5, 1.5) * float(mass_matrix[:, joint, joint].max())
+    inertia = arm.rng.uniform(0.3, 1.0) * motion.tau[:, joint].std() / motion.qdd[:, joint].std()
     name = arm.model.joint_names[joint]
-    return _as(arm.model, arm.series(arm.like((name, inertia))), f"rotor inertia is missing in the model: {name}")
+    return _as(
+        arm.model, arm.series(arm.like((name, float(inertia)))), f"rotor inertia is missing in the model: {name}"
+    )
 
 
 def _delay(arm: Arm) -> Case:
