@@ -283,7 +283,7 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
 
 
 def _parameter_spread(parameters: Array) -> Array:
-    """Return the standard deviations (bodies, 10) that parameters of real links may have from the model's (bodies, 10)."""
+    """Return the standard deviations (bodies, 10) of real links' parameters about the model's (bodies, 10)."""
     mass = np.maximum(parameters[:, 0], 0.05 * parameters[:, 0].mean() + np.finfo(float).tiny)
     about = 0.5 * parameters[:, [4, 7, 9]].sum(axis=1) / mass
     radius = np.sqrt(np.maximum(about, 0.05**2))
