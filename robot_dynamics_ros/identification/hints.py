@@ -46,9 +46,10 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     plain = _Trial(model, as_recorded(model.n), evidence)
     if (root_mean_square(plain.residual) <= floor).all():
         return []
-    weights = 1.0 / np.maximum(plain.noise(), floor)
+    noise = np.maximum(plain.noise(), floor)
+    trials = [plain, *(_Trial(model, reading, evidence) for reading in _shortlist(model, evidence, 1.0 / noise))]
+    weights = 1.0 / np.maximum(np.min([trial.noise() for trial in trials], axis=0), floor)
     least = float(((floor * weights) ** 2).sum()) * len(evidence.motion.time)
-    trials = [plain, *(_Trial(model, reading, evidence) for reading in _shortlist(model, evidence, weights))]
     for trial in trials:
         trial.weigh(weights)
     # No set of causes leaves much less than all of them, which bounds the scores of those that are not tried.
@@ -58,7 +59,7 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
         if bounds[trial] + _complexity((trial, names)) >= best:
             continue
         score = np.log(max(trial.cost(names), least)) + _complexity((trial, names))
-        if score < best and (words := trial.words(names)) is not None:
+        if score < best and (words := trial.words(names, plain.cost([]))) is not None:
             best, found = score, words
     return found or []
 
@@ -109,14 +110,16 @@ class _Trial:
         self._normal = np.einsum("knpq,n->kpq", self._squares, read**2)
 
     def noise(self) -> Array:
-        """Return the error (n,) that each joint by itself leaves with all causes, or without any, whichever is less."""
+        """Return the error (n,) that each joint alone leaves with all causes or none, in the units of the effort."""
         everything = list(self.hypotheses)
         sizes = root_mean_square(self._evidence.motion.tau) + _TINY
         errors = []
         for j, (size, before) in enumerate(zip(sizes, root_mean_square(self.residual), strict=True)):
             self._normal = self._squares[:, j] / (_SHARE * size) ** 2
             errors.append(min(before, _SHARE * size * np.sqrt(self.cost(everything) / len(self.residual))))
-        return np.array(errors)
+        recorded = np.empty(len(sizes))
+        recorded[self.reading.efforts] = errors / np.abs(self.reading.gains)
+        return recorded
 
     def subsets(self) -> Iterator[tuple[_Trial, Sequence[str]]]:
         """Yield every choice of up to three causes."""
@@ -131,8 +134,11 @@ class _Trial:
         values = np.append(-self._left_out(places), np.ones((_FOLDS, 1)), axis=1)
         return float(np.einsum("kp,kpq,kq->", values, self._normal[:, here[:, np.newaxis], here], values))
 
-    def words(self, names: Sequence[str]) -> list[str] | None:
-        """Describe the mistake of the reading and these causes, fitted together; None where one makes no sense."""
+    def words(self, names: Sequence[str], before: float) -> list[str] | None:
+        """Describe the mistake of the reading and these causes, fitted together; None where one makes no sense.
+
+        ``before``: the cost without them.
+        """
         places = self._at(names)
         values, errors = self._values(places)
         described = {}
@@ -144,20 +150,17 @@ class _Trial:
             if words is None or not (torque > hypothesis.effect * sizes).any():
                 return None
             described[name] = words
-        return [f"{text} (it predicts {100 * share:.0f} % of {rest})" for text, share, rest in self._shares(described)]
-
-    def _shares(self, described: dict[str, str]) -> Iterator[tuple[str, float, str]]:
-        """Yield each description, with the share of what is left that it predicts, the greatest first."""
-        named: list[str] = []
-        before, rest = self.cost(named), "what the model leaves"
-        if self.reading.words:
-            yield self.reading.words, 1.0, rest
-        while len(named) < len(described):
-            costs = {name: self.cost([*named, name]) for name in described if name not in named}
-            best = min(costs, key=lambda name: costs[name])
-            yield described[best], 1.0 - costs[best] / before, rest
-            named.append(best)
-            before, rest = costs[best], "what is left after that"
+        # The mistake comes first, then the causes: of those that are left always the one that predicts most.
+        order, texts, rest = [], [], "what the model leaves"
+        while len(texts) < len(names) + bool(self.reading.words):
+            if self.reading.words and not texts:
+                text, cost = self.reading.words, self.cost([])
+            else:
+                order.append(min(set(names) - set(order), key=lambda name: self.cost([*order, name])))
+                text, cost = described[order[-1]], self.cost(order)
+            texts.append(f"{text} (it predicts {100 * (1.0 - cost / before):.0f} % of {rest})")
+            before, rest = cost, "what is left after that"
+        return texts
 
     def _at(self, names: Sequence[str]) -> NDArray[np.intp]:
         return np.concatenate([np.empty(0, dtype=np.intp), *(self._places[name] for name in names)])
