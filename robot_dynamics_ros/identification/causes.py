@@ -27,6 +27,7 @@ _SPREAD = 0.3  # standard deviation of a link's parameters from the model's, as 
 _CERTAINTY = 30.0  # samples that such a prior counts as
 _IMPLAUSIBLE = 5.0  # standard deviations of a link's parameters
 _GIVES = 0.2  # of the power of friction: a joint that gets so much is driven, not braked
+_TINY = 1e-9  # Nm or N
 _SHORT = 2e-3  # s
 _LONG = 0.1  # s
 
@@ -211,7 +212,7 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
             "or let identify do it"
         )
 
-    return Hypothesis(columns, words, np.zeros(3 * n))
+    return Hypothesis(columns, words, np.zeros(3 * n), complexity=1.3)
 
 
 def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
@@ -225,7 +226,8 @@ def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
             return None
         return f"the measured effort has constant offsets: {', '.join(offsets)}. Cure: zero the torque sensors"
 
-    return Hypothesis(columns, words, np.zeros(model.n))
+    # Gravity that is the same in every position, as on a vertical slide, is an offset too, but the simpler one.
+    return Hypothesis(columns, words, np.zeros(model.n), complexity=1.1)
 
 
 def _rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
@@ -268,7 +270,7 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
     def words(values: Array, errors: Array) -> str | None:
         if np.abs(values / spread).max() > _IMPLAUSIBLE:
             return None
-        shares = root_mean_square(columns @ values) / root_mean_square(motion.tau)
+        shares = root_mean_square(columns @ values) / np.maximum(root_mean_square(motion.tau), _TINY)
         each = ", ".join(
             f"{name} {100 * share:.0f} %"
             for name, share in zip(model.joint_names, shares, strict=True)

@@ -43,13 +43,14 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
         return []
     evidence = Evidence(motion.part(thin), np.gradient(motion.tau, motion.time, axis=0)[thin])
     floor = _FLOOR * root_mean_square(evidence.motion.tau) + _TINY
+    floor[np.ptp(evidence.motion.tau, axis=0) < _TINY] = np.inf  # nothing is measured there
     plain = _Trial(model, as_recorded(model.n), evidence)
     if (root_mean_square(plain.residual) <= floor).all():
         return []
     noise = np.maximum(plain.noise(), floor)
     trials = [plain, *(_Trial(model, reading, evidence) for reading in _shortlist(model, evidence, 1.0 / noise))]
     weights = 1.0 / np.maximum(np.min([trial.noise() for trial in trials], axis=0), floor)
-    least = float(((floor * weights) ** 2).sum()) * len(evidence.motion.time)
+    least = float(((floor * weights)[weights > 0.0] ** 2).sum()) * len(evidence.motion.time)
     for trial in trials:
         trial.weigh(weights)
     # No set of causes leaves much less than all of them, which bounds the scores of those that are not tried.

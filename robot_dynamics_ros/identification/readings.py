@@ -15,7 +15,8 @@ from robot_dynamics_ros.model import RobotModel
 _UNIT = 3.0  # times the model's torque: more is no robot's deviation, but another unit
 _EQUAL = 1.5  # ratio of factors that masses unlike the model's may cause
 _PREFIXES = {1e3: "mNm", 1e-3: "kNm"}
-_CLEAR = 0.5  # share of a joint's measured variance that its factor must explain to count
+_CLEAR = 0.5  # share of a joint's measured torque squared that its factor must explain to count
+_FAR_BETTER = 4.0  # times less squared error
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,28 +145,29 @@ def _units(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
 def _factors(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:
     """Return each joint's measured over the model's torque (n,), and if it is clear: (n,) too.
 
-    Friction and an offset count apart; with the model's friction where the joint has little other torque.
+    By the model as it is, or by its torque without friction beside any friction and offset where that fits far better.
     """
     motion = evidence.motion
     rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
     whole = rigid + model.friction_torque(motion.q, motion.qd)
-    others, offset = friction(model, evidence).columns, np.ones((len(rigid), 1))
+    columns = friction(model, evidence).columns
     factors, clear = np.ones(model.n), np.zeros(model.n, dtype=bool)
     for j in range(model.n):
-        factors[j], share = _factor(
-            motion.tau[:, j], rigid[:, j], np.column_stack([offset, others[:, j, j :: model.n]])
-        )
-        if share < _CLEAR:
-            factors[j], share = _factor(motion.tau[:, j], whole[:, j], offset)
+        others = np.column_stack([np.ones(len(rigid)), columns[:, j, j :: model.n]])
+        factors[j], share, left = _factor(motion.tau[:, j], whole[:, j], others[:, :0])
+        free, free_share, free_left = _factor(motion.tau[:, j], rigid[:, j], others)
+        if left > _FAR_BETTER * free_left and free_share > _CLEAR:
+            factors[j], share = free, free_share
         clear[j] = share > _CLEAR
     return factors, clear
 
 
-def _factor(measured: Array, torque: Array, others: Array) -> tuple[float, float]:
-    """Return measured over the model's torque, both without ``others``, and the share that it explains."""
+def _factor(measured: Array, torque: Array, others: Array) -> tuple[float, float, float]:
+    """Return measured over the model's torque, both without ``others``, the share explained, and the squares left."""
     both = np.column_stack([torque, measured])
     both = both - others @ np.linalg.lstsq(others, both, rcond=None)[0]
     inner = both.T @ both
     if not inner[0, 0] * inner[1, 1] > 0.0:
-        return 1.0, 0.0
-    return float(inner[0, 1] / inner[0, 0]), float(inner[0, 1] ** 2 / (inner[0, 0] * inner[1, 1]))
+        return 1.0, 0.0, float(inner[1, 1])
+    share = float(inner[0, 1] ** 2 / (inner[0, 0] * inner[1, 1]))
+    return float(inner[0, 1] / inner[0, 0]), share, (1.0 - share) * float(inner[1, 1])
