@@ -1,5 +1,6 @@
 """Every cause on recordings of arms with friction and noise everywhere: it is named, and nothing else is."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWa
     ids=["ur5e", "ur5e, many", "panda, many"],
 )
 @pytest.mark.parametrize("name", CASES)
-def test_the_true_cause_alone_is_named(name: str, robot: str, seeds: list[int], tmp_path: Path) -> None:
-    path = Path(__file__).parents[2] / "urdf" / f"{robot}.urdf"
+def test_the_true_cause_alone_is_named(
+    name: str, robot: str, seeds: Sequence[int], urdf_path: Callable[[str], Path], tmp_path: Path
+) -> None:
     for seed in seeds:
-        case = CASES[name](Arm(path, tmp_path, seed))
+        case = CASES[name](Arm(urdf_path(robot), tmp_path, seed))
         found = hints(case.model, analyse_torque(case.model, case.motion))
         assert len(found) == len(case.causes), (seed, found)
         for cause in case.causes:
