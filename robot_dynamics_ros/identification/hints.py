@@ -51,7 +51,8 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     noise = np.maximum(plain.noise(), floor)
     trials = [plain, *(_Trial(model, reading, evidence) for reading in _shortlist(model, evidence, 1.0 / noise))]
     weights = 1.0 / np.maximum(np.min([trial.noise() for trial in trials], axis=0), floor)
-    least = float(((floor * weights)[weights > 0.0] ** 2).sum()) * len(evidence.motion.time)
+    measured = np.isfinite(floor)
+    least = float(((floor[measured] * weights[measured]) ** 2).sum()) * len(evidence.motion.time)
     for trial in trials:
         trial.weigh(weights)
     # No set of causes leaves much less than all of them, which bounds the scores of those that are not tried.
