@@ -51,9 +51,8 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
         "joint range; and notes on missing or implausible data, with cures. --equations prints the equations of "
         "motion. docs/inspect.md explains the tables and the keys of --json."
     )
-
     add_named_robot(parser)
-    parser.add_argument("--joints", nargs="+", metavar="NAME", help="the joints to look at (default: all that move)")
+    parser.add_argument("--joints", nargs="+", metavar="NAME", help="joints to inspect (default: all movable joints)")
     parser.add_argument(
         "--locked",
         type=_position,
@@ -72,7 +71,7 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--equations", action="store_true", help=f"print M, V and G as formulas (up to {MOST_JOINTS} joints)"
     )
-    parser.add_argument("--json", action="store_true", help="print all of it as one JSON object")
+    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
 
 def _position(text: str) -> tuple[str, float]:
@@ -291,8 +290,8 @@ def _load_notes(model: RobotModel, pose: Facts, extremes: Facts) -> Iterator[tup
     for heavy, where in ((here, "at this state"), (worst, "somewhere in the range")):
         if heavy:
             yield (
-                f"{', '.join(f'{name} ({share:.0f} %)' for name, share in heavy.items())}: the gravity torque is larger "
-                f"than the effort limit {where}, so that the joint cannot hold its position there",
+                f"{', '.join(f'{name} ({share:.0f} %)' for name, share in heavy.items())}: the gravity torque exceeds "
+                f"the effort limit {where}, so that the joint cannot hold its position there",
                 "check the masses and the effort limit, reduce the payload, or avoid these positions",
             )
 

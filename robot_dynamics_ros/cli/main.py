@@ -15,7 +15,11 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 
 COMMANDS = {
     "demo": ("demo", "compare control laws on a simulated arm, over real DDS", "--robot panda"),
-    "inspect": ("inspect", "print a robot's model: joints, limits, masses, friction, equations", "panda --state 0 0.5"),
+    "inspect": (
+        "inspect",
+        "print a robot's model: joints, limits, masses, friction, equations",
+        "planar_2r --state 0 0.5",
+    ),
     "simulate": ("offline", "simulate controller and arm in one process, without ROS", "panda --law pd -o run"),
     "torque": ("identification", "compare a bag's measured effort with the model", "my_bag --robot panda"),
     "replay": ("offline", "replay a recording to the controller, without ROS", "my_bag -o replayed --robot panda"),

@@ -118,7 +118,7 @@ def chosen_robot(context: LaunchContext) -> LaunchedRobot:
 
 
 def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
-    """Return robot_description and dynamics_file for a Node, typed as strings so that launch_ros does not parse them."""
+    """Return robot_description and dynamics_file for a Node, as strings that launch_ros does not parse as YAML."""
     return {
         "robot_description": ParameterValue(robot.urdf, value_type=str),
         "dynamics_file": ParameterValue(robot.dynamics_file, value_type=str),

@@ -1,7 +1,7 @@
-"""JointState messages as the bytes that DDS carries (see cdr).
+"""Serialized JointState messages (see ``cdr``).
 
-rclpy builds Python objects of every name and field: 40 us of a cycle, as long as all that the controller computes.
-Only the stamp and the numbers differ from one message to the next.
+rclpy creates a Python object for each name and field, which takes as long as the controller's computation. Here the
+joint names are decoded once, because successive messages differ only in the stamp and the numbers.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, LITTLE_ENDIAN, CdrReader, padding
 
 Renaming = Callable[[str], str]
-"""From a joint's name in a message to its name here."""
+"""Function from a joint name in messages to the joint name of the robot."""
 
 
 def unchanged(name: str) -> str:
-    """Return the name as it is."""
+    """Return ``name``."""
     return name
 
 
 def renaming(names: Mapping[str, str]) -> Renaming:
-    """Return a renaming by whole names or, where none fits, by the longest beginning of the name.
+    """Return a renaming by whole names or, if none matches, by the longest matching prefix.
 
-    ``{"fer_": "panda_"}`` makes panda_joint1 of fer_joint1.
+    ``{"fer_": "panda_"}`` renames fer_joint1 to panda_joint1.
     """
     if not names:
         return unchanged
@@ -45,18 +45,18 @@ def renaming(names: Mapping[str, str]) -> Renaming:
 
 
 _FIELDS = ("position", "velocity", "effort")
-_NAMES = HEADER + 8  # where frame_id and names begin, after the stamp
+_NAMES = HEADER + 8  # offset of frame_id and names, after the stamp
 
 
 class JointsMissing(RobotDynamicsError):
-    """A message names some of the robot's joints, but not all."""
+    """Message that names some of the robot's joints, but not all."""
 
 
 class _Layout:
-    """The layout that messages have in common as long as their sender stays the same.
+    """Layout of the messages of one publisher.
 
-    They have ``size`` joints; ``places`` (n,) are the indices of the robot's among them. ``same`` are the bytes from
-    the end of frame_id to the last name.
+    They have ``size`` joints; ``places`` (n,) are the indices of the robot's joints among them. ``same`` are the bytes
+    from the end of frame_id to the last name.
     """
 
     def __init__(self, order: str, frame: bytes, same: bytes, size: int, places: NDArray[np.intp]) -> None:
@@ -68,7 +68,7 @@ class _Layout:
         self._numbers = self.start + 4 + gap
         self._lengths = struct.Struct(f"{order}I {gap + 8 * size}x I {4 + 8 * size}x I")
         self._full = (size, size, size)
-        # All numbers are read as one row; a length and what pads it count as one of them.
+        # All fields are read as one row of numbers; a length and its padding count as one number.
         self._count = 3 * size + 2
         self._rows = places + np.array([[0], [size + 1], [2 * size + 2]])
         self.stamp, self.length = struct.Struct(order + "iI"), struct.Struct(order + "I")
@@ -78,14 +78,14 @@ class _Layout:
         return same and BYTE_ORDERS[data[:2]] == self.order
 
     def full(self, data: bytes) -> Array | None:
-        """Return position, velocity and effort (3, n) of a message that has them all, else None."""
+        """Return position, velocity and effort (3, n) of a message that has all three, else None."""
         if len(data) < self._numbers + 8 * self._count or self._lengths.unpack_from(data, self.start) != self._full:
             return None
         rows: Array = np.frombuffer(data, self.order + "f8", self._count, self._numbers)[self._rows]
         return rows
 
     def fields(self, data: bytes, topic: str) -> list[Array | None]:
-        """Return the fields (n,), None where one is empty; RobotDynamicsError where one has another length."""
+        """Return the fields, each (n,) or None if empty; RobotDynamicsError if one has another length."""
         at = self.start
         fields: list[Array | None] = []
         for field in _FIELDS:
@@ -106,23 +106,23 @@ class _Layout:
 
 
 class JointStateReader:
-    """A reader of serialized JointState messages, which remembers the order of their joints."""
+    """Reader of serialized JointState messages, which caches the order of their joints."""
 
     def __init__(self, joint_names: Sequence[str], topic: str = "joint_states", renamed: Renaming = unchanged) -> None:
-        """``topic`` is named in errors; ``renamed`` maps the joint names of messages to the robot's."""
+        """``topic`` is the name in errors; ``renamed`` maps joint names in messages to the robot's."""
         self._joint_names = tuple(joint_names)
         self._topic = topic
         self._renamed = renamed
         self._layout: _Layout | None = None
         names = ", ".join(joint_names)
-        reason = f"{topic} name none of {names}. Cure: publish them by their names in the URDF"
+        reason = f"{topic} contain none of {names}. Cure: publish joints with their names in the URDF"
         self._foreign = UnusableSample(0, reason, incomplete=True)
 
     def read(self, data: bytes) -> Sample | None:
-        """Return the content of a message, finite or not, or None where it names none of these joints.
+        """Return the content of a message, finite or not; None if it names none of the robot's joints.
 
-        Raises JointsMissing for messages that lack some of the joints, and RobotDynamicsError for fields that
-        do not have a number for each name, and for bytes that are no JointState.
+        Raises JointsMissing for messages that lack some of the joints. Raises RobotDynamicsError for fields that do
+        not have a number for each name, and for bytes that are not a JointState.
         """
         try:
             layout = self._layout
@@ -135,14 +135,14 @@ class JointStateReader:
             q, qd, effort = layout.fields(data, self._topic) if full is None else full
         except (struct.error, ValueError, KeyError) as error:
             raise RobotDynamicsError(
-                f"{self._topic}: a message of {len(data)} bytes is no whole JointState. Cure: check its publisher"
+                f"{self._topic}: a message of {len(data)} bytes is not a valid JointState. Cure: check its publisher"
             ) from error
         if q is None:
             raise RobotDynamicsError(f"{self._topic}: no position. Cure: publish one for each joint")
         return Sample(sec * 1_000_000_000 + nanosec, q, qd, effort)
 
     def sample(self, data: bytes) -> Sample | UnusableSample:
-        """Return the content of a message, or the reason why it has none."""
+        """Return the content of a message, or an UnusableSample with the error."""
         try:
             sample = self.read(data)
         except RobotDynamicsError as error:
@@ -150,7 +150,7 @@ class JointStateReader:
         return self._foreign if sample is None else sample
 
     def _find(self, data: bytes) -> _Layout | None:
-        """Read frame_id and names, and remember the layout; None where none of the robot's joints is named."""
+        """Read frame_id and names, and cache the layout; None if none of the robot's joints is named."""
         reader = CdrReader(data)
         reader.stamp()
         reader.text()
@@ -174,7 +174,7 @@ class JointStateReader:
 
 
 def stamp_of(data: bytes) -> int | None:
-    """Return the stamp (ns) of a message that cannot be read otherwise; None where it has not even that."""
+    """Return the stamp (ns) of a message that is otherwise invalid; None if it ends before the stamp."""
     order = BYTE_ORDERS.get(data[:2])
     if order is None or len(data) < _NAMES:
         return None
@@ -183,7 +183,7 @@ def stamp_of(data: bytes) -> int | None:
 
 
 def frame_and_names(frame_id: str, names: Sequence[str]) -> bytes:
-    """Return frame_id and names as they follow the stamp of a message, up to a multiple of four bytes."""
+    """Return serialized frame_id and names, padded to a multiple of four bytes."""
     data = b""
     for text in (frame_id, None, *names):
         raw = b"" if text is None else text.encode() + b"\0"
@@ -193,16 +193,16 @@ def frame_and_names(frame_id: str, names: Sequence[str]) -> bytes:
 
 
 class JointStateWriter:
-    """A writer of serialized JointState messages of the same joints."""
+    """Writer of serialized JointState messages with fixed joint names."""
 
     def __init__(self, joint_names: Sequence[str], numbered: bool = False) -> None:
-        """``numbered``: header.frame_id is a number of ten digits."""
+        """If ``numbered`` is True, header.frame_id is a number of ten digits."""
         self._names = frame_and_names("0" * 10 * numbered, joint_names)
         self._frame_id = "%010d" if numbered else ""
         self._layouts: dict[tuple[int, int, int], struct.Struct] = {}
 
     def write(self, at: int, position: Array, velocity: Array, effort: Array, number: int = 0) -> bytes:
-        """Return the message of a stamp (ns) with three fields, each (n,) or empty; ``number`` is for ``numbered``."""
+        """Return the message with stamp ``at`` (ns), three fields, each (n,) or empty, and ``number`` as frame_id."""
         p, v, e = len(position), len(velocity), len(effort)
         layout = self._layouts.get((p, v, e)) or self._layout((p, v, e))
         sec, nanosec = divmod(at, 1_000_000_000)
@@ -213,7 +213,7 @@ class JointStateWriter:
         )
 
     def _layout(self, sizes: tuple[int, int, int]) -> struct.Struct:
-        """Make and remember the layout of messages whose fields have these sizes."""
+        """Create and cache the layout of messages whose fields have these sizes."""
         digits = 10 if self._frame_id else 0
         form, end = f"<{HEADER}siI4s{digits}s{len(self._names) - 4 - digits}s", 8 + len(self._names)
         for size in sizes:

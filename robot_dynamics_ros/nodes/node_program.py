@@ -371,7 +371,7 @@ class Spinner:
         elif passed > _DELAY and self._callbacks > _BACKLOG and not self._node.unsent:
             self._node.log.warning(
                 "more messages are received than the node can process: using the single-threaded executor for "
-                f"{_REPLACEMENT_TIME:g} s. Cure: find the publisher (ros2 topic hz), or give the node more processor time"
+                f"{_REPLACEMENT_TIME:g} s. Cure: find the publisher (ros2 topic hz), or give the node more CPU time"
             )
             self._executor.shutdown()
             self._use("single_threaded")

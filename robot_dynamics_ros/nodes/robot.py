@@ -46,8 +46,8 @@ def load_robot(
     if model.loops and not closes_loops:
         node.get_logger().warning(
             f'robot "{model.name}": this node ignores its {len(model.loops)} kinematic loops: torques are those of the '
-            "tree with each loop cut. Cure: replace loops by couplings, which is possible for parallelograms; for other "
-            "loops compute torques in Python with robot_dynamics_ros.formulations.constraints"
+            "tree with each loop cut. Cure: replace loops by couplings, which is possible for parallelograms; for "
+            "other loops compute torques in Python with robot_dynamics_ros.formulations.constraints"
         )
     if not model.friction_parameters.any():
         node.get_logger().info(f'robot "{model.name}": neither URDF nor dynamics file names any joint friction')

@@ -58,7 +58,7 @@ class Pace:
     """
 
     def __init__(self, period: float, factor: float, now: float) -> None:
-        """``period`` is in simulated seconds; the first period begins at ``now``. With ``factor`` 0 it is always due."""
+        """``period`` is in simulated seconds; the first one begins at ``now``. With ``factor`` 0 it is always due."""
         interval = period / factor if factor > 0.0 else 0.0
         ticks = max(1, math.ceil(interval / _MAX_TICK))
         # Timers have whole nanoseconds. If periods drifted against ticks, two would sometimes fall into one tick.

@@ -44,11 +44,11 @@ _REPORT_TIMEOUT = 10.0  # s; the controller publishes diagnostics once a second
 class TrajectoryNode(NodeProgram):
     """Node that waits for joint_states and for subscribers, sends one trajectory, and exits when the motion has ended.
 
-    The namespace of the topic ``joint_trajectory``, after remapping, is the controller. The trajectory is sent as a goal
-    of its action follow_joint_trajectory if that exists and the topic has no other subscriber, such as a recorder;
-    otherwise it is published. The node waits until a controller of this package is active and reads the progress of
-    the motion from /diagnostics. With other controllers that have no action, the node exits after publishing. The exit
-    code is 1 if the trajectory was rejected or not completed.
+    The namespace of the topic ``joint_trajectory``, after remapping, is the name of the controller. The trajectory is
+    sent as a goal of its action follow_joint_trajectory if that exists and the topic has no other subscriber, such as a
+    recorder; otherwise it is published. The node waits until a controller of this package is active and reads the
+    progress of the motion from /diagnostics. With other controllers that have no action, the node exits after
+    publishing. The exit code is 1 if the trajectory was rejected or not completed.
 
     The stamp of the trajectory is 0, so that it starts when it is received, or that of the newest joint_states plus
     ``trajectory.start_delay``. Its points have position, velocity and acceleration. A trajectory from a file is
