@@ -1,7 +1,7 @@
-"""How well a simulated Panda's hand follows a circle under ``task_space_computed_torque``, by what it is sent.
+"""Benchmark of ``task_space_computed_torque``: errors of a simulated Panda's end effector on a circle.
 
-``python -m benchmarks.task_space`` prints the table of docs/control.md, ``--write docs/control.md`` puts it there.
-Plant and controller run in one process, cycle by cycle, so that the same machine gives the same numbers.
+``python -m benchmarks.task_space`` prints the table of docs/control.md; ``--write docs/control.md`` updates it. Plant
+and controller run in one process in lockstep, so that a machine always gives the same results.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SENT = ("pose", "pose and twist", "pose, twist and acceleration")
 
 
 class Case(NamedTuple):
-    """A column: how often targets come (Hz), and what becomes of friction."""
+    """Column of the table: rate of the targets (Hz), and the compensation of friction."""
 
     title: str
     rate: int
@@ -50,7 +50,7 @@ CASES = (
 
 
 def circle(centre: Floats, t: float) -> TaskMotion:
-    """Where the hand is to be at ``t`` (s): on a level circle, without turning."""
+    """Return the desired motion of the end effector at ``t`` (s): a horizontal circle with constant orientation."""
     rate = 2.0 * np.pi / TURN
     c, s = np.cos(rate * t), np.sin(rate * t)
     motion = TaskMotion.at_rest(centre)
@@ -61,7 +61,7 @@ def circle(centre: Floats, t: float) -> TaskMotion:
 
 
 def track(model: RobotModel, sent: str, case: Case, end: float = END) -> float:
-    """RMS distance (mm) of the hand from the circle, from a turn before the end on."""
+    """Return the RMS distance (mm) of the end effector from the circle during the last turn."""
     settings = ControllerSettings(law="task_space_computed_torque", friction_compensation=case.made_up_for)
     controller = Controller(model, settings)
     plant = Plant(model, step_size=CYCLE / STEPS, initial_positions=START)
@@ -91,7 +91,7 @@ def _send(controller: Controller, desired: TaskMotion, stamp: int, t: float, sen
 
 
 def report() -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=find_resource("config", "panda.dynamics.yaml"))
     robots = {True: model, False: model.scaled(friction=0.0)}
     rows = [["sent", *(case.title for case in CASES)]]
@@ -109,7 +109,7 @@ def report() -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run the benchmark from the command line."""
     print_report(report, arguments, prog=COMMAND, about=__doc__.splitlines()[0], part=COMMAND)
 
 

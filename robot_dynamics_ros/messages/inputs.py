@@ -59,7 +59,7 @@ class InputReader:
             reason = f"a message of {len(data)} bytes is not a valid {INPUTS[topic]}. Cure: check its publisher"
         except RobotDynamicsError as error:
             reason = str(error)
-        return Output(notes=(Note(ERROR, f"~/{topic} rejected: {reason}"),))
+        return Output(notes=(Note(ERROR, f"~/{topic} refused: {reason}"),))
 
     def _receive_other(self, topic: str, data: bytes, now: Now) -> Output:
         session = self._session

@@ -169,7 +169,7 @@ class RunningSimulation:
         try:
             self._arm.command(np.array(message.data, dtype=np.float64))
         except RobotDynamicsError as error:
-            self._reject(f"effort_commands: {error}")
+            self._refuse(f"effort_commands: {error}")
         else:
             self._counts.commands += 1
 
@@ -178,7 +178,7 @@ class RunningSimulation:
         try:
             self._arm.push(message.header.frame_id, (force.x, force.y, force.z, moment.x, moment.y, moment.z))
         except RobotDynamicsError as error:
-            self._reject(f"external_wrench: {error}")
+            self._refuse(f"external_wrench: {error}")
 
     def _receive_answer(self, data: bytes) -> None:
         """Apply the controller's command and advance if it is the one that lockstep expects."""
@@ -190,13 +190,13 @@ class RunningSimulation:
                 return
             self._arm.command(effort)
         except RobotDynamicsError as error:
-            self._reject(f"command rejected: {error}")
+            self._refuse(f"command refused: {error}")
             return
         self._lockstep.waiting = False
         self._counts.commands += 1
         self._advance_if_due(time.monotonic())
 
-    def _reject(self, error: str) -> None:
+    def _refuse(self, error: str) -> None:
         self._counts.refused += 1
         self._node.log.error(error, throttle_duration_sec=1.0)
 

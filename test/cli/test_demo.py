@@ -117,7 +117,7 @@ def test_a_run_begins_where_the_desired_position_moves(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.effort, 3.0)
 
 
-def test_states_without_an_answer_are_left_out(tmp_path: Path) -> None:
+def test_states_without_a_command_are_omitted(tmp_path: Path) -> None:
     bag = record(tmp_path / "bag", lost=(3, 12, 13, 28))
     assert len(read_tracking(bag, "pd", 0.15).time) == 14
 
@@ -125,12 +125,12 @@ def test_states_without_an_answer_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
-        ({"moves_at": 100}, "never moves"),
-        ({"cycles": 20}, r"holds 0\.1 s of a motion of 0\.1"),
-        ({"shift": 1}, "no command answers a state"),
+        ({"moves_at": 100}, "never changes"),
+        ({"cycles": 20}, r"0\.1 s of 0\.1 s of motion"),
+        ({"shift": 1}, "no command has the stamp"),
     ],
 )
-def test_runs_that_say_nothing(made: dict[str, Any], reason: str, tmp_path: Path) -> None:
+def test_incomplete_runs_are_errors(made: dict[str, Any], reason: str, tmp_path: Path) -> None:
     with pytest.raises(BagError, match=f"bag: .*{reason}"):
         read_tracking(record(tmp_path / "bag", **made), "pd", 0.149)
 

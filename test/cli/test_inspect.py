@@ -135,7 +135,7 @@ def test_the_worst_over_the_range(capsys: pytest.CaptureFixture[str], load_robot
         (12.0, 3.1, "position limits"),
     ],
 )
-def test_a_joint_that_cannot_carry_its_own_weight(
+def test_a_joint_too_weak_for_gravity_gives_a_note(
     effort: float, state: float, note: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """2 kg at 0.5 m, which hangs to the side at zero, on a base of 3 kg: 10 Nm."""
@@ -148,7 +148,7 @@ def test_a_joint_that_cannot_carry_its_own_weight(
     assert facts["pose"]["gravity_percent"] == pytest.approx([1000.0 / effort * abs(math.cos(state))], abs=1e-9)
     messages = [entry["message"] for entry in facts["notes"]]
     assert len([message for message in messages if re.search(note, message)]) == 1
-    assert any("weight" in message for message in messages) == (effort < 10.0)
+    assert any("gravity torque exceeds" in message for message in messages) == (effort < 10.0)
     assert all(entry["cure"] for entry in facts["notes"])
 
 

@@ -71,7 +71,7 @@ def test_without_ros_commands_that_start_nodes_name_it(
 ) -> None:
     monkeypatch.setattr(processes, "find_spec", lambda name: None)
     assert main(line.split()) == 1
-    assert "no rclpy" in capsys.readouterr().err
+    assert "rclpy" in capsys.readouterr().err
 
 
 # --- Files that are there already

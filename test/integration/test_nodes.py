@@ -51,7 +51,7 @@ def test_a_driver_learns_that_commands_stop(tmp_path: Path) -> None:
     with Graph(tmp_path) as graph:
         node = graph.start(NODE, {**ANYWHERE, "state_timeout": 0.5})
         driver = Driver(graph)
-        graph.await_log(Log(node.log), "/joint_states has 1 publisher, but nothing has come in")
+        graph.await_log(Log(node.log), "/joint_states has 1 publisher, but no message was received")
         graph.client.create_subscription(
             Float64MultiArray,
             "effort_commands",
@@ -135,9 +135,9 @@ def test_exit_code_of_the_motion(tmp_path: Path) -> None:
             return node.tail(), node.process.returncode
 
         for settings, says, expected in (
-            ({}, "followed to its end", 0),
+            ({}, "trajectory is completed", 0),
             ({"cancels": True}, "dropped the trajectory", 1),
-            ({"joints": ["joint1"]}, "refused the trajectory", 1),
+            ({"joints": ["joint1"]}, "rejected", 1),
         ):
             log, code = run(**settings)
             assert says in log and code == expected

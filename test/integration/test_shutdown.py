@@ -140,7 +140,7 @@ def test_a_subscriber_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
         graph.wait(lambda: trajectory.process.poll() is not None, "the trajectory node to end")
         late_comer.destroy_node()
         graph.processes.members.remove(trajectory)  # the group takes exit code 1 for a failure
-        assert trajectory.process.returncode == 1 and "not every subscriber confirmed" in log.text()
+        assert trajectory.process.returncode == 1 and "not every subscriber acknowledged" in log.text()
 
 
 @pytest.mark.slow

@@ -148,9 +148,9 @@ class World:
             self.interfaces.check()
 
     def ends(self, handle: Any, status: str, code: Code, culprit: str = "") -> None:
-        assert handle.result is None and self.interfaces.owe_results
+        assert handle.result is None and self.interfaces.results_pending
         self.server.spin()
-        assert not self.interfaces.owe_results
+        assert not self.interfaces.results_pending
         assert calls(handle) == ["execute", status]
         assert handle.result.error_code == code and type(handle.result.error_code) is int
         assert culprit in handle.result.error_string

@@ -101,7 +101,7 @@ def test_too_many_messages_are_left_to_the_middleware_for_a_while(
     context: rclpy.Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("rclpy.experimental")
-    monkeypatch.setattr(node_program, "_RELIEF", 0.5)
+    monkeypatch.setattr(node_program, "_REPLACEMENT_TIME", 0.5)
     node, pause, got = NodeProgram("reader", context=context), 0.0, 0
 
     def receive(message: Float64) -> None:
@@ -188,7 +188,7 @@ def test_a_flood_of_lines_is_cut_and_counted(monkeypatch: pytest.MonkeyPatch) ->
         recorder.now += 1.0
         for _ in range(15):
             recorder.log.info("again")
-    assert recorder.lines == ["again"] * 10 + ["again (and 5 more like it before)"] + ["again"] * 9
+    assert recorder.lines == ["again"] * 10 + ["again (5 similar messages omitted)"] + ["again"] * 9
 
 
 def test_a_line_may_have_a_longer_period(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,5 +196,5 @@ def test_a_line_may_have_a_longer_period(monkeypatch: pytest.MonkeyPatch) -> Non
     for k in range(50):
         recorder.now = 0.1 * k
         recorder.log.warning(f"slow: {k}", throttle_duration_sec=2.0)
-    more = "(and 19 more like it before)"
+    more = "(19 similar messages omitted)"
     assert recorder.lines == ["slow: 0", f"slow: 20 {more}", f"slow: 40 {more}"]

@@ -112,7 +112,7 @@ def _answer(stamp: int, effort: np.ndarray = EFFORT, joints: tuple[str, ...] = J
 @pytest.fixture
 def lockstep() -> Lockstep:
     lockstep = Lockstep(JOINTS, "/arm/command_states")
-    lockstep.ask(5_000_000_002)
+    lockstep.expect(5_000_000_002)
     return lockstep
 
 
@@ -130,7 +130,7 @@ def test_answers_to_other_states_and_second_ones_are_passed_over(stamp: int, loc
     lockstep.receive(_answer(5_000_000_002))
     lockstep.waiting = False
     assert lockstep.receive(_answer(5_000_000_002)) is None
-    lockstep.ask(7_000_000_000)
+    lockstep.expect(7_000_000_000)
     assert lockstep.waiting and lockstep.receive(_answer(5_000_000_002)) is None
     assert lockstep.receive(_answer(7_000_000_000)) is not None
 
