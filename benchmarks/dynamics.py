@@ -74,7 +74,7 @@ def check_agreement(robot: str, libraries: Mapping[str, Calls], algorithm: str, 
             if not difference <= TOLERANCE:
                 raise SystemExit(
                     f"{robot}: {algorithm}: {name} differs from ours by {difference:.2g} of the largest number, "
-                    f"allowed is {TOLERANCE:g}; nothing is timed. Cure: find the wrong library, or the one with another robot"
+                    f"allowed is {TOLERANCE:g}; nothing is timed. Cure: find the library with the wrong robot"
                 )
 
 

@@ -1,8 +1,8 @@
-"""Resolved-rate motion of a planar three-link arm: the exercise for MATLAB at the end of Craig's chapter 5.
+"""Resolved-rate motion of a planar three-link arm: the MATLAB exercise at the end of Craig's chapter 5.
 
-The hand is told a constant velocity for five seconds; at each 0.1 s the joint rates follow from the Jacobian, the joint
-angles from Euler's rule, and the torques from the force that the hand is to apply meanwhile. The five plots go into one
-picture: ``python examples/resolved_rate.py [resolved_rate.png]``. Needs matplotlib.
+The end effector has a constant velocity for five seconds. Every 0.1 s the joint rates follow from the Jacobian, the
+joint angles from Euler's rule, and the torques from the force that the end effector applies. The five plots are in one
+figure: ``python examples/resolved_rate.py [resolved_rate.png]``. Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PLANE = [0, 1, 5]  # x, y and rotation about z of the six components
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """What the plots show, a row for each time."""
+    """Values of the plots, a row for each time."""
 
     time: Array
     rates: Array
@@ -42,7 +42,7 @@ class Motion:
 
 
 def three_link_arm() -> RobotModel:
-    """The planar 3R arm; its masses do not matter here."""
+    """Return the planar 3R arm; its masses are irrelevant here."""
     names = ["base", "link1", "link2", "link3", HAND]
     links = "".join(
         f'<link name="{name}"><inertial><mass value="1"/><origin xyz="1 0 0"/>'
@@ -59,7 +59,7 @@ def three_link_arm() -> RobotModel:
 
 
 def run() -> Motion:
-    """The exercise."""
+    """Return the result of the exercise."""
     arm = three_link_arm()
 
     def jacobian(q: Array) -> Array:
@@ -86,7 +86,7 @@ def run() -> Motion:
 
 
 def draw(motion: Motion, path: str) -> None:
-    """The five plots as one picture."""
+    """Plot the five figures into one file."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -114,7 +114,7 @@ def draw(motion: Motion, path: str) -> None:
 
 
 def main() -> None:
-    """Run, draw, and say how near a singularity comes."""
+    """Run, plot, and print the distance from singularities."""
     path = sys.argv[1] if len(sys.argv) > 1 else "resolved_rate.png"
     motion = run()
     draw(motion, path)

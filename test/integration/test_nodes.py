@@ -136,7 +136,7 @@ def test_exit_code_of_the_motion(tmp_path: Path) -> None:
 
         for settings, says, expected in (
             ({}, "trajectory is completed", 0),
-            ({"cancels": True}, "dropped the trajectory", 1),
+            ({"cancels": True}, "has dropped it", 1),
             ({"joints": ["joint1"]}, "rejected", 1),
         ):
             log, code = run(**settings)

@@ -301,11 +301,11 @@ def test_without_control_msgs_parameters_are_checked(name: str, value: Any, monk
 
 
 @pytest.mark.parametrize(
-    ("accepted", "status", "says"), [(True, 4, "None"), (True, 6, "path tolerance"), (False, 0, "refused")]
+    ("accepted", "status", "error"), [(True, 4, "None"), (True, 6, "path tolerance"), (False, 0, "rejected")]
 )
 @pytest.mark.usefixtures("control_msgs")
 def test_the_trajectory_node_sends_a_goal_and_takes_its_result(
-    accepted: bool, status: int, says: str, context: rclpy.Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    accepted: bool, status: int, error: str, context: rclpy.Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[Any] = []
 
@@ -339,6 +339,6 @@ def test_the_trajectory_node_sends_a_goal_and_takes_its_result(
     executor.add_node(node)
     while not node.done:
         executor.spin_once(timeout_sec=1.0)
-    assert sent == [("/arm/follow_joint_trajectory", ["a"])] and says in str(node.error)
+    assert sent == [("/arm/follow_joint_trajectory", ["a"])] and error in str(node.error)
     executor.shutdown()
     node.destroy_node()

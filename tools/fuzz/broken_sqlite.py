@@ -1,4 +1,4 @@
-"""sqlite3 files that are wrong in the ways that headers, trees of pages and schemas can be wrong."""
+"""Invalid sqlite3 files, with errors of headers, page trees and schemas."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TABLES = (
 
 
 def mutated(rng: random.Random, data: bytes) -> bytes:
-    """Return a database made worse."""
+    """Return a damaged database."""
     if len(data) < 2 * _PAGE:
         return data
     kept, pages = bytearray(data), len(data) // _PAGE
@@ -60,7 +60,7 @@ def _number(rng: random.Random, size: int, pages: int = 4) -> bytes:
 
 
 def _break_page(rng: random.Random, kept: bytearray) -> None:
-    """Change the head of a page, where its cells are, or what page follows."""
+    """Change the header of a page, its cell pointers, or the number of the next page."""
     pages = len(kept) // _PAGE
     page = rng.randrange(pages)
     begin = page * _PAGE + (100 if page == 0 else 0)
@@ -91,7 +91,7 @@ def _break_page(rng: random.Random, kept: bytearray) -> None:
 
 
 def _other_sql(rng: random.Random, data: bytes) -> bytes:
-    """Let sqlite3 itself change rows, columns or the schema."""
+    """Change rows, columns or the schema with sqlite3 itself."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "bag.db3"
         file.write_bytes(data)
@@ -136,7 +136,7 @@ def _statement(rng: random.Random) -> str:
 
 
 def _rebuilt(rng: random.Random) -> tuple[str, ...]:
-    """Statements that give the columns of a table other types, and their values with them."""
+    """Return statements that change the types of a table's columns and values."""
     table = rng.choice(("messages", "topics"))
     names = ("id", "topic_id", "timestamp", "data") if table == "messages" else (
         "id", "name", "type", "serialization_format", "offered_qos_profiles")  # fmt: skip
