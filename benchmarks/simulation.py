@@ -24,7 +24,7 @@ from benchmarks.robots import Floats
 try:
     from benchmarks.monte_carlo import PLANTS, Many, mujoco_many, our_many, spread
     from benchmarks.peers import THREADS
-    from benchmarks.simulation_checks import CREEP, LOAD, MANY_DURATION, check_many, find_facts, simulators
+    from benchmarks.simulation_checks import CREEP, LOAD_SHARE, MANY_DURATION, check_many, find_facts, simulators
     from benchmarks.simulation_peers import HOLD, SETTINGS, STEP, Case, Simulator, load
     from benchmarks.simulation_tables import (
         MANY_TARGETS,
@@ -159,7 +159,7 @@ With viscous friction only:
 
 {table("times real time", found.viscous, {})}
 
-What the simulations did; drift under {LOAD} of the Coulomb torque:
+What the simulations did; drift under {LOAD_SHARE} of the Coulomb torque:
 
 {facts_table(found.facts, CREEP, round(DURATION / STEP))}
 """

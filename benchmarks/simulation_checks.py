@@ -36,7 +36,7 @@ from benchmarks.simulation_tables import (
 )
 
 CHECKED, MANY_DURATION = 20, 1.0  # compared robots of the many; s
-CREEP, LOAD = 60.0, 0.999  # s, share of the Coulomb torque
+CREEP, LOAD_SHARE = 60.0, 0.999  # s, share of the Coulomb torque
 TOLERANCE = 1e-9  # rad, between RK4 steps of different libraries
 FRICTION_TOLERANCE = 2e-3  # rad, between our own integrators
 NEAR = 0.05  # rad to a joint limit; limits differ in the libraries, and Pinocchio has none
@@ -94,8 +94,8 @@ def compare(
 
 
 def creep(simulator: Simulator, case: Case) -> float:
-    """Return the largest joint displacement (rad) within CREEP seconds under LOAD times the Coulomb torque."""
-    push = LOAD * case.coulomb * (-1.0) ** np.arange(case.model.n)
+    """Return the largest joint displacement (rad) within CREEP seconds under LOAD_SHARE times the Coulomb torque."""
+    push = LOAD_SHARE * case.coulomb * (-1.0) ** np.arange(case.model.n)
     (tau,) = simulator.own((case.model.gravity_torque(case.start) + push)[None, :])
     simulator.reset()
     simulator.step(tau, round(CREEP / STEP))

@@ -24,7 +24,7 @@ from robot_dynamics_ros.simulation import Plant
 Floats = NDArray[np.float64]
 
 COMMAND = "python -m benchmarks.task_space"
-HAND = "panda_link8"
+END_EFFECTOR = "panda_link8"
 START = (0.3, -0.5, 0.2, -2.0, 0.3, 1.8, 0.6)
 RADIUS, TURN = 0.08, 2.0  # m, and seconds for a turn
 CYCLE, STEPS = 0.001, 1  # s, and steps of the plant in a cycle
@@ -65,7 +65,7 @@ def track(model: RobotModel, sent: str, case: Case, end: float = END) -> float:
     settings = ControllerSettings(law="task_space_computed_torque", friction_compensation=case.made_up_for)
     controller = Controller(model, settings)
     plant = Plant(model, step_size=CYCLE / STEPS, initial_positions=START)
-    centre, every, squares = model.link_pose(START, HAND), round(1.0 / (case.rate * CYCLE)), []
+    centre, every, squares = model.link_pose(START, END_EFFECTOR), round(1.0 / (case.rate * CYCLE)), []
     for k in range(round(end / CYCLE)):
         t = k * CYCLE
         desired = circle(centre, t)
@@ -75,7 +75,7 @@ def track(model: RobotModel, sent: str, case: Case, end: float = END) -> float:
         command = controller.update(t, t)
         assert command is not None
         if t >= end - TURN:
-            away = model.link_pose(plant.position, HAND)[:3, 3] - desired.pose[:3, 3]
+            away = model.link_pose(plant.position, END_EFFECTOR)[:3, 3] - desired.pose[:3, 3]
             squares.append(away @ away)
         plant.step(command.effort, STEPS)
     return 1e3 * float(np.sqrt(np.mean(squares)))

@@ -126,7 +126,7 @@ def _payload(session: _Taped) -> None:
     session.run(1.0)
 
 
-def _hand(session: _Taped) -> None:
+def _task_space(session: _Taped) -> None:
     session.run(0.2)
     where, turn = session.model.link_pose(session.plant.q, session.model.link_names[-1])[:3, 3], [1.0, 0.0, 0.0, 0.0]
     for k in range(6):
@@ -178,7 +178,7 @@ RECORDINGS = {
         {"reports_effort": True, "payload": 1.0},
     ),
     "task space": Recording(
-        "panda", 250.0, _hand,
+        "panda", 250.0, _task_space,
         {"all": _settings(law="task_space_computed_torque"), "position": _settings(
             law="task_space_computed_torque", task_space=TaskSpaceSettings(components=("x", "y", "z")))},
     ),

@@ -192,7 +192,7 @@ CASES = (
 
 
 def cycles_of(case: Case, update_rate: float) -> tuple[int | None, str, str]:
-    """Return the number of cycles until the first safe command (None: no such command), its mode, and the first cause."""
+    """Return the number of cycles until the first safe command (None: no such one), its mode, and the first cause."""
     values = {"update_rate": update_rate, **case.settings}
     safety = SafetySettings(**{name: value for name, value in values.items() if name in _SAFETY})
     settings = ControllerSettings(safety=safety, **{n: v for n, v in values.items() if n not in _SAFETY})

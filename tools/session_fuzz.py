@@ -217,7 +217,7 @@ def _set_points(run: Run, random: Generator) -> None:
 
 
 def _end_effector_target(run: Run, random: Generator) -> None:
-    where = run.plant.hand() + random.standard_normal(3) * 10.0 ** random.uniform(-2.0, 1.0)
+    where = run.plant.end_effector_position() + random.standard_normal(3) * 10.0 ** random.uniform(-2.0, 1.0)
     run.aim(where, random.standard_normal(4))
 
 

@@ -220,7 +220,9 @@ def main(arguments: list[str] | None = None) -> None:
     if options.write:
         around_part(options.write, PART)
     if os.getloadavg()[0] > QUIET:
-        print("Other programs have just been running, which affects the latency. Cure: wait, then repeat", file=sys.stderr)
+        print(
+            "Other programs have just been running, which affects the latency. Cure: wait, then repeat", file=sys.stderr
+        )
     try:
         parts = [lockstep(options.cycles)] if options.cycles else []
         parts += [by_the_clock(options.seconds)] if options.seconds else []

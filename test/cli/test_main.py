@@ -1,4 +1,4 @@
-"""Commands that cannot run, one line on stderr with what is wrong, and what they do about files that are there."""
+"""Errors of commands on stderr, and the treatment of existing files."""
 
 from pathlib import Path
 

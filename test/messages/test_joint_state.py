@@ -1,4 +1,4 @@
-"""JointState as bytes: joints by name, bad messages by reason, and the same bytes as rclpy's."""
+"""Serialized JointState: joints by name, errors of invalid messages, and the same bytes as rclpy's."""
 
 from typing import Any
 
@@ -98,7 +98,7 @@ def test_it_reads_what_rclpy_writes(history: list[JointState], data: Any) -> Non
 
 @given(messages(), st.data())
 def test_truncated_messages_are_refused(message: JointState, data: Any) -> None:
-    """Never a crash, never numbers that are not there."""
+    """Reading raises the typed error or returns the numbers of the message."""
     whole = JointStateWriter(message.name).write(
         0, np.array(message.position), np.array(message.velocity), np.array(message.effort)
     )

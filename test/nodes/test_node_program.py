@@ -33,7 +33,7 @@ def executor(request: pytest.FixtureRequest, context: rclpy.Context) -> Iterator
 
 
 class Stopper(ManagedRobotNode):
-    """Its deactivation takes until three messages have come, and its timer has fired."""
+    """Node whose deactivation waits for three messages and a timer."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("stopper", [AUTOSTART, *ROBOT], AUTOSTART, **options)
@@ -58,7 +58,7 @@ class Stopper(ManagedRobotNode):
 
 
 def test_callbacks_run_while_a_transition_waits(executor: Executor, context: rclpy.Context) -> None:
-    """Asked by a client, as `ros2 lifecycle set` does; afterwards everything goes on as before."""
+    """The transition is requested by a client; afterwards the node works as before."""
     node = Stopper(context=context, parameter_overrides=[Parameter("robot_description", value="<robot/>")])
     client_node = rclpy.create_node("client", context=context)
     publisher, client = (
@@ -160,7 +160,7 @@ def test_a_negative_time_on_clock_ends_no_node(executor: Executor, context: rclp
 
 
 class Recorder:
-    """A logger, and the clock (s) of the log above it."""
+    """Logger that stores lines, and a clock (s) for the bounded log."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
@@ -171,7 +171,7 @@ class Recorder:
 
 
 def test_a_flood_of_lines_is_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten a second of each kind; a kind is what stands before the first colon."""
+    """Ten lines per second of each kind, the text before the first colon."""
     recorder = Recorder(monkeypatch)
     for k in range(1000):
         recorder.log.error(f"refused: {k}")

@@ -1,4 +1,4 @@
-"""Messages made to keep a node busy: refused before they cost much."""
+"""Malicious messages that would keep a node busy: refused at low cost."""
 
 import struct
 from pathlib import Path

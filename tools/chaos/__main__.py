@@ -75,7 +75,9 @@ def main(arguments: list[str] | None = None) -> None:
             parser.error("--write needs all faults. Cure: remove the words")
         around_part(options.write, PART)
     if os.getloadavg()[0] > QUIET:
-        print("Other programs have just been running, which affects the times. Cure: wait, then repeat", file=sys.stderr)
+        print(
+            "Other programs have just been running, which affects the times. Cure: wait, then repeat", file=sys.stderr
+        )
     try:
         outcomes = [run(fault) for fault in tqdm(chosen, leave=False)]
     except RobotDynamicsError as problem:

@@ -21,7 +21,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.chaos.flood", description=__doc__)
     parser.add_argument("topics", nargs="+", metavar="TOPIC=TYPE", help="such as a=sensor_msgs/msg/JointState")
     parser.add_argument("--joints", nargs="+", default=["joint1"], help="joint names of the receiving robot")
-    parser.add_argument("--rate", type=float, default=50_000.0, help="messages per second on each topic (default: %(default)g)")
+    parser.add_argument(
+        "--rate", type=float, default=50_000.0, help="messages per second on each topic (default: %(default)g)"
+    )
     parser.add_argument("--seconds", type=float, default=3.0, help="(default: %(default)g)")
     options = parser.parse_args(arguments)
     rclpy.init(args=[])

@@ -59,12 +59,12 @@ def flood_trajectory_node(rig: Rig) -> str:
     rig.wait(lambda: "waiting for joint_states" in started.log.read_text(), "trajectory_node")
     reported = flood({"flooded/joint_states": "sensor_msgs/msg/JointState"}, TRAJECTORY, rig)
     states = rig.node.create_publisher(JointState, "flooded/joint_states", QoSProfile(depth=10))
-    hand_on = rig.node.create_subscription(JointState, JOINT_STATES, states.publish, QoSProfile(depth=10), raw=True)
+    forwarded = rig.node.create_subscription(JointState, JOINT_STATES, states.publish, QoSProfile(depth=10), raw=True)
     first: list[JointTrajectory] = []
     latecomer = rig.latecomer("latecomer")
     latecomer.create_subscription(JointTrajectory, TRAJECTORY_TOPIC, first.append, QoSProfile(depth=5))
     rig.wait(lambda: first and started.process.poll() is not None, "trajectory_node to send its trajectory")
-    rig.node.destroy_subscription(hand_on)
+    rig.node.destroy_subscription(forwarded)
     away = np.abs(np.array(first[0].points[0].positions) - rig.position).max()
     return f"{reported}; then it sent its trajectory, whose first point was {1e3 * away:.3g} mrad from the arm"
 

@@ -24,7 +24,7 @@ class Process(NodeProcess):
         remaps: Sequence[str] = (),
         around: Sequence[str] = (),
     ) -> None:
-        """``remaps``: ROS arguments such as ``joint_states:=plant/joint_states``; ``around``: a command that runs it."""
+        """``remaps``: ROS arguments such as ``joint_states:=plant/joint_states``; ``around``: command that runs it."""
         name = module.rpartition(".")[2]
         number = len(list(folder.glob(f"{name}*.log")))
         log = folder / f"{name}{number or ''}.log"

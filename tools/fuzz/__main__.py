@@ -32,7 +32,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="for each target (default: %(default)s)")
     parser.add_argument("--inputs", type=int, help="number of inputs of each target, instead of --seconds")
-    parser.add_argument("--full", action="store_true", help="the number of inputs in docs/reliability.md for each target")
+    parser.add_argument(
+        "--full", action="store_true", help="the number of inputs in docs/reliability.md for each target"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", nargs="+", choices=sorted(ALL), default=list(ALL))
     parser.add_argument("--output", type=Path, default=Path("fuzz_findings"))
