@@ -93,9 +93,9 @@ bench-ros: $(TEST) ## measure the controller node beside a bare echo node, over 
 bench-sim: $(TEST) ## measure simulated robots with friction beside MuJoCo and Pinocchio (a few minutes on a quiet machine)
 	@$(BIN)/python -m benchmarks.simulation $(BENCH_ARGS)
 
-# By BENCH_ARGS='--write docs/theory.md' into that file, with its picture.
+# By BENCH_ARGS='--write docs/formulations.md' into that file, with its picture.
 .PHONY: formulations
-formulations: $(TEST) ## count and time the books' forms of the dynamics, as robots grow (a minute)
+formulations: $(TEST) ## count and time the formulations of the dynamics for 1 to 8 joints (a minute)
 	@$(BIN)/python -m benchmarks.formulations $(BENCH_ARGS)
 
 # By BENCH_ARGS='--write docs/bags.md' into that file.

@@ -1,7 +1,7 @@
-"""Benchmark of the textbook forms of the dynamics for 1 to 8 revolute joints, after Milicevic's Table 3.
+"""Operation counts and times of the formulations for 1 to 8 revolute joints, beside Milicevic's Table 3.
 
-``python -m benchmarks.formulations`` prints the tables of docs/theory.md; ``--write docs/theory.md`` updates them and
-draws docs/images/formulations.png.
+``python -m benchmarks.formulations`` prints the tables of docs/formulations.md; ``--write docs/formulations.md`` writes
+them to that page and draws docs/images/formulations.png.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ IMAGE = Path("images") / "formulations.png"
 
 
 def all_counts() -> dict[str, list[Count]]:
-    """Return the counts for SIZES of each counted form."""
+    """Of each counted form, for SIZES."""
     return {name: [count(form, n) for n in SIZES] for name, (form, _) in COUNTED.items()}
 
 
 def all_times(passes: int = 12) -> dict[str, list[float]]:
-    """Return the time (s) of one call of each form for SIZES: the minimum over several passes."""
+    """Seconds of one call of each form, for SIZES: the shortest of a few passes over all of them."""
     times = {name: [np.inf] * len(SIZES) for name in TIMED}
     for _ in range(passes):
         for name, form in TIMED.items():
@@ -48,7 +48,7 @@ def all_times(passes: int = 12) -> dict[str, list[float]]:
 
 
 def seconds(form: Form, n: int) -> float:
-    """Return the mean time (s) of one call, measured for 10 ms."""
+    """Mean time of one call, in a hundredth of a second of calls."""
     tree, motion = chain(n), state(n)
     form(tree, *motion)
     calls, begin = 0, time.perf_counter()
@@ -59,7 +59,7 @@ def seconds(form: Form, n: int) -> float:
 
 
 def polynomial_table(counts: dict[str, list[Count]]) -> str:
-    """Return a table of counted and printed polynomials."""
+    """The counted polynomials under each other with the printed ones."""
     rows = [["form", "", "multiplications", "additions"]]
     for name, (_, source) in COUNTED.items():
         ours = [formula(polynomial(list(values))) for values in zip(*counts[name], strict=True)]
@@ -71,7 +71,7 @@ def polynomial_table(counts: dict[str, list[Count]]) -> str:
 
 
 def count_table(counts: dict[str, list[Count]]) -> str:
-    """Return a table of counts for SIZES and of the printed ones."""
+    """Counts for SIZES beside the printed ones."""
     rows = [["form", "", *(f"n = {n}" for n in SIZES)]]
     for name, (_, source) in COUNTED.items():
         rows.append([name, "counted", *map(str, counts[name])])
@@ -80,7 +80,7 @@ def count_table(counts: dict[str, list[Count]]) -> str:
 
 
 def time_table(counts: dict[str, list[Count]], times: dict[str, list[float]]) -> str:
-    """Return a table of times (us) for SIZES, and of the exponents of n for times and counts."""
+    """Microseconds for SIZES, and by which power of n they and the counts grow."""
     rows = [["form", *(f"n = {n}" for n in SIZES), "growth", "of the counts"]]
     for name, values in times.items():
         counted = f"n^{exponent([float(sum(c)) for c in counts[name]]):.1f}" if name in counts else "–"
@@ -89,26 +89,26 @@ def time_table(counts: dict[str, list[Count]], times: dict[str, list[float]]) ->
 
 
 def count_report(counts: dict[str, list[Count]]) -> str:
-    """Return the counts as Markdown."""
+    """What is counted, as Markdown."""
     return f"""\
-Command: `{COMMAND}`. Operations of one inverse dynamics for n revolute joints in series, with any placements and
-inertias, as each form stands in `robot_dynamics_ros/formulations/`, link placements included, zeros multiplied
-like other numbers. Printed: Milicevic's Table 3. From two joints on the counts are
+Command: `{COMMAND}`. The counts are the operations of one inverse dynamics of a serial chain of
+n revolute joints with arbitrary placements and inertias, as implemented in `robot_dynamics_ros/formulations/`. They
+include the link placements and multiplications by zero. "Printed" is Milicevic's Table 3. From two joints on:
 
 {polynomial_table(counts)}
 
-or, multiplications / additions, subtractions among the latter:
+In numbers, multiplications / additions (additions include subtractions):
 
 {count_table(counts)}
 """
 
 
 def time_report(counts: dict[str, list[Count]], times: dict[str, list[float]]) -> str:
-    """Return the times as Markdown."""
+    """What is measured, as Markdown."""
     return f"""\
 Microseconds for one state, {machine(["numpy"])}.
-NumPy spends most of them on calls, not on numbers. Growth: the power of n
-fitted from n = {FITTED[0]} to {FITTED[-1]}, where the highest power of the polynomials does not rule yet.
+Most of this time is the overhead of NumPy calls. "Growth" is the power of n
+fitted from n = {FITTED[0]} to {FITTED[-1]}; at these sizes the highest power of the polynomials does not dominate yet.
 
 {time_table(counts, times)}
 
@@ -117,8 +117,8 @@ fitted from n = {FITTED[0]} to {FITTED[-1]}, where the highest power of the poly
 
 
 def draw(counts: dict[str, list[Count]], times: dict[str, list[float]], path: Path) -> None:
-    """Plot counts, printed counts and times to a PNG file."""
-    import matplotlib  # imported here because it takes a second
+    """Draw counts, beside the printed ones, and times into a PNG file."""
+    import matplotlib  # here, since it takes a second to load
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
@@ -148,10 +148,10 @@ def draw(counts: dict[str, list[Count]], times: dict[str, list[float]], path: Pa
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the benchmark from the command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--write", type=Path, metavar="FILE", help=f"also write the tables to this Markdown file, and {IMAGE} beside it"
+        "--write", type=Path, metavar="FILE", help=f"put the tables into this Markdown file, and {IMAGE} beside it, too"
     )
     options = parser.parse_args(arguments)
     counts = all_counts()

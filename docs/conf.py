@@ -5,9 +5,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.util import logging
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+DOCS = Path(__file__).resolve().parent
+sys.path[:0] = [str(DOCS.parent), str(DOCS)]
+
+from table_check import table_errors  # noqa: E402
 
 from robot_dynamics_ros import __version__  # noqa: E402
 
@@ -16,7 +19,13 @@ author = "robot_dynamics_ros maintainers"
 project_copyright = "robot_dynamics_ros maintainers, Apache-2.0"
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_rtd_theme"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_rtd_theme",
+]
 if find_spec("sphinx_copybutton"):  # docs.ros.org has none
     extensions.append("sphinx_copybutton")
 exclude_patterns = ["_build"]
@@ -56,6 +65,13 @@ def _escape_bars(app: object, what: str, name: str, thing: object, options: obje
     lines[:] = [line.replace("|", "\\|") for line in lines]
 
 
+def _check_tables(app: Sphinx, name: str, source: list[str]) -> None:
+    """Warn of tables that do not render; `make docs` fails on warnings."""
+    for line, message in table_errors(source[0]):
+        logging.getLogger(__name__).warning(message, location=(name, line))
+
+
 def setup(app: Sphinx) -> None:
-    """Connect it; after napoleon, which comes first as an extension."""
+    """Connect the hooks; the first after napoleon, which comes first as an extension."""
     app.connect("autodoc-process-docstring", _escape_bars)
+    app.connect("source-read", _check_tables)

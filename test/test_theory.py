@@ -1,65 +1,95 @@
-"""docs/theory.md leads from equations to functions and tests that are there, and no row is empty."""
+"""docs/theory.md has every equation of the source texts in order, with links that resolve; so has docs/errata.md."""
 
+import ast
+import importlib
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-TEXT = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
-FOLDERS = ("robot_dynamics_ros", "test", "benchmarks", "tools", "examples")
-SOURCES = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")]
-FILES = {file.name for file in SOURCES}
-WORDS = {word for file in SOURCES for word in re.findall(r"[A-Za-z_]\w*", file.read_text(encoding="utf-8"))}
-_BETWEEN = re.compile(r"<!-- begin: .*?<!-- end: [^>]*-->", re.DOTALL)
+PACKAGE = "robot_dynamics_ros"
+EQUATIONS = yaml.safe_load((ROOT / "test" / "oracles" / "equations.yaml").read_text(encoding="utf-8"))
+_LINK = re.compile(r"\[`([^`]+)`\]\((\S+?)\)")
+_RANGE = re.compile(r"\((\d+)\.(\d+)\)(?:-\(\1\.(\d+)\))?|(pp?\.|Tables?) (\d+)(?:-(\d+))?|(Q\.\w+)")
 
 
-def _rows() -> list[list[str]]:
-    lines = [line for line in _BETWEEN.sub("", TEXT).splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return [row for row in cells if not set("".join(row)) <= set("-")]
+def rows(page: str) -> dict[str, list[list[str]]]:
+    """Rows of four cells by the level-2 heading above them."""
+    found: dict[str, list[list[str]]] = {}
+    for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            section = found.setdefault(line[3:], [])
+        elif line.startswith("| ") and not line.startswith(("| ---", "| Equation |", "| Place |")):
+            section.append([cell.strip() for cell in line.strip("|").split("|")])
+    return found
 
 
-#: Chapter, first and last numbered equation of what the books' chapters bring, but for what no function computes.
-BOOKS = [
-    ("Tsai", 9, 1, 171),
-    ("Tsai", 9, 173, 178),
-    ("Craig", 5, 1, 13),
-    ("Craig", 5, 42, 111),
-    ("Craig", 6, 1, 117),
-    ("Milicevic", 2, 1, 15),
-    ("Milicevic", 4, 1, 5),
-    ("Spong", 9, 1, 24),
-    ("Spong", 9, 41, 133),
-    ("LaValle", 13, 124, 184),
-]
-
-_AUTHORS = "Tsai|Craig|Milicevic|Spong|LaValle|ME5118|METR4202|Khatib|Baumgarte"
+INDEX, ERRATA = rows("theory.md"), rows("errata.md")
 
 
-@pytest.mark.parametrize(("book", "chapter", "first", "last"), BOOKS)
-def test_no_equation_is_left_out(book: str, chapter: int, first: int, last: int) -> None:
-    """In the first column, "Spong (9.1)-(9.5), (9.11), Tsai (9.12)" names six of Spong and one of Tsai."""
-    found = set()
-    for row in _rows():
-        for author, numbers in re.findall(rf"({_AUTHORS})((?:(?!{_AUTHORS}).)*)", row[0]):
-            for begin, end in re.findall(rf"\({chapter}\.(\d+)\)(?:-\({chapter}\.(\d+)\))?", numbers):
-                if author == book:
-                    found |= set(range(int(begin), int(end or begin) + 1))
-    assert not set(range(first, last + 1)) - found
+def numbers(text: str) -> list[str]:
+    """Labels of equations, tables, slides and questions: "(9.1)-(9.2), Table 1" gives 9.1, 9.2, T 1."""
+    labels = []
+    for chapter, first, last, kind, begin, end, question in _RANGE.findall(text):
+        if question:
+            labels.append(question)
+        elif kind:
+            labels += [f"{kind[:1]} {n}" for n in range(int(begin), int(end or begin) + 1)]
+        else:
+            labels += [f"{chapter}.{n}" for n in range(int(first), int(last or first) + 1)]
+    return labels
 
 
-@pytest.mark.parametrize(
-    "row", [row for row in _rows() if row[0] not in ("equation", "example")], ids=lambda row: row[0]
-)
-def test_what_it_names_is_there(row: list[str]) -> None:
-    """Every file, every test and every function in code style stands somewhere in the sources."""
-    assert len(row) in (3, 4) and all(row)
-    names = " ".join(row[1:])
-    for file in re.findall(r"[\w/]+\.py", names):
-        assert Path(file).name in FILES, file
-    for test in re.findall(r"\btest_\w+(?!\w*\.py)\b", names):
-        assert test in WORDS or f"{test}.py" in FILES, test
-    for quoted in re.findall(r"`([^`]+)`", names):
-        for name in re.findall(r"[A-Za-z_]\w*", quoted):
-            assert name in WORDS or f"{name}.py" in FILES or (ROOT / name).is_dir(), f"{name} of {quoted}"
+@cache
+def definitions(file: Path) -> set[str]:
+    """Names of the functions and classes at the top of a Python file."""
+    return {node.name for node in ast.parse(file.read_text(encoding="utf-8")).body if hasattr(node, "name")}
+
+
+def check_links(cell: str) -> None:
+    for text, target in _LINK.findall(cell):
+        if target.startswith("#"):
+            assert target.endswith(text), target
+            found: object = importlib.import_module(PACKAGE)
+            for name in target.removeprefix(f"#{PACKAGE}.").split("."):
+                if not hasattr(found, name):
+                    importlib.import_module(f"{found.__name__}.{name}")
+                found = getattr(found, name)
+        else:
+            file = (ROOT / "docs" / target).resolve()
+            path, _, name = text.partition("::")
+            assert file.is_file() and file.as_posix().endswith(path), target
+            assert not name or name.partition("[")[0] in definitions(file), text
+
+
+@pytest.mark.parametrize("book", EQUATIONS)
+def test_index_has_each_equation_once_and_in_order(book: str) -> None:
+    listed = [label for section in EQUATIONS[book].values() for label in numbers(section)]
+    assert [label for row in INDEX[book] for label in numbers(row[0])] == listed
+
+
+@pytest.mark.parametrize("row", [row for book in INDEX.values() for row in book], ids=lambda row: row[0])
+def test_row_leads_to_a_function_and_a_test(row: list[str]) -> None:
+    _, says, function, test = row
+    assert says
+    if function.startswith("not implemented: "):
+        assert test == "–"
+    else:
+        assert _LINK.search(function) and _LINK.search(test)
+        assert all(target.startswith("../test/") for _, target in _LINK.findall(test))
+    check_links(function)
+    check_links(test)
+
+
+@pytest.mark.parametrize("book", ERRATA)
+def test_misprints_are_marked_in_the_index(book: str) -> None:
+    """Every row that an erratum names links to the errata, and no other."""
+    for row in ERRATA[book]:
+        assert all(row)
+        check_links(row[3])
+    wrong = {label for row in ERRATA[book] for label in numbers(row[0])}
+    for row in INDEX[book]:
+        assert (f"errata.md#{book.lower()}" in row[1]) == bool(wrong.intersection(numbers(row[0]))), row[0]

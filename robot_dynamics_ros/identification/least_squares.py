@@ -29,6 +29,8 @@ _RECORDED_RANK = 1e-7  # of a column: where less is left of it, it shows nothing
 _LEAST_NOISE = 1e-6  # of a joint's torque: recordings without noise exist in simulation only
 _TINY = 1e-12  # Nm or N, of a joint without any torque
 _LAG = 1e-3  # s, of difference quotients
+_NOISE_RATIO = 2.0  # of two estimates of a variance, as noise alone gives it
+_SIGNIFICANT = 1.5  # standard deviations of chi-squared above its mean
 _ROUNDS = 30
 _SETTLED = 1e-6
 
@@ -203,40 +205,41 @@ def estimate_base(parameterization: Parameterization, samples: Samples, factors:
     inverse = np.linalg.pinv(matrix)
     inverse = inverse @ inverse.T
     covariance = inverse @ _scatter(parameterization, samples, base, x, noise, freedom) @ inverse
-    variances = np.maximum(np.diag(covariance), 0.0) * _disagreement(factors, base, noise, np.diag(covariance))
-    deviations = np.sqrt(variances + _neglect(parameterization, samples, base, x, noise) ** 2)
+    variances = np.maximum(np.diag(covariance), 0.0) * _variance_factor(factors, base, noise, np.diag(covariance))
+    deviations = np.sqrt(variances + _modelling_error(parameterization, samples, base, x, noise) ** 2)
     unseen = tuple(parameterization.names[k] for k in lost)
     return BaseEstimate(base, x[base.independent], deviations, noise, condition, unseen)
 
 
-def _disagreement(factors: Factors, base: BaseParameters, noise: Array, variances: Array) -> float:
-    """Ratio of the base parameters' variances by the jackknife over the parts to ``variances`` (r,), at least 1.
+def _variance_factor(factors: Factors, base: BaseParameters, noise: Array, variances: Array) -> float:
+    """Return the ratio of the jackknife's variances over PARTS to ``variances`` (r,), or 1 where noise explains it.
 
-    Of the parameters' own ratios, which scatter, it is the median. Efron, "The jackknife, the bootstrap and other
-    resampling plans", 1982, chapter 3.
+    The median over the base parameters is taken, since single ratios scatter widely. Efron, "The jackknife, the
+    bootstrap and other resampling plans", 1982, chapter 3.
     """
     there = [k for k in range(PARTS) if factors.counts[k].any()]
-    without = [factors.weighted(noise, np.arange(PARTS) != k) for k in there]
-    left = np.array([np.linalg.lstsq(w[:, base.independent], w[:, -1], rcond=None)[0] for w in without])
     freedom = len(there) - 1
     if freedom < 1:
         return 1.0
+    without = [factors.weighted(noise, np.arange(PARTS) != k) for k in there]
+    left = np.array([np.linalg.lstsq(w[:, base.independent], w[:, -1], rcond=None)[0] for w in without])
     squares = freedom * left.var(axis=0)
     usual = (1.0 - 2.0 / (9.0 * freedom)) ** 3  # median of chi-squared over its mean, by Wilson and Hilferty
-    return max(1.0, float(np.median(squares / np.maximum(variances, np.finfo(float).tiny))) / usual)
+    ratio = float(np.median(squares / np.maximum(variances, np.finfo(float).tiny))) / usual
+    return ratio if ratio > _NOISE_RATIO else 1.0
 
 
-def _neglect(
+def _modelling_error(
     parameterization: Parameterization, samples: Samples, base: BaseParameters, x: Array, noise: Array
 ) -> Array:
-    """How far the base parameters (r,) move where what the model neglects is fitted with them.
+    """Return the change of the base parameters (r,) if effects that the model neglects are estimated with them.
 
-    That is, to first order, a delay of the effort, a lag of the velocity behind the position, and friction that falls
-    or grows less than linearly with the speed.
+    These are, to first order, a delay of the effort, a lag of the velocity behind the position, and friction that is
+    not linear in the speed. The change is zero where they explain no more than noise would.
     """
     fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
     triangle = np.zeros((0, 0))
-    for places, columns, torque in progress(samples.columns(parameterization), "neglected", samples.chunks):
+    for places, columns, torque in progress(samples.columns(parameterization), "modelling error", samples.chunks):
         q, qd, qdd, qddd = (values[places] for values in (samples.q, samples.qd, samples.qdd, samples.qddd))
         late = parameterization.columns(q, qd + _LAG * qdd, qdd + _LAG * qddd) @ x
         lag = (late - parameterization.columns(q, qd, qdd) @ x) / _LAG
@@ -250,7 +253,11 @@ def _neglect(
     lengths = np.linalg.norm(triangle[:, :-1], axis=0)
     lengths[lengths == 0.0] = 1.0
     values = np.linalg.lstsq(triangle[:, :-1] / lengths, triangle[:, -1], rcond=_RECORDED_RANK)[0] / lengths
-    return np.asarray(values[: len(base.names)] - x[base.independent])
+    r, count = len(base.names), len(lengths) - len(base.names)
+    explained = float(np.sum(triangle[r:-1, -1] ** 2))  # chi-squared with count degrees of freedom, if by noise
+    if explained < count + _SIGNIFICANT * math.sqrt(2.0 * count):
+        return np.zeros(r)
+    return np.asarray(values[:r] - x[base.independent])
 
 
 def _scatter(

@@ -157,13 +157,14 @@ class Parameterization:
         return np.concatenate([self.model.regressor(q, qd, qdd), torque @ self._tail], axis=2)
 
     def nonlinear_friction(self, qd: Array, fastest: Array) -> Array:
-        """Torque (m, n, 2 joints) for a unit of friction that falls with the speed, and of one that grows as its root.
+        """Return the torque (m, n, 3 joints) of unit friction that is not linear in the speed, at m states.
 
-        Stribeck's effect as an exponential (Armstrong-Helouvry, Dupont, Canudas de Wit, Automatica 1994).
-        ``fastest`` (joints,): highest rates of the moving joints.
+        Its sizes are exp(-20 s), Stribeck's effect as an exponential (Armstrong-Helouvry, Dupont, Canudas de Wit,
+        Automatica 1994), s^(1/2) and s^2, with the speed s as a share of ``fastest`` (joints,).
         """
         rates = self.joint_rates(qd) / np.where(fastest > 0.0, fastest, 1.0)
-        sizes = np.stack([np.exp(-np.abs(rates) / _SLOW), np.sqrt(np.abs(rates))], axis=-1)
+        speeds = np.abs(rates)
+        sizes = np.stack([np.exp(-speeds / _SLOW), np.sqrt(speeds), speeds**2], axis=-1)
         return self._at_coordinates(np.sign(rates)[:, :, np.newaxis] * sizes)
 
     def _at_coordinates(self, by_kind: Array) -> Array:
