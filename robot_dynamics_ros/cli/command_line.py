@@ -40,8 +40,8 @@ def pair(text: str, form: str) -> tuple[str, str]:
 
 
 def add_bag(parser: argparse.ArgumentParser) -> None:
-    """Add the argument BAG, stored as ``arguments.bag``."""
-    parser.add_argument("bag", type=Path, metavar="BAG", help="folder of a bag, or one of its .mcap or .db3 files")
+    """Add BAG, read as ``arguments.bag``."""
+    parser.add_argument("bag", type=Path, metavar="BAG", help="a bag's folder, or one of its .mcap or .db3 files")
 
 
 def add_joint_states(parser: argparse.ArgumentParser) -> None:

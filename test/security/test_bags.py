@@ -101,7 +101,7 @@ def test_profiles_are_searched_and_not_parsed() -> None:
 
 
 def test_chunks_that_overlap_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them would have to be in memory at once."""
+    """All of them would have to be held at once."""
     monkeypatch.setattr(storage.Room, "__init__", lambda self: setattr(self, "left", 1 << 24))
     data = mcap_messages(16, 1 << 16)
     file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", zstd.compress(data))] * 40)
@@ -111,7 +111,7 @@ def test_chunks_that_overlap_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_room_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of successive chunks is not limited; an abandoned reader frees its memory."""
+    """Chunks that follow each other may be any number; a reading that is given up holds nothing."""
     monkeypatch.setattr(storage.Room, "__init__", lambda self: setattr(self, "left", 1 << 22))
     bag = record(tmp_path / "bag", some_messages(400, size=50_000))
     with BagReader(bag) as opened:
