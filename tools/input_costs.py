@@ -122,5 +122,5 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         measure(sys.argv[1])
     else:
-        for case in CASES:  # each in a process of its own, so that its memory shows
+        for case in CASES:  # each in a process of its own, to measure its memory
             subprocess.run([sys.executable, "-m", "tools.input_costs", case], check=True)

@@ -27,10 +27,10 @@ from support.independent_plant import STORE, TYPES, Session, header, load
 Floats = NDArray[np.float64]
 
 FOLDER = Path(__file__).resolve().parents[1] / "test" / "offline" / "references"
-EVERY = 20  # of the efforts, one of so many is kept as numbers
-TOLERANCE = 1e-9  # Nm: another processor or compiler rounds differently
+EVERY = 20  # one of so many efforts is stored as numbers
+TOLERANCE = 1e-9  # Nm, for the rounding of other processors and compilers
 _AUTO = {"fault_reset": "auto"}
-# A law that is not recorded yet is added when the references are recorded anew.
+# A law that is not recorded yet is added when the references are recorded again.
 _LAWS = (
     "computed_torque", "feedforward", "pd_feedforward", "pd_plus", "pd_gravity", "pd", "gravity_compensation",
     "task_space_computed_torque",
@@ -244,7 +244,7 @@ def rewrite(name: str) -> None:
         file.replace(bag(name))
     live = np.array([given.effort for given in session.commands if given.kind in ("answer", "repeat")])
     again = efforts(name, first)
-    # While no states come a timer decides, whose phase no bag knows.
+    # Without states a timer causes the cycles, whose phase is not in the bag.
     assert "state_stale" in session.causes or live.tobytes() == again.tobytes(), f"{name}: not what was live"
     parts = {
         f"{which}: {part}": value for which in recording.settings for part, value in kept(efforts(name, which)).items()

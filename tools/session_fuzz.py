@@ -124,8 +124,8 @@ def draw_settings(random: Generator, robot: str, rate: float, given: ControllerS
     return ControllerSettings(safety=safety, **{name: v for name, v in values.items() if name in known})
 
 
-# What happens to a run. Each takes the run and random numbers of its own, and returns for how many cycles what changes
-# of the messages; a message that is None does not come.
+# Events of a run. Their arguments are the run and a random generator of their own; they return the number of cycles
+# and the change of the messages in these. A message that is None is not sent.
 Change = Callable[[Run], dict[str, Any] | None]
 Event = Callable[[Run, Generator], "tuple[int, Change] | None"]
 
@@ -243,7 +243,7 @@ def _clock_leap(run: Run, random: Generator) -> None:
 
 
 def _other_clock(run: Run, random: Generator) -> None:
-    clock = [0.0, 0.3][random.integers(2)]  # a simulation may run faster, and its rates with it
+    clock = [0.0, 0.3][random.integers(2)]  # a simulation may run faster, which scales its rates
     for _ in range(int(random.integers(1, 80))):
         run.cycle(clock=clock)
 
@@ -306,7 +306,7 @@ def execute(seed: int, chosen: Sequence[int] | None = None) -> Outcome:
         _cycles(run, 30)
         past.append("exit")
         run.exit(states=bool(random.integers(2)))
-    except RobotDynamicsError as refusal:  # the node is deactivated then
+    except RobotDynamicsError as refusal:  # the node would be deactivated
         return Outcome(seed, len(run.commands) if run else 0, (f"refused: {str(refusal).split()[0]}",))
     except Exception as problem:
         place = traceback.extract_tb(problem.__traceback__)[-1]
@@ -335,7 +335,7 @@ def _begin(random: Generator) -> Run | None:
             braked=random.integers(4) == 0,
             seed=int(random.integers(1 << 30)),
         )
-    except RobotDynamicsError:  # settings that do not go together
+    except RobotDynamicsError:  # invalid combination of settings
         return None
 
 

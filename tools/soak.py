@@ -35,8 +35,8 @@ COMMAND = "python -m tools.soak"
 PART = "make soak"
 CYCLES, SECONDS = 3_600_000, 600.0
 RATE = 1000.0  # cycles a second, simulated and by the clock
-PARTS = 10  # the run is looked at in tenths; the first one warms up and is not compared
-SWINGING = 41.0  # simulated s, after which a swing is over and the arm is where it was
+PARTS = 10  # parts of the run; the first one is a warm-up and is not compared
+SWINGING = 41.0  # simulated s, after which a swing has ended and the arm is back at its initial position
 DRIFT = 5.0  # MB, maximum growth of memory
 QUIET = 0.5  # load average before the run
 
@@ -68,7 +68,7 @@ class Soak:
         rig.node.create_subscription(DiagnosticArray, "/diagnostics", self._receive, QoSProfile(depth=100))
         for name in (PLANT, CONTROLLER):
             rig.restart(name)
-        rig.wait(lambda: self._cycles > 0, "the controller to answer")
+        rig.wait(lambda: self._cycles > 0, "commands of the controller")
 
     def _receive(self, message: DiagnosticArray) -> None:
         for status in message.status:
@@ -119,7 +119,7 @@ class Answers:
         assert at is not None
         self.states += 1
         self._sent[at] = time.monotonic()
-        if len(self._sent) > 5000:  # what never got an answer
+        if len(self._sent) > 5000:  # states without a command
             self._sent.pop(next(iter(self._sent)))
 
     def _command(self, data: Any) -> None:

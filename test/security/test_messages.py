@@ -23,7 +23,7 @@ EMPTY = CDR + struct.pack("<III", 0, 0, 0)
     ("data", "culprit"),
     [
         (many_names(MOST_NAMES + 1), f"names {MOST_NAMES + 1} joints"),
-        (many_names(10_000_000), "names 10000000 joints"),
+        (many_names(10_000_000), "10000000 joint names"),
         (many_names(1, reported=3)[:-12], None),
         (many_names(1, reported=0xFFFFFFFF)[:-12], None),
         (EMPTY + struct.pack("<II", 1, 2_000_000) + bytes(2_000_100), "2000000 bytes"),

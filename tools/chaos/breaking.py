@@ -46,7 +46,7 @@ def stand_still(name: str, rig: Rig) -> str:
 
 def reset_by_hand(rig: Rig) -> str:
     """Stop the plant; after it continues a trajectory is sent, but only ~/clear_fault ends the fault."""
-    # Not from the start on: a busy machine may start with a fault.
+    # Set later, because a busy machine may start with a fault.
     rig.set_parameters("computed_torque_node", {"fault_reset": "manual"})
     stand_still(PLANT, rig)
     since = rig.mark("fault")

@@ -46,7 +46,7 @@ CALLED = ("computed_torque_node/clear_fault", "computed_torque_node/set_paramete
 def _floods() -> Iterator[Fault]:
     for name, topics in FLOODED.items():
         for topic, kind in topics.items():
-            # Behind the network what plant and controller really send is on other topics, and can be told from junk.
+            # With the network in between, plant and controller publish on other topics, separate from the junk.
             apart = topic in ("joint_states", "effort_commands")
             title = f"50 kHz of junk on {_private(topic)} of the {name}"
             breaking = partial(flood, {topic: kind}, name)

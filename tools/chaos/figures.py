@@ -13,8 +13,8 @@ from robot_dynamics_ros import RobotModel
 from tools.chaos.record import Joints, efforts, joints
 from tools.chaos.rig import COMMAND_TIMEOUT, RATE, Rig
 
-NEAR = 1e-6  # Nm: an effort is the one that was expected
-ANSWERED_STATES = 5  # the last so many states that a command may answer
+NEAR = 1e-6  # Nm, tolerance of expected efforts
+ANSWERED_STATES = 5  # number of last states for which a command may be
 BRAKES = "silent: the motors' watchdog brakes"
 
 

@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _prepared(node: Node, topic: str, kind: str, joints: list[str]) -> tuple[Publisher, list[bytes]]:
     """Return a connected publisher and the messages that it can send."""
     message_type = message_class(kind)
-    # robot_description is heard from publishers that keep it only.
+    # robot_description is only received from latched publishers.
     durability = DurabilityPolicy.TRANSIENT_LOCAL if topic.endswith("robot_description") else None
     qos = QoSProfile(depth=10) if durability is None else QoSProfile(depth=1, durability=durability)
     publisher = node.create_publisher(message_type, topic, qos)

@@ -15,7 +15,7 @@ from trajectory_msgs.msg import JointTrajectory
 from tools.chaos.recording import JOINT_STATES, RECORDED, kept, start_recorder, stop_recorder
 from tools.chaos.rig import NODES, RECORDER, TRAJECTORY, TRAJECTORY_TOPIC, Rig
 
-JUNK_TOPIC = "flooded"  # a recorded topic that nobody else has
+JUNK_TOPIC = "flooded"  # a recorded topic without other publishers
 
 
 def flood(topics: Mapping[str, str], name: str, rig: Rig, rate: float = 50_000.0, seconds: float = 3.0) -> str:

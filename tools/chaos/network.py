@@ -25,16 +25,16 @@ from robot_dynamics_ros.nodes.node_program import NodeProgram, run
 
 SETTINGS = {
     "delay": 0.0,  # s, of each message
-    "jitter": 0.0,  # s at most beside the delay; the order stays
+    "jitter": 0.0,  # s, largest additional delay; the order is kept
     "dropped": 0.0,  # share of the messages
-    "doubled": 0.0,  # share that comes again KEPT_BACK later
-    "reordered": 0.0,  # share that comes KEPT_BACK late, behind those that follow
+    "doubled": 0.0,  # share that is repeated after KEPT_BACK
+    "reordered": 0.0,  # share that is delayed by KEPT_BACK, out of order
     "stamp_offset": 0.0,  # s added to the stamps of joint_states
     "clock_offset": 0.0,  # s added to the times of /clock
-    "clock_stopped": 0.0,  # not 0: /clock stands still
+    "clock_stopped": 0.0,  # not 0: /clock is not forwarded
 }
 KEPT_BACK = 0.01  # s: five periods of 500 Hz
-STARTED = 100.0  # s: what /clock tells when the plant starts, so that it can jump back
+STARTED = 100.0  # s, time on /clock when the plant starts, so that it can jump back
 FROM_PLANT, FROM_CONTROLLER, PLANT_CLOCK = "plant/joint_states", "controller/effort_commands", "plant/clock"
 
 _STAMP = struct.Struct("<iI")

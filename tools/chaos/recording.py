@@ -108,7 +108,7 @@ def fill_disk(rig: Rig) -> str:
         resource.prlimit(rig.processes[RECORDER].number, resource.RLIMIT_FSIZE, (limit, limit))
         return f"RLIMIT_FSIZE; {_give_up(rig, bag, full)}"
     start_recorder(rig, disk=disk)
-    # Through the process: its disk is not to be seen from here, and gone with it unless it is open.
+    # By /proc of the recorder: its disk is not visible here and disappears with it unless a file is open.
     inside = os.open(f"/proc/{rig.processes[RECORDER].number}/root{disk}", os.O_RDONLY | os.O_DIRECTORY)
     try:
         seen = Path(f"/proc/self/fd/{inside}")

@@ -41,9 +41,9 @@ TRAJECTORY_TOPIC = "computed_torque_node/joint_trajectory"
 NODES = "robot_dynamics_ros.nodes."
 ROBOT = "panda"
 RATE = 500.0  # states a second, and commands: each state is answered
-STATE_TIMEOUT, COMMAND_TIMEOUT = 0.1, 0.1  # s: the controller's patience, and the motors'
+STATE_TIMEOUT, COMMAND_TIMEOUT = 0.1, 0.1  # s, timeouts of the controller and of the motors
 AMPLITUDE, SWING = 0.1, 4.0  # rad, s
-SWUNG = 1.0  # s, until it is fast
+SWUNG = 1.0  # s, time until the motion is fast
 PATIENCE = 120.0  # s; a loaded machine compiles in the first start
 
 SAFETY: Mapping[str, object] = {
@@ -140,7 +140,7 @@ class Rig:
         for process in self._group.members:
             if process.process.poll() is None:
                 process.process.send_signal(signal.SIGCONT)
-        self._group.__exit__(RuntimeError, None, None)  # exit codes are figures here, and raise nothing
+        self._group.__exit__(RuntimeError, None, None)  # exit codes are results here, not errors
         self.exits += [(process.name, process.process.returncode) for process in self._group.members]
         self._executor.shutdown()
         rclpy.try_shutdown()
@@ -220,7 +220,7 @@ class Rig:
         while not true():
             if time.monotonic() > deadline:
                 logs = "\n".join(f"{member.name}: {member.tail()}" for member in self._group.members)
-                raise RobotDynamicsError(f"waited {seconds:g} s for {what}. Cure: see what the nodes say:\n{logs}")
+                raise RobotDynamicsError(f"waited {seconds:g} s for {what}. Cure: see the logs of the nodes:\n{logs}")
             self._executor.spin_once(timeout_sec=0.02)
 
     # The arm

@@ -64,7 +64,7 @@ def fuzz(target: Target, seed: int, seconds: float, inputs: int | None) -> tuple
     """Try inputs; return the results, and the growth of memory (MB), None if there were too few inputs."""
     compile_kernels()
     gc.collect()
-    gc.freeze()  # what stays for ever need not be looked through each time
+    gc.freeze()  # permanent objects need no garbage collection
     rng, tally = random.Random(f"{seed} {target.name}"), Tally()
     samples = []
     end = time.monotonic() + seconds if inputs is None else float("inf")

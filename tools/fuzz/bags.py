@@ -127,7 +127,7 @@ def _killed(path: Path, journal: str, kinds: dict[str, str], messages: list[Mess
     """Return a .db3 file and its journal in the middle of a transaction."""
     database = open_database(path, kinds, journal)
     insert(database, messages[:20])
-    database.execute("PRAGMA cache_size = 1")  # what is written goes to the file at once
+    database.execute("PRAGMA cache_size = 1")  # changes are written to the file at once
     database.execute("BEGIN")
     database.execute("UPDATE messages SET timestamp = timestamp + 1, data = data || x'0000'")
     if journal == "WAL":

@@ -53,7 +53,7 @@ def _number(rng: random.Random, size: int, length: int) -> bytes:
 
 def _change(rng: random.Random, records: _Records) -> None:
     k = rng.randrange(len(records))
-    if rng.random() < 0.6:  # rather the few that lead to others than messages
+    if rng.random() < 0.6:  # preferably the few records that refer to others
         k = rng.choice([i for i, (operation, _) in enumerate(records) if operation != 5] or [k])
     operation, body = records[k]
     match rng.randrange(9):

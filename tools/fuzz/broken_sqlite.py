@@ -77,7 +77,7 @@ def _break_page(rng: random.Random, kept: bytearray) -> None:
             at = begin + 8 + 2 * rng.randrange(cells)
             other = begin + 8 + 2 * rng.randrange(cells)
             kept[at : at + 2] = rng.choice((bytes(kept[other : other + 2]), _number(rng, 2)))
-        case 4:  # an inner page whose cells all lead to one page, perhaps itself
+        case 4:  # an inner page whose cells all refer to one page, perhaps itself
             child = rng.choice((page + 1, rng.randrange(1, pages + 1))).to_bytes(4, "big")
             count = rng.choice((1, 30, 400))
             first = _PAGE - 5 * count
@@ -85,7 +85,7 @@ def _break_page(rng: random.Random, kept: bytearray) -> None:
             pointers = b"".join((first + 5 * k).to_bytes(2, "big") for k in range(count))
             kept[page * _PAGE + first : (page + 1) * _PAGE] = (child + b"\x01") * count
             kept[begin : begin + len(head + pointers)] = head + pointers
-        case _:  # what may be where a long row goes on
+        case _:  # possibly an overflow page
             at = page * _PAGE + rng.randrange(_PAGE - 4)
             kept[at : at + 4] = rng.randrange(pages + 2).to_bytes(4, "big")
 
@@ -101,7 +101,7 @@ def _other_sql(rng: random.Random, data: bytes) -> bytes:
                 database.execute("PRAGMA writable_schema = ON")
                 for statement in [_statement(rng)] if rng.random() < 0.8 else _rebuilt(rng):
                     database.execute(statement)
-        except sqlite3.Error:  # it was broken before, or may not be changed so
+        except sqlite3.Error:  # it was damaged before, or the change is not permitted
             pass
         finally:
             database.close()

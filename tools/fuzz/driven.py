@@ -17,7 +17,7 @@ from tools.fuzz.trial import Wrong
 
 Array = NDArray[np.float64]
 
-_FARTHEST = 1e6  # rad or m; a first state much beyond that is refused, and no command follows
+_FARTHEST = 1e6  # rad or m; a first state far beyond it is refused, without a command
 _BEGIN = 1_700_000_000_000_000_000  # ns
 
 

@@ -111,7 +111,7 @@ def _try(results: Results, arguments: argparse.Namespace) -> None:
         tests = {name: item.path for name, item in session.items.items()}
         selection.measure(tests, session.run, arguments.workers, arguments.longest)
         for left_out in selection.left_out():
-            print(f"left out, fails or takes too long without a mutant: {left_out}", file=sys.stderr)
+            print(f"excluded, fails or takes too long without a mutant: {left_out}", file=sys.stderr)
         trial = Trial(session, results.files, selection, arguments.cap, arguments.folder)
         saved = time.monotonic()
         try:

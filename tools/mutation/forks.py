@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 _MEMORY = 2 << 30  # bytes more than the parent has
-BUSY = 20.0  # a second of processor time may take so many by the clock, where other programs run
-SLACK = 120.0  # s by the clock for what sleeps
+BUSY = 20.0  # largest ratio of elapsed time to processor time, with other programs running
+SLACK = 120.0  # s, additional elapsed time for sleeping
 TIMED_OUT = -1
 
 

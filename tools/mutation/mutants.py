@@ -23,7 +23,7 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.NotIn: (ast.In,),
 }
 _LOGGERS = ("_LOG", "logging")
-#: What no test can or should see: types, messages, and how functions are compiled.
+#: Code that no test can or should check: types, messages, and compiler options.
 _LEFT_OUT = {"annotation", "returns", "decorator_list", "exc", "cause", "bases"}
 
 
@@ -34,9 +34,9 @@ class Mutant(NamedTuple):
     line: int
     column: int
     operator: str
-    lines: range  # of its statement; of a compound one, before its body
-    function: str  # that it is in, or its class; "" outside
-    text: str  # what it does, without line numbers
+    lines: range  # of its statement; of a compound one, those before its body
+    function: str  # name of the enclosing function or class; "" outside
+    text: str  # description without line numbers
     change: Change
 
     @property

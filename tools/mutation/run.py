@@ -28,8 +28,8 @@ from tools.mutation.selection import PASSED, Selection, lines_run, tracer_of
 
 FAILED = 1
 _CHECK = 1.0  # s of tests without a mutant
-_PATIENCE = 2.0  # s of processor time more than ten times what a test took
-#: Output would cost time; the order and the examples are the same in each run.
+_PATIENCE = 2.0  # s of processor time in addition to ten times the duration of a test
+#: No output, to save time; the same order and examples in each run.
 _OPTIONS = ["-q", "--capture=no", "--tb=no", "--disable-warnings", "--timeout=0", "-p", "no:cacheprovider"]
 
 
@@ -47,7 +47,7 @@ class Session:
     def start(self, tests: list[str]) -> None:
         """Collect the tests, then call the function."""
         os.environ["HYPOTHESIS_PROFILE"] = "mutation"
-        phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # that it fails is enough
+        phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # without shrinking
         checks = list(hypothesis.HealthCheck)
         hypothesis.settings.register_profile(
             "mutation",
@@ -120,7 +120,7 @@ class Trial:
         """Yield the results of mutants."""
         self._check(mutants, workers)
         jobs = []
-        for mutant in sorted(mutants, key=self.selection.is_imported):  # those take longer: last
+        for mutant in sorted(mutants, key=self.selection.is_imported):  # import-time mutants take longer: last
             tests = self._capped(self.selection.tests_of(mutant), self.cap)
             if tests:
                 way = self._imported_anew if self.selection.is_imported(mutant) else self._in_place
@@ -146,7 +146,7 @@ class Trial:
         for end in forked(jobs, workers):
             if end.code != PASSED:
                 failed = self._note(end.name).read_text()
-                print(f"left out, fails after others without a mutant ({end.name}): {failed}", file=sys.stderr)
+                print(f"excluded, fails after other tests without a mutant ({end.name}): {failed}", file=sys.stderr)
                 self.selection.leave_out(failed)
 
     def _note(self, job: str) -> Path:

@@ -19,7 +19,7 @@ from tools.mutation.selection import Selection
 
 PACKAGE = "robot_dynamics_ros"
 PARTS = ("kernels", "model", "control", "simulation", "identification", "bags")
-#: What runs in the process of the tests, without DDS.
+#: Tests that run in one process, without DDS.
 UNIT_TESTS = (*PARTS, "codegen", "formulations", "messages", "oracles", "parameters", "security")
 UNIT_TEST_FILES = (
     "test_independent_client.py",
@@ -52,7 +52,7 @@ def run_sample(
         found = {name: item.path for name, item in session.items.items()}
         selection.measure(found, session.run, options.workers, options.longest)
         out = sorted(selection.left_out())
-        print(f"{len(found)} tests, {len(out)} of them left out: they fail, or take too long", file=sys.stderr)
+        print(f"{len(found)} tests, {len(out)} of them excluded: they fail, or take too long", file=sys.stderr)
         (folder / "left_out.txt").write_text("\n".join(out))
         trial = Trial(session, files, selection, options.cap, folder)
         results = trial.results(left, options.workers)

@@ -22,10 +22,10 @@ PASSED = 0
 class Ran(NamedTuple):
     """Measurement of one test."""
 
-    key: str  # of its file and the files that it runs
+    key: str  # hash of its file and of the files that it runs
     passed: bool
     seconds: float
-    lines: dict[str, int]  # of each file; bit 5 is set where line 5 ran
+    lines: dict[str, int]  # bit mask of the lines that ran, by file
 
 
 class Selection:
