@@ -22,7 +22,7 @@ EMPTY = CDR + struct.pack("<III", 0, 0, 0)
 @pytest.mark.parametrize(
     ("data", "culprit"),
     [
-        (many_names(MOST_NAMES + 1), f"names {MOST_NAMES + 1} joints"),
+        (many_names(MOST_NAMES + 1), f"{MOST_NAMES + 1} joint names"),
         (many_names(10_000_000), "10000000 joint names"),
         (many_names(1, reported=3)[:-12], None),
         (many_names(1, reported=0xFFFFFFFF)[:-12], None),
