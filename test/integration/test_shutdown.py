@@ -55,7 +55,7 @@ def test_every_node_ends_at_once(signals: list[signal.Signals], tmp_path: Path) 
         recorded, log = Log(nodes[0].log), Log(nodes[1].log)
         efforts = Driver(graph).efforts
         graph.wait(lambda: len(efforts) > 10, "the controller to answer")
-        graph.await_log(log, "waiting for nobody to listen")
+        graph.await_log(log, "waiting for nobody to subscribe")
         graph.wait(lambda: re.search(r'"/joint_states": [1-9]\d', recorded.text()) is not None, "the recorder")
         # The recorder first, the plant last; or the other way round, so that each loses what it works with.
         for node in nodes if signals == [INT] else reversed(nodes):
@@ -114,7 +114,7 @@ def test_compiling_is_broken_off(node: str, tmp_path: Path) -> None:
         if node == "computed_torque_node":
             graph.set_parameters(node, {"law": "pd_gravity"})
             assert not graph.transition(node, Transition.TRANSITION_CONFIGURE)
-            assert "still compiling" in log.text() and "kernels ready" not in log.text()
+            assert "compiling the dynamics kernels since" in log.text() and "kernels ready" not in log.text()
         _end(process, [INT, INT])
         assert driver.efforts == []
         assert log.errors == []
