@@ -44,8 +44,8 @@ def run_warm_up(arguments: argparse.Namespace) -> None:
             _run_kernels(model)
         print("all kernels are compiled")
         return
-    if not compilation.is_kept():
-        raise RobotDynamicsError("kernels cannot be stored. Cure: set NUMBA_CACHE_DIR to a writable folder of your own")
+    if not compilation.is_cached():
+        raise RobotDynamicsError("kernels cannot be kept. Cure: point NUMBA_CACHE_DIR to a writable folder of your own")
     begin = time.monotonic()
     run_in_background(lambda: _run_kernels(model)).result()  # in the background, so that Ctrl-C interrupts it
     folder = compilation.cache_directory()
