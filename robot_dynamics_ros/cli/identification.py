@@ -150,7 +150,7 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
         "Computes the model's joint torque along a recorded motion, split into inertia, velocity terms, "
-        "gravity and friction, compares it with the measured effort, and says what is probably wrong where the two "
+        "gravity and friction, compares it with the measured effort, and reports probable causes where the two "
         "differ: a forgotten payload, missing friction or rotor inertia, other link parameters, another direction of "
         "gravity, signs, order, units, a delay of the effort."
     )

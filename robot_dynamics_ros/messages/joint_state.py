@@ -47,7 +47,7 @@ def renaming(names: Mapping[str, str]) -> Renaming:
 
 FIELDS = ("position", "velocity", "effort")
 BEHIND_STAMP = _NAMES = HEADER + 8
-"""Where frame_id and names begin, after the stamp."""
+"""Offset of frame_id and names, after the stamp."""
 _MOST_LAYOUTS = 64
 
 

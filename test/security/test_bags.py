@@ -62,7 +62,7 @@ def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_chunk_that_unpacks_to_gigabytes(
     pack: Callable[[bytes], bytes], reported: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether it says how much it is, less, or more than memory is."""
+    """The stated size is right, too small, or larger than the memory."""
     monkeypatch.setattr(recovery, "LARGEST", 1 << 22)
     compression = "zstd" if pack is zstd.compress else "lz4"
     large, small = mcap_messages(1, 1 << 24), mcap_messages(1, 8)
