@@ -203,7 +203,8 @@ class JointStateReader:
                 if isinstance(error.__cause__, RobotDynamicsError):
                     raise error.__cause__ from None
                 raise RobotDynamicsError(
-                    f"{self._topic}: a message of {len(data)} bytes is not a valid JointState. Cure: check its publisher"
+                    f"{self._topic}: a message of {len(data)} bytes is not a valid JointState. "
+                    "Cure: check its publisher"
                 ) from error
             if not self._choose(layout):
                 return None
