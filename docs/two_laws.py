@@ -43,8 +43,12 @@ def main() -> None:
     desired = {law: _sampled(times, time, rows) for law, (time, _, rows) in runs.items()}
 
     figure = plt.figure(figsize=(8.4, 5.2), dpi=100)
-    grid = figure.add_gridspec(2, 2, height_ratios=(3.2, 1.0), left=0.08, right=0.98, top=0.93, bottom=0.11, hspace=0.08)
-    scenes = {law: figure.add_subplot(grid[0, k], projection="3d", computed_zorder=False) for k, law in enumerate(COLOURS)}
+    grid = figure.add_gridspec(
+        2, 2, height_ratios=(3.2, 1.0), left=0.08, right=0.98, top=0.93, bottom=0.11, hspace=0.08
+    )
+    scenes = {
+        law: figure.add_subplot(grid[0, k], projection="3d", computed_zorder=False) for k, law in enumerate(COLOURS)
+    }
     errors = {law: 1e3 * np.linalg.norm(actual[law][:, -1] - desired[law][:, -1], axis=1) for law in COLOURS}
     chart = figure.add_subplot(grid[1, :])
     chart.set(xlim=(0.0, end), ylim=(0.0, 1.1 * max(error.max() for error in errors.values())))
@@ -63,9 +67,7 @@ def main() -> None:
         figure.canvas.draw()
         frames.append(Image.fromarray(np.asarray(figure.canvas.buffer_rgba())[..., :3]))  # type: ignore[attr-defined]
     first, *others = frames
-    first.save(
-        OUTPUT, save_all=True, append_images=others, duration=round(1e3 * STEP), loop=0, quality=60, method=4
-    )
+    first.save(OUTPUT, save_all=True, append_images=others, duration=round(1e3 * STEP), loop=0, quality=60, method=4)
     print(f"{OUTPUT}: {len(frames)} frames, {OUTPUT.stat().st_size / 1e6:.2f} MB")
 
 
