@@ -200,8 +200,7 @@ lint: $(TEST) ## style, types and package.xml
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy --strict robot_dynamics_ros
 	@$(BIN)/lint-imports --no-logo --no-cache
-	@$(BIN)/python -m tools.identifiers
-	@$(BIN)/python -m pytest -q test/test_package.py
+	@$(BIN)/python -m pytest -q test/test_package.py test/test_style.py
 
 .PHONY: pictures
 pictures: $(TEST) ## make the animation of README, and photograph the browser view (needs chromium; a few minutes)

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from robot_dynamics_ros.bags.comparison import Comparison, compare_bags, write_junit
 from robot_dynamics_ros.cli.command_line import (
@@ -46,18 +47,40 @@ def add_play(parser: argparse.ArgumentParser) -> None:
         "Publishes the messages of a bag, byte for byte, in the rhythm in which they arrived, and ends. "
         "It plays what `ros2 bag play` does, and bags that are damaged or not finished besides."
     )
-    add_bag(parser)
+    bag = add_bag(parser)
     parser.add_argument("--rate", type=float, default=1.0, help="times faster than recorded (default: %(default)g)")
     parser.add_argument(
-        "--topics", nargs="+", default=[], metavar="TOPIC", help="default: all whose message type is installed"
+        "--topics",
+        nargs="+",
+        default=[],
+        action=_NamesThenBag,
+        metavar="TOPIC",
+        help="default: all whose message type is installed",
     )
     parser.add_argument(
-        "--wait-for", nargs="+", default=[], metavar="NODE", help="nodes that must listen before it begins"
+        "--wait-for",
+        nargs="+",
+        default=[],
+        action=_NamesThenBag,
+        metavar="NODE",
+        help="nodes that must listen before it begins",
     )
+    parser.set_defaults(bag_argument=bag)
+
+
+class _NamesThenBag(argparse.Action):
+    """Names; the last of several is BAG where the command line has no other: argparse takes all that follow."""
+
+    def __call__(self, _: object, namespace: argparse.Namespace, values: Any, __: object = None) -> None:
+        setattr(namespace, self.dest, values)
+        namespace.last_names = values
+        namespace.bag_argument.required = len(values) < 2
 
 
 def run_play(arguments: argparse.Namespace) -> None:
     """Become player_node; RobotDynamicsError if ROS 2 is not installed."""
+    if arguments.bag is None:
+        arguments.bag = arguments.last_names.pop()
     parameters: dict[str, object] = {"input": str(arguments.bag), "rate": arguments.rate}
     parameters |= {"topics": arguments.topics} if arguments.topics else {}
     parameters |= {"listeners": arguments.wait_for} if arguments.wait_for else {}
@@ -115,7 +138,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
         "Writes what a bag holds as one HTML page with interactive plots, which opens without network. "
-        "What the bag does not have is said there."
+        "The page lists what the bag does not contain."
     )
     add_bag(parser)
     add_output(parser, "-o", "--output", default=Path("report.html"), help="file (default: %(default)s)")
@@ -146,11 +169,11 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Serves a page that shows the arm, the desired arm beside it, joint torques, joint forces and the "
         "centre of mass: with a slider for each joint, from a bag, or live. It needs no ROS but for --live, and "
-        "no network. The page can be opened on this machine only, unless --host says otherwise: it has no password."
+        "no network. Without --host the page is available on this machine only; it has no password."
     )
     add_named_robot(parser)
     parser.add_argument("bag", nargs="?", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
-    parser.add_argument("--live", action="store_true", help="show what the topics joint_states and command_states say")
+    parser.add_argument("--live", action="store_true", help="show the topics joint_states and command_states")
     parser.add_argument("--namespace", default="", help="namespace of those topics, with --live")
     add_joint_states(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default: %(default)s)")

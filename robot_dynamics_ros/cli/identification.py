@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 import yaml
 
+from robot_dynamics_ros.bags import JointSeries
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_cutoff,
+    add_effort,
     add_joint_states,
     add_output,
     check_output,
+    drive_gains,
     read_series,
     table,
     wrapped,
@@ -26,6 +29,7 @@ from robot_dynamics_ros.cli.command_line import (
 from robot_dynamics_ros.cli.robot_source import add_robot, load_robot, named_robot, recorded_robot
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.estimate import (
+    FRICTION,
     Identification,
     dynamics_document,
     identify,
@@ -41,7 +45,6 @@ from robot_dynamics_ros.identification.motion import (
     recorded_motion,
     root_mean_square,
 )
-from robot_dynamics_ros.identification.parameterization import KINDS
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.plain_yaml import load_yaml
 
@@ -60,9 +63,11 @@ def add_excite(parser: argparse.ArgumentParser) -> None:
         "Collisions are not considered."
     )
     add_robot(parser)
-    parser.add_argument("--joints", nargs="+", metavar="JOINT", help="what to move (default: all); others locked at 0")
-    parser.add_argument("--duration", type=float, default=20.0, help="seconds of a period (default: %(default)g)")
-    parser.add_argument("--cycles", type=int, default=1, help="periods, one after the other (default: %(default)d)")
+    parser.add_argument(
+        "--joints", nargs="+", metavar="JOINT", help="joints to move (default: all); the others are locked at 0"
+    )
+    parser.add_argument("--duration", type=float, default=20.0, help="period in seconds (default: %(default)g)")
+    parser.add_argument("--cycles", type=int, default=1, help="number of periods (default: %(default)d)")
     parser.add_argument("--harmonics", type=int, default=5, help="terms of each series (default: %(default)d)")
     parser.add_argument(
         "--margin", type=float, default=0.1, help="share of every limit that stays free (default: %(default)g)"
@@ -81,11 +86,14 @@ def add_excite(parser: argparse.ArgumentParser) -> None:
 
 
 def run_excite(arguments: argparse.Namespace) -> None:
-    """Write the trajectory; RobotDynamicsError for arguments that do not fit, and if none is found."""
+    """Write the trajectory; RobotDynamicsError for arguments out of range, and if no trajectory is found."""
     if arguments.robot is None:
-        raise RobotDynamicsError("which robot? Cure: --robot with a shipped robot's name or a URDF file")
+        raise RobotDynamicsError("no robot is given. Cure: --robot with the name of a shipped robot, or a URDF file")
     if arguments.cycles < 1 or arguments.seed < 0:
-        raise RobotDynamicsError("--cycles is 1 or more, --seed 0 or more. Cure: give such numbers")
+        raise RobotDynamicsError(
+            f"--cycles {arguments.cycles}, --seed {arguments.seed}: out of range. Cure: give at least 1 cycle "
+            "and a seed of 0 or more"
+        )
     check_output(arguments, arguments.output)
     model = named_robot(arguments).part(arguments.joints, note="locked at 0", gravity=arguments.gravity)
     limits = ExcitationLimits.of(model, arguments.margin, arguments.acceleration)
@@ -98,7 +106,7 @@ def run_excite(arguments: argparse.Namespace) -> None:
         f"{excitation.condition:.2f} for the best found"
     )
     print(f"\n{_limits_table(model, limits, excitation)}\n")
-    print("collisions, of the arm with itself or anything else, are not considered: watch it in simulation first")
+    print("collisions of the arm with itself or its surroundings are not checked: run it in simulation first")
     print(f"written: {arguments.output}, for trajectory_node")
 
 
@@ -142,23 +150,24 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
         "Computes the model's joint torque along a recorded motion, split into inertia, velocity terms, "
-        "gravity and friction, compares it with the measured effort, and says what is probably wrong where the two "
-        "differ: a forgotten payload, missing friction, another direction of gravity, signs, order, units."
+        "gravity and friction, compares it with the measured effort, and reports probable causes where the two "
+        "differ: a forgotten payload, missing friction or rotor inertia, other link parameters, another direction of "
+        "gravity, signs, order, units, a delay of the effort."
     )
     add_bag(parser)
     add_joint_states(parser)
     add_robot(parser)
     add_cutoff(parser)
-    add_output(parser, "-o", "--output", metavar="CSV", help="write the torques, sample by sample")
+    add_effort(parser)
+    add_output(parser, "-o", "--output", metavar="CSV", help="write motion and torques, sample by sample")
 
 
 def run_torque(arguments: argparse.Namespace) -> None:
     """Print the table and the hints; RobotDynamicsError for a bag or a robot that cannot be read or does not fit."""
     check_output(arguments, arguments.output)
-    smoothing = Smoothing(arguments.cutoff)
     series = read_series(arguments.bag, arguments)
     model = load_robot(arguments, arguments.bag)
-    motion = recorded_motion(series.in_order(model.joint_names), smoothing)
+    motion = _motion(series, model, arguments)
     analysis = analyse_torque(model, motion)
     causes = hints(model, analysis)
     if arguments.output is not None:
@@ -166,11 +175,27 @@ def run_torque(arguments: argparse.Namespace) -> None:
     seconds = motion.time[-1] - motion.time[0]
     print(f"{arguments.bag}: {len(motion.time)} samples over {seconds:.1f} s, from {len(series.stamps)} messages")
     print(wrapped(f"filter: {motion.smoothing}"))
+    if motion.smoothing.cutoff:
+        rate = 1.0 / np.median(np.diff(motion.time))
+        print(
+            wrapped(
+                f"samples: {rate:.4g} a second, for what the filter leaves needs no more; none from the first and last "
+                f"{motion.smoothing.edge:.3g} s of a stretch without gaps, where the filter lacks one side"
+            )
+        )
     print(f"\n{_torque_table(model, analysis)}\n")
     for cause in causes:
         print(wrapped(f"hint: {cause}"))
     if not causes:
         print("hints: none; no likely cause explains what the model leaves over")
+
+
+def _motion(series: JointSeries, model: RobotModel, arguments: argparse.Namespace) -> RecordedMotion:
+    """Return the motion of the model's joints by --cutoff, --effort-delay and --drive-gains."""
+    gains = drive_gains(arguments, model.joint_names)
+    return recorded_motion(
+        series.in_order(model.joint_names), Smoothing(arguments.cutoff), arguments.effort_delay, gains
+    )
 
 
 def _torque_table(model: RobotModel, analysis: TorqueAnalysis) -> str:
@@ -185,10 +210,11 @@ def _torque_table(model: RobotModel, analysis: TorqueAnalysis) -> str:
 
 
 def _write_csv(analysis: TorqueAnalysis, path: Path) -> None:
-    """Write time (s) and, for each joint, measured torque, its parts and the residual (Nm or N)."""
+    """Write time (s) and, for each joint, motion (SI units), measured torque, its parts and the residual (Nm or N)."""
     motion = analysis.motion
-    columns = np.column_stack([motion.time, np.stack(_parts(analysis), axis=2).reshape(len(motion.time), -1)])
-    names = ["time", *(f"{joint}.{part}" for joint in motion.joint_names for part in _PARTS)]
+    fields = (motion.q, motion.qd, motion.qdd, *_parts(analysis))
+    columns = np.column_stack([motion.time, np.stack(fields, axis=2).reshape(len(motion.time), -1)])
+    names = ["time", *(f"{joint}.{part}" for joint in motion.joint_names for part in ("q", "qd", "qdd", *_PARTS))]
     try:
         np.savetxt(path, columns, fmt="%.9g", delimiter=",", header=",".join(names), comments="")
     except OSError as error:
@@ -221,11 +247,14 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--friction",
-        choices=KINDS,
-        default=KINDS[0],
-        help="what to identify of it; keep: none of it, the model's own is right (default: %(default)s)",
+        choices=FRICTION,
+        default=FRICTION[0],
+        help="friction to identify; auto: viscous and Coulomb friction, with Stribeck's effect or as a sigmoid for the "
+        "joints in which that reduces the error in parts of the recording that are left out; keep: none, the model's "
+        "own is right (default: %(default)s)",
     )
     add_cutoff(parser)
+    add_effort(parser)
 
 
 def run_identify(arguments: argparse.Namespace) -> None:
@@ -235,11 +264,11 @@ def run_identify(arguments: argparse.Namespace) -> None:
             f"--holdout {arguments.holdout:g} is out of range. Cure: give a share from 0 to {_MAX_HOLDOUT:g}"
         )
     check_output(arguments, arguments.output)
-    smoothing, first = Smoothing(arguments.cutoff), arguments.bags[0]
+    first = arguments.bags[0]
     model = load_robot(arguments, first)
     motions = []
     for bag in arguments.bags:  # recordings are long: one at a time is in memory
-        motions.append(recorded_motion(read_series(bag, arguments).in_order(model.joint_names), smoothing))
+        motions.append(_motion(read_series(bag, arguments), model, arguments))
     ends = [round((1.0 - arguments.holdout) * len(motion.time)) for motion in motions]
     identification = identify(
         model, [motion.part(slice(end)) for motion, end in zip(motions, ends, strict=True)], arguments.friction
@@ -283,9 +312,11 @@ def _report(arguments: argparse.Namespace, identification: Identification, smoot
         f"squares, the prior model weighing {identification.weight:g}",
     ]
     if identification.loss > _LARGE_LOSS:
-        lines.append("hint: that is much, as if no robot gave these torques; robot_dynamics torque may say why")
+        lines.append("hint: this is much, as if no robot gave these torques; robot_dynamics torque may show the cause")
     if estimate.unseen:
-        lines.append(f"the motion tells nothing of {', '.join(estimate.unseen)}: these are as the prior model has them")
+        lines.append(
+            f"the motion does not excite {', '.join(estimate.unseen)}: these have the values of the prior model"
+        )
     link = identification.parameterization.model.payload_link
     if link is not None:
         lines.append(f"the payload on {link} is taken as known: it stays in the file, and the link is without it")

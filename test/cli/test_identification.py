@@ -1,4 +1,4 @@
-"""robot_dynamics excite, torque and identify: an exciting trajectory, recorded torques explained, a dynamics file."""
+"""robot_dynamics excite, torque and identify: exciting trajectory, analysis of recorded torques, and dynamics file."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ def write_bag(path: Path, names: Sequence[str], stamps: Any, *fields: Any) -> Pa
 
 @pytest.fixture
 def bag(tmp_path: Path, load_robot: Callable[..., RobotModel]) -> Path:
-    """20 s of a Panda that carries 1.2 kg, at 50 Hz."""
+    """Return a bag of 20 s of a Panda with a payload of 1.2 kg, at 50 Hz."""
     truth = load_robot("panda", "panda").with_payload("panda_link7", 1.2, [0.0, 0.0, 0.1], [0.0] * 6)
     motion = exciting_motion(truth, seed=3, noise=0.02, samples=1000)
     names = [name.replace("panda_", "fer_") for name in truth.joint_names]
@@ -87,11 +87,24 @@ def test_table_and_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     names = csv.read_text(encoding="utf-8").splitlines()[0].split(",")
     table = np.loadtxt(csv, delimiter=",", skiprows=1)
     column = {name: table[:, k] for k, name in enumerate(names)}
-    assert len(names) == 1 + 6 * 7 and table.shape[1] == len(names)
+    assert len(names) == 1 + 9 * 7 and table.shape[1] == len(names)
     parts = sum(column[f"panda_joint2.{part}"] for part in ("inertia", "velocity", "gravity", "friction", "residual"))
     np.testing.assert_allclose(parts, column["panda_joint2.measured"], atol=1e-6)
     measured = np.sqrt(np.mean(column["panda_joint2.measured"] ** 2))
     assert f"panda_joint2 Nm {measured:.3f} " in out
+
+
+def test_effort_in_other_units_is_read(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One gain for a joint, one for all others."""
+    csv = tmp_path / "torque.csv"
+    gains = ("--drive-gains", "panda_joint2=-2", "0.5")
+    columns = []
+    for more in ((), gains):
+        run("torque", bag, "--robot", "panda", "--rename", "fer_=panda_", "-o", csv, "--overwrite", *more)
+        names = csv.read_text(encoding="utf-8").splitlines()[0].split(",")
+        table = np.loadtxt(csv, delimiter=",", skiprows=1)
+        columns.append(table[:, [names.index(f"panda_joint{k}.measured") for k in (1, 2, 3)]])
+    np.testing.assert_allclose(columns[1], columns[0] * [0.5, -2.0, 0.5], atol=1e-6)
 
 
 # --- identify
@@ -99,7 +112,7 @@ def test_table_and_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two bags of a SCARA with friction, which the model does not have: the file has it, within 3 %."""
+    """From two bags of a SCARA, friction that the model lacks is identified within 3 %."""
     actual = with_friction(SCARA, tmp_path)
     names, bags = [f"left_{name}" for name in actual.joint_names], []
     for k in (1, 2):

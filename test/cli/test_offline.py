@@ -1,4 +1,4 @@
-"""robot_dynamics simulate: its bag is that of the live nodes, a replay of it gives the same commands, bit for bit."""
+"""robot_dynamics simulate: the bag equals that of the nodes, and its replay gives the same commands, bit for bit."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +11,7 @@ import yaml
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader, read_description, read_joint_states
 from robot_dynamics_ros.messages.cdr import EffortWriter
+from robot_dynamics_ros.report import read_recording
 from support.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +24,7 @@ def messages(bag: Path, topic: str) -> list[bytes]:
 
 
 def config(tmp_path: Path, **parameters: Any) -> Path:
-    """The arm's own parameters, and others."""
+    """Return the robot's parameter file with changed values."""
     own = yaml.safe_load((ROOT / "config" / "planar_2r.yaml").read_text(encoding="utf-8"))["/**"]["ros__parameters"]
     path = tmp_path / "parameters.yaml"
     path.write_text(yaml.safe_dump({"/**": {"ros__parameters": own | parameters}}), encoding="utf-8")
@@ -31,7 +32,7 @@ def config(tmp_path: Path, **parameters: Any) -> Path:
 
 
 def trajectory(tmp_path: Path, *points: tuple[int, list[float]]) -> Path:
-    """A file with points (s, positions)."""
+    """Write a file with points (s, positions)."""
     message = {
         "joint_names": ["joint2", "joint1"],
         "points": [{"positions": q, "time_from_start": {"sec": t, "nanosec": 0}} for t, q in points],
@@ -80,14 +81,14 @@ def test_the_bag_is_that_of_the_nodes(
 def test_a_replay_gives_the_same_commands(
     parameters: dict[str, Any], plant: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By what the bag carries of the controller; and a second simulation gives the same bytes."""
+    """The replay uses the configuration in the bag; a second simulation gives the same bytes."""
     file, friction = config(tmp_path, **parameters), tmp_path / "friction.yaml"
     friction.write_text("joints: {joint1: {coulomb: 0.5}}", encoding="utf-8")
-    first, second, again = tmp_path / "one" / "bag", tmp_path / "two" / "bag", tmp_path / "replayed"
+    first, second, again = tmp_path / "one", tmp_path / "another", tmp_path / "replayed"
     for bag in (first, second):
-        bag.parent.mkdir()
         run("simulate", "planar_2r", "--config", file, "--dynamics", friction, *plant, "--duration", 4, "-o", bag)
-    assert (first / "bag.mcap").read_bytes() == (second / "bag.mcap").read_bytes()
+    for file_name in ("bag.mcap", "metadata.yaml"):
+        assert (first / file_name).read_bytes() == (second / file_name).read_bytes()
     for given in (file, friction):
         given.unlink()
     run("replay", first, "-o", again)
@@ -98,7 +99,7 @@ def test_a_replay_gives_the_same_commands(
 
 
 def test_a_trajectory_from_a_file(tmp_path: Path) -> None:
-    """It starts at its first point, waits there, moves on, and is followed to the end."""
+    """The arm starts at the first point, waits there, and follows the trajectory to its end."""
     bag = tmp_path / "bag"
     file = trajectory(tmp_path, (0, [0.4, -0.5]), (1, [0.4, -0.5]), (2, [0.6, -0.2]))
     run("simulate", "planar_2r", "--trajectory", file, "--law", "pd_plus", "--rate", 250, "-o", bag)
@@ -113,7 +114,7 @@ def test_a_trajectory_from_a_file(tmp_path: Path) -> None:
     ("plant", "believed"), [(["--mass-scale", 1.2], {}), ([], {"gravity": [0.0, 0.0, -9.81 / 1.2]})]
 )
 def test_a_plant_that_differs(plant: list[object], believed: dict[str, Any], tmp_path: Path) -> None:
-    """The error of gravity compensation under a load that is 20 % heavier than believed, over the gain."""
+    """With a load that is 20 % heavier than modelled the error is that of gravity divided by the gain."""
     file = trajectory(tmp_path, (0, [0.0, 0.0]), (3, [0.0, 0.0]), (4, [0.001, 0.0]))
     gains = config(tmp_path, gains={"kp": [400.0, 400.0], "kd": [40.0, 40.0]}, **believed)
     bag = tmp_path / "bag"
@@ -129,7 +130,7 @@ def test_a_plant_that_differs(plant: list[object], believed: dict[str, Any], tmp
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 def test_dynamics_of_the_plant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The controller believes in friction that the plant lacks: what it adds for it is error."""
+    """The controller compensates friction that the plant does not have, which causes an error."""
     rms = []
     for plant in ([], ["--plant-dynamics", "none"]):
         run("simulate", "planar_2r", "--dynamics", ROOT / "config" / "planar_2r_craig.dynamics.yaml", *plant)
@@ -137,3 +138,21 @@ def test_dynamics_of_the_plant(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert "bag:" not in out
         rms.append(float(out.split("error, RMS of all joints")[1].split()[1]))
     assert rms[0] < 0.5 * rms[1]
+
+
+def test_faults_have_the_same_times_in_log_and_reports(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Seconds after the first answered state: of the bag, of its replay, and in the log of both runs."""
+    limits = config(tmp_path, following_error_limit=[0.002], following_error_time=0.0)
+    run("simulate", "planar_2r", "--law", "pd_gravity", "--config", limits, "--duration", 4, "-o", tmp_path / "bag")
+    run("replay", tmp_path / "bag", "-o", tmp_path / "out")
+    logged = [float(text.split()[1]) for text in caplog.messages if "active -> hold" in text]
+    recorded = []
+    for bag, topic in (("bag", STATES), ("out", COMMANDS)):
+        recording = read_recording(tmp_path / bag, topic)
+        events = [event for event in recording.diagnostics.events if event.before == "active"]
+        assert len(events) == 1
+        recorded += recording.at_arrival(np.array([event.received for event in events])).tolist()
+        with BagReader(tmp_path / bag) as reader:
+            first = next(iter(reader.messages([topic]))).received
+        assert recorded[-1] == pytest.approx((events[0].received - first) * 1e-9, abs=1e-9)
+    np.testing.assert_allclose(logged, recorded, atol=5.1e-4)

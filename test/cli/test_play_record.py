@@ -1,4 +1,4 @@
-"""The commands play, record and view --live: which node they become, with which parameters."""
+"""Commands play, record and view --live: the node that each becomes, and its parameters."""
 
 import sys
 from typing import Any
@@ -14,7 +14,7 @@ NODES = {"player_node": player_node, "recorder_node": recorder_node, "view_node"
 
 
 def started(monkeypatch: pytest.MonkeyPatch, *line: str) -> tuple[str, dict[str, Any]]:
-    """The node that a command line becomes, and its parameters as the node reads them."""
+    """Return the node that a command line becomes, and its parameters as the node reads them."""
     calls: list[tuple[str, list[str]]] = []
     monkeypatch.setattr("os.execv", lambda path, arguments: calls.append((path, arguments)))
     run(*line)
@@ -30,9 +30,18 @@ def started(monkeypatch: pytest.MonkeyPatch, *line: str) -> tuple[str, dict[str,
 
 def test_play(monkeypatch: pytest.MonkeyPatch) -> None:
     assert started(monkeypatch, "play", "my bag") == ("player_node", {"input": "my bag", "rate": 1.0})
-    line = ["play", "123", "--rate", "2.5", "--topics", "/a", "/b", "--wait-for", "yes"]
+    topics, listeners = ["--topics", "/a", "/b"], ["--wait-for", "yes"]
     expected = {"input": "123", "rate": 2.5, "topics": ("/a", "/b"), "listeners": ("yes",)}
-    assert started(monkeypatch, *line) == ("player_node", expected)
+    for line in (
+        ["123", "--rate", "2.5", *topics, *listeners],
+        ["--rate", "2.5", *topics, *listeners, "123"],
+        [*listeners, *topics, "123", "--rate", "2.5"],
+        [*listeners, "--rate", "2.5", "123", *topics],
+    ):
+        assert started(monkeypatch, "play", *line) == ("player_node", expected)
+    for line in ([], listeners):
+        with pytest.raises(SystemExit):
+            run("play", *line)
 
 
 def test_record(monkeypatch: pytest.MonkeyPatch) -> None:

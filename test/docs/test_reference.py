@@ -1,4 +1,4 @@
-"""The reference pages say what the code declares: parameters.md its parameters, topics.md its topics and services."""
+"""The reference pages agree with the code: parameters in parameters.md, topics and services in topics.md."""
 
 import re
 import runpy

@@ -1,8 +1,9 @@
-"""Bags made to do harm: none deletes, fills memory or disk, reads elsewhere, or takes for ever."""
+"""Malicious bags: none deletes files, fills memory or disk, reads other files, or blocks the reader."""
 
 import os
 import sqlite3
 import struct
+import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import lz4.frame
 import pytest
 
-from robot_dynamics_ros.bags import BagReader, Message, mcap_file, reader, storage
+from robot_dynamics_ros.bags import BagReader, Message, recovery
 from robot_dynamics_ros.bags.storage import LARGEST, unpacked, zstd
 from robot_dynamics_ros.errors import BagError, BagWarning
 from support.bag_recordings import JOINT_STATE, insert, joint_state, open_database, record, some_messages
@@ -44,8 +45,8 @@ def test_packed_data_has_a_limit(packed: bytes, most: int) -> None:
 
 
 def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is given up when it is larger than a recording could be, and what was written of it is removed."""
-    monkeypatch.setattr(reader, "_SMALL", 1 << 22)
+    """Unpacking stops beyond a plausible size, and the partial output is removed."""
+    monkeypatch.setattr(recovery, "_SMALL", 1 << 22)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     bag = tmp_path / "bag.db3.zstd"
@@ -61,8 +62,8 @@ def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_chunk_that_unpacks_to_gigabytes(
     pack: Callable[[bytes], bytes], reported: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether it says how much it is, less, or more than memory is."""
-    monkeypatch.setattr(mcap_file, "LARGEST", 1 << 22)
+    """The stated size is right, too small, or larger than the memory."""
+    monkeypatch.setattr(recovery, "LARGEST", 1 << 22)
     compression = "zstd" if pack is zstd.compress else "lz4"
     large, small = mcap_messages(1, 1 << 24), mcap_messages(1, 8)
     bomb, honest = chunk(large, compression, pack(large), reported), chunk(small, compression, pack(small), first=1)
@@ -74,7 +75,7 @@ def test_a_chunk_that_unpacks_to_gigabytes(
 
 
 def test_chunks_of_millions_of_empty_records(tmp_path: Path) -> None:
-    """Equal messages whose times follow each other are packed as small, and read."""
+    """Equal messages at successive times compress as well, and are read."""
     honest = b"".join(mcap_record(5, struct.pack("<HIQQ", 1, 0, 1000 * k, 1000 * k) + bytes(12)) for k in range(50_000))
     parts = [(data, zstd.compress(data)) for data in (honest, mcap_record(7, b"") * 3_000_000)]
     assert len(parts[1][1]) < 20_000
@@ -94,33 +95,27 @@ def test_only_so_much_metadata_is_read(others: int, latched: set[str], tmp_path:
 
 
 def test_profiles_are_searched_and_not_parsed() -> None:
-    """By YAML's aliases a few of them could stand for any number of values."""
+    """YAML aliases could expand to any number of values."""
     with soon():
-        assert storage.is_latched("- [\n" * (1 << 20) + LATCHED.replace("1\n", "transient_local\n"))
-    assert not storage.is_latched(LATCHED.replace("durability: 1", "durability: 10")) and not storage.is_latched(None)
+        assert recovery.is_latched("- [\n" * (1 << 20) + LATCHED.replace("1\n", "transient_local\n"))
+    assert not recovery.is_latched(LATCHED.replace("durability: 1", "durability: 10")) and not recovery.is_latched(None)
 
 
-def test_chunks_that_overlap_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them would have to be held at once."""
-    monkeypatch.setattr(storage.Room, "__init__", lambda self: setattr(self, "left", 1 << 24))
+def test_chunks_that_overlap_in_time(tmp_path: Path) -> None:
+    """rosbags would hold all of them at once: here they are sorted on disk."""
     data = mcap_messages(16, 1 << 16)
     file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", zstd.compress(data))] * 40)
     assert file.stat().st_size < 40_000
-    with pytest.raises(BagError, match="overlap in time"):
-        read_all(file)
-
-
-def test_room_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks that follow each other may be any number; a reading that is given up holds nothing."""
-    monkeypatch.setattr(storage.Room, "__init__", lambda self: setattr(self, "left", 1 << 22))
-    bag = record(tmp_path / "bag", some_messages(400, size=50_000))
-    with BagReader(bag) as opened:
-        next(iter(opened.messages()))
-        assert len(list(opened.messages())) == 400
+    tracemalloc.start()
+    with BagReader(file) as bag:
+        assert [message.received for message in bag.messages()] == [1] * 600 + [2] * 40
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20 * len(data), "of 40"
 
 
 def test_one_chunk_named_many_times(tmp_path: Path) -> None:
-    """The index is not believed: each chunk is read once."""
+    """Each chunk is read once, whatever the index contains."""
     data = mcap_messages(100, 1000)
     file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", zstd.compress(data))], [(0, k) for k in range(10_000)])
     with soon():
@@ -135,7 +130,7 @@ def database(path: Path, count: int = 50, size: int = 1000) -> Path:
 
 
 def hot_journal(bag: Path, named: Path) -> bytes:
-    """A rollback journal that changes nothing and names a super-journal (sqlite.org/fileformat2.html, 3)."""
+    """Return an empty rollback journal that names a super-journal (sqlite.org/fileformat2.html, 3)."""
     magic, page_size = bytes.fromhex("d9d505f920a163d7"), 4096
     page = bag.read_bytes()[:page_size]
     pages = bag.stat().st_size // page_size
@@ -149,7 +144,7 @@ def hot_journal(bag: Path, named: Path) -> bytes:
 
 
 def test_a_journal_that_names_a_file_to_delete(tmp_path: Path) -> None:
-    """sqlite3 itself deletes it; here it stays, and the bag is read."""
+    """sqlite3 itself deletes this file; the reader does not, and reads the bag."""
     precious = tmp_path / "precious"
     (tmp_path / "theirs").mkdir()
     precious.write_text("mine", encoding="utf-8")
@@ -163,7 +158,7 @@ def test_a_journal_that_names_a_file_to_delete(tmp_path: Path) -> None:
 
 
 def schema(bag: Path, *changes: str) -> None:
-    """Rewrite the schema as SQL does not let one."""
+    """Rewrite the schema in ways that SQL does not permit."""
     with closing(sqlite3.connect(bag, isolation_level=None)) as connection:
         for change in ("PRAGMA writable_schema = ON", *changes):
             connection.execute(change)
@@ -194,7 +189,7 @@ def test_messages_as_a_view(view: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["zeroblob(900000000)", "f || f"])
 def test_generated_columns(value: str, tmp_path: Path) -> None:
-    """A few bytes a row that stand for many: doubled, and doubled again."""
+    """A few bytes per row that expand exponentially."""
     bag = tmp_path / "bag.db3"
     doubled = ", ".join(f"{b} AS ({a} || {a})" for a, b in zip("abcde", "bcdef", strict=True))
     columns = f"id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, a BLOB, {doubled}, data BLOB AS ({value})"
@@ -207,7 +202,7 @@ def test_generated_columns(value: str, tmp_path: Path) -> None:
 
 
 def loops(bag: Path, levels: int = 4) -> None:
-    """Let each inner page of the table lead to the next one some hundred times, and the last to one leaf."""
+    """Let each inner page of the table refer to the next one several hundred times, and the last to one leaf."""
     with closing(sqlite3.connect(bag)) as connection:
         (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'messages'").fetchone()
     data = bytearray(bag.read_bytes())
@@ -225,7 +220,7 @@ def loops(bag: Path, levels: int = 4) -> None:
 
 @pytest.mark.parametrize("indexed", [True, False])
 def test_a_tree_that_leads_to_one_page_many_times(indexed: bool, tmp_path: Path) -> None:
-    """Thousands of millions of rows, by the tree; those that are there are read."""
+    """The tree has thousands of millions of rows; the existing ones are read."""
     bag = database(tmp_path / "bag.db3")
     loops(bag)
     if not indexed:
@@ -236,7 +231,7 @@ def test_a_tree_that_leads_to_one_page_many_times(indexed: bool, tmp_path: Path)
 
 
 def test_rows_that_share_their_bytes(tmp_path: Path) -> None:
-    """Every cell of every page leads to one long row: reading each would take the square of the file's size."""
+    """All cells refer to one long row; reading each would take time quadratic in the file size."""
     bag = database(tmp_path / "bag.db3", count=300, size=9000)
     data = bytearray(bag.read_bytes())
     for page in range(len(data) // 4096):
@@ -253,7 +248,7 @@ def test_rows_that_share_their_bytes(tmp_path: Path) -> None:
 
 
 def test_metadata_that_names_files_elsewhere(tmp_path: Path) -> None:
-    """Only the folder's own files are opened."""
+    """Only files in the bag's folder are opened."""
     secret = record(tmp_path / "secret", some_messages(5)) / "secret.mcap"
     bag = record(tmp_path / "bag", some_messages(5))
     metadata = bag / "metadata.yaml"
@@ -265,7 +260,7 @@ def test_metadata_that_names_files_elsewhere(tmp_path: Path) -> None:
 
 
 def test_a_pipe_in_place_of_a_file(tmp_path: Path) -> None:
-    """Opening it would wait for ever."""
+    """Opening a pipe would block forever."""
     bag = record(tmp_path / "bag", some_messages(5))
     (bag / "bag.mcap").unlink()
     os.mkfifo(bag / "bag.mcap")
