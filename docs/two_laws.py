@@ -1,4 +1,4 @@
-"""Makes the animation of README: one trajectory under two control laws, `make pictures`, a minute.
+"""Make the animation of README, one trajectory under two control laws: `make pictures`, a minute.
 
 Both runs are those of `robot_dynamics simulate panda`: same arm, same trajectory, same gains.
 """
