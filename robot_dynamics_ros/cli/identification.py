@@ -26,6 +26,7 @@ from robot_dynamics_ros.cli.command_line import (
 from robot_dynamics_ros.cli.robot_source import add_robot, load_robot, named_robot, recorded_robot
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.estimate import (
+    FRICTION,
     Identification,
     dynamics_document,
     identify,
@@ -41,7 +42,6 @@ from robot_dynamics_ros.identification.motion import (
     recorded_motion,
     root_mean_square,
 )
-from robot_dynamics_ros.identification.parameterization import KINDS
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.plain_yaml import load_yaml
 
@@ -60,9 +60,11 @@ def add_excite(parser: argparse.ArgumentParser) -> None:
         "Collisions are not considered."
     )
     add_robot(parser)
-    parser.add_argument("--joints", nargs="+", metavar="JOINT", help="what to move (default: all); others locked at 0")
-    parser.add_argument("--duration", type=float, default=20.0, help="seconds of a period (default: %(default)g)")
-    parser.add_argument("--cycles", type=int, default=1, help="periods, one after the other (default: %(default)d)")
+    parser.add_argument(
+        "--joints", nargs="+", metavar="JOINT", help="joints to move (default: all); the others are locked at 0"
+    )
+    parser.add_argument("--duration", type=float, default=20.0, help="period in seconds (default: %(default)g)")
+    parser.add_argument("--cycles", type=int, default=1, help="number of periods (default: %(default)d)")
     parser.add_argument("--harmonics", type=int, default=5, help="terms of each series (default: %(default)d)")
     parser.add_argument(
         "--margin", type=float, default=0.1, help="share of every limit that stays free (default: %(default)g)"
@@ -81,11 +83,14 @@ def add_excite(parser: argparse.ArgumentParser) -> None:
 
 
 def run_excite(arguments: argparse.Namespace) -> None:
-    """Write the trajectory; RobotDynamicsError for arguments that do not fit, and if none is found."""
+    """Write the trajectory; RobotDynamicsError for arguments out of range, and if no trajectory is found."""
     if arguments.robot is None:
-        raise RobotDynamicsError("which robot? Cure: --robot with a shipped robot's name or a URDF file")
+        raise RobotDynamicsError("no robot is given. Cure: --robot with the name of a shipped robot, or a URDF file")
     if arguments.cycles < 1 or arguments.seed < 0:
-        raise RobotDynamicsError("--cycles is 1 or more, --seed 0 or more. Cure: give such numbers")
+        raise RobotDynamicsError(
+            f"--cycles {arguments.cycles}, --seed {arguments.seed}: out of range. Cure: give at least 1 cycle "
+            "and a seed of 0 or more"
+        )
     check_output(arguments, arguments.output)
     model = named_robot(arguments).part(arguments.joints, note="locked at 0", gravity=arguments.gravity)
     limits = ExcitationLimits.of(model, arguments.margin, arguments.acceleration)
@@ -98,7 +103,7 @@ def run_excite(arguments: argparse.Namespace) -> None:
         f"{excitation.condition:.2f} for the best found"
     )
     print(f"\n{_limits_table(model, limits, excitation)}\n")
-    print("collisions, of the arm with itself or anything else, are not considered: watch it in simulation first")
+    print("collisions of the arm with itself or its surroundings are not checked: run it in simulation first")
     print(f"written: {arguments.output}, for trajectory_node")
 
 
@@ -221,9 +226,11 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--friction",
-        choices=KINDS,
-        default=KINDS[0],
-        help="what to identify of it; keep: none of it, the model's own is right (default: %(default)s)",
+        choices=FRICTION,
+        default=FRICTION[0],
+        help="friction to identify; auto: viscous and Coulomb friction, with Stribeck's effect or as a sigmoid for the "
+        "joints in which that reduces the error in parts of the recording that are left out; keep: none, the model's "
+        "own is right (default: %(default)s)",
     )
     add_cutoff(parser)
 

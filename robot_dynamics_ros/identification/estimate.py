@@ -18,11 +18,19 @@ from typing import Any
 import numpy as np
 import yaml
 from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.identification.least_squares import PARTS, BaseEstimate, Factors, Samples, estimate_base
+from robot_dynamics_ros.identification.friction import COEFFICIENTS, FrictionShape, candidate_shapes
+from robot_dynamics_ros.identification.least_squares import (
+    PARTS,
+    BaseEstimate,
+    Factors,
+    Samples,
+    estimate_base,
+)
 from robot_dynamics_ros.identification.motion import RecordedMotion
-from robot_dynamics_ros.identification.parameterization import COEFFICIENTS, Parameterization
+from robot_dynamics_ros.identification.parameterization import KINDS, Parameterization
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -179,6 +187,14 @@ _NEW_ROTOR = 0.01  # of the inertia at the joint: prior of a rotor that the mode
 _LEAST_FRICTION = 1e-3  # of the joints' noise, for a unit of rate
 
 
+FRICTION = ("auto", *KINDS)
+"""Friction to identify: viscous and Coulomb, with Stribeck's effect or as a sigmoid where that predicts parts of the
+recording better; viscous and Coulomb only; none; none, but the prior model's own is known."""
+
+_CLEARLY = 2.0  # standard errors
+_BETTER = 0.95  # of the root mean square error
+
+
 @dataclass(frozen=True, eq=False)
 class Identification:
     """Parameters of a robot by its recordings.
@@ -214,24 +230,76 @@ class Identification:
         return self.estimate.base.combination @ self.values
 
 
-def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str = "viscous_coulomb") -> Identification:
+def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str = FRICTION[0]) -> Identification:
     """Identify a robot from recorded motions of its joints, in its order.
 
-    ``friction``: one of ``parameterization.KINDS``. Raises RobotDynamicsError for another, and BagError, with its cure,
-    where a joint never moves or the samples are too few.
+    ``friction``: one of FRICTION. Raises RobotDynamicsError for another, and BagError, with its cure, where a joint
+    never moves or the samples are too few.
     """
-    parameterization = Parameterization.of(model, friction)
-    samples = Samples.of(parameterization, motions)
-    factors = Factors.of(parameterization, samples)
-    estimate = estimate_base(parameterization, samples, factors)
-    prior = _prior(parameterization, estimate, samples)
-    weight = _chosen_weight(parameterization, factors, estimate.noise, prior)
-    values = _fit(parameterization, factors.weighted(estimate.noise), prior, weight)
+    parameterization = Parameterization.of(model, KINDS[0] if friction == FRICTION[0] else friction)
+    samples, factors, estimate, weight, values = _fitted(parameterization, motions)
+    if friction == FRICTION[0]:
+        shapes = _chosen_shapes(parameterization, samples, values, estimate.noise)
+        if shapes != parameterization.shapes:
+            parameterization = Parameterization.of(model, KINDS[0], shapes)
+            samples, factors, estimate, weight, values = _fitted(parameterization, motions)
     x = np.zeros(len(values))
     x[estimate.base.independent] = estimate.values
     least, constrained = (float((factors.squares(y) / estimate.noise**2).sum()) for y in (x, values))
     loss = float(np.sqrt(constrained / least)) - 1.0
     return Identification(parameterization, estimate, values, weight, loss, int(factors.counts.sum()))
+
+
+def _fitted(
+    parameterization: Parameterization, motions: Sequence[RecordedMotion]
+) -> tuple[Samples, Factors, BaseEstimate, float, Array]:
+    """Return samples, their factors, the base parameters, the weight of the prior, and physical values (p,)."""
+    samples = Samples.of(parameterization, motions)
+    factors = Factors.of(parameterization, samples)
+    estimate = estimate_base(parameterization, samples, factors)
+    prior = _prior(parameterization, estimate, samples)
+    weight = _chosen_weight(parameterization, factors, estimate.noise, prior)
+    return samples, factors, estimate, weight, _fit(parameterization, factors.weighted(estimate.noise), prior, weight)
+
+
+def _chosen_shapes(
+    parameterization: Parameterization, samples: Samples, values: Array, noise: Array
+) -> tuple[FrictionShape, ...]:
+    """Return for each joint the shape of friction that predicts each part of the samples best from the others.
+
+    The inertial parameters are those of ``values`` (p,). It is viscous and Coulomb friction, unless another shape
+    reduces the joint's RMS error by 5 %, and its mean square error by two standard errors. Each candidate is tried on
+    all joints at once.
+    """
+    chunks = samples.columns(parameterization)
+    inertial = values * (np.arange(len(values)) < parameterization.new_rotors.stop)
+    torque = np.concatenate([torque - columns @ inertial for _, columns, torque in chunks])
+    moved = np.array([parameterization.moved_by(j) for j in range(parameterization.bodies)], dtype=np.float64)
+
+    def errors(shapes: Sequence[FrictionShape]) -> Array:
+        """Mean square error (PARTS, joints) of each part, as the others predict it."""
+        columns = parameterization.friction_torques(samples.qd, shapes) * samples.used[:, :, np.newaxis]
+        result = []
+        for part in range(PARTS):
+            left_out = samples.part == part
+            rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2)[~left_out] / noise[:, np.newaxis]
+            triangle = np.linalg.qr(rows.reshape(-1, rows.shape[2]), mode="r")
+            error = torque[left_out] - columns[left_out] @ nnls(triangle[:, :-1], triangle[:, -1])[0]
+            counts = np.maximum(samples.used[left_out].sum(axis=0), 1)
+            result.append((error**2).sum(axis=0) / counts / noise**2)
+        return np.array(result) @ moved.T
+
+    chosen = list(parameterization.shapes)
+    before = errors(chosen)
+    least = _BETTER**2 * before.mean(axis=0)
+    fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
+    for shapes in candidate_shapes(fastest):
+        after = errors(shapes)
+        gain = before - after
+        clear = gain.mean(axis=0) > _CLEARLY * gain.std(axis=0, ddof=1) / np.sqrt(PARTS)
+        for j in np.flatnonzero(clear & (after.mean(axis=0) < least)):
+            chosen[j], least[j] = shapes[j], after[:, j].mean()
+    return tuple(chosen)
 
 
 def _prior(parameterization: Parameterization, estimate: BaseEstimate, samples: Samples) -> Array:
@@ -293,15 +361,13 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
     document["gravity"] = model.gravity.tolist()
     values = dict(zip(parameterization.names, identification.values.tolist(), strict=True))
     joints = document["joints"] = dict(document.get("joints") or {})
-    for name in model.moving_joints:
+    for name, shape in zip(model.moving_joints, parameterization.shapes, strict=True):
         entry = joints.get(name) or {}
-        friction = {c: values[f"{name}.{c}"] for c in COEFFICIENTS if f"{name}.{c}" in values}
+        friction: dict[str, Any] = {"viscous": 0.0, "coulomb": 0.0, "coulomb_negative": 0.0}
         if parameterization.friction == "keep":
             friction = {key: value for key, value in entry.items() if key in _FRICTION_KEYS}
-        elif parameterization.friction == "none":
-            friction = dict.fromkeys(COEFFICIENTS, 0.0)
-        elif "coulomb_negative" not in friction:
-            friction["coulomb_negative"] = friction["coulomb"]
+        elif parameterization.friction == "viscous_coulomb":
+            friction = _friction_entry({c: values.get(f"{name}.{c}") for c in COEFFICIENTS}, shape)
         joint = joints[name] = {**friction, **{key: value for key, value in entry.items() if key not in _FRICTION_KEYS}}
         if f"{name} rotor.inertia" in values:
             joint["rotor_inertia"] = values[f"{name} rotor.inertia"]
@@ -319,6 +385,19 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
                 inertia = symmetric(*bodies[frame.body, 4:]) - steiner(mass, com)
                 links[link] = {"mass": mass, "com": com.tolist(), "inertia": inertia[np.triu_indices(3)].tolist()}
     return document
+
+
+def _friction_entry(values: Mapping[str, float | None], shape: FrictionShape) -> dict[str, Any]:
+    """Return the dynamics file's friction of a joint, for its COEFFICIENTS; None where its shape lacks one."""
+    viscous, coulomb, backwards, static, sigmoid = (values[name] for name in COEFFICIENTS)
+    if sigmoid is not None:
+        table = {"amplitude": sigmoid, "slope": shape.sigmoid_slope, "shift": shape.sigmoid_shift}
+        return {"viscous": viscous, "coulomb": 0.0, "coulomb_negative": 0.0, "sigmoid": table}
+    levels = [coulomb or 0.0, (coulomb if backwards is None else backwards) or 0.0]
+    entry = {"viscous": viscous, "coulomb": levels[0], "coulomb_negative": levels[1]}
+    if static is not None:
+        entry |= {"static": max(static, *levels), "stribeck_velocity": shape.stribeck_velocity}
+    return entry
 
 
 def write_dynamics_file(

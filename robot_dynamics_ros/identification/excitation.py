@@ -1,12 +1,14 @@
-"""Exciting trajectories: periodic motions within limits from which parameters can be identified."""
+"""Exciting trajectories: periodic motions within limits for the identification of dynamic parameters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -20,20 +22,20 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress
 
-_TURN = np.pi  # to each side, rad or m, where a joint has no position limits
-_SPEED = 1.0  # rad/s or m/s, where it has no velocity limit
-_CONDITION_POINTS = 10  # samples in each period of the highest harmonic, where the regressor is evaluated
-_LIMIT_POINTS = 80  # where limits are checked
-_STEP = 1e-6  # of the numerical gradient
-_PENALTY = 10.0  # decades of the condition number for one effort twice its bound
-_LEAST_SHARE = 0.5  # of the effort limits: a bound that has to be lower finds no motion
+_RANGE = np.pi  # rad or m, to each side of zero, for joints without position limits
+_SPEED = 1.0  # rad/s or m/s, for joints without velocity limit
+_CONDITION_POINTS = 10  # samples of the regressor in each period of the highest harmonic
+_LIMIT_POINTS = 80  # samples for the limits in each period of the highest harmonic
+_STEP = 1e-6  # of finite differences
+_PENALTY = 10.0  # decades of the condition number for one effort of twice its bound
+_MIN_SHARE = 0.5  # of the effort limits; the search ends when the bound falls below it
 _ITERATIONS = 40
-_NUMBERS = 4_000_000  # of regressors at once
+_NUMBERS = 4_000_000  # regressor entries that are computed at once
 
 
 @dataclass(frozen=True, eq=False)
 class ExcitationLimits:
-    """Limits (n,) in SI units: positions from lower to upper; velocity, acceleration and effort to both sides."""
+    """Limits (n,) in SI units: lower and upper position, and largest magnitude of velocity, acceleration and effort."""
 
     lower: Array
     upper: Array
@@ -43,38 +45,41 @@ class ExcitationLimits:
 
     @classmethod
     def of(cls, model: RobotModel, margin: float = 0.1, acceleration: ArrayLike = np.inf) -> ExcitationLimits:
-        """Return the model's limits with a margin.
+        """Return the model's limits, reduced by a margin.
 
-        ``margin`` is the share of each limit that is kept free: of the position range half of it at each end.
-        Joints without position limits get a range of pi to each side of zero, those without velocity limit 1 rad/s
-        or m/s. ``acceleration``, one for all or (n,), is taken as it is given. Raises RobotDynamicsError for what does
-        not fit.
+        ``margin`` (0 to 1) is the share of each limit that stays free; of a position range, half of it at each end.
+        Joints without position limits get -pi to pi (rad or m), joints without velocity limit 1 rad/s or m/s. The limit
+        ``acceleration``, one number or (n,), is not reduced. Raises RobotDynamicsError for a margin or an acceleration
+        out of range, and for a joint without a position range.
         """
         if not 0.0 <= margin < 1.0:
-            raise RobotDynamicsError(f"a margin of {margin}. Cure: give 0 or more, and less than 1")
+            raise RobotDynamicsError(f"margin {margin} is out of range. Cure: give 0 or more, and less than 1")
         n = model.n
-        lower = np.where(np.isfinite(model.position_lower), model.position_lower, -_TURN)
-        upper = np.where(np.isfinite(model.position_upper), model.position_upper, _TURN)
+        lower = np.where(np.isfinite(model.position_lower), model.position_lower, -_RANGE)
+        upper = np.where(np.isfinite(model.position_upper), model.position_upper, _RANGE)
         inside = 0.5 * margin * (upper - lower)
         lower, upper = lower + inside, upper - inside
         if not (lower < upper).all():
             name = model.joint_names[int(np.argmin(upper - lower))]
-            raise RobotDynamicsError(f"{name} has no room between its position limits. Cure: lock it, or widen them")
+            raise RobotDynamicsError(
+                f'joint "{name}" has no range between its position limits. Cure: lock it, or widen them'
+            )
         velocity = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED) * (1.0 - margin)
         largest = np.asarray(acceleration, dtype=np.float64)
         if largest.shape not in ((), (1,), (n,)) or np.isnan(largest).any():
             raise RobotDynamicsError(
-                f"acceleration: {acceleration!r}. Cure: give one number, or {n}, one for each joint"
+                f"acceleration {acceleration!r} does not fit {n} joints. Cure: give one number, or {n} numbers"
             )
         largest = np.broadcast_to(largest, (n,)).copy()
         if not (largest > 0.0).all():
-            raise RobotDynamicsError(f"an acceleration limit of {largest.min()}. Cure: give positive numbers")
+            raise RobotDynamicsError(f"acceleration {largest.min()} is out of range. Cure: give positive numbers")
         return cls(lower, upper, velocity, largest, model.effort_limits * (1.0 - margin))
 
     def time_to(self, q: Array) -> float:
-        """Return the seconds that a quintic from rest to rest at ``q`` (n,) needs from anywhere within the limits.
+        """Return the duration (s) of a quintic from rest to rest at ``q`` (n,), from any position within the limits.
 
-        Its largest velocity is 15/8 d / T and its largest acceleration 10 / sqrt(3) d / T^2.
+        For the distance d and the duration T, its largest velocity is 15/8 d / T, and its largest acceleration
+        10 / sqrt(3) d / T^2.
         """
         far = np.maximum(q - self.lower, self.upper - q)
         return float(
@@ -82,25 +87,25 @@ class ExcitationLimits:
         )
 
     def effort_ratio(self, model: RobotModel, q: Array, qd: Array, qdd: Array) -> float:
-        """Return the largest effort, of inverse dynamics and friction, over its limit along a motion (m, n)."""
+        """Return the largest ratio of effort (inverse dynamics and friction) to its limit along a motion (m, n)."""
         tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
         return float((np.abs(tau) / self.effort).max())
 
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """A periodic motion q = center + series, see ``control.fourier``, in rad or m and seconds.
+    """A periodic motion q = center + Fourier series, see ``control.trajectory.generators``, in rad or m and s.
 
     Attributes
     ----------
     joint_names, center
-        The n joints, and the middle of their series (n,).
+        The n joints, and the constant term of their positions (n,).
     sine, cosine
         The coefficients a and b (n, L) of the velocity.
     base_frequency
-        Hz; the period is its inverse.
+        Frequency of the first harmonic (Hz): the inverse of the period.
     condition
-        Condition number of the base regressor over a period, columns of unit length.
+        Condition number of the base regressor over one period, its columns scaled to unit length.
     """
 
     joint_names: tuple[str, ...]
@@ -111,7 +116,7 @@ class Excitation:
     condition: float
 
     def samples(self, count: int) -> tuple[Array, Array, Array]:
-        """Return q, qd, qdd (count, n) at even times of one period."""
+        """Return q, qd, qdd (count, n) at evenly spaced times of one period."""
         times = np.arange(count) / (count * self.base_frequency)
         wave = fourier_wave(times, self.sine, self.cosine, 2 * math.pi * self.base_frequency)
         return self.center + wave[0], wave[1], wave[2]
@@ -125,38 +130,48 @@ def find_excitation(
     restarts: int = 5,
     seed: int = 0,
 ) -> tuple[Excitation, float]:
-    """Return the best motion, and the condition number of the first random one, which fills the limits too.
+    """Return the best motion, and the condition number of the first random motion for comparison.
 
-    Every motion that is tried keeps position, velocity and acceleration within ``limits`` by its construction: each
-    joint's series is scaled and placed between them. Efforts, of inverse dynamics and friction, are held by a quadratic
-    penalty beyond a bound, which is lowered until the whole motion keeps the limits. The condition number is minimised
-    from ``restarts`` random motions by a quasi-Newton method (L-BFGS-B), so that the same seed gives the same motion.
-    ``period`` is in s, ``harmonics`` L is 2 or more.
+    The condition number is minimised from ``restarts`` random motions by a quasi-Newton method (L-BFGS-B); the same
+    ``seed`` gives the same motion. ``period`` is in s, the number of ``harmonics`` L is 2 or more.
 
-    Raises RobotDynamicsError, with the cure, where the arguments do not fit or no motion keeps the efforts.
+    All motions of the search are within the limits of position, velocity and acceleration: the series of each joint is
+    scaled and shifted to fit. A quadratic penalty keeps efforts (inverse dynamics and friction) below a bound, which is
+    lowered until the whole motion is within the effort limits.
+
+    Raises RobotDynamicsError for arguments out of range, and if no motion within the effort limits is found.
     """
     if not (math.isfinite(period) and period > 0.0):
-        raise RobotDynamicsError(f"the duration is {period} s. Cure: give a positive number")
+        raise RobotDynamicsError(f"duration {period} s is out of range. Cure: give a positive number")
     if harmonics < 2 or restarts < 1:
         raise RobotDynamicsError(
-            f"{harmonics} harmonics, {restarts} restarts. Cure: at least 2 harmonics and 1 restart"
+            f"{harmonics} harmonics and {restarts} restarts are too few. Cure: give at least 2 harmonics and 1 restart"
         )
     search = _Search(model, limits, 1.0 / period, harmonics)
     rng = np.random.default_rng(seed)
     starts = [rng.normal(size=search.size) for _ in range(restarts)]
     first = search.excitation(starts[0])
-    steps = progress(range(restarts * _ITERATIONS), "looking for an exciting trajectory")
-    kept = [motion for start in starts if (motion := search.minimise(start, lambda x: next(steps, None))) is not None]
-    if not kept:
+    bar = progress(range(restarts * _ITERATIONS), "exciting trajectory")
+    found = []
+    for start in starts:
+        part = islice(bar, _ITERATIONS)
+        if (motion := search.minimise(start, partial(_advance, part))) is not None:
+            found.append(motion)
+        deque(part, maxlen=0)  # a search may converge before its last iteration
+    if not found:
         raise RobotDynamicsError(
-            "no motion was found that keeps the effort limits. Cure: a smaller margin, a longer duration, "
-            "or another --seed"
+            f"no motion within the effort limits was found from {restarts} random motions. Cure: a smaller margin, a "
+            "longer duration, or another seed"
         )
-    return min(kept, key=lambda excitation: excitation.condition), first.condition
+    return min(found, key=lambda excitation: excitation.condition), first.condition
+
+
+def _advance(bar: Iterator[int], _: Array) -> None:
+    next(bar, None)
 
 
 class _Search:
-    """Map from unbounded numbers x (size,) to motions within the limits, and their costs."""
+    """Map from unbounded variables x (size,) to motions within the limits, and their cost."""
 
     def __init__(self, model: RobotModel, limits: ExcitationLimits, base_frequency: float, harmonics: int) -> None:
         self._model, self._limits, self._frequency = model, limits, base_frequency
@@ -168,13 +183,13 @@ class _Search:
         self._count = _CONDITION_POINTS * harmonics
         self._shapes = self._waves(self.limit_count)
         self._samples = self._waves(self._count)
-        # Between its samples a series of L terms exceeds them by no more: Ehlich, Zeller 1964.
+        # Bound on a series of L terms between its samples, relative to its largest sample: Ehlich, Zeller 1964.
         self._between = 1.0 / math.cos(math.pi * harmonics / self.limit_count)
         self._coefficients = 2 * (harmonics - 1)
         self.size = model.n * (self._coefficients + 2)
 
     def _waves(self, count: int) -> Array:
-        """Return q, qd, qdd (3, count, coefficients) of each series that starts at rest."""
+        """Return q, qd, qdd (3, count, 2 L - 2) of the basis of all series that start at rest."""
         zero_sine, zero_cosine = np.zeros_like(self._sine_basis.T), np.zeros_like(self._cosine_basis.T)
         sine = np.concatenate([self._sine_basis.T, zero_sine])
         cosine = np.concatenate([zero_cosine, self._cosine_basis.T])
@@ -183,17 +198,17 @@ class _Search:
 
     @cached_property
     def _base(self) -> NDArray[np.intp]:
-        """The regressor's columns that belong to base parameters."""
+        """Indices of the regressor columns of a set of base parameters."""
         return minimal_parameters(self._model).base.independent
 
     def _parameters(self, x: Array) -> tuple[Array, Array]:
-        """Return center (..., n) and coefficients (..., n, 2 L - 2) of x (..., size), within the limits."""
+        """Return center (..., n) and coefficients (..., n, 2 L - 2) of the motion of x (..., size)."""
         limits = self._limits
         table = x.reshape(*x.shape[:-1], self._model.n, -1)
         shape = table[..., : self._coefficients]
         q, qd, qdd = (shape @ wave.T for wave in self._shapes)
         low, high = q.min(axis=-1), q.max(axis=-1)
-        room = 0.5 * (high - low) * (self._between - 1.0)  # for what lies between the samples
+        room = 0.5 * (high - low) * (self._between - 1.0)  # for extrema between the samples
         low, high = low - room, high + room
         largest = np.minimum(
             (limits.upper - limits.lower) / (high - low),
@@ -213,52 +228,110 @@ class _Search:
         half = self._coefficients // 2
         sine = coefficients[:, :half] @ self._sine_basis.T
         cosine = coefficients[:, half:] @ self._cosine_basis.T
-        condition = 10.0 ** float(self._conditions(x[np.newaxis])[0][0])
+        regressor = self._model.regressor(*self._motion(center, coefficients))
+        condition = math.sqrt(self._spectrum(regressor).ratio)
         return Excitation(self._model.joint_names, center, sine, cosine, self._frequency, condition)
 
-    def _conditions(self, x: Array, share: float = 1.0) -> tuple[Array, Array]:
-        """Return log10 of the condition number (k,), and the penalty (k,) on efforts, of each x (k, size).
+    def _motion(self, center: Array, coefficients: Array) -> Array:
+        """Return q, qd, qdd (3, m, n) at the m samples of the regressor."""
+        motion = self._samples @ coefficients.T
+        motion[0] += center
+        return motion
 
-        Each sample and joint adds the square of the part by which its effort exceeds ``share`` of its limit.
+    def _spectrum(self, regressor: Array) -> _Spectrum:
+        columns = regressor[..., self._base].reshape(-1, len(self._base))
+        norms = np.linalg.norm(columns, axis=0)
+        # A joint at rest has columns of zeros.
+        columns = columns / np.maximum(norms, np.finfo(np.float64).tiny)
+        return _Spectrum(columns, norms, *np.linalg.eigh(columns.T @ columns))
+
+    def cost(self, x: Array, share: float = 1.0) -> tuple[float, Array]:
+        """Return the cost of x (size,), and its gradient (size,).
+
+        The cost is log10 of the condition number plus a penalty: the sum, over samples and joints, of the squared
+        relative excess of the effort over ``share`` times its limit.
         """
+        model, limit = self._model, share * self._limits.effort
         center, coefficients = self._parameters(x)
-        q, qd, qdd = (np.swapaxes(coefficients @ wave.T, -1, -2) for wave in self._samples)
-        q = q + center[:, np.newaxis]
-        regressor = self._model.regressor(q, qd, qdd)
-        tau = regressor @ self._model.inertial_parameters + self._model.friction_torque(q, qd)
-        over = np.maximum(np.abs(tau) / (share * self._limits.effort) - 1.0, 0.0)
-        columns = regressor[..., self._base].reshape(len(x), -1, len(self._base))
-        # A motion that is next to rest has columns of zeros.
-        columns = columns / np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        eigenvalues = np.linalg.eigvalsh(np.swapaxes(columns, 1, 2) @ columns)
-        tiny = np.finfo(np.float64).eps
-        return 0.5 * np.log10(eigenvalues[:, -1] / np.maximum(eigenvalues[:, 0], tiny)), (over**2).sum(axis=(1, 2))
+        motion = self._motion(center, coefficients)
+        regressor = model.regressor(*motion)
+        friction = model.friction_torque(*motion[:2])
+        tau = regressor @ model.inertial_parameters + friction
+        over = np.maximum(np.abs(tau) / limit - 1.0, 0.0)
+        spectrum = self._spectrum(regressor)
+        cost = 0.5 * math.log10(spectrum.ratio) + _PENALTY * float((over**2).sum())
+        by_tau = 2.0 * _PENALTY * over * np.sign(tau) / limit
+        by_regressor = by_tau[..., np.newaxis] * model.inertial_parameters
+        by_regressor[..., self._base] += spectrum.gradient().reshape(*by_tau.shape, -1)
+        by_motion = self._gradient_by_motion(motion, regressor, by_regressor, friction, by_tau)
+        by_center, by_coefficients = by_motion[0].sum(axis=0), np.einsum("kmj,kmc->jc", by_motion, self._samples)
+        centers, tables = self._parameters(x + _STEP * np.eye(self.size))
+        change = (centers - center) @ by_center + ((tables - coefficients) * by_coefficients).sum(axis=(1, 2))
+        return cost, change / _STEP
+
+    def _gradient_by_motion(
+        self, motion: Array, regressor: Array, by_regressor: Array, friction: Array, by_friction: Array
+    ) -> Array:
+        """Return the gradient of the cost with respect to q, qd, qdd (3, m, n).
+
+        The gradients with respect to the regressor (m, n, p) and the friction torque (m, n) are given. The derivatives
+        of these two are forward differences; one evaluation changes one component of the state in all samples.
+        """
+        m, n = friction.shape
+        gradient = np.empty((3 * n, m))
+        weights = by_regressor.reshape(m, -1, 1)
+        before = (regressor.reshape(m, 1, -1) @ weights)[:, 0, 0] + (friction * by_friction).sum(axis=1)
+        steps = _STEP * np.eye(3 * n).reshape(3 * n, 3, 1, n)
+        for rows in np.array_split(np.arange(3 * n), math.ceil(3 * n * regressor.size / _NUMBERS)):
+            states = np.moveaxis(motion + steps[rows], 1, 0)
+            after = (self._model.regressor(*states).reshape(len(rows), m, 1, -1) @ weights)[..., 0, 0]
+            after += (self._model.friction_torque(*states[:2]) * by_friction).sum(axis=2)
+            gradient[rows] = (after - before) / _STEP
+        return np.swapaxes(gradient.reshape(3, n, m), 1, 2)
 
     def minimise(self, start: Array, step: Callable[[Array], object]) -> Excitation | None:
-        """Return the best motion from ``start`` (size,), or None where it exceeds the effort limits.
+        """Return the best motion from ``start`` (size,); None if it exceeds the effort limits.
 
         ``step`` is called after each iteration.
         """
-        numbers = self._count * self._model.n * len(self._model.inertial_parameters)  # of a regressor
-        steps = np.concatenate([np.zeros((1, self.size)), _STEP * np.eye(self.size)])
-
-        def cost(x: Array, share: float) -> tuple[float, Array]:
-            # All neighbours at once: few calls of the regressor for the whole gradient.
-            parts = np.array_split(x + steps, math.ceil(len(steps) * numbers / _NUMBERS))
-            conditions, penalties = np.hstack([self._conditions(part, share) for part in parts])
-            costs = conditions + _PENALTY * penalties
-            return float(costs[0]), (costs[1:] - costs[0]) / _STEP
-
-        search: Any = scipy.optimize.minimize  # its types know no function that returns its gradient too
+        search: Any = scipy.optimize.minimize  # its type hints lack functions that return their gradient too
         x, share, options = start, 1.0, {"maxiter": _ITERATIONS}
-        while share > _LEAST_SHARE:
-            x = search(cost, x, (share,), jac=True, method="L-BFGS-B", options=options, callback=step).x
+        while share > _MIN_SHARE:
+            x = search(self.cost, x, (share,), jac=True, method="L-BFGS-B", options=options, callback=step).x
             excitation = self.excitation(x)
             excess = self._limits.effort_ratio(self._model, *excitation.samples(self.limit_count))
             if excess <= 1.0:
                 return excitation
             share *= 0.99 / excess
         return None
+
+
+class _Spectrum(NamedTuple):
+    """Columns of unit length C (rows, k), their former lengths, eigenvalues (k,) and eigenvectors (k, k) of C^T C."""
+
+    columns: Array
+    norms: Array
+    values: Array
+    vectors: Array
+
+    @property
+    def ratio(self) -> float:
+        """Largest over smallest eigenvalue: the square of the condition number of C."""
+        return float(self.values[-1] / max(self.values[0], np.finfo(np.float64).eps))
+
+    def gradient(self) -> Array:
+        """Return the gradient of log10(ratio) / 2 by the columns before their normalisation (rows, k).
+
+        For a unit eigenvector v of the value l and u = C v: dl = 2 u^T dC v, with C_k = Y_k / |Y_k|.
+        """
+        gradient = np.zeros_like(self.columns)
+        for index, sign in ((-1, 1.0), (0, -1.0)):
+            value, vector = self.values[index], self.vectors[:, index]
+            if value > np.finfo(np.float64).eps:
+                change = (self.columns @ vector)[:, np.newaxis] - value * vector * self.columns
+                gradient += sign / value * vector * change
+        moving = self.norms > np.finfo(np.float64).tiny
+        return gradient * np.divide(1.0 / math.log(10.0), self.norms, out=np.zeros_like(self.norms), where=moving)
 
 
 def _sigmoid(x: Array) -> Array:

@@ -7,15 +7,16 @@ deviations allow for correlated noise, for parts of the recording that disagree,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.identification.friction import at_rest
 from robot_dynamics_ros.identification.motion import RecordedMotion
-from robot_dynamics_ros.identification.parameterization import Parameterization, at_rest
+from robot_dynamics_ros.identification.parameterization import Parameterization
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.base_parameters import BaseParameters
 from robot_dynamics_ros.progress import progress
@@ -46,7 +47,7 @@ class Samples:
     qddd, taud
         Rates (m, n) of acceleration and torque.
     used
-        (m, n): True if this joint's torque counts, see ``parameterization.at_rest``.
+        (m, n): True if this joint's torque counts, see ``friction.at_rest``.
     part
         (m,): number of the part, of PARTS.
     """
@@ -113,16 +114,31 @@ class Factors:
     counts: NDArray[np.intp]
 
     @classmethod
-    def of(cls, parameterization: Parameterization, samples: Samples) -> Factors:
-        """Reduce the samples chunk by chunk: Golub, Van Loan, sequential QR."""
-        n, p = parameterization.model.n, len(parameterization.names)
-        triangles = np.zeros((PARTS, n, p + 1, p + 1))
+    def of(
+        cls,
+        parameterization: Parameterization,
+        samples: Samples,
+        more: Callable[[slice, Array], Array] | None = None,
+    ) -> Factors:
+        """Reduce the samples chunk by chunk: Golub, Van Loan, sequential QR.
+
+        ``more`` returns further columns (k, n, e) for places of samples and their columns (k, n, p); they stand
+        between those and the torque.
+        """
+        n = parameterization.model.n
+        triangles = np.zeros((PARTS, n, 0, 0))
         for places, columns, torque in progress(samples.columns(parameterization), "regressor", samples.chunks):
-            rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2)
+            used = samples.used[places]
+            rows = [columns, torque[:, :, np.newaxis]]
+            if more is not None:
+                rows.insert(1, more(places, columns) * used[:, :, np.newaxis])
+            stacked = np.concatenate(rows, axis=2)
+            if not triangles.size:
+                triangles = np.zeros((PARTS, n, stacked.shape[2], stacked.shape[2]))
             part = samples.part[places]
             for k in np.unique(part):
                 for j in range(n):
-                    chosen = rows[(part == k) & samples.used[places][:, j], j]
+                    chosen = stacked[(part == k) & used[:, j], j]
                     triangles[k, j] = np.linalg.qr(np.vstack([triangles[k, j], chosen]), mode="r")
         counts = np.array([np.count_nonzero(samples.used[samples.part == k], axis=0) for k in range(PARTS)])
         return cls(triangles, counts)
@@ -238,18 +254,19 @@ def _modelling_error(
     not linear in the speed. The change is zero where they explain no more than noise would.
     """
     fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
-    triangle = np.zeros((0, 0))
-    for places, columns, torque in progress(samples.columns(parameterization), "modelling error", samples.chunks):
+
+    def neglected(places: slice, columns: Array) -> Array:
         q, qd, qdd, qddd = (values[places] for values in (samples.q, samples.qd, samples.qdd, samples.qddd))
         late = parameterization.columns(q, qd + _LAG * qdd, qdd + _LAG * qddd) @ x
         lag = (late - parameterization.columns(q, qd, qdd) @ x) / _LAG
-        neglected = [samples.taud[places][:, :, np.newaxis], lag[:, :, np.newaxis]]
+        effects = [samples.taud[places][:, :, np.newaxis], lag[:, :, np.newaxis]]
         if parameterization.friction == "viscous_coulomb":
-            neglected.append(parameterization.nonlinear_friction(qd, fastest))
-        others = np.concatenate(neglected, axis=2) * samples.used[places][:, :, np.newaxis]
-        rows = np.concatenate([columns[:, :, base.independent], others, torque[:, :, np.newaxis]], axis=2)
-        rows = (rows / noise[:, np.newaxis]).reshape(-1, rows.shape[2])
-        triangle = np.asarray(np.linalg.qr(np.vstack([triangle.reshape(-1, rows.shape[1]), rows]), mode="r"))
+            effects.append(parameterization.nonlinear_friction(qd, fastest))
+        return np.concatenate(effects, axis=2)
+
+    factors = Factors.of(parameterization, samples, neglected).weighted(noise)
+    kept = [*base.independent, *range(len(x), factors.shape[1])]
+    triangle = np.asarray(np.linalg.qr(factors[:, kept], mode="r"))
     lengths = np.linalg.norm(triangle[:, :-1], axis=0)
     lengths[lengths == 0.0] = 1.0
     values = np.linalg.lstsq(triangle[:, :-1] / lengths, triangle[:, -1], rcond=_RECORDED_RANK)[0] / lengths

@@ -5,16 +5,22 @@ The torque is linear in all of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import maximum_filter1d
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.properties import position_ranges
-from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE, STATIC, VISCOUS
+from robot_dynamics_ros.identification.friction import (
+    COEFFICIENTS,
+    FrictionShape,
+    friction_columns,
+    nonlinear_friction,
+)
+from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE, SIGMOID_AMPLITUDE, STATIC, VISCOUS
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -23,41 +29,15 @@ from robot_dynamics_ros.model.link_tree import LinkTree
 from robot_dynamics_ros.moved import former_name
 
 KINDS = ("viscous_coulomb", "none", "keep")
-"""Friction to identify: viscous and Coulomb by direction; none; none, but the model's own is known."""
+"""Friction to identify: viscous and Coulomb friction, and what the shapes add; none; none, but the prior's is known."""
 
-COEFFICIENTS = ("viscous", "coulomb", "coulomb_negative")
-"""The dynamics file's names of the coefficients of each joint, in the order of the columns."""
-
-_STILL = 0.02  # of a joint's highest speed: slower is as good as standing still
 _STATES = 6  # random states for each unknown of a joint
-_SLOW = 0.05  # of a joint's highest speed, over which friction falls by a factor e
 _SPEED, _ACCELERATION = 3.0, 10.0  # of random states, where there is no limit
-
-
-def friction_columns(rates: Array) -> Array:
-    """Torque (m, joints, 3) of each joint for a unit of each of its COEFFICIENTS, at ``rates`` (m, joints).
-
-    F(v) = viscous v + coulomb for v > 0, - coulomb_negative for v < 0: Craig (6.112), with a level for each direction.
-    """
-    return np.stack([rates, (rates > 0.0).astype(np.float64), -(rates < 0.0).astype(np.float64)], axis=-1)
-
-
-def at_rest(rates: Array, reach: int) -> NDArray[np.bool_]:
-    """True (m, joints) if a joint stands still or turns round within ``reach`` samples.
-
-    There dry friction is whatever holds the joint, and the filter smears the step of its reversal over its own
-    length. Still is slower than 2 % of the joint's highest speed in ``rates`` (m, joints).
-    """
-    still: NDArray[np.bool_] = np.abs(rates) <= _STILL * np.abs(rates).max(axis=0, initial=0.0)
-    still[1:] |= np.signbit(rates[1:]) != np.signbit(rates[:-1])
-    if reach > 0:
-        still = np.asarray(maximum_filter1d(still.astype(np.uint8), 2 * reach + 1, axis=0) > 0, dtype=np.bool_)
-    return still
 
 
 @dataclass(frozen=True, eq=False)
 class Parameterization:
-    """The unknowns of a model, and how the torque depends on them: tau = columns x + known.
+    """Linear model of the torque in unknown parameters x: tau = columns x + known.
 
     Attributes
     ----------
@@ -65,16 +45,20 @@ class Parameterization:
         The prior model.
     friction
         One of KINDS.
+    shapes
+        Shape of the friction of each moving joint, where it is identified.
     names
         (p,): ten for each body, as "link.mcx"; the rotors that the model has; then "joint.rotor_inertia", reflected to
-        the joint, where the model has no rotor and no motion hides it in a link's inertia; then "joint.viscous" and so
-        on. Where no motion distinguishes the two levels of Coulomb friction from a weight, one, "joint.coulomb".
+        the joint, for each joint without a rotor in the model; then "joint.viscous" and so on, by COEFFICIENTS and the
+        joint's shape. Where no motion distinguishes the two levels of Coulomb friction from a weight, one,
+        "joint.coulomb".
     own
         (p,): the model's own values, without its payload, which counts as known.
     """
 
     model: RobotModel
     friction: str
+    shapes: tuple[FrictionShape, ...]
     names: tuple[str, ...]
     own: Array
     _bare: RobotModel
@@ -82,39 +66,51 @@ class Parameterization:
     _tail: Array  # (all columns beside the model's own, those that are used)
 
     @classmethod
-    def of(cls, model: RobotModel, friction: str = "viscous_coulomb") -> Parameterization:
-        """Return the unknowns of a model; RobotDynamicsError for a ``friction`` that is none of KINDS."""
+    def of(
+        cls, model: RobotModel, friction: str = KINDS[0], shapes: tuple[FrictionShape, ...] | None = None
+    ) -> Parameterization:
+        """Return the unknowns of a model.
+
+        ``friction``: one of KINDS; ``shapes``: one for each moving joint, by default viscous and Coulomb friction.
+        Raises RobotDynamicsError for another ``friction``.
+        """
         if friction not in KINDS:
             raise RobotDynamicsError(f"friction {friction!r} is no kind. Cure: use one of {', '.join(KINDS)}")
         bare = model
         if model.payload_link is not None:
             bare = model.with_payload(model.payload_link, 0.0, np.zeros(3), np.zeros(6))
         tree = LinkTree.of(model)
+        joints = model.moving_joints
         kinds = ("rotor_inertia", *(COEFFICIENTS if friction == "viscous_coulomb" else ()))
-        tail = [f"{joint}.{kind}" for kind in kinds for joint in model.moving_joints]
+        tail = [f"{joint}.{kind}" for kind in kinds for joint in joints]
         names = (*model.parameter_names, *tail)
-        values = np.zeros((len(kinds), len(model.moving_joints)))
+        values = np.zeros((len(kinds), len(joints)))
         if friction == "viscous_coulomb":
-            values[1:] = model.friction_parameters[:, [VISCOUS, COULOMB, COULOMB_NEGATIVE]].T
+            columns = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, SIGMOID_AMPLITUDE]
+            values[1:] = model.friction_parameters[:, columns].T
         own = np.concatenate([bare.inertial_parameters, values.ravel()])
-        full = cls(model, friction, names, own, bare, tree.couplings, np.eye(len(tail)))
+        shapes = shapes or (FrictionShape(),) * len(joints)
+        full = cls(model, friction, shapes, names, own, bare, tree.couplings, np.eye(len(tail)))
         driven = np.any(tree.rotor_couplings != 0.0, axis=0)
         return full._reduced(np.any(tree.couplings[:, driven], axis=1))
 
     def _reduced(self, driven: NDArray[np.bool_]) -> Parameterization:
-        """Return the unknowns without rotors on ``driven`` joints, and one level of Coulomb friction where need be.
+        """Return the unknowns without rotors on ``driven`` joints and without coefficients that the shapes lack.
 
-        Other rotors stay, even those that no motion distinguishes from a link's inertia: a large one is more than the
-        link of a body that exists can have.
+        Other rotors stay, also those that no motion distinguishes from a link's inertia: a large one exceeds the
+        inertia that a physical link can have.
         """
-        first = len(self.model.parameter_names)
-        tail, joints = self._tail.copy(), self.bodies
-        kept = np.ones(len(tail), dtype=bool)
+        first, joints = len(self.model.parameter_names), self.bodies
+        tail, kept = self._tail.copy(), np.ones(len(self._tail), dtype=bool)
         kept[:joints] = ~driven
-        for k in range(3 * joints, len(tail)):  # coulomb_negative
-            if first + k not in self.base.independent:
-                kept[k] = False
-                tail[k, k - joints] = 1.0
+        if self.friction == "viscous_coulomb":
+            used = np.array([shape.used for shape in self.shapes])  # (joints, kinds)
+            kept[joints:] = used.T.ravel()
+            backwards = range(joints * (1 + COEFFICIENTS.index("coulomb_negative")), len(tail))[:joints]
+            for k in backwards:
+                if kept[k] and first + k not in self.base.independent:
+                    kept[k] = False
+                    tail[k, k - joints] = 1.0
         keep = np.concatenate([np.ones(first, dtype=bool), kept])
         names = tuple(name for name, used in zip(self.names, keep, strict=True) if used)
         return replace(self, names=names, own=self.own[keep], _tail=tail[:, kept])
@@ -152,20 +148,17 @@ class Parameterization:
         g = self._factors
         parts = [(qdd @ g.T)[:, :, np.newaxis]]
         if self.friction == "viscous_coulomb":
-            parts.append(friction_columns(qd @ g.T))
+            parts.append(friction_columns(qd @ g.T, self.shapes))
         torque = self._at_coordinates(np.concatenate(parts, axis=2))
         return np.concatenate([self.model.regressor(q, qd, qdd), torque @ self._tail], axis=2)
 
-    def nonlinear_friction(self, qd: Array, fastest: Array) -> Array:
-        """Return the torque (m, n, 3 joints) of unit friction that is not linear in the speed, at m states.
+    def friction_torques(self, qd: Array, shapes: Sequence[FrictionShape]) -> Array:
+        """Return the torque (m, n, 5 joints) for a unit of each of COEFFICIENTS of joints with some shapes."""
+        return self._at_coordinates(friction_columns(self.joint_rates(qd), shapes))
 
-        Its sizes are exp(-20 s), Stribeck's effect as an exponential (Armstrong-Helouvry, Dupont, Canudas de Wit,
-        Automatica 1994), s^(1/2) and s^2, with the speed s as a share of ``fastest`` (joints,).
-        """
-        rates = self.joint_rates(qd) / np.where(fastest > 0.0, fastest, 1.0)
-        speeds = np.abs(rates)
-        sizes = np.stack([np.exp(-speeds / _SLOW), np.sqrt(speeds), speeds**2], axis=-1)
-        return self._at_coordinates(np.sign(rates)[:, :, np.newaxis] * sizes)
+    def nonlinear_friction(self, qd: Array, fastest: Array) -> Array:
+        """Return the torque (m, n, 3 joints) of friction that is not linear in the speed, see ``friction``."""
+        return self._at_coordinates(nonlinear_friction(self.joint_rates(qd), fastest))
 
     def _at_coordinates(self, by_kind: Array) -> Array:
         """Torque (m, n, kinds * joints) at the coordinates for ``by_kind`` (m, joints, kinds) at the joints."""
@@ -195,9 +188,16 @@ class Parameterization:
 
     def touched(self, joints: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """True (m, n) if a coordinate moves one of ``joints`` (m, joints) that has dry friction, unknown at rest."""
-        dry = np.any(self.model.friction_parameters[:, [COULOMB, COULOMB_NEGATIVE, STATIC]] > 0.0, axis=1)
-        stuck = joints & (dry if self.friction == "keep" else self.friction == "viscous_coulomb")
-        return stuck.astype(np.float64) @ np.abs(self._factors) > 0.0
+        dry = np.zeros(self.bodies, dtype=bool)
+        if self.friction == "keep":
+            dry = np.any(self.model.friction_parameters[:, [COULOMB, COULOMB_NEGATIVE, STATIC]] > 0.0, axis=1)
+        elif self.friction == "viscous_coulomb":
+            dry = np.array([shape.sigmoid_slope == 0.0 for shape in self.shapes])
+        return (joints & dry).astype(np.float64) @ np.abs(self._factors) > 0.0
+
+    def moved_by(self, joint: int) -> NDArray[np.bool_]:
+        """True (n,) if a coordinate moves the moving joint with that number."""
+        return np.asarray(self._factors[joint] != 0.0)
 
 
 def __getattr__(name: str) -> object:

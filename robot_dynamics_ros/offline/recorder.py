@@ -84,7 +84,8 @@ class Replay:
 class SessionRecorder:
     """Writes the answers of a session as ~/command_states, and every change of mode as the node's /diagnostics.
 
-    Log lines have the time since the first one; a repeated one is logged once where the node throttles it.
+    Log lines have the time of a report of the new bag: seconds by the states' stamps since the first answered state;
+    between two states the time of arrival counts on. A repeated line is logged once if the node throttles it.
 
     Attributes
     ----------
@@ -102,14 +103,19 @@ class SessionRecorder:
         self._transitions: list[Transition] = []
         self._status: StatusReport | None = None
         self._logged: set[str] = set()
-        self._first_logged: int | None = None
+        self._start: int | None = None
+        self._state_stamp = self._state_arrival = 0
 
     def outcome(self, states: int) -> Replay:
         """Return the outcome of a run with so many states."""
         return Replay(states, self.count, tuple(self._transitions), dict(self._saturated))
 
     def write(self, at: int, output: Output) -> None:
-        """Write what was given at a time (ns); commands that answer no state are left out."""
+        """Write the output of a time of arrival (ns); commands that answer no state are left out."""
+        if self._session.state_stamp != self._state_stamp:
+            self._state_stamp, self._state_arrival = self._session.state_stamp, at
+        if self._start is None and output.answered is not None:
+            self._start = output.answered
         if output.command is not None and output.answered is not None:
             command, desired = output.command, output.command.desired
             if output.number != self._number:
@@ -158,6 +164,6 @@ class SessionRecorder:
             if note.kind in self._logged:
                 return
             self._logged.add(note.kind)
-        if self._first_logged is None:
-            self._first_logged = at
-        _logger.log(_LOG_LEVELS[note.level], f"at {(at - self._first_logged) * 1e-9:.3f} s: {note.text}")
+        now = self._state_stamp + at - self._state_arrival
+        seconds = 0.0 if self._start is None else (now - self._start) * 1e-9
+        _logger.log(_LOG_LEVELS[note.level], f"at {seconds:.3f} s: {note.text}")

@@ -114,5 +114,5 @@ def simulate_to_bag(
                 take(at, inputs.receive("joint_trajectory", data, time_of(at)))
             arm.advance()
             if arm.failure:
-                raise RobotDynamicsError(f"t = {now / _SECOND:.3f} s: {arm.failure}")
+                raise RobotDynamicsError(f"at {(now - step) / _SECOND:.3f} s: {arm.failure}")
     return recorder.outcome(count)

@@ -1,4 +1,4 @@
-"""Report on a recording as one page: contents, tracking, torque, timing and faults."""
+"""Reports: one HTML page about a recording, with its contents, faults, tracking, torque and timing."""
 
 from robot_dynamics_ros.report.page import write_report
 from robot_dynamics_ros.report.recording import Recording, read_recording

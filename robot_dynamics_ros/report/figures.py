@@ -1,4 +1,4 @@
-"""Figures of the report, as plotly.js takes them."""
+"""Figures of the report, as data and layout for plotly.js."""
 
 from __future__ import annotations
 
@@ -10,32 +10,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.report.recording import Event, Recording, TrackingErrors, column, largest
 
 Figure = dict[str, Any]
-_Row = tuple[str, float, list[Figure], list[float] | None]  # title, relative height, traces, range of the axis
+_Row = tuple[str, float, list[Figure], list[float] | None]  # title, relative height, traces, axis range
 
 DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = "#1f2933", "#1b7f9c", "#c8553d", "#6a5d9e", "#9aa5b1"
 _FAULT, _GRID = "#d64545", "#e4e7eb"
 _LEVEL_COLOURS = {"OK": "#3f9142", "WARN": "#f0b429"}
-_POINTS = 2000  # of a trace
+_SENDER_COLOURS = (ACTUAL, RESIDUAL, ERROR, DESIRED)
+_POINTS = 2000  # per trace
 _BINS = 80
-_LINES = 100
-_FAR = 4.0  # largest torques
+_MAX_FAULT_LINES = 100
+_MAX_LIMIT_RATIO = 4.0  # effort limits above this multiple of the largest effort are not drawn
 
 
 def extremes(values: Array, points: int) -> NDArray[np.intp]:
-    """Return which of m values to draw, increasing: not many more than ``points``, and none of the peaks is lost.
+    """Return the increasing indices of the values to draw: little more than ``points``, and all peaks.
 
-    Each of points / 2 equally long stretches keeps its smallest and its largest value, and one NaN where it has any,
-    so that gaps stay gaps; the first and the last value stay.
+    The values are divided into points / 2 stretches of equal length. Each keeps its smallest and its largest value, and
+    one NaN if it has any, so that gaps remain visible. The first and the last value are kept.
     """
     m = len(values)
     if m <= points:
         return np.arange(m)
     length = -(-m // max(1, points // 2))
-    # The last stretch is filled up with repetitions of the last value.
+    # Repetitions of the last value fill up the last stretch.
     rows = np.minimum(np.arange(-(-m // length) * length), m - 1).reshape(-1, length)
     table = values[rows]
     missing = np.isnan(table)
@@ -48,13 +50,13 @@ def extremes(values: Array, points: int) -> NDArray[np.intp]:
 
 
 def _array(values: NDArray[Any], kind: str = "f4") -> dict[str, str]:
-    """Return numbers as plotly.js reads them fastest, little-endian; ``kind`` is f4 or f8."""
+    """Return numbers as a typed array of plotly.js, little-endian; ``kind`` is f4 or f8."""
     data = np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()
     return {"dtype": kind, "bdata": base64.b64encode(data).decode()}
 
 
 def _line(name: str, time: Array, values: Array, color: str, dash: str = "solid", **style: Any) -> Figure:
-    """Return a trace of a signal (m,) over seconds (m,)."""
+    """Return the trace of a signal (m,) over time (m,), s."""
     kept = extremes(values, _POINTS)
     line = {"color": color, "width": 1.3, "dash": dash}
     x, y = _array(time[kept], "f8"), _array(values[kept])
@@ -62,7 +64,7 @@ def _line(name: str, time: Array, values: Array, color: str, dash: str = "solid"
 
 
 def _measured_and_commanded(recording: Recording, joint: str, field: str, names: tuple[str, str]) -> list[Figure]:
-    """Return traces of a field of the joint states and of the commands, of those that have it."""
+    """Return the traces of a field of joint states and commands, if they have it; ``names`` are the traces' names."""
     traces = []
     pairs = ((names[0], recording.state, ACTUAL, "solid"), (names[1], recording.command, DESIRED, "4px,3px"))
     for name, series, color, dash in pairs:
@@ -75,7 +77,10 @@ def _measured_and_commanded(recording: Recording, joint: str, field: str, names:
 def joint_figure(
     recording: Recording, joint: str, tracking: TrackingErrors | None, fault_times: Array
 ) -> Figure | None:
-    """Return position, tracking error, torque and residual of a joint over time; None where there is nothing."""
+    """Return position, tracking error, torque and residual of a joint over time; None if there are no data.
+
+    ``fault_times`` (k,), s, get vertical lines.
+    """
     metres = recording.sliding(joint)
     rows: list[_Row] = []
     if motion := _measured_and_commanded(recording, joint, "position", ("actual", "desired")):
@@ -95,33 +100,33 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
     efforts = (column(series, joint, "effort") for series in (recording.state, recording.command))
     peak = float(np.nanmax([0.0, *map(largest, efforts)]))
     limit, limits = recording.effort_limit(joint), None
-    # A limit far away would leave nothing of the signal to see; it is in the table.
-    if limit < _FAR * peak:
+    # A limit far above the signal would compress it to a line.
+    if torque and limit < _MAX_LIMIT_RATIO * peak:
         reach = 1.08 * max(limit, peak)
         limits = [-reach, reach]
-        span = np.array(time_span(recording))
+        span = np.array(recording.time_span())
         for sign in (1.0, -1.0):
             level = np.full(2, sign * limit)
             torque.append(_line("effort limit", span, level, LIMIT, dash="dot", showlegend=sign > 0.0))
     rows: list[_Row] = [(f"torque, {unit}", 1.2, torque, limits)] if torque else []
     analysis = recording.analysis
-    if analysis is not None and joint in analysis.motion.joint_names:
-        # Times of a motion begin with its first usable sample.
+    if recording.state is not None and analysis is not None and joint in analysis.motion.joint_names:
+        # The time of a RecordedMotion begins with its first usable sample.
         series = recording.state.in_order(analysis.motion.joint_names)
         seconds = recording.seconds(series)
         usable = np.isfinite(np.column_stack([seconds, series.position, series.effort])).all(axis=1)
         time = analysis.motion.time + float(seconds[int(np.argmax(usable))])
         residual = analysis.residual[:, analysis.motion.joint_names.index(joint)]
-        trace = _line("measured less model torque", time, residual, RESIDUAL)
+        trace = _line("torque residual", time, residual, RESIDUAL)
         rows.append((f"residual, {unit}", 0.9, [trace], None))
     return rows
 
 
 def _stacked(rows: Sequence[_Row], time_axis: Figure, shapes: list[Figure]) -> Figure:
-    """Return plots below one another that share the axis of time."""
+    """Return a figure of plots one below the other, with a common time axis."""
     total = sum(height for _, height, _, _ in rows)
     gap = 0.045
-    layout = _layout(70 + 150.0 * total)
+    layout = _layout(88 + 150.0 * total)
     data: list[Figure] = []
     top, number = 1.0, ""
     for k, (title, height, traces, limits) in enumerate(rows):
@@ -139,17 +144,17 @@ def _fault_lines(times: Array) -> list[Figure]:
     style = {"color": _FAULT, "width": 1, "dash": "dot"}
     return [
         {"type": "line", "xref": "x", "yref": "paper", "x0": time, "x1": time, "y0": 0, "y1": 1, "line": style}
-        for time in times[:_LINES].tolist()
+        for time in times[:_MAX_FAULT_LINES].tolist()
     ]
 
 
 def histogram_figure(name: str, values: Array) -> Figure | None:
-    """Return the histogram of durations (s), in ms with a logarithmic count; None where there are none."""
+    """Return the histogram of durations (m,), s, in ms with a logarithmic count; None if there are none."""
     values = 1e3 * values[np.isfinite(values)]
     if not len(values):
         return None
     low, high = float(values.min()), float(values.max())
-    # A few outliers would leave one bar of all the rest.
+    # A few outliers would compress all other bars to one.
     reach = max(float(np.quantile(values, 0.999)), 3.0 * float(np.median(values)))
     low = max(low, -reach)
     high = min(high, 1.2 * reach)
@@ -158,8 +163,8 @@ def histogram_figure(name: str, values: Array) -> Figure | None:
         low, high = low - margin, high + margin
     counts, edges = np.histogram(np.clip(values, low, high), bins=_BINS, range=(low, high))
     beyond = int((values > high).sum())
-    title = f"{name}, ms" + (f"<br>({beyond} beyond, in the last bar)" if beyond else "")
-    layout = _layout(270)
+    title = f"{name}, ms" + (f"<br>({beyond} larger ones are in the last bar)" if beyond else "")
+    layout = _layout(280)
     layout["margin"]["b"] = 62
     layout |= {"showlegend": False, "bargap": 0.05, "xaxis": _axis(title)}
     layout["yaxis"] = _axis("count", type="log", dtick=1, range=[-0.3, float(np.log10(counts.max())) + 0.3])
@@ -176,40 +181,51 @@ def histogram_figure(name: str, values: Array) -> Figure | None:
 
 
 def fault_figure(recording: Recording, events: Sequence[Event], times: Array) -> Figure | None:
-    """Return the mode of each sender over time, with a mark at each event; None where there is nothing to see."""
-    modes = recording.diagnostics.modes
-    if not modes and not events:
+    """Return the mode of each sender over the whole recording, and a marker for each event; None without both.
+
+    ``times`` (k,), s, are those of the ``events``.
+    """
+    senders = list(recording.diagnostics.modes)
+    histories = [recording.mode_history(sender) for sender in senders]
+    marks = [event.mode or event.level for event in events]
+    if not histories and not events:
         return None
-    data: list[Figure] = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": escape(sender),
-            "x": _array(recording.at_arrival(np.array([received for received, _ in entries], dtype=np.int64)), "f8"),
-            "y": [escape(mode) for _, mode in entries],
-            "line": {"shape": "hv", "width": 2, "color": ACTUAL},
-            "hoverinfo": "x+y+name",
-        }
-        for sender, entries in modes.items()
-    ]
+    data: list[Figure] = []
+    for k, (sender, (since, modes)) in enumerate(zip(senders, histories, strict=True)):
+        color = _SENDER_COLOURS[k % len(_SENDER_COLOURS)]
+        line = {"shape": "hv", "width": 2, "color": color}
+        x, y = _array(since, "f8"), [escape(mode) for mode in modes]
+        data.append({"type": "scatter", "mode": "lines", "name": escape(sender), "x": x, "y": y, "line": line})
     if events:
-        colours = [_LEVEL_COLOURS.get(event.level, _FAULT) for event in events]
         data.append(
             {
                 "type": "scatter",
                 "mode": "markers",
                 "name": "event",
                 "x": _array(times, "f8"),
-                "y": [escape(event.mode or event.level) for event in events],
+                "y": [escape(mark) for mark in marks],
                 "text": [_hover_text(event) for event in events],
                 "hovertemplate": "%{x:.3f} s<br>%{text}<extra></extra>",
-                "marker": {"color": colours, "size": 9, "symbol": "diamond"},
+                "marker": {"color": [_event_colour(event) for event in events], "size": 9, "symbol": "diamond"},
             }
         )
-    layout = _layout(250)
+    known = [mode.value for mode in reversed(Mode)]
+    levels = dict.fromkeys([*marks, *(mode for _, modes in histories for mode in modes)])
+    order = sorted(levels, key=lambda level: known.index(level) if level in known else -1)
+    layout = _layout(120 + 30 * len(order))
     layout["xaxis"] = _time_axis(recording)
-    layout["yaxis"] = {"type": "category", "gridcolor": _GRID}
+    layout["yaxis"] = {
+        "type": "category",
+        "gridcolor": _GRID,
+        "categoryorder": "array",
+        "categoryarray": [escape(level) for level in order],
+        "range": [-0.5, len(order) - 0.5],
+    }
     return {"data": data, "layout": layout}
+
+
+def _event_colour(event: Event) -> str:
+    return _LEVEL_COLOURS.get(event.level, _FAULT)
 
 
 def _hover_text(event: Event) -> str:
@@ -217,16 +233,9 @@ def _hover_text(event: Event) -> str:
     return "<br>".join(escape(part) for part in (event.message, *named))
 
 
-def time_span(recording: Recording) -> tuple[float, float]:
-    """Return the seconds between which joint states and commands lie."""
-    series = [recording.state] if recording.command is None else [recording.state, recording.command]
-    times = np.concatenate([recording.seconds(one) for one in series])
-    return float(np.nanmin(times)), float(np.nanmax(times))
-
-
 def _time_axis(recording: Recording) -> Figure:
-    first, last = time_span(recording)
-    margin = 0.01 * (last - first)
+    first, last = recording.time_span()
+    margin = 0.01 * (last - first) or 1.0
     return _axis("time, s", range=[first - margin, last + margin])
 
 
@@ -237,7 +246,7 @@ def _axis(title: str, **more: Any) -> Figure:
 def _layout(height: float) -> Figure:
     return {
         "height": round(height),
-        "margin": {"l": 78, "r": 12, "t": 34, "b": 46},
+        "margin": {"l": 78, "r": 12, "t": 52, "b": 46},
         "font": {"family": "system-ui, -apple-system, 'Segoe UI', sans-serif", "size": 12, "color": "#323f4b"},
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",

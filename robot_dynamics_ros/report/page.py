@@ -1,4 +1,4 @@
-"""The report's page: its tables and texts, its look, and its script, which zooms all plots of time together."""
+"""HTML page of a report: texts, tables, style sheet, and the script that draws the figures and zooms them together."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynamics_ros import __version__
+from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.report import figures
@@ -28,7 +29,9 @@ from robot_dynamics_ros.report.recording import (
     tracking,
 )
 
-_MOST_EVENTS = 500
+_MAX_EVENTS = 500
+_NO_STATES = "the report has no joint states, see Recording."
+_NONE = "–"
 _QUANTILES = (0.0, 0.5, 0.95, 0.99, 0.999, 1.0)
 
 _STYLE = """
@@ -71,23 +74,28 @@ footer { color: var(--soft); font-size: 13px; padding: 12px 28px; border-top: 1p
 _SCRIPT = """
 "use strict";
 const figures = JSON.parse(document.getElementById("figures").textContent);
+// The page stays on this machine: no button may upload a chart.
+const config = {
+  responsive: true, displaylogo: false, plotlyServerURL: "",
+  modeBarButtonsToRemove: ["sendChartToCloud", "sendDataToCloud", "select2d", "lasso2d"],
+};
 const drawn = [];
 for (const [name, figure] of Object.entries(figures)) {
   const place = document.getElementById(name);
-  drawn.push(Plotly.newPlot(place, figure.data, figure.layout, {responsive: true, displaylogo: false}));
+  drawn.push(Plotly.newPlot(place, figure.data, figure.layout, config));
 }
 const timed = [...document.querySelectorAll(".timed")];
-let follows = false;
+let following = false;
 async function follow(source, change) {
-  if (follows) return;
+  if (following) return;
   const range = change["xaxis.range"] || [change["xaxis.range[0]"], change["xaxis.range[1]"]];
   let update = null;
   if (change["xaxis.autorange"]) update = {"xaxis.autorange": true};
   else if (range[0] !== undefined) update = {"xaxis.range": range};
   if (!update) return;
-  follows = true;
+  following = true;
   await Promise.all(timed.filter(other => other !== source).map(other => Plotly.relayout(other, {...update})));
-  follows = false;
+  following = false;
 }
 Promise.all(drawn).then(() => {
   for (const place of timed) place.on("plotly_relayout", change => follow(place, change));
@@ -105,7 +113,7 @@ for (const button of document.querySelectorAll("button[data-all]")) {
     for (const box of boxes) { box.checked = button.dataset.all !== ""; show(box); }
   });
 }
-// Paper is narrower than the screen, and tells nobody.
+// The browser reports no resize before it prints on narrower paper.
 addEventListener("beforeprint", () => {
   for (const place of document.querySelectorAll(".figure"))
     Plotly.relayout(place, {width: place.closest(".beside") ? 330 : 690});
@@ -117,10 +125,10 @@ addEventListener("afterprint", () => {
 
 
 def write_report(recording: Recording, output: str | Path, *, overwrite: bool = False) -> None:
-    """Write a recording's report as one HTML page, which opens without network.
+    """Write the report of a recording as one HTML page, which opens without network.
 
-    Raises BagError where the file cannot be written, or exists and ``overwrite`` is False; RobotDynamicsError without
-    plotly.
+    Raises BagError if the file cannot be written, or exists and ``overwrite`` is False, and RobotDynamicsError if
+    plotly is not installed.
     """
     text = _html(recording)
     try:
@@ -132,9 +140,9 @@ def write_report(recording: Recording, output: str | Path, *, overwrite: bool = 
 
 def _html(recording: Recording) -> str:
     try:
-        from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # takes a moment to load
+        from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # slow to load
     except ImportError:
-        raise RobotDynamicsError("a report needs plotly. Cure: pip install plotly") from None
+        raise RobotDynamicsError("plotly is not installed, which draws the report. Cure: pip install plotly") from None
     page = _Page()
     answered = answers(recording)
     errors = tracking(recording, answered)
@@ -162,7 +170,7 @@ def _html(recording: Recording) -> str:
 
 
 class _Page:
-    """HTML of the page's sections, and its figures; the methods escape all texts."""
+    """HTML of the sections of a page, and its figures. All methods escape their texts."""
 
     def __init__(self) -> None:
         self.html: list[str] = []
@@ -170,7 +178,7 @@ class _Page:
         self.sections: dict[str, str] = {}
 
     def section(self, name: str, title: str) -> None:
-        """End the last section and begin another."""
+        """Begin a section."""
         end = "</section>\n" if self.sections else ""
         self.html.append(f'{end}<section id="{name}"><h2>{escape(title)}</h2>\n')
         self.sections[name] = title
@@ -180,11 +188,11 @@ class _Page:
         self.html.append(f"<p>{escape(text)}</p>\n")
 
     def missing(self, part: str, why: str) -> None:
-        """Add a paragraph about a missing part, with the reason."""
+        """Add a paragraph on a missing part, with the reason."""
         self.html.append(f'<p class="missing"><b>{escape(part)}</b> {escape(why)}</p>\n')
 
     def figure(self, figure: Figure | None, kind: str = "") -> None:
-        """Add a figure, where there is one; ``kind`` is another CSS class of it."""
+        """Add a figure, unless it is None; ``kind`` is an additional CSS class."""
         if figure is None:
             return
         name = f"figure-{len(self.figures)}"
@@ -193,7 +201,7 @@ class _Page:
         self.html.append(f'<div class="figure {kind}" id="{name}" style="height:{height}px"></div>\n')
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], words: int) -> None:
-        """Add a table; the first ``words`` columns are not numbers."""
+        """Add a table; the first ``words`` columns have text, the others numbers."""
 
         def row(cells: Sequence[str], tag: str) -> str:
             kinds = [' class="word"'] * words + [""] * (len(cells) - words)
@@ -205,45 +213,72 @@ class _Page:
 
 
 def _number(value: float, digits: int = 4) -> str:
-    return f"{value:.{digits}g}" if math.isfinite(value) else "–"
+    return f"{value:.{digits}g}" if math.isfinite(value) else _NONE
 
 
 def _add_summary(page: _Page, recording: Recording) -> None:
     page.section("recording", "Recording")
     filled = [fact for fact in recording.topics if fact.count]
-    first, last = min(fact.first for fact in filled), max(fact.last for fact in filled)
-    began = datetime.fromtimestamp(first * 1e-9, tz=timezone.utc)
-    joints = len(recording.state.joint_names)
-    clock = "their stamps" if recording.stamped else "their arrival, as they have no stamps"
+    first, last = min(fact.first for fact in filled) * 1e-9, max(fact.last for fact in filled) * 1e-9
+    if recording.simulated_time:
+        began = f"{first:.3f} s of simulated time"
+    else:
+        began = f"{datetime.fromtimestamp(first, tz=timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
     page.text(
-        f"{recording.path}: {(last - first) * 1e-9:.3f} s from {began:%Y-%m-%d %H:%M:%S} UTC, "
-        f"{sum(fact.count for fact in filled)} messages. Time counts from the first joint states on {recording.topic} "
-        f"({joints} joints), by {clock}."
+        f"{recording.path}: {last - first:.3f} s of arrivals from {began}, "
+        f"{sum(fact.count for fact in filled)} messages, {len(recording.series.joint_names)} joints."
     )
+    page.text(_time_base(recording))
+    if "state" in recording.why:
+        page.missing("No joint states:", f"{recording.why['state']}.")
     if "model" in recording.why:
-        page.missing("No robot model:", f"{recording.why['model']}. Units are taken as rad and Nm, limits as unknown.")
+        reason = recording.why["model"].rstrip(".")
+        page.missing("No robot model:", f"{reason}. Units are assumed to be rad and Nm, and limits are unknown.")
     rows = [(fact.topic, fact.kind, str(fact.count), _number(fact.rate)) for fact in recording.topics]
     page.table(("topic", "type", "messages", "rate, Hz"), rows, words=2)
 
 
+def _time_base(recording: Recording) -> str:
+    """Return the sentences that define time in the report."""
+    both = recording.state is not None and recording.command is not None
+    zero = "first message with a command" if both and recording.stamped else "first message"
+    if not recording.stamped:
+        return f"Time is that of arrival, as {recording.series_topic} has no stamps, and is 0 at the {zero}."
+    return (
+        f"Time is that of the stamps on {recording.series_topic}, and is 0 at the {zero} there (stamp "
+        f"{recording.start * 1e-9:.3f} s). Faults have the time of the last stamp before their arrival, plus the time "
+        "since then. The log of robot_dynamics replay and simulate has the same times."
+    )
+
+
 def _add_faults(page: _Page, recording: Recording, times: Array) -> None:
     page.section("faults", "Faults")
-    count, events = recording.diagnostics.count, recording.diagnostics.events
-    if not count:
-        page.missing("No diagnostics:", "the bag has no diagnostic_msgs/DiagnosticArray; record /diagnostics.")
+    diagnostics = recording.diagnostics
+    events = diagnostics.events
+    if not diagnostics.topics:
+        page.missing("No diagnostics:", f"the bag has no topic of type {DIAGNOSTIC_ARRAY}. Cure: record /diagnostics.")
         return
-    if not events:
-        page.text(f"{count} messages of diagnostics tell of no fault.")
+    if diagnostics.unreadable:
+        page.missing(
+            f"{diagnostics.unreadable} of {diagnostics.count} messages of diagnostics are left out:",
+            f"they are no {DIAGNOSTIC_ARRAY}. Cure: check the publishers of {', '.join(diagnostics.topics)}.",
+        )
+    readable = diagnostics.count - diagnostics.unreadable
+    if not events and (readable or not diagnostics.count):
+        page.text(
+            f"No fault and no change of mode in {readable} messages on {', '.join(diagnostics.topics)}. "
+            "(A simulation and a replay write only changes of mode there.)"
+        )
     page.figure(figures.fault_figure(recording, events, times), "timed")
     if events:
-        heads = ("time, s", "sender", "level", "mode", "cause", "joint", "value", "message")
-        page.table(heads, event_rows(events[:_MOST_EVENTS], times[:_MOST_EVENTS]), words=8)
-    if len(events) > _MOST_EVENTS:
-        page.text(f"and {len(events) - _MOST_EVENTS} more.")
+        heads = ("time,\u00a0s", "sender", "level", "mode", "cause", "joint", "value", "message")
+        page.table(heads, event_rows(events[:_MAX_EVENTS], times[:_MAX_EVENTS]), words=8)
+    if len(events) > _MAX_EVENTS:
+        page.text(f"{len(events) - _MAX_EVENTS} more events are not listed.")
 
 
 def event_rows(events: Sequence[Event], times: Array) -> list[Sequence[str]]:
-    """Return the table's row for each event of the diagnostics."""
+    """Return the row of the table for each event; ``times`` (k,) are in s."""
     rows: list[Sequence[str]] = []
     for time, e in zip(times, events, strict=True):
         mode = f"{e.before} → {e.mode}" if e.before else e.mode
@@ -254,32 +289,38 @@ def event_rows(events: Sequence[Event], times: Array) -> list[Sequence[str]]:
 def _add_tracking(page: _Page, recording: Recording, answered: Answers | None, errors: TrackingErrors | None) -> None:
     page.section("tracking", "Tracking error")
     if answered is None or errors is None:
-        page.missing("No desired positions:", _no_commands(recording))
+        page.missing("No tracking error:", _why_unpaired(recording))
         return
     page.text(
-        f"Desired less actual position in {len(answered.states)} cycles: each message on {recording.command_topic} "
-        "beside the joint states whose stamp it bears."
+        f"Desired minus actual position in {len(answered.states)} cycles. Each message on {recording.command_topic} is "
+        f"compared with the message on {recording.topic} with the same stamp."
     )
     page.table(("joint", "unit", "RMS", "largest", "at, s"), tracking_rows(recording, errors), words=2)
 
 
 def tracking_rows(recording: Recording, errors: TrackingErrors) -> list[Sequence[str]]:
-    """Return each joint's RMS and largest tracking error, and the time of that."""
+    """Return a row for each joint: RMS and largest tracking error, and the time of the largest one."""
     rows: list[Sequence[str]] = []
     for joint, error in zip(errors.joint_names, errors.error.T, strict=True):
         worst = np.abs(np.where(np.isfinite(error), error, 0.0))
-        at = _number(float(errors.time[int(np.argmax(worst))]), 5) if worst.any() else "–"
+        at = f"{errors.time[int(np.argmax(worst))]:.3f}" if worst.any() else _NONE
         unit = "mm" if recording.sliding(joint) else "mrad"
         rows.append((joint, unit, _number(1e3 * rms(error)), _number(1e3 * largest(error)), at))
     return rows
 
 
-def _no_commands(recording: Recording) -> str:
+def _why_unpaired(recording: Recording) -> str:
+    """Return the reason that no command belongs to a state."""
+    if recording.state is None:
+        return _NO_STATES
     if "command" in recording.why:
         return f"{recording.why['command']}."
     if not recording.stamped:
-        return "the joint states have no stamps of their own by which commands could be told apart."
-    return f"{recording.command_topic} and {recording.topic} have no stamp, or no joint, in common."
+        return f"{recording.topic} has no stamps to find the command of a state. Cure: set header.stamp in the driver."
+    return (
+        f"{recording.command_topic} and {recording.topic} have no stamp, or no joint, in common. "
+        "Cure: choose the joint states of this controller with --topic, or --rename the joints."
+    )
 
 
 def _add_torque(page: _Page, recording: Recording) -> None:
@@ -287,52 +328,70 @@ def _add_torque(page: _Page, recording: Recording) -> None:
     analysis = recording.analysis
     if recording.command is None:
         page.missing("No commanded torque:", f"{recording.why['command']}.")
-    if not np.isfinite(recording.state.effort).any():
-        page.missing("No measured torque:", f"the messages on {recording.topic} leave effort empty.")
-    if analysis is None:
-        page.missing("No model torque:", f"{recording.why['analysis'].rstrip('.')}.")
-    else:
-        page.text(
-            f"Residual: measured less model torque, from {len(analysis.motion.time)} samples; explained: share of the "
-            f"measured variance that the model explains. Done to the recording: {recording.smoothing}."
+    if recording.state is None:
+        page.missing("No measured torque:", _NO_STATES)
+    elif not np.isfinite(recording.state.effort).any():
+        page.missing(
+            "No measured torque:",
+            f"the messages on {recording.topic} have no effort. Cure: let the driver publish it, if it can.",
         )
-    heads = ("joint", "unit", "commanded RMS", "largest", "measured RMS", "largest", "limit", "used")
-    page.table((*heads, "residual RMS", "bias", "explained"), torque_rows(recording), words=2)
+    if analysis is not None:
+        page.text(
+            f"Residual: measured minus model torque, from {len(analysis.motion.time)} samples. Explained: share of the "
+            f"variance of the measured torque that the model explains. Processing: {analysis.motion.smoothing}."
+        )
+    elif recording.state is not None:
+        page.missing("No model torque:", f"{recording.why['analysis'].rstrip('.')}.")
+    heads = ["joint", "unit"]
+    heads += [f"{source}, {value}" for source in ("commanded", "measured") for value in ("RMS", "largest")]
+    heads += ["limit", "largest / limit", "residual, RMS", "bias", "explained"]
+    columns = zip(heads, *torque_rows(recording), strict=True)
+    kept_heads, *rows = zip(*(column for column in columns if set(column[1:]) != {_NONE}), strict=True)
+    page.table(kept_heads, rows, words=2)
 
 
 def torque_rows(recording: Recording) -> list[Sequence[str]]:
-    """Return each joint's commanded and measured torque, its limit, and the residual of the model."""
+    """Return a row for each joint: commanded and measured torque, the effort limit, and the residual of the model."""
     analysis = recording.analysis
     rows: list[Sequence[str]] = []
-    for joint in recording.state.joint_names:
+    for joint in recording.series.joint_names:
         cells = [joint, "N" if recording.sliding(joint) else "Nm"]
         efforts = [column(series, joint, "effort") for series in (recording.command, recording.state)]
         for values in efforts:
             cells += [_number(rms(values)), _number(largest(values))]
         limit = recording.effort_limit(joint)
         share = np.nanmax([0.0, *map(largest, efforts)]) / limit if limit > 0.0 else math.nan
-        cells += [_number(limit), f"{100 * share:.0f} %" if math.isfinite(limit) else "–"]
+        cells += [
+            _number(limit),
+            f"{_number(100 * share, 2 if share < 0.1 else 3)} %" if math.isfinite(limit) else _NONE,
+        ]
         if analysis is not None and joint in analysis.motion.joint_names:
             j = analysis.motion.joint_names.index(joint)
             explained = float(analysis.explained[j])
             cells += [_number(float(analysis.rms[j])), _number(float(analysis.bias[j]), 3)]
-            cells.append(f"{100 * explained:.2f} %" if math.isfinite(explained) else "–")
+            cells.append(f"{100 * explained:.2f} %" if math.isfinite(explained) else _NONE)
         else:
-            cells += ["–"] * 3
+            cells += [_NONE] * 3
         rows.append(cells)
     return rows
 
 
 def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> None:
     page.section("timing", "Timing")
+    page.text(f"Intervals between messages on {recording.series_topic}, by their stamps and by their arrival.")
     if answered is None:
-        page.missing("No latency of commands:", _no_commands(recording))
+        page.missing("No latency of commands:", _why_unpaired(recording))
     else:
         page.text(
-            f"Latency: arrival of a command less arrival of the joint states that it answers. Of "
-            f"{len(answered.states) + answered.lost} states {answered.lost} have no answer; {answered.late} answers "
-            "came after the next state."
+            f"Latency: arrival of a command minus arrival of the joint states with the same stamp. Of "
+            f"{len(answered.states) + answered.lost} states {answered.lost} have no command; {answered.late} commands "
+            "arrived after the next state."
         )
+        if negative := int((answered.latency < 0.0).sum()):
+            page.text(
+                f"{negative} latencies are negative: the recorder received the command before the state. Arrivals are "
+                "then no exact measure of the controller."
+            )
     measured = durations(recording, answered)
     heads = ("ms", "count", "smallest", "median", "95 %", "99 %", "99.9 %", "largest")
     page.table(heads, timing_rows(measured), words=1)
@@ -343,18 +402,19 @@ def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> 
 
 
 def durations(recording: Recording, answered: Answers | None) -> dict[str, Array]:
-    """Return the intervals between joint states and the latency of commands (s), each (m,), by name."""
-    state = recording.state
-    arrivals: IntArray = np.sort(state.received)
-    return {
-        "interval of stamps": np.diff(state.stamps) * 1e-9 if recording.stamped else np.empty(0),
-        "interval of arrival": np.diff(arrivals) * 1e-9,
-        "latency of commands": np.empty(0) if answered is None else answered.latency,
-    }
+    """Return the intervals between messages and the latency of commands, each (k,), s, by name.
+
+    Those that the recording does not have are left out.
+    """
+    series = recording.series
+    arrivals: IntArray = np.sort(series.received)
+    stamps = {"interval of stamps": np.diff(series.stamps) * 1e-9} if recording.stamped else {}
+    latency = {} if answered is None else {"latency of commands": answered.latency}
+    return {**stamps, "interval of arrival": np.diff(arrivals) * 1e-9, **latency}
 
 
 def timing_rows(measured: Mapping[str, Array]) -> list[Sequence[str]]:
-    """Return the count and the quantiles, in ms, of each of the ``durations``."""
+    """Return a row for each of the ``durations``: count and quantiles, in ms."""
     rows: list[Sequence[str]] = []
     for name, values in measured.items():
         quantiles = np.quantile(values, _QUANTILES) if len(values) else [math.nan] * len(_QUANTILES)
@@ -364,7 +424,7 @@ def timing_rows(measured: Mapping[str, Array]) -> list[Sequence[str]]:
 
 def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None, fault_times: Array) -> None:
     page.section("joints", "Joints")
-    names = recording.state.joint_names
+    names = recording.series.joint_names
     boxes = "".join(
         f'<label><input type="checkbox" data-joint="joint-{j}" checked> {escape(name)}</label>'
         for j, name in enumerate(names)
@@ -373,10 +433,10 @@ def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None
     page.html.append(f'<div class="choice">{buttons}{boxes}</div>\n')
     for j, name in enumerate(names):
         limit, unit = recording.effort_limit(name), "N" if recording.sliding(name) else "Nm"
-        limits = "no effort limit is known" if math.isinf(limit) else f"effort limit ±{limit:g} {unit}"
+        limits = "effort limit unknown" if math.isinf(limit) else f"effort limit ±{limit:g} {unit}"
         page.html.append(f'<div class="joint" id="joint-{j}"><h3>{escape(name)}</h3>\n<p class="small">{limits}</p>\n')
         figure = figures.joint_figure(recording, name, errors, fault_times)
         if figure is None:
-            page.missing("Nothing to plot:", "its position and effort are empty.")
+            page.missing("No plot:", f"{recording.series_topic} has neither position nor effort of this joint.")
         page.figure(figure, "timed")
         page.html.append("</div>\n")

@@ -1,10 +1,11 @@
-"""Recordings for the report: their joint states, commands and diagnostics, and the tracking errors in them."""
+"""Data of a report: joint states, commands and diagnostics of a bag, and the tracking errors in them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,15 @@ from robot_dynamics_ros.progress import progress
 
 _LEVELS = ("OK", "WARN", "ERROR", "STALE")
 _COMMANDS = "command_states"
-_CLOCK = 1e15  # ns since 1970, which no simulation lasts
+_SIMULATED_TIME = 1e15  # ns: clocks below 11 days since 1970 are simulated
 
 
 @dataclass(frozen=True)
 class Event:
-    """A status that is new: another mode, or a level above OK that was not there before.
+    """A diagnostic status of one sender.
 
-    ``received`` is the time of arrival (ns). Texts are those of the message; mode, before, cause, joint and value are
-    empty where the sender does not report them.
+    ``received`` is the time of arrival (ns). Texts are those of the message. Mode, before (the previous mode), cause,
+    joint and value are empty where the sender does not report them.
     """
 
     received: int
@@ -51,21 +52,27 @@ class Diagnostics:
     Attributes
     ----------
     events
-        The changes.
+        The statuses that change something: another mode, or a level above OK that was not reported before.
     modes
-        Of each sender that has modes: time of arrival (ns) and mode of each message.
+        All statuses with a mode, by sender, in the order of arrival.
+    topics
+        Names of the topics of type diagnostic_msgs/DiagnosticArray.
     count
-        Number of messages.
+        Number of messages on these topics.
+    unreadable
+        Number of these messages that cannot be decoded.
     """
 
     events: tuple[Event, ...]
-    modes: dict[str, tuple[tuple[int, str], ...]]
+    modes: dict[str, tuple[Event, ...]]
+    topics: tuple[str, ...]
     count: int
+    unreadable: int
 
 
 @dataclass(frozen=True)
 class TopicFacts:
-    """A topic: its type, number of messages, and the times of arrival of the first and the last (ns)."""
+    """Facts of a topic: type, number of messages, and times of arrival of the first and the last one (ns)."""
 
     topic: str
     kind: str
@@ -75,7 +82,7 @@ class TopicFacts:
 
     @property
     def rate(self) -> float:
-        """Messages a second; NaN for fewer than two."""
+        """Messages per second; NaN for fewer than two messages."""
         span = (self.last - self.first) * 1e-9
         return (self.count - 1) / span if self.count > 1 and span > 0.0 else math.nan
 
@@ -89,84 +96,123 @@ class Recording:
     path
         The bag.
     topics
-        Its topics, by name.
-    topic
-        The topic of the joint states.
-    state
-        Those joint states: m messages of n joints.
+        Facts of its topics, sorted by name.
+    topic, state
+        Topic of the joint states, and its m messages of n joints; None if the bag has commands only, as the output
+        of a replay.
     command_topic, command
-        The controller's commands: desired position and velocity, commanded effort; None where there are none.
+        Topic of the controller's commands (desired position and velocity, commanded effort), and its messages; None
+        if there are none. At least one of ``state`` and ``command`` is not None.
     model
-        The robot; None where it is not known.
+        Model of the robot; None if it is unknown.
     analysis
-        Measured torque against the model's; None where one of them is missing.
+        Comparison of measured torque and model torque; None if one of them is missing.
     why
-        Reasons for missing parts: by "command", "model", "analysis".
-    smoothing
-        Description of the filter that the motion passed before the analysis.
+        Reasons for missing parts, each with a cure: by "state", "command", "model", "analysis".
     diagnostics
         Status messages of the nodes.
     """
 
     path: Path
     topics: tuple[TopicFacts, ...]
-    topic: str
-    state: JointSeries
+    topic: str | None
+    state: JointSeries | None
     command_topic: str | None
     command: JointSeries | None
     model: RobotModel | None
     analysis: TorqueAnalysis | None
     why: dict[str, str]
-    smoothing: str
     diagnostics: Diagnostics
 
     @property
-    def stamped(self) -> bool:
-        """True if the joint states have stamps of their own; else times are those of arrival."""
-        return bool(len(self.state.stamps) < 2 or (self.state.stamps != self.state.stamps[0]).any())
+    def series(self) -> JointSeries:
+        """The joint states, or the commands if there are no joint states: joints and clock of the report."""
+        series = self.command if self.state is None else self.state
+        assert series is not None
+        return series
 
     @property
+    def series_topic(self) -> str:
+        """Topic of ``series``."""
+        return (self.command_topic if self.state is None else self.topic) or ""
+
+    @cached_property
+    def stamped(self) -> bool:
+        """True if the messages have stamps of their own; otherwise times are those of arrival."""
+        stamps = self.series.stamps
+        return bool(len(stamps) < 2 or (stamps != stamps[0]).any())
+
+    @property
+    def simulated_time(self) -> bool:
+        """True if the times of arrival are those of a simulated clock, which starts near zero."""
+        return bool(self.series.received[0] < _SIMULATED_TIME)
+
+    @cached_property
     def start(self) -> int:
-        """Time of the first joint states (ns), at which time in the report begins."""
-        times = self.state.stamps if self.stamped else self.state.received
+        """Time zero of the report, by stamp (ns): the first state with a command, or the first message.
+
+        Without stamps it is a time of arrival.
+        """
+        times = self.series.stamps if self.stamped else self.series.received
+        if self.stamped and self.state is not None and self.command is not None:
+            answered = times[np.isin(times, self.command.stamps)]
+            times = answered if len(answered) else times
         return int(times[~_unset(times)].min())
 
     def seconds(self, series: JointSeries) -> Array:
-        """Return the times of the messages of a series (m,), in seconds from the start; NaN where one has no stamp."""
+        """Return the times of the messages of a series (m,), s after ``start``; NaN for messages without a stamp."""
         times = series.stamps if self.stamped else series.received
         seconds = np.asarray((times - self.start) * 1e-9, dtype=np.float64)
         seconds[_unset(times)] = np.nan
         return seconds
 
     def at_arrival(self, received: IntArray) -> Array:
-        """Return times of arrival (m,), ns, on the clock of the joint states, in seconds from the start.
+        """Return times of arrival (k,), ns, as seconds after ``start`` on the clock of ``series``, (k,).
 
-        Interpolated between the joint states' own arrivals, as nodes may stamp by different clocks.
+        A time is that of the last message of ``series`` which arrived before, plus the time since its arrival, but not
+        later than the next message. The log of replay and simulate has the same times.
         """
-        seconds = self.seconds(self.state)
-        order = np.argsort(self.state.received, kind="stable")
+        seconds = self.seconds(self.series)
+        order = np.argsort(self.series.received, kind="stable")
         order = order[np.isfinite(seconds[order])]
-        arrivals, seconds = self.state.received[order], seconds[order]
-        origin = int(arrivals[0])
-        since, last = (received - origin) * 1e-9, (int(arrivals[-1]) - origin) * 1e-9
-        inside = np.asarray(np.interp(since, (arrivals - origin) * 1e-9, seconds), dtype=np.float64)
-        inside += np.minimum(0.0, since) + np.maximum(0.0, since - last)
-        return inside
+        arrivals, seconds = self.series.received[order], seconds[order]
+        last = np.maximum(np.searchsorted(arrivals, received, side="right") - 1, 0)
+        following = np.append(seconds[1:], np.inf)[last]
+        since = (received - arrivals[last]) * 1e-9
+        return np.asarray(np.minimum(seconds[last] + since, np.maximum(following, seconds[last])), dtype=np.float64)
+
+    def time_span(self) -> tuple[float, float]:
+        """Return the times of the first and the last joint states or commands, s."""
+        times = np.concatenate([self.seconds(one) for one in (self.state, self.command) if one is not None])
+        return float(np.nanmin(times)), float(np.nanmax(times))
+
+    def mode_history(self, sender: str) -> tuple[Array, list[str]]:
+        """Return times (k,), s, and the k modes that begin there; the last entry is the end of the recording.
+
+        The recording begins with the mode before the first change, as every change is reported. Raises KeyError for a
+        sender without modes.
+        """
+        statuses = self.diagnostics.modes[sender]
+        times = self.at_arrival(np.array([status.received for status in statuses], dtype=np.int64))
+        first, last = self.time_span()
+        modes = [status.mode for status in statuses]
+        modes = [statuses[0].before or modes[0], *modes, modes[-1]]
+        return np.concatenate([[min(first, times.min())], times, [max(last, times.max())]]), modes
 
     def sliding(self, joint: str) -> bool:
-        """Return True if a joint is known to be prismatic."""
+        """Return True if the model has this joint as a prismatic one."""
         return self.model is not None and joint in self.model.prismatic_joints
 
     def effort_limit(self, joint: str) -> float:
-        """Return the joint's effort limit (Nm or N), inf where none is known."""
+        """Return the effort limit of a joint (Nm or N); inf if none is known."""
         if self.model is None or joint not in self.model.joint_names:
             return math.inf
         return float(self.model.effort_limits[self.model.joint_names.index(joint)])
 
 
 def _unset(stamps: IntArray) -> NDArray[np.bool_]:
-    """Return True (m,) for stamps left at zero, where the clock does not start there, as a simulated one does."""
-    unset: NDArray[np.bool_] = (stamps == 0) & (np.median(stamps) > _CLOCK)
+    """Return True (m,) for each stamp that was left at zero; on a simulated clock zero is a time."""
+    unset: NDArray[np.bool_] = (stamps == 0) & (np.median(stamps) > _SIMULATED_TIME)
     return unset
 
 
@@ -178,56 +224,76 @@ def read_recording(
     rename: Mapping[str, str] | None = None,
     no_model: str = "no robot was given",
 ) -> Recording:
-    """Read a bag for a report; ``topic`` is that of its joint states.
+    """Read a bag for a report.
 
-    ``model`` is the robot, for units, limits and its torque; its joints may be some of those recorded. ``no_model``
-    is the reason on the page where there is none. ``rename`` maps old to new names or prefixes of joints.
+    ``topic`` is the topic of the joint states; one with the name command_states has the commands of a controller.
+    ``model`` is the robot, for units, limits and model torque; it may have a part of the recorded joints.
+    ``no_model`` is the reason that the report gives if there is no model. ``rename`` maps old to new names of
+    joints, or prefixes of them.
 
-    Raises BagError where the bag, or its joint states, cannot be read.
+    Raises BagError if the bag or the messages on ``topic`` cannot be read.
     """
     path = Path(path)
     topics, diagnostics = _read_topics(path)
     why: dict[str, str] = {}
-    state = read_joint_states(path, [topic], rename)[topic]
-    command, command_topic = None, None
-    others = [other.topic for other in topics if other.kind == JOINT_STATE and other.topic != topic]
-    fitting = [other for other in others if other.rpartition("/")[2] == _COMMANDS]
-    if len(fitting) == 1:
-        command_topic = fitting[0]
-        try:
-            command = read_joint_states(path, fitting, rename)[command_topic]
-        except BagError as error:
-            why["command"] = str(error)
-    elif fitting:
-        why["command"] = f"several topics are called {_COMMANDS}: {', '.join(fitting)}"
-    else:
-        why["command"] = (
-            f"the bag has no topic {_COMMANDS} of type {JOINT_STATE}; record the controller's ~/{_COMMANDS}"
+    series = read_joint_states(path, [topic], rename)[topic]
+    if topic.rpartition("/")[2] == _COMMANDS:
+        why["state"] = (
+            f"{topic} has desired positions and commanded torques, no measurements. Cure: make the report of the "
+            "recording that was replayed, or choose a topic of joint states with --topic"
         )
-    analysis, smoothing = None, Smoothing()
+        if model is None:
+            why["model"] = no_model
+        return Recording(path, topics, None, None, topic, series, model, None, why, diagnostics)
+    command_topic, command = None, None
+    try:
+        command_topic = _command_topic(topics, topic)
+        command = read_joint_states(path, [command_topic], rename)[command_topic]
+    except BagError as error:
+        why["command"] = str(error)
+    analysis = None
     if model is None:
         why["model"] = why["analysis"] = no_model
     else:
         try:
-            analysis = analyse_torque(model, recorded_motion(state.in_order(model.joint_names), smoothing))
+            analysis = analyse_torque(model, recorded_motion(series.in_order(model.joint_names), Smoothing()))
         except RobotDynamicsError as error:
             why["analysis"] = str(error)
-    filtered = "" if analysis is None else str(smoothing)
-    return Recording(path, topics, topic, state, command_topic, command, model, analysis, why, filtered, diagnostics)
+    return Recording(path, topics, topic, series, command_topic, command, model, analysis, why, diagnostics)
+
+
+def _command_topic(topics: tuple[TopicFacts, ...], states: str) -> str:
+    """Return the topic of the commands; BagError unless exactly one has the name command_states."""
+    names = [fact.topic for fact in topics if fact.kind == JOINT_STATE and fact.topic != states]
+    names = [name for name in names if name.rpartition("/")[2] == _COMMANDS]
+    if not names:
+        raise BagError(
+            f"the bag has no topic {_COMMANDS} of type {JOINT_STATE}. Cure: record the controller's ~/{_COMMANDS}"
+        )
+    if len(names) > 1:
+        raise BagError(
+            f"several topics have the name {_COMMANDS}: {', '.join(names)}. Cure: record one controller in a bag"
+        )
+    return names[0]
 
 
 def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
     counts: dict[str, tuple[int, int, int]] = {}
     events: list[Event] = []
-    modes: dict[str, list[tuple[int, str]]] = {}
+    modes: dict[str, list[Event]] = {}
     last: dict[str, tuple[str, str]] = {}
+    unreadable = 0
     with BagReader(path) as reader:
         for message in progress(reader.messages(), f"reading {path.name}", reader.count()):
             count, first, _ = counts.get(message.topic, (0, message.received, 0))
             counts[message.topic] = count + 1, first, message.received
-            for event in _statuses(message) if message.kind == DIAGNOSTIC_ARRAY else ():
+            if message.kind != DIAGNOSTIC_ARRAY:
+                continue
+            statuses = _statuses(message)
+            unreadable += statuses is None
+            for event in statuses or ():
                 if event.mode:
-                    modes.setdefault(event.sender, []).append((event.received, event.mode))
+                    modes.setdefault(event.sender, []).append(event)
                 status = event.level, event.mode or event.message
                 known = last.get(event.sender, ("OK", status[1]))
                 last[event.sender] = status
@@ -235,34 +301,45 @@ def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
                     events.append(event)
         kinds = sorted(reader.topics.items())
     topics = tuple(TopicFacts(name, kind, *counts.get(name, (0, 0, 0))) for name, kind in kinds)
-    count = sum(fact.count for fact in topics if fact.kind == DIAGNOSTIC_ARRAY)
-    return topics, Diagnostics(tuple(events), {name: tuple(entries) for name, entries in modes.items()}, count)
+    sources = [fact for fact in topics if fact.kind == DIAGNOSTIC_ARRAY]
+    diagnostics = Diagnostics(
+        tuple(events),
+        {name: tuple(entries) for name, entries in modes.items()},
+        tuple(fact.topic for fact in sources),
+        sum(fact.count for fact in sources),
+        unreadable,
+    )
+    return topics, diagnostics
 
 
-def _statuses(message: Message) -> Iterator[Event]:
-    """Yield each status of a diagnostic_msgs/DiagnosticArray as an event; none where the message is broken."""
+def _statuses(message: Message) -> list[Event] | None:
+    """Return the statuses of a diagnostic_msgs/DiagnosticArray; None if the message cannot be decoded."""
     try:
         array: Any = message_types().deserialize_cdr(message.data, DIAGNOSTIC_ARRAY)
-    except Exception:  # whatever broken bytes lead to
-        return
-    for status in array.status:
-        values = {pair.key: pair.value for pair in status.values}
-        level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
-        yield Event(
-            message.received,
-            status.name,
-            _LEVELS[level] if 0 <= level < len(_LEVELS) else str(level),
-            status.message,
-            *(values.get(key, "") for key in ("mode", "previous mode", "cause", "joint", "value")),
-        )
+    except Exception:  # broken bytes raise errors of many types
+        return None
+    return [_event(message.received, status) for status in array.status]
+
+
+def _event(received: int, status: Any) -> Event:
+    values = {pair.key: pair.value for pair in status.values}
+    level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
+    return Event(
+        received,
+        status.name,
+        _LEVELS[level] if 0 <= level < len(_LEVELS) else str(level),
+        status.message,
+        *(values.get(key, "") for key in ("mode", "previous mode", "cause", "joint", "value")),
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """States and the first command that answers each: rows of both series, by equal stamps.
+    """Pairs of a state and the first command with the same stamp: rows of both series, (m,) each.
 
-    ``late`` commands arrived after the next state, ``lost`` states have no command. Only states between the first and
-    the last that were answered count, as the controller may have started after the recorder.
+    ``latency`` (m,), s, is the arrival of the command minus the arrival of the state. ``late`` counts commands that
+    arrived after the next state, ``lost`` states without a command. Only states between the first and the last one with
+    a command count, as the controller may have started after the recorder.
     """
 
     states: NDArray[np.intp]
@@ -273,11 +350,11 @@ class Answers:
 
 
 def answers(recording: Recording) -> Answers | None:
-    """Return which command answers which state, with the seconds between their arrivals; None without commands."""
+    """Return the pairs of state and command; None if states, commands or stamps are missing."""
     state, command = recording.state, recording.command
-    if command is None or not recording.stamped:
+    if state is None or command is None or not recording.stamped:
         return None
-    # Of states that were sent again the first counts.
+    # Of states that were sent repeatedly the first one counts.
     _, rows, commands = np.intersect1d(state.stamps, command.stamps, return_indices=True)
     if not len(rows):
         return None
@@ -292,7 +369,7 @@ def answers(recording: Recording) -> Answers | None:
 
 @dataclass(frozen=True, eq=False)
 class TrackingErrors:
-    """Desired less actual position (m, k) of k joints that the commands name, at ``time`` (m,) s."""
+    """Desired minus actual position (m, k), rad or m, of the k joints of the commands, at ``time`` (m,), s."""
 
     joint_names: tuple[str, ...]
     time: Array
@@ -300,9 +377,9 @@ class TrackingErrors:
 
 
 def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors | None:
-    """Return the tracking errors in the answered states; None without commands."""
+    """Return the tracking errors of the answered states; None without them, or without a common joint."""
     state, command = recording.state, recording.command
-    if answered is None or command is None:
+    if answered is None or state is None or command is None:
         return None
     names = tuple(name for name in state.joint_names if name in command.joint_names)
     if not names:
@@ -313,7 +390,7 @@ def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors |
 
 
 def column(series: JointSeries | None, joint: str, field: str) -> Array:
-    """Return a joint's column (m,) of a field; (0,) where the series does not have it, or only NaN."""
+    """Return the column (m,) of a joint in a field of a series; (0,) if it is missing or has only NaN."""
     if series is None or joint not in series.joint_names:
         return np.empty(0)
     values: Array = getattr(series, field)[:, series.joint_names.index(joint)]
@@ -321,12 +398,12 @@ def column(series: JointSeries | None, joint: str, field: str) -> Array:
 
 
 def rms(values: Array) -> float:
-    """Root mean square of the finite numbers; NaN where there are none."""
+    """Return the root mean square of the finite numbers; NaN if there are none."""
     finite = values[np.isfinite(values)]
     return float(np.sqrt(np.mean(finite**2))) if len(finite) else math.nan
 
 
 def largest(values: Array) -> float:
-    """Largest magnitude of the finite numbers; NaN where there are none."""
+    """Return the largest magnitude of the finite numbers; NaN if there are none."""
     finite = values[np.isfinite(values)]
     return float(np.abs(finite).max()) if len(finite) else math.nan

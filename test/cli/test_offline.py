@@ -11,6 +11,7 @@ import yaml
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader, read_description, read_joint_states
 from robot_dynamics_ros.messages.cdr import EffortWriter
+from robot_dynamics_ros.report import read_recording
 from support.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -137,3 +138,21 @@ def test_dynamics_of_the_plant(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert "bag:" not in out
         rms.append(float(out.split("error, RMS of all joints")[1].split()[1]))
     assert rms[0] < 0.5 * rms[1]
+
+
+def test_faults_have_the_same_times_in_log_and_reports(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Seconds after the first answered state: of the bag, of its replay, and in the log of both runs."""
+    limits = config(tmp_path, following_error_limit=[0.002], following_error_time=0.0)
+    run("simulate", "planar_2r", "--law", "pd_gravity", "--config", limits, "--duration", 4, "-o", tmp_path / "bag")
+    run("replay", tmp_path / "bag", "-o", tmp_path / "out")
+    logged = [float(text.split()[1]) for text in caplog.messages if "active -> hold" in text]
+    recorded = []
+    for bag, topic in (("bag", STATES), ("out", COMMANDS)):
+        recording = read_recording(tmp_path / bag, topic)
+        events = [event for event in recording.diagnostics.events if event.before == "active"]
+        assert len(events) == 1
+        recorded += recording.at_arrival(np.array([event.received for event in events])).tolist()
+        with BagReader(tmp_path / bag) as reader:
+            first = next(iter(reader.messages([topic]))).received
+        assert recorded[-1] == pytest.approx((events[0].received - first) * 1e-9, abs=1e-9)
+    np.testing.assert_allclose(logged, recorded, atol=5.1e-4)

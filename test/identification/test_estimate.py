@@ -20,7 +20,8 @@ from robot_dynamics_ros.identification.estimate import (
 )
 from robot_dynamics_ros.identification.least_squares import PARTS, BaseEstimate, Factors, Samples, estimate_base
 from robot_dynamics_ros.identification.motion import RecordedMotion, Smoothing
-from robot_dynamics_ros.identification.parameterization import Parameterization, at_rest, friction_columns
+from robot_dynamics_ros.identification.friction import at_rest, friction_columns
+from robot_dynamics_ros.identification.parameterization import Parameterization
 from support.robots_with_drives import Robot, load, robots, state
 
 Array = NDArray[np.float64]
@@ -39,7 +40,7 @@ def test_friction_columns_are_craigs() -> None:
     """F(v) = b v + c sign(v), Craig (6.112), with a level for each direction; at rest neither."""
     rates = np.array([[2.0, -0.5, 0.0]])
     b, plus, minus = 0.3, 1.0, 4.0
-    torque = friction_columns(rates) @ np.array([b, plus, minus])
+    torque = friction_columns(rates) @ np.array([b, plus, minus, 0.0, 0.0])
     np.testing.assert_allclose(torque, [[0.3 * 2.0 + 1.0, -0.3 * 0.5 - 4.0, 0.0]])
 
 

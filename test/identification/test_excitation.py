@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.identification.excitation import Excitation, ExcitationLimits, find_excitation
+from robot_dynamics_ros.identification.excitation import Excitation, ExcitationLimits, _Search, find_excitation
 
 Load = Callable[..., RobotModel]
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
@@ -42,6 +42,20 @@ def test_condition_is_that_of_the_base_regressor(load_robot: Load) -> None:
     q, _, qdd = (values[:, 0] for values in excitation.samples(50))
     columns = np.column_stack([qdd, np.cos(q), np.sin(q)])
     assert excitation.condition == pytest.approx(np.linalg.cond(columns / np.linalg.norm(columns, axis=0)), rel=1e-6)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.02])
+def test_gradient_of_the_cost(load_robot: Load, share: float) -> None:
+    """Central differences of the cost, without and with efforts beyond their bound."""
+    model = load_robot("scara", "scara")
+    search = _Search(model, ExcitationLimits.of(model), 0.25, 3)
+    x = np.random.default_rng(3).normal(size=search.size)
+    steps = 1e-5 * np.eye(search.size)
+    costs = np.array([[search.cost(x + sign * step, share)[0] for sign in (1, -1)] for step in steps])
+    cost, gradient = search.cost(x, share)
+    assert cost > 10.0 or share == 1.0, "the penalty counts"
+    scale = np.abs(gradient).max()
+    np.testing.assert_allclose(gradient, (costs[:, 0] - costs[:, 1]) / 2e-5, rtol=1e-3, atol=1e-4 * scale)
 
 
 @pytest.mark.parametrize("seed", [0, 7])

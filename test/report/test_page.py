@@ -13,7 +13,7 @@ import pytest
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.report import read_recording, write_report
-from support.report_recordings import ARM, STATES, diagnostics, fault, record
+from support.report_recordings import ARM, COMMANDS, STATES, diagnostics, fault, record
 
 pytest.importorskip("plotly")
 EVIL = '</script><script>alert("x")</script><u>&amp;'
@@ -49,16 +49,20 @@ class _Page(HTMLParser):
         return " ".join(self.texts)
 
 
-def report(bag: Path, **options: Any) -> _Page:
+def report(bag: Path, topic: str = STATES, **options: Any) -> _Page:
     output = bag.parent / "report.html"
-    write_report(read_recording(bag, STATES, **options), output)
+    write_report(read_recording(bag, topic, **options), output)
     return _Page(output)
 
 
 def traces(page: _Page, name: str) -> list[np.ndarray]:
     """The y of all traces of this name."""
     found = [trace for figure in page.figures.values() for trace in figure["data"] if trace["name"] == name]
-    return [np.frombuffer(base64.b64decode(trace["y"]["bdata"]), "<" + trace["y"]["dtype"]) for trace in found]
+    return [numbers(trace["y"]) for trace in found]
+
+
+def numbers(array: dict[str, str]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(array["bdata"]), "<" + array["dtype"])
 
 
 def test_a_whole_recording_has_every_figure_and_table(tmp_path: Path) -> None:
@@ -73,7 +77,7 @@ def test_a_whole_recording_has_every_figure_and_table(tmp_path: Path) -> None:
     np.testing.assert_allclose(traces(page, "tracking error")[0], np.tile([3.0, -4.0], 200), rtol=1e-4)
     assert np.abs(traces(page, "tracking error")[1]).max() < 1e-9
     assert np.unique(np.abs(np.concatenate(traces(page, "effort limit")))).tolist() == [8.0]
-    assert len(traces(page, "measured less model torque")) == 2
+    assert len(traces(page, "torque residual")) == 2
     for name in ("actual", "desired", "measured torque", "commanded torque"):
         assert [len(values) for values in traces(page, name)] == [400, 400]
     shapes = page.figures["figure-4"]["layout"]["shapes"]
@@ -82,10 +86,32 @@ def test_a_whole_recording_has_every_figure_and_table(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     page = report(record(tmp_path / "bag", commands=False, efforts=False))
-    missing = {"robot model", "diagnostics", "desired positions", "commanded torque", "measured torque"}
+    missing = {"robot model", "diagnostics", "tracking error", "commanded torque", "measured torque"}
     for what in missing | {"model torque", "latency of commands"}:
         assert f"No {what}: " in page.text
     assert traces(page, "desired") == [] and len(traces(page, "actual")) == 2
+
+
+def test_a_replay_has_commands_and_no_measurements(tmp_path: Path) -> None:
+    page = report(record(tmp_path / "bag"), topic=COMMANDS)
+    assert [len(values) for values in traces(page, "desired")] == [400, 400] and len(traces(page, "commanded torque"))
+    for name in ("actual", "measured torque", "torque residual", "tracking error"):
+        assert traces(page, name) == []
+    assert "No joint states" in page.text
+
+
+def test_diagnostics_without_messages_are_not_missing(tmp_path: Path) -> None:
+    """A simulation without fault has the topic, and no message on it."""
+    silent = report(record(tmp_path / "bag", reported=[], silent_diagnostics=True))
+    assert "No diagnostics" not in silent.text and "No fault" in silent.text
+
+
+def test_modes_are_drawn_from_the_first_to_the_last_sample(tmp_path: Path) -> None:
+    page = report(record(tmp_path / "bag", reported=[(100, fault("active", "hold")), (150, fault("hold", "fault"))]))
+    line, marks = page.figures["figure-0"]["data"]
+    np.testing.assert_allclose(numbers(line["x"]), [0.0, 1.0, 1.5, 3.99], atol=1e-3)
+    assert line["y"] == ["active", "hold", "fault", "fault"] and marks["y"] == ["hold", "fault"]
+    np.testing.assert_allclose(numbers(marks["x"]), [1.0, 1.5], atol=1e-6)
 
 
 def test_names_of_a_bag_are_text(tmp_path: Path) -> None:

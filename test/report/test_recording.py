@@ -54,7 +54,7 @@ def test_model_gives_units_limits_and_residual(tmp_path: Path) -> None:
     assert recording.sliding("b") and not recording.sliding("a") and recording.effort_limit("a") == 8.0
     a, b = torque_rows(recording)
     assert a[:2] == ["a", "Nm"] and b[:2] == ["b", "N"]
-    assert (a[6], a[7]) == ("8", "50 %") and (b[6], b[7]) == ("500", "1 %"), "the largest torque is 4"
+    assert (a[6], a[7]) == ("8", "50 %") and (b[6], b[7]) == ("500", "0.8 %"), "the largest torque is 4"
     assert a[8] == f"{recording.analysis.rms[0]:.4g}"
     found = tracking(recording, answers(recording))
     assert [row[1] for row in tracking_rows(recording, found)] == ["mrad", "mm"]
@@ -87,25 +87,48 @@ def test_transitions_and_warnings_are_events(tmp_path: Path) -> None:
     assert rows[0] == ("0.200", "controller", "ERROR", "active → hold", "velocity_limit", "a", "2.31", "too fast")
     assert [row[2] for row in rows] == ["ERROR", "ERROR", "WARN", "OK"]
     assert [row[3] for row in rows] == ["active → hold", "hold → fault", "", "fault → active"]
-    modes = [mode for _, mode in recording.diagnostics.modes["controller"]]
-    assert modes == ["active", "hold", "hold", "fault", "active"] and recording.diagnostics.count == 9
+    since, modes = recording.mode_history("controller")
+    np.testing.assert_allclose(since, [0.0, 0.1, 0.2, 0.3, 0.4, 0.9, 3.99], atol=1e-6)
+    assert modes == ["active", "active", "hold", "hold", "fault", "active", "active"]
+    assert recording.diagnostics.count == 9 and recording.diagnostics.unreadable == 1
 
 
 def test_arrival_on_the_clock_of_the_states(tmp_path: Path) -> None:
-    """Linear between joint states, and beyond the first and last as time passes."""
+    """The stamp of the last message and the time since then, but not beyond the next message, as when time stands."""
     recording = read_recording(record(tmp_path / "bag", cycles=11), STATES)
-    arrivals = START + 500 + np.array([-3 * PERIOD, 0, PERIOD // 2, 10 * PERIOD, 12 * PERIOD])
-    np.testing.assert_allclose(recording.at_arrival(arrivals), [-0.03, 0.0, 0.005, 0.1, 0.12], atol=1e-9)
+    recording.state.received[6:] += 3 * PERIOD
+    arrivals = START + 500 + np.array([-30, 0, 5, 52, 75, 130, 150]) * (PERIOD // 10)
+    times = recording.at_arrival(arrivals)
+    np.testing.assert_allclose(times, [-0.03, 0.0, 0.005, 0.052, 0.06, 0.1, 0.12], atol=1e-9)
+
+
+def test_time_begins_with_the_first_answered_state(tmp_path: Path) -> None:
+    """A replay begins there, too, so that both reports have the same times."""
+    recording = read_recording(record(tmp_path / "bag", lost=range(20)), STATES)
+    assert recording.seconds(recording.state)[[0, 20]].tolist() == pytest.approx([-0.2, 0.0])
+    assert recording.time_span() == pytest.approx((-0.2, 3.79))
+
+
+def test_commands_are_no_measurements(tmp_path: Path) -> None:
+    """The output of a replay has commands only."""
+    recording = read_recording(record(tmp_path / "bag"), COMMANDS, model=RobotModel.from_urdf(ARM))
+    assert recording.state is None and recording.analysis is None and "state" in recording.why
+    assert recording.series is recording.command and recording.command_topic == COMMANDS
+    a, _ = torque_rows(recording)
+    assert a[3] == "4" and a[4:6] == ["–", "–"], "commanded, and not measured"
+    assert answers(recording) is None and tracking(recording, None) is None
 
 
 def test_messages_without_stamp(tmp_path: Path) -> None:
     """A stamp of zero among others is none; a simulated clock begins there."""
     recording = read_recording(record(tmp_path / "bag", cycles=5), STATES)
     stamps = recording.state.stamps
-    stamps[2] = 0
+    stamps[2] = recording.command.stamps[2] = 0
     np.testing.assert_allclose(recording.seconds(recording.state), [0, 0.01, np.nan, 0.03, 0.04], atol=1e-9)
     stamps[:] = PERIOD * np.arange(5)
+    recording = dataclasses.replace(recording)  # without cached times
     np.testing.assert_allclose(recording.seconds(recording.state), [0, 0.01, 0.02, 0.03, 0.04], atol=1e-9)
     stamps[:] = 0
+    recording = dataclasses.replace(recording)
     assert not recording.stamped
     np.testing.assert_allclose(recording.seconds(recording.state), [0, 0.01, 0.02, 0.03, 0.04], atol=1e-9)

@@ -50,10 +50,12 @@ def record(
     efforts: bool = True,
     lost: Sequence[int] = (),
     late: Sequence[int] = (),
+    silent_diagnostics: bool = False,
 ) -> Path:
     """Write a run of 100 Hz: error 0.003 and -0.004 in turn on the first joint, latency 1 ms, 12 ms where late.
 
-    ``reported`` are diagnostics, each with the cycle in which it arrives.
+    ``reported`` are diagnostics, each with the cycle in which it arrives. ``silent_diagnostics`` adds their topic
+    without a message.
     """
     writer = JointStateWriter(names)
     n = len(names)
@@ -71,7 +73,7 @@ def record(
             events.append((at + 500 + latency, COMMANDS, writer.write(at, desired, velocity, torque)))
     events += [(START + cycle * PERIOD + 600, "/diagnostics", data) for cycle, data in reported]
     topics = {STATES: JOINT_STATE} | ({COMMANDS: JOINT_STATE} if commands else {})
-    topics |= {"/diagnostics": DIAGNOSTICS} if reported else {}
+    topics |= {"/diagnostics": DIAGNOSTICS} if reported or silent_diagnostics else {}
     with BagWriter(path, topics) as bag:
         for received, topic, data in sorted(events, key=lambda event: event[0]):
             bag.write(topic, received, data)
