@@ -96,7 +96,7 @@ def run_replay(bag: Path, folder: Path, robot: RobotModel) -> bytes:
     shutil.rmtree(kept, ignore_errors=True)
     done = replay(bag, kept, robot, settings(), activation_check=False)
     assert done.commands == STATES
-    return (kept / "replay.mcap").read_bytes()
+    return (kept / "bag.mcap").read_bytes()
 
 
 def run(folder: Path) -> dict[str, Floats]:

@@ -24,8 +24,8 @@ from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.trajectory.generators import quintic_then_sine
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.kernels.layout import INERTIA, MASS, MOMENT, ROTOR_INERTIA
-from robot_dynamics_ros.model.packed import views
+from robot_dynamics_ros.kernels.layout import FIRST_MOMENT, INERTIA, MASS, ROTOR_INERTIA
+from robot_dynamics_ros.model.model_data import views
 from robot_dynamics_ros.resources import find_resource
 from robot_dynamics_ros.simulation import Plant
 
@@ -90,18 +90,18 @@ def off_by(model: RobotModel, part: float, generator: np.random.Generator) -> Ro
     A body that can be stays so: its pseudo-inertia, second moments S, first moments and mass in one 4 x 4 matrix J
     with I = tr(S) 1 - S, stays positive definite as D J D with a diagonal D (Wensing, Kim and Slotine 2018).
     """
-    numbers = model.kernels.numbers.copy()
-    robot = views(model.kernels.structure, numbers)
+    parameters = model.kernels.parameters.copy()
+    robot = views(model.kernels.topology, parameters)
     for body in robot.bodies:
         d = np.sqrt(generator.uniform(1.0 - part, 1.0 + part, 4))
         xx, xy, xz, yy, yz, zz = body[INERTIA:]
         trace = (xx + yy + zz) / 2.0
         second = (trace * np.eye(3) - [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) * np.outer(d[:3], d[:3])
         body[MASS] *= d[3] ** 2
-        body[MOMENT:INERTIA] *= d[:3] * d[3]
+        body[FIRST_MOMENT:INERTIA] *= d[:3] * d[3]
         body[INERTIA:] = (np.trace(second) * np.eye(3) - second)[np.triu_indices(3)]
     robot.rotors[:, ROTOR_INERTIA] *= generator.uniform(1.0 - part, 1.0 + part, len(robot.rotors))
-    return replace(model, kernels=model.kernels.with_numbers(numbers))
+    return replace(model, kernels=model.kernels.with_parameters(parameters))
 
 
 def load_of(arm: Arm) -> Floats:

@@ -30,7 +30,7 @@ from robot_dynamics_ros.codegen.tracing import (
     trace_algorithm,
 )
 from robot_dynamics_ros.kernels.layout import BODY_SIZE, REVOLUTE, ROTOR_SIZE, ModelArrays
-from robot_dynamics_ros.model.packed import views
+from robot_dynamics_ros.model.model_data import views
 from robot_dynamics_ros.resources import find_resource
 
 COMMAND = "python -m benchmarks.operation_counts"
@@ -94,7 +94,7 @@ def general_count(algorithm: Algorithm, n: int) -> Count:
 
 def customised_count(algorithm: Algorithm, model: RobotModel) -> Count:
     """Operations of the kernel that is generated for a robot: masses and inertias are arguments, for payloads."""
-    program = trace_algorithm(algorithm, model.kernels.structure, model.kernels.numbers)
+    program = trace_algorithm(algorithm, model.kernels.topology, model.kernels.parameters)
     assert program is not None
     return _count(program.trace.count_operations(program.results.ravel().tolist()))
 
@@ -102,7 +102,7 @@ def customised_count(algorithm: Algorithm, model: RobotModel) -> Count:
 def folded_count(algorithm: Algorithm, model: RobotModel) -> Count:
     """Operations that are left where masses and inertias are folded in, too: the robot with this payload for ever."""
     trace = Trace()
-    robot = views(model.kernels.structure, model.kernels.numbers)
+    robot = views(model.kernels.topology, model.kernels.parameters)
     known = robot._replace(**{name: _as_objects(getattr(robot, name)) for name in _NUMBERS})
     return _count(trace.count_operations(_run(algorithm, known, model.n, trace.input).ravel().tolist()))
 

@@ -47,7 +47,7 @@ default_role = "literal"  # `name` in a docstring
 nitpick_ignore_regex = [
     ("py:class", r"robot_dynamics_ros\.control\.trajectory\.trajectory\.(Knots|JointLimits)"),
     ("py:.*", r"(?!robot_dynamics_ros\.).*"),
-    ("py:.*", r".*\.(DynamicsFile|GeneralKernels|PackedModel)"),
+    ("py:.*", r".*\.(DynamicsFile|GeneralKernels|ModelData)"),
 ]
 # Attributes that several classes have.
 suppress_warnings = ["ref.python"]

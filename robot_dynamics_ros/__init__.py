@@ -1,4 +1,7 @@
-"""Computed-torque control of robot arms: exact dynamics from a URDF. Imports no ROS."""
+"""Computed-torque control of robot arms with exact rigid-body dynamics from a URDF.
+
+Importing this package imports no ROS.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +27,12 @@ find_former_modules()
 
 
 def __getattr__(name: str) -> Any:
-    """Import RobotModel when it is first asked for: numba and the URDF parser take most of a second (PEP 562)."""
+    """Import RobotModel, or read the version, at first access (PEP 562): numba and the URDF parser load slowly."""
     if name == "RobotModel":
         from robot_dynamics_ros.model import RobotModel
 
         return RobotModel
-    if name == "__version__":  # of package.xml, which every installation has: releases raise it there
+    if name == "__version__":  # package.xml is the only place that defines it
         from robot_dynamics_ros.resources import share_directory
 
         manifest = (share_directory() / "package.xml").read_text(encoding="utf-8")

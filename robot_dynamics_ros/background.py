@@ -1,7 +1,8 @@
 """Background threads, and a process exit that does not wait for them.
 
-Python runs signal handlers in the main thread, between its own instructions: a compiler stays in machine code for
-seconds, and loses the exception of a handler that runs in one of its callbacks.
+Python runs signal handlers in the main thread, between its own instructions. A compilation in that thread delays them
+by seconds, and an exception that a handler raises inside a compiler callback is lost. Compilations therefore run in a
+background thread.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ _started: list[Future[object]] = []
 
 
 def run_in_background(work: Callable[[], object]) -> Future[object]:
-    """Start ``work`` in a thread; a process that may end before the work does must end by ``exit_process``."""
+    """Run ``work`` in a new thread and return its future.
+
+    A process that can end before the work is done must end with ``exit_process``.
+    """
     executor = ThreadPoolExecutor(1)
     _started.append(executor.submit(work))
     executor.shutdown(wait=False)
@@ -25,11 +29,15 @@ def run_in_background(work: Callable[[], object]) -> Future[object]:
 
 
 def exit_process(code: int) -> NoReturn:
-    """End the process; at once if work in the background is unfinished, since an orderly exit would wait for it."""
+    """End the process with exit code ``code``, without waiting for background work.
+
+    If background work is unfinished, output streams are flushed and the process ends at once. Otherwise it exits in the
+    ordinary way.
+    """
     if not all(future.done() for future in _started):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-    gc.collect()  # destroys the node and its middleware entities, shared memory included
-    gc.freeze()  # skips the destruction of all other objects, which takes most of a second
+    gc.collect()  # destroys the node and its middleware entities, including shared memory
+    gc.freeze()  # excludes all other objects from destruction, which takes most of a second
     sys.exit(code)

@@ -1,11 +1,17 @@
-"""The errors that this package raises; each message names the culprit and the cure."""
+"""Errors and warnings of this package.
+
+Each message states the file or argument, the element, the value found and, after "Cure:", an instruction.
+"""
 
 _LONGEST = 2000
 _HEAD = 1500
 
 
 class RobotDynamicsError(Exception):
-    """Base of every error that this package raises on purpose; its text is cut in the middle where it is long."""
+    """Base class of all errors that this package raises deliberately.
+
+    Messages longer than 2000 characters are shortened in the middle.
+    """
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -15,28 +21,28 @@ class RobotDynamicsError(Exception):
 
 
 class RobotModelError(RobotDynamicsError):
-    """A URDF, a dynamics file or a model argument that cannot be used."""
+    """Invalid URDF, dynamics file or model argument."""
 
 
 class TrajectoryError(RobotDynamicsError):
-    """A trajectory that cannot be followed."""
+    """Trajectory that cannot be executed."""
 
 
 class JointNamesError(TrajectoryError):
-    """A trajectory for other joints than those that are controlled."""
+    """Trajectory whose joint names are not those of the controlled joints."""
 
 
 class TrajectoryOverError(TrajectoryError):
-    """A trajectory that ended before it came."""
+    """Trajectory whose last point is already in the past on arrival."""
 
 
 class BagError(RobotDynamicsError):
-    """A bag that cannot be read or written."""
+    """Bag that cannot be read or written."""
 
 
 class RobotModelWarning(UserWarning):
-    """Something in a URDF or a dynamics file that works, but is probably not meant."""
+    """Content of a URDF or a dynamics file that is valid but probably unintended."""
 
 
 class BagWarning(UserWarning):
-    """Something in a bag that is lost or doubtful, but does not keep the rest from being used."""
+    """Lost or doubtful content of a bag whose remaining content can be used."""

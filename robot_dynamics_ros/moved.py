@@ -1,4 +1,7 @@
-"""Former names of public modules: importing one imports its successor, with a DeprecationWarning, for one release."""
+"""Former names of public modules and attributes, kept for one release.
+
+Importing a module by a former name imports its successor and issues a DeprecationWarning.
+"""
 
 from __future__ import annotations
 
@@ -45,15 +48,16 @@ MOVED = {
     "identification.smoothing": "identification.motion",
     "identification.torque_analysis": "identification.motion",
     "identification.unknowns": "identification.parameterization",
+    "model.packed": "model.model_data",
     "report.faults": "report.recording",
 }
-"""Successors by former names, both below robot_dynamics_ros."""
+"""Successor of each former module name, both relative to robot_dynamics_ros."""
 
 _PREFIX = "robot_dynamics_ros."
 
 
 class _Former(MetaPathFinder, Loader):
-    """Finder and loader of the former names."""
+    """Meta path finder and loader of the former module names."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -74,12 +78,15 @@ class _Former(MetaPathFinder, Loader):
 
 
 def find_former_modules() -> None:
-    """Let the import system find the former names."""
+    """Register the finder of the former module names with the import system."""
     sys.meta_path.append(_Former())
 
 
 def former_name(module: str, names: dict[str, object], name: str) -> object:
-    """Return a renamed object of ``module`` by its former ``name``, with a DeprecationWarning; else AttributeError."""
+    """Return a renamed object of ``module`` by its former ``name``, with a DeprecationWarning.
+
+    ``names`` maps former names to objects. Raises AttributeError for a name that is not in it.
+    """
     if name not in names:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     warnings.warn(f"{module}.{name} is {getattr(names[name], '__name__', name)} now", DeprecationWarning, stacklevel=3)
@@ -87,7 +94,7 @@ def former_name(module: str, names: dict[str, object], name: str) -> object:
 
 
 def former_attribute(present: str) -> property:
-    """Return a property that gives a renamed attribute by its former name, with a DeprecationWarning."""
+    """Return a property for the former name of attribute ``present``; access issues a DeprecationWarning."""
 
     def get(self: object) -> object:
         warnings.warn(f"the name in {type(self).__name__} is {present} now", DeprecationWarning, stacklevel=2)

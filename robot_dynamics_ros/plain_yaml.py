@@ -1,4 +1,7 @@
-"""YAML as plain data: no object tags, no repeated keys, no nesting or aliases that would exhaust the memory."""
+"""YAML reader for plain data.
+
+Object tags and repeated keys are rejected, and so are nesting depths and alias expansions that would exhaust memory.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +14,24 @@ import yaml
 
 from robot_dynamics_ros.errors import RobotModelWarning
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
-_DEEPEST = 32
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, if PyYAML has it
+_DEEPEST = 32  # nesting levels
 _MERGE = "tag:yaml.org,2002:merge"
-_REPEATED = 100_000  # values that aliases may stand for
+_REPEATED = 100_000  # values that aliases may add by expansion
 _INTEGER = "tag:yaml.org,2002:int"
 _OTHER_BASE = re.compile(r"[-+]?(0[0-7_]+|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)")
-_LONGEST_INTEGER = 1000  # characters; YAML's base 60, as in 1:30:00, takes the square of them
+_LONGEST_INTEGER = 1000  # characters; conversion from base 60, as in 1:30:00, takes quadratic time
 
 
 class NotPlainYaml(ValueError):
-    """Text that is no YAML, or more than plain data; the message is one line."""
+    """Text that is not valid YAML, or YAML that is more than plain data. The message is one line."""
 
 
 class _Loader(_LOADER):  # type: ignore[misc]
-    """Loader that reads 1e-3 as a number, as ROS does, and refuses a repeated key."""
+    """Loader that reads 1e-3 as a number, as ROS does, and rejects repeated keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Refuse a repeated key, then construct as usual."""
+        """Reject a repeated key, then construct the mapping."""
         seen = set()
         for key_node, _ in node.value:
             if key_node.tag == _MERGE:
@@ -48,18 +51,32 @@ _Loader.add_implicit_resolver(
 
 
 def load_yaml(data: bytes | str, source: str | None = None) -> Any:
-    """Return the value of the only document of ``data``; None without one. Raises NotPlainYaml for anything else.
+    """Return the value of the single YAML document in ``data``, or None if there is none.
 
-    Where ``source`` is given, numbers that YAML 1.1 does not read in base 10 cause a RobotModelWarning, naming it.
+    Parameters
+    ----------
+    data
+        YAML text, or its bytes.
+    source
+        Name of the file for warnings. If given, integers that YAML 1.1 reads in base 8 or 60 cause a
+        RobotModelWarning.
+
+    Raises
+    ------
+    NotPlainYaml
+        If ``data`` has more than one document, is not valid YAML or is more than plain data.
     """
     documents = load_documents(data, source)
     if len(documents) > 1:
-        raise NotPlainYaml(f"{len(documents)} documents, where one is expected")
+        raise NotPlainYaml(f"{len(documents)} documents instead of one")
     return documents[0] if documents else None
 
 
 def load_documents(data: bytes | str, source: str | None = None) -> list[Any]:
-    """Return the values of the documents of ``data``, divided by lines of ---; raises NotPlainYaml as ``load_yaml``."""
+    """Return the values of all YAML documents in ``data``, which lines of --- separate.
+
+    Arguments and errors as for ``load_yaml``.
+    """
     try:
         _check_events(yaml.parse(data, Loader=_LOADER), source)
         loader = _Loader(data)
@@ -69,7 +86,7 @@ def load_documents(data: bytes | str, source: str | None = None) -> list[Any]:
                 node = loader.get_node()
                 sizes: dict[int, int] = {}
                 if _size(node, sizes) > len(sizes) + _REPEATED:
-                    raise NotPlainYaml("its aliases stand for too many values")
+                    raise NotPlainYaml("aliases expand to too many values")
                 documents.append(loader.construct_document(node))
             return documents
         finally:
@@ -77,23 +94,21 @@ def load_documents(data: bytes | str, source: str | None = None) -> list[Any]:
     except NotPlainYaml:
         raise
     except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
-        # ValueError: e.g. an impossible date. TypeError: a list as a key.
+        # ValueError: for example an impossible date. TypeError: a list as a key.
         raise NotPlainYaml(" ".join(str(error).split())) from None
-    except (AttributeError, LookupError):  # so PyYAML fails at !!bool maybe
-        raise NotPlainYaml(
-            "a value that is not of the type which its tag names. Leave out the tag, as in !!bool"
-        ) from None
+    except (AttributeError, LookupError):  # raised by PyYAML for a tag such as !!bool on another type
+        raise NotPlainYaml("a value does not have the type of its tag. Leave out tags such as !!bool") from None
 
 
 def _check_events(events: Iterable[yaml.Event], source: str | None) -> None:
-    """Refuse deep nesting, whose composition would overflow the stack, and warn of numbers in other bases."""
+    """Reject deep nesting, which would overflow the stack, and warn of integers in other bases."""
     depth = 0
     for event in events:
         if source is not None and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
             if _OTHER_BASE.fullmatch(event.value):
                 warnings.warn(
-                    f"{source}: {event.value}, {_place(event.start_mark)}: YAML 1.1 reads this in base "
-                    f"{60 if ':' in event.value else 8}. Cure: write the number in base 10, or a text in quotes",
+                    f"{source}: {event.value}, {_place(event.start_mark)}: YAML 1.1 reads this as a number in base "
+                    f"{60 if ':' in event.value else 8}. Cure: write the number in base 10, or put text in quotes",
                     RobotModelWarning,
                     stacklevel=7,
                 )
@@ -106,7 +121,7 @@ def _check_events(events: Iterable[yaml.Event], source: str | None) -> None:
 
 
 def _size(node: yaml.Node, known: dict[int, int]) -> int:
-    """Return the number of values of a node with every alias written out."""
+    """Return the number of values in a node after expansion of all aliases."""
     size = known.get(id(node))
     if size is None:
         known[id(node)] = 0
@@ -117,7 +132,7 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
             children = [part for pair in children for part in pair]
         size = known[id(node)] = 1 + sum(_size(child, known) for child in children)
     if size == 0:
-        raise NotPlainYaml(f"an alias within what it stands for, {_place(node.start_mark)}")
+        raise NotPlainYaml(f"an alias inside its own anchor, {_place(node.start_mark)}")
     return size
 
 

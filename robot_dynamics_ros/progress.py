@@ -1,4 +1,4 @@
-"""Progress bars."""
+"""Progress bars on the terminal."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from tqdm import tqdm
 T = TypeVar("T")
 
 BAR: dict[str, Any] = {"delay": 1.0, "leave": False, "disable": None}
-"""Options of every bar: on stderr, only on a terminal, only after a second, removed at the end."""
+"""Options of every progress bar: on stderr, only on a terminal, shown after one second, removed at the end."""
 
 
 def progress(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
-    """Yield ``items`` behind a bar; ``total`` is their number where they have no length."""
+    """Yield ``items`` while a progress bar with ``description`` is shown.
+
+    ``total`` is the number of items; it is needed only if ``items`` has no length.
+    """
     yield from tqdm(items, description, total, unit_scale=True, mininterval=0.2, unit="", **BAR)

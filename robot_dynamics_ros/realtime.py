@@ -1,6 +1,7 @@
-"""Real time for a process: garbage collector, priority and locked memory.
+"""Real-time settings of a process: garbage collection, scheduling priority and memory locking.
 
-None of this raises if the system refuses: the arm runs as well as it can, and the warning names the cure.
+No function raises an error if the operating system refuses a setting. It returns a warning with a cure instead, so that
+the process can continue without the setting.
 """
 
 from __future__ import annotations
@@ -16,78 +17,93 @@ _CAP_IPC_LOCK = 14  # capabilities(7)
 _MCL_CURRENT, _MCL_FUTURE = 1, 2  # mlockall(2)
 
 
-def keep_collector_away() -> None:
-    """Collect garbage, exempt all present objects from later collections and disable automatic collection."""
+def disable_garbage_collection() -> None:
+    """Collect garbage, exclude all existing objects from later collections and disable automatic collection."""
     gc.collect()
     gc.freeze()
     gc.disable()
 
 
-def collect() -> None:
-    """Collect garbage made since ``keep_collector_away``, between two cycles; nothing while collection is automatic.
+def collect_garbage() -> None:
+    """Collect objects created since ``disable_garbage_collection``; do nothing while automatic collection is enabled.
 
-    Only new objects are visited: microseconds instead of tens of milliseconds.
+    Only new objects are visited, which takes microseconds instead of tens of milliseconds.
     """
     if not gc.isenabled():
         gc.collect()
 
 
-def let_collector_back() -> None:
-    """Enable automatic collection of all objects again."""
+def enable_garbage_collection() -> None:
+    """Include all objects in collections again and enable automatic collection."""
     gc.unfreeze()
     gc.enable()
 
 
 def set_priority(priority: int) -> str | None:
-    """Give every thread of the process the real-time priority 1 to 99 (SCHED_FIFO); 0 changes nothing.
+    """Set the real-time priority (SCHED_FIFO) of every thread of the process.
 
-    Later threads inherit it. To be called on activation: by then the middleware has started the threads that receive
-    messages, and the kernels are compiled, which at a real-time priority would keep a core busy for half a minute.
-    Returns a warning if the system refuses, else None.
+    Threads started later inherit it. Call this on activation: by then the middleware has started its receiving threads
+    and the kernels are compiled. A compilation at real-time priority would occupy a core for half a minute.
+
+    Parameters
+    ----------
+    priority
+        1 to 99; 0 leaves the priority unchanged.
+
+    Returns
+    -------
+    str or None
+        A warning if the operating system refuses, else None.
     """
     if priority == 0:
         return None  # keeps a priority given by chrt
     if sys.platform != "linux":
-        return f"realtime_priority: {sys.platform} has no SCHED_FIFO, running without"
+        return f"realtime_priority: {sys.platform} has no SCHED_FIFO, continuing without real-time priority"
     try:
         for thread in os.listdir("/proc/self/task"):
             try:
                 os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))
             except ProcessLookupError:
-                continue  # it has just ended
+                continue  # the thread has just ended
     except OSError as error:
         return (
-            f"realtime_priority {priority}: the system refuses ({error.strerror}), running without. Cure: add the "
-            f"line `{_user()} - rtprio {priority}` to /etc/security/limits.d/realtime.conf and log in again, or give "
-            "the process CAP_SYS_NICE (in a container: --cap-add=SYS_NICE)"
+            f"realtime_priority {priority}: the system refuses ({error.strerror}), continuing without real-time "
+            f"priority. Cure: add the line `{_user()} - rtprio {priority}` to /etc/security/limits.d/realtime.conf and "
+            "log in again, or give the process CAP_SYS_NICE (in a container: --cap-add=SYS_NICE)"
         )
     return None
 
 
 def lock_memory() -> str | None:
-    """Keep all memory of the process, present and future, from being paged out (mlockall).
+    """Lock all present and future memory of the process into RAM (mlockall).
 
-    To be called once, on configuration: it takes about a second and brings all mapped memory into RAM, half a gigabyte
-    instead of the 0.15 in use. Returns a warning if the system refuses, else None.
+    Call this once, on configuration. It takes about a second and makes all mapped memory resident: 0.5 GB instead of
+    0.15 GB.
+
+    Returns
+    -------
+    str or None
+        A warning if the operating system refuses, else None.
     """
     if sys.platform != "linux":
-        return f"lock_memory: not on {sys.platform}, running without"
+        return f"lock_memory: not supported on {sys.platform}, continuing without locked memory"
     cure = (
         f"Cure: add the line `{_user()} - memlock unlimited` to /etc/security/limits.d/realtime.conf and log in "
         "again, or give the process CAP_IPC_LOCK (in a container: --ulimit memlock=-1)"
     )
     limit = _memory_limit()
     if limit is not None:
-        # Within a limit the call may work, but the next allocation that exceeds it would end the process.
-        return f"lock_memory: the process may lock {limit / 1e6:.3g} MB only, running without. {cure}"
+        # Below the limit mlockall succeeds, but the first allocation beyond it would end the process.
+        return f"lock_memory: the limit is {limit / 1e6:.3g} MB, continuing without locked memory. {cure}"
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mlockall(_MCL_CURRENT | _MCL_FUTURE) != 0:
-        return f"lock_memory: the system refuses ({os.strerror(ctypes.get_errno())}), running without. {cure}"
+        error = os.strerror(ctypes.get_errno())
+        return f"lock_memory: the system refuses ({error}), continuing without locked memory. {cure}"
     return None
 
 
 def _memory_limit() -> int | None:
-    """Return how many bytes the process may lock, None if all; raise the soft limit to the hard one."""
+    """Raise the soft limit of lockable memory to the hard limit; return it in bytes, None if unlimited."""
     import resource  # Unix only
 
     soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)

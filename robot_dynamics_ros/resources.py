@@ -1,7 +1,7 @@
-"""Robots, settings and launch files that come with this package.
+"""Robots, settings and launch files that this package installs.
 
-Works from a source tree, after `pip install` (into an environment, with --user or --target) and after
-`colcon build` (also merged or with --symlink-install), without asking ROS.
+Files are found in a source tree, after `pip install` (into an environment, with --user or --target) and after `colcon
+build` (also merged or with --symlink-install). ROS is not needed.
 """
 
 from functools import cache
@@ -15,12 +15,12 @@ _SUFFIXES = {"urdf": (".urdf",), "config": (".yaml", ".xml"), "launch": (".launc
 
 @cache
 def share_directory() -> Path:
-    """Return the directory that holds this package's urdf, config and launch directories.
+    """Return the directory that contains this package's urdf, config and launch directories.
 
-    Raises RobotDynamicsError if neither a source tree nor an installed share directory surrounds this module.
+    Raises RobotDynamicsError if this module is neither in a source tree nor next to an installed share directory.
     """
-    # Resolved first: --symlink-install links to the source tree, which has every file. The path as imported
-    # comes second, for installers that link each module into a cache without the share directory.
+    # The resolved path comes first: --symlink-install links to the source tree, which has every file.
+    # The imported path serves installers that link modules into a cache without a share directory.
     for module in dict.fromkeys((Path(__file__).resolve(), Path(__file__).absolute())):
         installed = (prefix / "share" / _PACKAGE for prefix in module.parents)
         for directory in (module.parents[1], *installed):
@@ -28,52 +28,61 @@ def share_directory() -> Path:
             if manifest.is_file() and f"<name>{_PACKAGE}</name>" in manifest.read_text(encoding="utf-8"):
                 return directory
     raise RobotDynamicsError(
-        f"the files of {_PACKAGE} are missing: no share/{_PACKAGE}/package.xml above "
-        f"{Path(__file__).parent}; install the package again by pip or colcon"
+        f"{_PACKAGE}: no share/{_PACKAGE}/package.xml above {Path(__file__).parent}. "
+        "Cure: install the package again with pip or colcon"
     )
 
 
 def find_resource(kind: str, name: str) -> Path:
-    """Return the path of one file that comes with this package.
+    """Return the path of a file that this package installs.
 
-    ``kind`` is "urdf", "config", "launch" or "rviz", ``name`` the file's name with its suffix, such as "panda.urdf".
-    Raises RobotDynamicsError, which lists those that exist, if there is no such kind or file.
+    Parameters
+    ----------
+    kind
+        "urdf", "config", "launch" or "rviz".
+    name
+        File name with its suffix, such as "panda.urdf".
+
+    Raises
+    ------
+    RobotDynamicsError
+        For an unknown kind or file. The message lists the available ones.
     """
     existing = _names(kind)
     if name not in existing:
         raise RobotDynamicsError(
-            f"no {kind} file {name!r} comes with {_PACKAGE}; there are: {', '.join(existing) or 'none'} "
-            f"(in {share_directory() / kind})"
+            f"{_PACKAGE} has no {kind} file {name!r} in {share_directory() / kind}. "
+            f"Cure: use one of {', '.join(existing) or 'no files, since there are none'}"
         )
     return share_directory() / kind / name
 
 
 def _names(kind: str) -> list[str]:
     if kind not in _SUFFIXES:
-        raise RobotDynamicsError(f"no kind of file {kind!r}; the kinds are: {', '.join(_SUFFIXES)}")
+        raise RobotDynamicsError(f"unknown kind of file {kind!r}. Cure: use one of {', '.join(_SUFFIXES)}")
     return sorted(path.name for path in (share_directory() / kind).glob("*") if path.name.endswith(_SUFFIXES[kind]))
 
 
 def robot_names() -> list[str]:
-    """Return the names of the robots that come with this package, sorted."""
+    """Return the sorted names of the robots that this package installs."""
     return [name.removesuffix(".urdf") for name in _names("urdf")]
 
 
 def robot_urdf(name: str) -> Path:
-    """Return the path of the URDF of a robot that comes with this package.
+    """Return the path of the URDF of an installed robot.
 
-    Raises RobotDynamicsError, which lists those that exist, if there is no such robot.
+    Raises RobotDynamicsError for an unknown robot. The message lists the available ones.
     """
     robots = robot_names()
     if name not in robots:
-        raise RobotDynamicsError(f"no robot {name!r} comes with {_PACKAGE}; there are: {', '.join(robots) or 'none'}")
+        raise RobotDynamicsError(f"{_PACKAGE} has no robot {name!r}. Cure: use one of {', '.join(robots)}")
     return share_directory() / "urdf" / f"{name}.urdf"
 
 
 def robot_dynamics_file(name: str) -> Path | None:
-    """Return the path of a robot's dynamics file, config/<name>.dynamics.yaml, or None where it has none.
+    """Return the path of an installed robot's dynamics file config/<name>.dynamics.yaml, or None if it has none.
 
-    Raises RobotDynamicsError, which lists those that exist, if there is no such robot.
+    Raises RobotDynamicsError for an unknown robot. The message lists the available ones.
     """
     robot_urdf(name)
     path = share_directory() / "config" / f"{name}.dynamics.yaml"

@@ -1,4 +1,4 @@
-"""Shared by all tests: hypothesis profiles, the shipped robots, and a ROS domain of this run's own."""
+"""Fixtures and settings of all tests: hypothesis profiles, shipped robots, and a private ROS domain."""
 
 import atexit
 import os
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Small matrices: threads of a linear algebra library only wait for each other where other programs run.
+# Matrices are small: threads of the linear algebra library would only slow the tests down.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 from robot_dynamics_ros.cli.processes import private_graph
@@ -23,8 +23,8 @@ ROOT = HERE.parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
-# Set before anything imports rclpy, for each process of a parallel run anew. The range never leaves this machine,
-# because tests publish torques.
+# Set before rclpy is imported, for each process of a parallel run. The discovery range is this machine only,
+# since tests publish torques.
 _GRAPH = private_graph()
 os.environ.update(_GRAPH.__enter__())
 atexit.register(_GRAPH.__exit__, None, None, None)
@@ -40,7 +40,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast" if COMPILED el
 
 @pytest.fixture(scope="session")
 def urdf_path() -> Callable[[str], Path]:
-    """Path of a shipped robot's URDF by name."""
+    """Return the path of a shipped robot's URDF by name."""
 
     def path(name: str) -> Path:
         return ROOT / "urdf" / f"{name}.urdf"
@@ -50,7 +50,7 @@ def urdf_path() -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def dynamics_path() -> Callable[[str], Path]:
-    """Path of a shipped dynamics file by name (a robot's, or planar_2r_craig and planar_2r_tsai)."""
+    """Return the path of a shipped dynamics file by name (a robot's, or planar_2r_craig and planar_2r_tsai)."""
 
     def path(name: str) -> Path:
         return ROOT / "config" / f"{name}.dynamics.yaml"
@@ -60,7 +60,7 @@ def dynamics_path() -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def load_robot(urdf_path: Callable[[str], Path], dynamics_path: Callable[[str], Path]) -> Callable[..., Any]:
-    """load_robot(name, dynamics=None or a dynamics file's name, **keywords of RobotModel.from_urdf_file)."""
+    """Return load_robot(name, dynamics=None or name of a dynamics file, **keywords of RobotModel.from_urdf_file)."""
     from robot_dynamics_ros import RobotModel
 
     def load(name: str, dynamics: str | None = None, **keywords: Any) -> RobotModel:

@@ -1,4 +1,4 @@
-"""The linters of ROS, but ament_copyright; they come with ROS, else with Debian (python3-ament-flake8)."""
+"""Linters of ROS except ament_copyright, from ROS or from Debian (python3-ament-flake8)."""
 
 import shutil
 from pathlib import Path

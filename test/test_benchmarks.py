@@ -1,4 +1,4 @@
-"""Operations counted as the functions run, beside those that the books print; libraries that are timed agree."""
+"""Operation counts of the functions against the books; agreement of the libraries that are timed."""
 
 from collections import Counter
 
@@ -37,7 +37,7 @@ def counts() -> dict[str, list[Count]]:
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_counted_numbers_give_the_torque(name: str) -> None:
-    """What counts is the form itself: it gives what it gives with plain numbers, and what the other forms give."""
+    """Counted numbers give the same torque as plain numbers, and as the other formulations."""
     tree, motion = chain(4), state(4)
     form, _ = COUNTED[name]
     torque = np.array(run_counted(form, 4, Counter()), dtype=float)
@@ -64,7 +64,7 @@ def test_order_of_table_3(counts: dict[str, list[Count]]) -> None:
 
 
 def test_counts_by_hand() -> None:
-    """A cross product takes 6 and 3, a matrix times a vector 9 and 6; signs are free, and values stay right."""
+    """A cross product has 6 and 3, a matrix times a vector 9 and 6; negation is free, and values are right."""
     tally: Counter[str] = Counter()
 
     def numbers(*values: float) -> list[Counted]:
@@ -81,13 +81,13 @@ def test_counts_by_hand() -> None:
 @pytest.mark.parametrize(("algorithm", "degree"), list(zip(ALGORITHMS, (1, 1, 2, 3), strict=True)))
 def test_growth_of_the_general_counts(algorithm: Algorithm, degree: int) -> None:
     """Newton-Euler is linear in the number of joints, the mass matrix quadratic, its factorisation cubic."""
-    found = np.array([general_count(algorithm, n) for n in range(1, LARGEST + 1)])
-    assert np.all(np.diff(found, degree + 1, axis=0) == 0)
-    assert np.all(np.diff(found, degree, axis=0) > 0)
+    operations = np.array([general_count(algorithm, n) for n in range(1, LARGEST + 1)])
+    assert np.all(np.diff(operations, degree + 1, axis=0) == 0)
+    assert np.all(np.diff(operations, degree, axis=0) > 0)
 
 
-def test_newton_euler_takes_what_the_books_take() -> None:
-    """Not more than a fifth above Milicevic's Table 3, and far below the other forms, from two joints on."""
+def test_newton_euler_needs_as_many_operations_as_published() -> None:
+    """At most a fifth above Milicevic's Table 3, and far below the other forms, from two joints on."""
     for n in range(2, LARGEST + 1):
         ours = np.array(general_count(INVERSE_DYNAMICS, n))
         assert np.all(ours < 1.2 * np.array(printed("Milicevic Table 3, Newton-Euler", n)))
@@ -96,7 +96,7 @@ def test_newton_euler_takes_what_the_books_take() -> None:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_customised_kernels_take_less(name: str) -> None:
-    """Craig 6.13: customised equations beat the best general scheme."""
+    """Craig 6.13: customised equations need fewer operations than the best general method."""
     model = load(name)
     for algorithm in (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX):
         ours = customised_count(algorithm, model)
@@ -131,7 +131,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[RobotModel, dict[str
 
 @pytest.mark.parametrize("algorithm", peers.ALGORITHMS)
 def test_libraries_agree_joint_by_joint(algorithm: str, tree: tuple[RobotModel, dict[str, peers.Calls]]) -> None:
-    """Joints match by name, locked ones stand still, and every result is in our order."""
+    """Joints match by name, locked joints do not move, and every result is in our order."""
     model, libraries = tree
     dynamics.check_agreement("tree", libraries, algorithm, random_states(model.n, dynamics.CHECKED, seed=1))
     offered = [name for name, calls in libraries.items() if algorithm in calls]

@@ -1,4 +1,4 @@
-"""A short run of each fuzzer, and the inputs that once failed."""
+"""A short run of each fuzzer, and inputs that failed in the past."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ LONG = {
 
 
 def _findings(target: str, data: bytes) -> dict[str, str]:
-    """Kind of failure -> how it failed, without the input, which may be long."""
+    """Return each kind of failure with its message, without the input, which may be long."""
     tally = Tally()
     tally.show(ALL[target].run, data)
     return {kind: text for kind, (_, text) in tally.findings.items()}
@@ -42,20 +42,20 @@ def test_random_inputs_are_taken_or_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
-def test_what_once_failed(case: Path) -> None:
+def test_inputs_that_once_failed(case: Path) -> None:
     assert not _findings(case.parent.name.replace("_", " "), case.read_bytes())
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_what_once_took_long(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inputs_that_once_took_long(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "HANG", 5.0)  # s of processor time: they took ten and more, and take at most two
     target, text = LONG[name]
     assert not _findings(target, text.encode())
 
 
-def _raises(problem: Exception) -> Callable[[bytes], None]:
+def _raises(error: Exception) -> Callable[[bytes], None]:
     def run(data: bytes) -> None:
-        raise problem
+        raise error
 
     return run
 

@@ -1,6 +1,6 @@
-"""The controller against a plant and a client that share no code with it, in lockstep.
+"""Controller against an independent plant and client, in lockstep.
 
-Each cause of a fault alone is in ``tools.safety_times``, see test_sessions.py.
+``tools.safety_times`` tests each cause of a fault separately, see test_sessions.py.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ def settings(**values: Any) -> ControllerSettings:
 
 
 def moving(seconds: float = 0.7, **options: Any) -> Session:
-    """A Panda that has begun, with an update rate or without, and is in the middle of a motion."""
+    """Return a Panda in the middle of a motion, with or without an update rate."""
     session = Session(**{"rate": 500.0, "settings": settings(), **options}).run(0.1)
     assert session.go(PANDA + ALL_MOVE, 1.5)
     session.run(seconds)
@@ -59,7 +59,7 @@ def test_stamps_that_are_never_set(rate: float) -> None:
 @pytest.mark.parametrize(
     "off", [{}, {"payload": 1.0, "reports_effort": True}, {"mass_error": 0.1, "reports_effort": True}]
 )
-def test_an_unbraked_arm_does_not_sag_in_the_ramp(q: Any, off: Any) -> None:
+def test_an_unbraked_arm_does_not_fall_in_the_ramp(q: Any, off: Any) -> None:
     session, fastest = Session(q=q, settings=settings(ramp_time=2.0), rate=1000.0, **off), 0.0
     for _ in range(2500):
         session.cycle()
@@ -121,7 +121,7 @@ def test_hold_keeps_the_end_effector_in_place(robot: str, off: Any) -> None:
 @pytest.mark.parametrize("change", [{"law": "pd_gravity"}, {"natural_frequency": (30.0,)}, {}])
 @pytest.mark.parametrize("limit", [(), (400.0,)])
 def test_live_changes_do_not_step_the_effort(change: dict[str, Any], limit: Any) -> None:
-    """Of the law, the gains and the payload."""
+    """For changes of the law, the gains and the payload."""
     session = moving(settings=settings(torque_rate_limit=limit), mass_error=0.1)
     before = len(session.commands) - 1
     if change:

@@ -1,4 +1,4 @@
-"""What launch files find out without ROS."""
+"""Search of packages, programs and robots by launch files, without ROS."""
 
 import os
 import sys
@@ -13,23 +13,23 @@ from robot_dynamics_ros.resources import robot_urdf
 
 @pytest.fixture
 def prefixes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Two prefixes, both with this package, as colcon installs it."""
-    found = [tmp_path / "overlay", tmp_path / "underlay"]
-    for prefix in found:
+    """Return two prefixes, both with this package, as colcon installs it."""
+    folders = [tmp_path / "overlay", tmp_path / "underlay"]
+    for prefix in folders:
         index = prefix / "share" / "ament_index" / "resource_index" / "packages"
         programs = prefix / "lib" / "robot_dynamics_ros"
         for folder in (index, programs):
             folder.mkdir(parents=True)
         (index / "robot_dynamics_ros").touch()
         (programs / "simulation_node").touch()
-    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(map(str, ["", tmp_path / "none", *found])))
-    return found
+    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(map(str, ["", tmp_path / "none", *folders])))
+    return folders
 
 
 def test_packages_and_programs_are_those_of_the_first_prefix(
     prefixes: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As ament_index_python, the peer, has it; a program that is not installed is a module."""
+    """The result equals that of ament_index_python. A program that is not installed is a module."""
     from ament_index_python.packages import get_package_prefix
 
     assert package_prefix("robot_dynamics_ros") == prefixes[0] == Path(get_package_prefix("robot_dynamics_ros"))

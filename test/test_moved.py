@@ -1,4 +1,4 @@
-"""Former names of public modules and classes: the same objects, with a DeprecationWarning."""
+"""Former names of public modules, classes and attributes refer to the same objects, with a DeprecationWarning."""
 
 import sys
 from importlib import import_module

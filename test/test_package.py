@@ -63,7 +63,7 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def manifest() -> Package:
-    """package.xml, read by the parser that colcon, rosdep and bloom use; its warnings count as errors."""
+    """Return package.xml, read by the parser of colcon, rosdep and bloom; its warnings count as errors."""
     warnings: list[str] = []
     package = parse_package(str(ROOT / "package.xml"), warnings=warnings)
     assert warnings == []
@@ -72,7 +72,7 @@ def manifest() -> Package:
 
 @pytest.fixture(scope="module")
 def setup() -> dict[str, Any]:
-    """What setup.py hands to setuptools."""
+    """Return the arguments that setup.py passes to setuptools."""
     run = python(SETUP)
     assert run.returncode == 0, run.stderr
     return dict(json.loads(run.stdout.splitlines()[-1]))
@@ -142,7 +142,7 @@ def test_every_import_is_a_dependency_in_setup(setup: dict[str, Any]) -> None:
 
 
 def test_the_command_starts_without_extras(setup: dict[str, Any]) -> None:
-    """What `pip install` brings by itself is enough for --help and for every command that needs no extra."""
+    """The dependencies of `pip install` are sufficient for --help and for commands that need no extra."""
     required = {_name(requirement) for requirement in setup["install_requires"]}
     extras = {module for module in _imports(*SOURCES) if str(_distribution(module)).lower() not in required}
     assert {"rclpy", "matplotlib", "plotly"} <= extras

@@ -1,4 +1,4 @@
-"""YAML that is more than data, or that would fill memory or stack, is refused at once."""
+"""YAML that is more than data, or that would exhaust memory or stack, is rejected at once."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_data() -> None:
 
 
 def test_numbers_in_another_base_are_named() -> None:
-    """As YAML 1.1 reads them; not those in quotes."""
+    """Numbers that YAML 1.1 reads in another base cause a warning, but not texts in quotes."""
     with pytest.warns(RobotModelWarning) as caught:
         values = load_yaml("[017, -1:30, 1:30.5, '017', a017, 0, 0.5, 1.7]", "arm.yaml")
     assert values == [15, -90, 90.5, "017", "a017", 0, 0.5, 1.7]

@@ -1,4 +1,4 @@
-"""The shipped robots and those of the `example-robot-data` wheel against Pinocchio, or the error that they deserve."""
+"""Shipped robots and those of the `example-robot-data` wheel: agreement with Pinocchio, or the expected error."""
 
 import re
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ CURE = "Cure: pip install example-robot-data, as requirements/test.txt has it"
 REFUSED = {
     # It follows "index_q1", but the file's joints are called "Left_index_q1" and so on.
     "alex_description/urdf/alex_psyonic_hands": r'joint "Left_index_q2" <mimic>: joint "index_q1" does not exist\.',
-    "hector_description/robots/quadrotor_base": r"no joint is left to move\.",
-    "iris_description/robots/iris_simple": r"no joint is left to move\.",
+    "hector_description/robots/quadrotor_base": r"no joint can move\.",
+    "iris_description/robots/iris_simple": r"no joint can move\.",
     "romeo_description/urdf/romeo_laas_small": r'link "body" <inertial>: .* negative principal moment -0\.0213',
     "tiago_description/robots/tiago": r'link "base_antenna_left_link" <inertial>: .* negative principal moment',
     "tiago_description/robots/tiago_dual": r'link "base_antenna_left_link" <inertial>: .* negative principal moment',
@@ -42,13 +42,13 @@ MASSLESS = {"romeo_description/urdf/romeo": ["LHand", "RHand"]}
 
 
 def _find() -> dict[str, Path]:
-    """The wheel's URDF files by their place in its folder of robots, and the shipped ones by their name."""
+    """Return the wheel's URDF files by their path in its folder of robots, and the shipped ones by their name."""
     try:
         listed = files("example-robot-data") or []
     except PackageNotFoundError:
         listed = []
-    found = [Path(str(file.locate())) for file in listed if file.suffix == ".urdf"]
-    public = {path.as_posix().split("/robots/", 1)[1].removesuffix(".urdf"): path for path in found}
+    paths = [Path(str(file.locate())) for file in listed if file.suffix == ".urdf"]
+    public = {path.as_posix().split("/robots/", 1)[1].removesuffix(".urdf"): path for path in paths}
     return public | {name: robot_urdf(name) for name in robot_names()}
 
 
@@ -58,7 +58,7 @@ LOADING = [name for name in ROBOTS if name not in REFUSED]
 
 @dataclass(frozen=True)
 class States:
-    """Many states in a row, or one of them, with wrenches on some links."""
+    """Many states or a single state, with wrenches on some links."""
 
     q: Array
     qd: Array
@@ -72,7 +72,7 @@ class States:
 
 
 def random_states(model: RobotModel, peer: Peer, seed: int) -> States:
-    """Random motions, the torques that make them, and besides these wrenches on three random links."""
+    """Return random motions with their torques, and wrenches on three random links."""
     rng = np.random.default_rng(seed)
     q, qd, qdd = (rng.uniform(-size, size, (STATES, model.n)) for size in (np.pi, 3.0, 9.0))
     tau = np.array([peer.rnea(q[k], qd[k], qdd[k]) for k in range(STATES)])
@@ -81,7 +81,7 @@ def random_states(model: RobotModel, peer: Peer, seed: int) -> States:
 
 
 def ours(model: RobotModel, s: States) -> dict[str, Any]:
-    """Every algorithm, at one state or at many."""
+    """Return the results of every algorithm, at one state or at many."""
     q, qd, qdd = s.q, s.qd, s.qdd
     coriolis, regressor = model.coriolis_matrix(q, qd), model.regressor(q, qd, qdd)
     dq, dqd = model.inverse_dynamics_derivatives(q, qd, qdd)
@@ -107,14 +107,14 @@ def ours(model: RobotModel, s: States) -> dict[str, Any]:
         results[f"link_pose of {link}"] = model.link_pose(q, link)
         results[f"jacobian of {link}"] = model.jacobian(q, link)
         results[f"jacobian_dot_qd of {link}"] = model.jacobian_dot_qd(q, qd, link)
-    if not model._packed.massless_ends:
+    if not model._data.massless_joints:
         results["forward_dynamics"] = model.forward_dynamics(q, qd, s.tau)
         results["forward_dynamics under wrenches"] = model.forward_dynamics(q, qd, s.tau, s.wrenches)
     return results
 
 
 def theirs(model: RobotModel, peer: Peer, s: States) -> Iterator[tuple[str, ArrayLike, ArrayLike]]:
-    """Name, expected result and size of the terms of every algorithm, at one state."""
+    """Return name, expected result and size of the terms of every algorithm, at one state."""
     q, qd, qdd, moving, wrenches = s.q, s.qd, s.qdd, model.moving_joints, s.wrenches
     m, gravity, bias, tau = peer.crba(q), peer.gravity(q), peer.bias(q, qd), s.tau
     jacobians = {link: peer.jacobian(q, link) for link in wrenches}
@@ -151,14 +151,14 @@ def theirs(model: RobotModel, peer: Peer, s: States) -> Iterator[tuple[str, Arra
         yield f"link_pose of {link}", pose, np.abs(pose).max()
         yield f"jacobian of {link}", j, reach
         yield f"jacobian_dot_qd of {link}", peer.jacobian_dot_qd(q, qd, link), reach * speed**2
-    if not model._packed.massless_ends:
+    if not model._data.massless_joints:
         inverse = np.abs(np.linalg.inv(m))
         yield "forward_dynamics", peer.aba(q, qd, tau), inverse @ terms
         yield "forward_dynamics under wrenches", peer.aba(q, qd, tau, wrenches), inverse @ pushed
 
 
 def check(name: str, got: ArrayLike, expected: ArrayLike, size: ArrayLike) -> None:
-    """Every entry within the tolerance of its own size; what has size zero is zero."""
+    """Check that every element is within the tolerance of its size; elements of size zero must be zero."""
     got, expected = np.asarray(got, dtype=float), np.asarray(expected, dtype=float)
     assert got.shape == expected.shape, f"{name}: shape {got.shape}, Pinocchio {expected.shape}"
     error, allowed = np.abs(got - expected), TOLERANCE * np.broadcast_to(size, expected.shape)
@@ -167,19 +167,19 @@ def check(name: str, got: ArrayLike, expected: ArrayLike, size: ArrayLike) -> No
 
 
 def test_the_robots_are_there() -> None:
-    """All files, and none of the exceptions below is out of date."""
+    """All files exist, and no exception below is out of date."""
     assert len(ROBOTS) >= 60, f"the URDF files of the wheel example-robot-data are missing. {CURE}"
     assert not {*REFUSED, *MASSLESS} - ROBOTS.keys()
 
 
 @pytest.mark.parametrize("name", LOADING)
 def test_agrees_with_pinocchio(name: str) -> None:
-    """One state at a time and all at once; mimic joints by G of the test's own reading."""
+    """Single states and a batch; mimic joints by the G that this test reads."""
     text = ROBOTS[name].read_text(encoding="utf-8")
     model = RobotModel.from_urdf_file(ROBOTS[name])
-    assert list(model._packed.massless_ends) == MASSLESS.get(name, [])
+    assert list(model._data.massless_joints) == MASSLESS.get(name, [])
     peer = Peer(text, model.joint_names, follows=mimic_tags(text))
-    if model._packed.massless_ends:
+    if model._data.massless_joints:
         with pytest.raises(RobotModelError, match=re.escape(str(MASSLESS[name]))):
             model.forward_dynamics(*np.zeros((3, model.n)))
     check("inertial_parameters", *_parameters(model, peer))
@@ -195,7 +195,7 @@ def test_agrees_with_pinocchio(name: str) -> None:
 
 
 def _parameters(model: RobotModel, peer: Peer) -> tuple[Array, Array, Array]:
-    """Ours, Pinocchio's, and the largest of each body's mass, moments or inertias."""
+    """Return our parameters, Pinocchio's, and the largest of each body's mass, moments or inertias."""
     expected = peer.inertial_parameters(model.moving_joints).reshape(-1, 10)
     largest = [np.abs(part).max(axis=1) for part in np.split(expected, [1, 4], axis=1)]
     return model.inertial_parameters, expected.ravel(), np.repeat(largest, [1, 3, 6], axis=0).T.ravel()

@@ -1,4 +1,4 @@
-"""Garbage collection, real-time priority and locked memory: what the system allows, and what is said where not."""
+"""Garbage collection, real-time priority and locked memory, with and without the required privileges."""
 
 import gc
 import os
@@ -16,7 +16,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 
 @pytest.fixture
 def collections() -> Iterator[list[int]]:
-    """Generations that have been collected, one entry each time; the collector works as before in the end."""
+    """Return a list of the generations collected; restore the collector at the end."""
     seen: list[int] = []
 
     def note(phase: str, details: dict[str, int]) -> None:
@@ -31,25 +31,25 @@ def collections() -> Iterator[list[int]]:
 
 
 class Knot:
-    """Only the collector frees it."""
+    """Object with a reference cycle, which only the garbage collector frees."""
 
     def __init__(self) -> None:
         self.itself = self
 
 
-def test_kept_away_the_collector_comes_only_when_called_until_it_is_let_back(collections: list[int]) -> None:
+def test_garbage_is_collected_only_on_request_until_collection_is_enabled(collections: list[int]) -> None:
     old = Knot()
-    real_time.keep_collector_away()
+    real_time.disable_garbage_collection()
     assert gc.get_freeze_count() > 0
     del collections[:]
     knot = weakref.ref(Knot())
     lists = [[k] for k in range(50_000)]  # far beyond the collector's thresholds
     assert collections == [] and knot() is not None
-    real_time.collect()
+    real_time.collect_garbage()
     assert collections == [2] and knot() is None
     assert all(known is not old for known in gc.get_objects()), "only what came since is looked at"
 
-    real_time.let_collector_back()
+    real_time.enable_garbage_collection()
     assert gc.isenabled() and gc.get_freeze_count() == 0
     assert any(known is old for known in gc.get_objects())
     del collections[:]
@@ -57,7 +57,7 @@ def test_kept_away_the_collector_comes_only_when_called_until_it_is_let_back(col
     assert collections
     # A full collection of everything is no matter of microseconds: never in between.
     before = collections.count(2)
-    real_time.collect()
+    real_time.collect_garbage()
     assert collections.count(2) == before and len(lists) == 100_000
 
 
@@ -71,11 +71,11 @@ waiting = threading.Event()
 threading.Thread(target=waiting.wait, daemon=True).start()
 
 def policies():
-    found = set()
+    values = set()
     for thread in os.listdir("/proc/self/task"):
         with contextlib.suppress(ProcessLookupError):  # it has just ended
-            found.add(os.sched_getscheduler(int(thread)))
-    return found
+            values.add(os.sched_getscheduler(int(thread)))
+    return values
 
 def locked():
     return next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmLck"))
@@ -90,14 +90,14 @@ def unprivileged():
 
 
 def _run(code: str) -> list[str]:
-    """The words that this prints in a process of its own, with | between them."""
+    """Return the words that this code prints in a separate process, joined with |."""
     run = run_python("-c", START + code, USER="operator")
     return run.stdout.strip().split("|")
 
 
 @linux
 def test_without_privileges_both_are_refused_and_none_is_needed_for_none() -> None:
-    """Memory is not locked below a limit, even where the soft one is lower: the next allocation would be fatal."""
+    """Memory is not locked below a limit, even if only the soft limit is lower: the next allocation would be fatal."""
     nothing, policies, priority, memory, amount = _run("""
 unprivileged()
 print(real_time.set_priority(0), policies(), real_time.set_priority(42), real_time.lock_memory(), locked(), sep="|")
@@ -109,7 +109,7 @@ print(real_time.set_priority(0), policies(), real_time.set_priority(42), real_ti
 
 @linux
 def test_a_priority_is_given_to_every_thread() -> None:
-    """Zero leaves it as it is, as it leaves that of a process which was started with one."""
+    """Zero leaves the priority unchanged, also that of a process started with one."""
     warning, given, later, *after = _run("""
 warning = real_time.set_priority(5)
 given, later = policies(), []
@@ -124,7 +124,7 @@ print(warning, given, later, real_time.set_priority(0), policies(), sep="|")
 
 
 @linux
-def test_locked_memory_holds_what_comes_later_too() -> None:
+def test_memory_allocated_later_is_locked_too() -> None:
     warning, before, growth = _run("""
 warning = real_time.lock_memory()
 before = int(locked())

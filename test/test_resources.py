@@ -1,4 +1,4 @@
-"""Finding the files that come with the package; test/integration/test_install.py does it once installed."""
+"""Search of installed files in the source tree; test/integration/test_install.py tests installations."""
 
 import shutil
 import subprocess
@@ -39,7 +39,7 @@ def test_an_unknown_robot_or_kind_is_refused() -> None:
         resources.find_resource("meshes", "panda.stl")
 
 
-def test_modules_without_their_files_say_so(tmp_path: Path) -> None:
+def test_missing_files_are_reported(tmp_path: Path) -> None:
     lonely = tmp_path / "robot_dynamics_ros"
     lonely.mkdir()
     (lonely / "__init__.py").touch()

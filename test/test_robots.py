@@ -1,4 +1,4 @@
-"""The shipped robots against figures that others published."""
+"""Shipped robots against published values."""
 
 import warnings
 from collections.abc import Callable
@@ -98,7 +98,7 @@ def test_panda_dynamic_coefficients(pinocchio: Callable[[str], pin.Model]) -> No
 
 @pytest.mark.parametrize(("name", "file"), PAIRS)
 def test_loads_without_warnings_and_with_all_limits(name: str, file: str | None, load_robot: Load) -> None:
-    """But for the measured inertia of the Puma's link 3."""
+    """The exception is the measured inertia of the Puma's link 3."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = load_robot(name, file)
@@ -115,14 +115,14 @@ def test_loads_without_warnings_and_with_all_limits(name: str, file: str | None,
 
 @pytest.mark.parametrize(("name", "arm"), [("ur5e", published_arms.UR5E), ("puma560", published_arms.PUMA560)])
 def test_gravity_of_the_published_masses(name: str, arm: published_arms.DhArm, load_robot: Load) -> None:
-    """Gradient of sum m g z, the centres of mass taken in the published DH frames."""
+    """Gradient of sum m g z, with the centres of mass in the published DH frames."""
     model = load_robot(name, name)
     for q in _states(model.n):
         np.testing.assert_allclose(model.gravity_torque(q), arm.gravity_torque(q), atol=1e-10)
 
 
 def test_panda_friction(load_robot: Load) -> None:
-    """Gaz et al.: A/(1+exp(-a(qd+s))) - A/(1+exp(-a s)); the Coulomb file has its levels at fast rates."""
+    """Gaz et al.: A/(1+exp(-a(qd+s))) - A/(1+exp(-a s)); the Coulomb file has its levels at high rates."""
     a = np.array([0.54615, 0.87224, 0.64068, 1.2794, 0.83904, 0.30301, 0.56489])
     slope = np.array([5.1181, 9.0657, 10.136, 5.5903, 8.3469, 17.133, 10.336])
     s = np.array([0.039533, 0.025882, -0.04607, 0.036194, 0.026226, -0.021047, 0.0035526])
@@ -186,7 +186,7 @@ def test_puma_under_a_wrench(load_robot: Load) -> None:
 
 
 def test_puma_friction_and_rotors_at_the_joint(load_robot: Load) -> None:
-    """B G^2 and |Tc| |G|; a joint with G < 0 turns against its motor, so that its + is the motor's -."""
+    """B G^2 and |Tc| |G|. A joint with G < 0 rotates against its motor, which exchanges the two directions."""
     model, rigid = _puma(load_robot), load_robot("puma560")
     g, b, tc = puma560_corke.G, puma560_corke.B, puma560_corke.TC
     positive = np.where(g > 0, tc[:, 0], -tc[:, 1]) * np.abs(g)
@@ -201,7 +201,7 @@ def test_puma_friction_and_rotors_at_the_joint(load_robot: Load) -> None:
 
 
 def test_puma_against_the_explicit_model(load_robot: Load) -> None:
-    """Armstrong, Khatib and Burdick: other lengths, link 4's centre of mass before the wrist's."""
+    """Armstrong, Khatib and Burdick: other lengths, and link 4's centre of mass before the wrist's."""
     model = load_robot("puma560")
     for q in _states(6):
         theirs = puma560_corke.to_explicit(q)

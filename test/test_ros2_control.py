@@ -1,4 +1,4 @@
-"""The configurations for ros2_control and MoveIt beside the controller's own; no controller runs on them here."""
+"""Configurations for ros2_control and MoveIt agree with the controller's; no controller runs on them here."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +36,7 @@ def panda() -> RobotModel:
 
 
 def test_controllers_take_efforts_of_our_joints_in_our_order() -> None:
-    """By joint_trajectory_controller.cpp, where effort is its only command interface; its gains are 0 by default."""
+    """See joint_trajectory_controller.cpp with effort as its only command interface; its gains default to 0."""
     forward, arm = parameters(FORWARD, "forward_effort_controller"), parameters(TRAJECTORY, "arm_controller")
     for file, joints in ((FORWARD, forward["joints"]), (TRAJECTORY, arm["joints"])):
         assert joints == parameters(file, OURS)["joints"] == list(panda().joint_names)
@@ -61,7 +61,7 @@ def test_our_node_takes_its_part(file: Path) -> None:
 
 @BOTH
 def test_ros_itself_reads_the_files(file: Path) -> None:
-    """Its parser is not YAML's: it takes neither anchors nor lists of lists."""
+    """ROS's parser is not a YAML parser: it accepts neither anchors nor lists of lists."""
     context = rclpy.Context()
     context.init(args=["--ros-args", "--params-file", str(file)])
     try:
@@ -78,7 +78,7 @@ def test_ros_itself_reads_the_files(file: Path) -> None:
 
 
 def test_moveit_finds_the_action() -> None:
-    """moveit_simple_controller_manager.cpp: the action is <controller's name>/<action_ns>, joints must be given."""
+    """moveit_simple_controller_manager.cpp: the action is <controller's name>/<action_ns>, joints are required."""
     document = yaml.safe_load((CONFIG / "moveit_controllers.yaml").read_text(encoding="utf-8"))
     manager = document["moveit_simple_controller_manager"]
     (name,) = manager["controller_names"]

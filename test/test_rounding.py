@@ -1,4 +1,4 @@
-"""Rounding errors within the bounds of docs/numerics.md, and bits that depend on nothing."""
+"""Rounding errors within the bounds of docs/numerics.md, and bits that do not depend on the machine's state."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ from tools.numerics.oracle import MP
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.RobotModelWarning")
 
 BOUND = 8.0
-"""As docs/numerics.md says, in eps times the size of the terms; some 4.5 are measured."""
+"""Bound of docs/numerics.md, in eps times the size of the terms; about 4.5 is measured."""
 
 MANY_LINKS = "30 even links"
 PLAIN_PYTHON = "kernels as plain Python"
@@ -53,13 +53,13 @@ def test_errors_are_within_the_bound_for_all_motions(arm: str, kind: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", MOTIONS)
 def test_batches_of_customised_kernels_are_as_good(kind: str) -> None:
-    """By their own sines, also beyond the angles that these reduce."""
+    """With their own sine and cosine, also beyond the angles that these reduce."""
     errors = measure(Measured(load("SCARA").customised(), many=True), kind, 3)
     assert {name: x.max() for name, x in errors.items() if not x.max() < BOUND} == {}
 
 
 @pytest.mark.parametrize("arm", ["cm base, km boom", "two joints on one axis"])
-def test_forward_dynamics_loses_what_the_scaled_condition_says(arm: str) -> None:
+def test_error_of_forward_dynamics_grows_with_the_scaled_condition(arm: str) -> None:
     measured = Measured(load(arm))
     plain = measured.plain_errors(motions("ordinary", measured.model.n, 1)[0])
     assert plain.acceleration < BOUND * EPS * plain.scaled_condition
@@ -67,20 +67,20 @@ def test_forward_dynamics_loses_what_the_scaled_condition_says(arm: str) -> None
 
 
 def test_masses_alone_cost_nothing() -> None:
-    """The condition of M, 1e6 and more, does not count, only the scaled one."""
+    """The error depends on the scaled condition number of M only, not on that of M, 1e6 and more."""
     measured = Measured(load("light tip, 1e6 : 1"))
     plain = measured.plain_errors(motions("ordinary", 7, 1)[0])
     assert plain.condition > 1e5 and plain.scaled_condition < 100.0 and plain.acceleration < 1e-14
 
 
-def test_a_singular_matrix_is_refused_only_where_nothing_is_left() -> None:
+def test_only_matrices_singular_up_to_rounding_are_refused() -> None:
     q, qd, tau = motions("ordinary", 2, 1)[0]
     with pytest.raises(RobotModelError, match='joint "first"'):
         same_axis(1e-17).forward_dynamics(q, qd, tau)
     assert np.isfinite(same_axis(1e-14).forward_dynamics(q, qd, tau)).all()
 
 
-def test_the_oracle_gives_a_book(load_robot: Callable[..., Any]) -> None:
+def test_the_oracle_agrees_with_a_book(load_robot: Callable[..., Any]) -> None:
     """Tsai (9.73)-(9.74) and (9.114), to the digits of the book's formulas in doubles."""
     model = load_robot("planar_2r", "planar_2r_tsai")
     robot, p = oracle.exact_robot(model), tsai_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0)
@@ -92,7 +92,7 @@ def test_the_oracle_gives_a_book(load_robot: Callable[..., Any]) -> None:
 
 
 def test_the_oracle_has_its_digits() -> None:
-    """Its two ways to the torque agree to 40 digits, and so does the work of gravity with its potential, to 25."""
+    """The two computations of the torque agree to 40 digits, the work of gravity and its potential to 25."""
     model = load("Puma 560")
     robot = oracle.exact_robot(model)
     motion = motions("ordinary", model.n, 1)[0]
@@ -114,8 +114,8 @@ def test_the_oracle_has_its_digits() -> None:
 
 
 def test_plain_python_agrees() -> None:
-    found = difference(results(100), from_process(CONDITIONS[PLAIN_PYTHON], 100))
-    assert found.of > 10_000 and found.eps * EPS < 1e-13
+    result = difference(results(100), from_process(CONDITIONS[PLAIN_PYTHON], 100))
+    assert result.of > 10_000 and result.eps * EPS < 1e-13
 
 
 @pytest.mark.slow

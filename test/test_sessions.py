@@ -1,4 +1,4 @@
-"""Whole sessions against an independent plant: no command is out of bounds, each cause is seen, and nothing else is."""
+"""Sessions against an independent plant: commands are within bounds, and each fault has its cause, no other."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def test_random_sessions_command_within_limits(first: int) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause}: {case.about}")
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
-def test_a_cause_is_seen(case: Case) -> None:
+def test_each_cause_is_detected(case: Case) -> None:
     for rate in (0.0, RATE):
         if rate in case.rates:
             cycles, mode, cause = cycles_of(case, rate)

@@ -1,4 +1,4 @@
-"""The examples of the textbooks through RobotModel: closed forms from test/oracles on random parameters and states."""
+"""Textbook examples with RobotModel: closed forms from test/oracles at random parameters and states."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_closed_forms(book: ModuleType, build: Callable[[Any], arms.Arm], direct
 
 @pytest.mark.parametrize("seed", range(4))
 def test_geared_arm(seed: int, tmp_path: Path) -> None:
-    """Tsai (9.171): rotors that spin across their carriers' rotation act by their reflected inertia alone."""
+    """Tsai (9.171): rotors that spin across their carriers' rotation act by their reflected inertia only."""
     p = _parameters(tsai_geared_2r, np.random.default_rng(seed))
     second = p.n54**2 * p.i4z + p.i5z
     file = tmp_path / "rotors.yaml"
@@ -67,7 +67,7 @@ def test_geared_arm(seed: int, tmp_path: Path) -> None:
 
 
 def test_force_at_the_tool() -> None:
-    """METR4202 tutorial 4, Q.2b: a force on the tool does J^T F at the joints; the arm holds the negative."""
+    """METR4202 tutorial 4, Q.2b: a force on the tool adds J^T F at the joints; the arm balances it."""
     l1, l2 = metr4202_statics.LENGTHS
     text = arms.planar_2r(l1, l2, arms.Link("", 1.0, (1, 0, 0)), arms.Link("", 1.0, (1, 0, 0))).urdf
     model = RobotModel.from_urdf(text, gravity=[0, 0, 0])

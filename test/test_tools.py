@@ -1,4 +1,4 @@
-"""One look at each tool: what is planted is found."""
+"""Each tool finds a planted error."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from tools.numerics.oracle import MP
 
 
 def test_chaos_knows_a_safe_torque(load_robot: Callable[..., RobotModel]) -> None:
-    """It carries the arm, or damps it, or is none."""
+    """A safe torque balances gravity, damps the motion, or is zero."""
     model = load_robot("panda", "panda")
     q, qd = np.array([[0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785]]), np.full((1, 7), 0.1)
     states = Joints(np.zeros(1), np.zeros(1), q, qd, np.zeros((1, 7)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -12,8 +14,11 @@ from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.storage import Message, has_stamp
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.kernels.types import IntArray
-from robot_dynamics_ros.messages.joint_state import stamp_of
+from robot_dynamics_ros.messages.joint_state import BEHIND_STAMP, stamp_of
 from robot_dynamics_ros.progress import progress
+
+_FEW = 3  # fewer messages show no shift
+_SAMPLES = 8  # messages of A that are compared with all of B to find one
 
 
 @dataclass(frozen=True)
@@ -44,12 +49,19 @@ class Place:
         return ", ".join(parts)
 
 
-def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, IntArray]:
-    """Return the times of all messages of each topic (m,), ns: header.stamp where they have one, else arrival.
+class MessageTimes(NamedTuple):
+    """Times (ns) of the messages of a topic (m,), and checksums (m,) of what follows their stamps."""
+
+    times: IntArray
+    checksums: IntArray
+
+
+def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, MessageTimes]:
+    """Return the times of all messages of each topic: header.stamp where they have one, else arrival.
 
     Raises BagError for a message that is too short for its stamp.
     """
-    times = {topic: array("q") for topic in topics}
+    times, checksums = ({topic: array("q") for topic in topics} for _ in range(2))
     stamped = {topic for topic in topics if has_stamp(reader.topics[topic])}
     for message in progress(reader.messages(topics), "aligning", reader.count(topics)):
         own = times[message.topic]
@@ -60,7 +72,39 @@ def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, IntAr
                 "Cure: see what published it"
             )
         own.append(time)
-    return {topic: np.array(values, dtype=np.int64) for topic, values in times.items()}
+        checksums[message.topic].append(crc32(message.data[BEHIND_STAMP:]))
+    return {
+        topic: MessageTimes(np.array(values, dtype=np.int64), np.array(checksums[topic], dtype=np.int64))
+        for topic, values in times.items()
+    }
+
+
+def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
+    """Return the constant time (ns) by which the stamps of B are later than those of A; 0 where there is none.
+
+    ``known`` is that of another topic. A shift has to pair more messages than equal stamps do and, so that recordings
+    that begin at different times are not taken for shifted ones, no fewer that are equal.
+    """
+    same, shortest = align(a.times, b.times, stamped=True), min(len(a.times), len(b.times))
+    candidates = [known]
+    if not known:
+        if shortest < _FEW:
+            return 0
+        candidates = [int(b.times[k]) - int(a.times[k]) for k in (0, -1)]
+        if len(a.times) != len(b.times) or (b.times - a.times != candidates[0]).any():
+            if 2 * len(same.a) > shortest:
+                return 0
+            samples = a.times[np.linspace(0, len(a.times) - 1, _SAMPLES).astype(np.int64)]
+            shifts, counts = np.unique(b.times - samples[:, None], return_counts=True)
+            candidates.append(int(shifts[np.argmax(counts)]))
+
+    def pairs_and_equal(shift: int) -> tuple[int, int]:
+        pairs = align(a.times, b.times, stamped=True, shift=shift)
+        return len(pairs.a), int((a.checksums[pairs.a] == b.checksums[pairs.b]).sum())
+
+    (pairs, equal), _, shift = max((pairs_and_equal(shift), -abs(shift), shift) for shift in candidates)
+    same_pairs, same_equal = pairs_and_equal(0)
+    return shift if pairs > same_pairs and 2 * pairs >= shortest and equal >= same_equal else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +123,8 @@ class Alignment:
         True if these are stamps, by which messages are paired; else times of arrival.
     starts
         The times (ns) in A and in B from which seconds count.
+    shift
+        By how much (ns) the stamps of B are later than those of A.
     """
 
     a: IntArray
@@ -88,6 +134,7 @@ class Alignment:
     times: tuple[IntArray, IntArray]
     stamped: bool
     starts: tuple[int, int]
+    shift: int = 0
 
     def pair(self, k: int, element: int | None = None) -> Place:
         """Return the place of pair ``k``, or of an element of its messages."""
@@ -105,10 +152,13 @@ class Alignment:
         return Place(time if self.stamped else None, 0.0 if unset else seconds, a, b, element)
 
 
-def align(a: IntArray, b: IntArray, stamped: bool, starts: tuple[int, int] = (0, 0)) -> Alignment:
-    """Pair messages of the same stamp, repeated ones in their order; those without stamps by their order alone."""
+def align(a: IntArray, b: IntArray, stamped: bool, starts: tuple[int, int] = (0, 0), shift: int = 0) -> Alignment:
+    """Pair messages of the same stamp, repeated ones in their order; those without stamps by their order alone.
+
+    The stamps of B are ``shift`` (ns) later than those of A.
+    """
     if stamped:
-        codes = np.unique(np.concatenate([a, b]), return_inverse=True)[1].reshape(-1).astype(np.int64)
+        codes = np.unique(np.concatenate([a + shift, b]), return_inverse=True)[1].reshape(-1).astype(np.int64)
         code_a, code_b = codes[: len(a)], codes[len(a) :]
         repeat_a, repeat_b = _repeats(code_a), _repeats(code_b)
         width = 1 + max(repeat_a.max(initial=0), repeat_b.max(initial=0))
@@ -119,7 +169,7 @@ def align(a: IntArray, b: IntArray, stamped: bool, starts: tuple[int, int] = (0,
     order = np.argsort(in_a)
     in_a, in_b = in_a[order], in_b[order]
     only_a, only_b = np.delete(np.arange(len(a)), in_a), np.delete(np.arange(len(b)), in_b)
-    return Alignment(in_a, in_b, only_a, only_b, (a, b), stamped, starts)
+    return Alignment(in_a, in_b, only_a, only_b, (a, b), stamped, starts, shift)
 
 
 def _repeats(codes: IntArray) -> IntArray:

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from xml.etree import ElementTree
 
-from robot_dynamics_ros.bags.alignment import align, message_times, paired
+from robot_dynamics_ros.bags.alignment import align, message_times, paired, time_shift
 from robot_dynamics_ros.bags.differences import FieldComparison, FieldDifference, TopicDifference
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.storage import TEXT, has_stamp, known
@@ -37,7 +37,8 @@ def compare_bags(
     Messages are paired by header.stamp, repeated stamps in their order; messages without a header by their order
     on the topic. When they arrived does not matter. JointState and JointTrajectory are compared joint by joint,
     whatever the order of the joints; texts and integers must be equal; NaN equals NaN. Topics, messages and fields
-    that only one recording has are differences.
+    that only one recording has are differences. Where all stamps of a topic are later in one recording by the same
+    time, that is a difference, and messages are paired after it.
 
     Parameters
     ----------
@@ -63,16 +64,21 @@ def compare_bags(
     with BagReader(a) as reader_a, BagReader(b) as reader_b:
         names, alone, notes = _common(reader_a, reader_b, topics)
         times_a, times_b = message_times(reader_a, names), message_times(reader_b, names)
-        if not any(len(times) for times in (*times_a.values(), *times_b.values())):
+        if not any(len(times.times) for times in (*times_a.values(), *times_b.values())):
             raise BagError(f"{a}, {b}: no messages on {', '.join(names)}. Cure: name other topics to compare")
         kinds = {name: reader_a.topics[name] for name in names}
         stamped = {name: has_stamp(kinds[name]) for name in names}
+        shifts = {name: time_shift(times_a[name], times_b[name]) if stamped[name] else 0 for name in names}
+        known_shift = next((shift for shift in shifts.values() if shift), 0)
         differences = []
         for name in names:
-            start_a = _start([times_a[other] for other in names if stamped[other] == stamped[name]])
-            start_b = _start([times_b[other] for other in names if not stamped[other]])
-            starts = start_a, start_a if stamped[name] else start_b
-            pairs = align(times_a[name], times_b[name], stamped[name], starts)
+            start_a = _start([times_a[other].times for other in names if stamped[other] == stamped[name]])
+            start_b = _start([times_b[other].times for other in names if not stamped[other]])
+            shift = shifts[name]
+            if known_shift and stamped[name] and not shift:  # a topic of few messages
+                shift = time_shift(times_a[name], times_b[name], known_shift)
+            starts = start_a, start_a + shift if stamped[name] else start_b
+            pairs = align(times_a[name].times, times_b[name].times, stamped[name], starts, shift)
             fields = FieldComparison(kinds[name], renaming(rename or {}), atol, rtol)
             messages = paired(reader_a.messages([name]), reader_b.messages([name]), pairs)
             fields.add(progress(messages, name, len(pairs.a)))
@@ -213,6 +219,9 @@ def _summary(topic: TopicDifference) -> str:
     if not topic.count:
         return "no two messages belong together" if topic.only_a or topic.only_b else "no messages"
     fields = f"{_count(topic.count, 'pair')} of {topic.kind}, {_count(len(topic.fields), 'field')}"
+    if topic.shift:
+        later = "later" if topic.shift > 0 else "earlier"
+        fields += f", stamps of B are {abs(topic.shift) * 1e-9:.9f} s {later} than those of A"
     beyond = sum(not field.matches for field in topic.fields)
     within = sum(not field.equal for field in topic.fields) - beyond
     if not beyond and not within:
@@ -243,6 +252,10 @@ def _cells(field: FieldDifference) -> tuple[str, ...]:
         where.append(str(field.largest_at))
     if field.largest or field.beyond:
         where.append(f"A {_value(field.a)}, B {_value(field.b)}")
+    if field.offset is not None and field.rms is not None:
+        deviation = max(0.0, field.rms**2 - field.offset**2) ** 0.5
+        spread = f" +- {deviation:.2g}" if deviation > 1e-6 * field.rms else ""
+        where.append(f"constant offset B - A = {field.offset:.6g}{spread}")
     if field.beyond > 1 and field.first_at is not None and field.first_at != field.largest_at:
         where.append(f"first at {field.first_at}")
     largest = "" if field.largest is None else f"{field.largest:.4g}"

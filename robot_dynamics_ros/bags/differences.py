@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.bags.alignment import Alignment, Place
-from robot_dynamics_ros.bags.joint_series import FIELDS, JointStateLayout, JointStateLayouts
 from robot_dynamics_ros.bags.storage import JOINT_STATE, JOINT_TRAJECTORY, message_types
 from robot_dynamics_ros.kernels.types import Array, IntArray
-from robot_dynamics_ros.messages.joint_state import Renaming
+from robot_dynamics_ros.messages.joint_state import FIELDS, JointStateLayout, JointStateLayouts, Renaming
 
 _BLOCK = 1024  # pairs of messages
+_FEW = 3  # fewer numbers show no constant offset
 _SHORT = 32  # elements of arrays that are a field each
 _POINT_FIELDS = ("positions", "velocities", "accelerations", "effort")
 
@@ -42,6 +42,8 @@ class FieldDifference:
         Where the largest difference is, and the values there; for texts and integers, the first one.
     first_at
         Where the first difference beyond the tolerance is.
+    mean
+        Mean of B - A over the finite differences; None for what is no floating-point number.
     """
 
     name: str
@@ -55,6 +57,17 @@ class FieldDifference:
     first_at: Place | None
     a: object = None
     b: object = None
+    mean: float | None = None
+
+    @property
+    def offset(self) -> float | None:
+        """The constant by which the numbers of B are larger than those of A; None where there is none.
+
+        It is the mean difference where the deviation from it is less than a seventh of it.
+        """
+        if self.mean is None or self.rms is None or self.count < _FEW or not 0.0 < self.rms < np.inf:
+            return None
+        return self.mean if abs(self.mean) >= 0.99 * self.rms else None
 
     @property
     def matches(self) -> bool:
@@ -87,6 +100,8 @@ class TopicDifference:
         All that both messages of a pair, or one of them, hold.
     common
         True if only pairs matter.
+    shift
+        By how much (ns) the stamps of B are later than those of A, where that is constant; pairs are those after it.
     """
 
     topic: str
@@ -99,10 +114,16 @@ class TopicDifference:
     first_only_b: Place | None
     fields: tuple[FieldDifference, ...]
     common: bool = False
+    shift: int = 0
 
     @property
     def matches(self) -> bool:
-        """True if every message has a partner that it agrees with; where only pairs matter, if every pair agrees."""
+        """True if every message has a partner that it agrees with; where only pairs matter, if every pair agrees.
+
+        False where the stamps are shifted.
+        """
+        if self.shift:
+            return False
         alone = self.only_a or self.only_b
         complete = (self.common and self.count > 0) or not alone
         return complete and all(field.matches for field in self.fields)
@@ -129,7 +150,7 @@ class _FieldSum:
         self.count = self.beyond = 0
         self.only = [0, 0]  # messages of A, of B
         self.largest: float | None = None
-        self.squares = 0.0
+        self.squares = self.total = 0.0
         self.largest_at: tuple[int, int] | None = None
         self.first_at: tuple[int, int] | None = None
         self.first_only: tuple[int, int] | None = None
@@ -146,6 +167,8 @@ class _FieldSum:
         differences = difference(a, b)
         with np.errstate(invalid="ignore", over="ignore"):
             self.squares += float(np.dot(differences, differences))
+            signed = b - a
+            self.total += float(np.sum(signed, where=np.isfinite(signed)))
             within = differences <= atol + rtol * np.abs(b)
         k = int(np.argmax(differences))
         if differences[k] > self.largest:
@@ -175,14 +198,16 @@ class _FieldSum:
         def place(at: tuple[int, int] | None) -> Place | None:
             return None if at is None else pairs.pair(at[0], None if at[1] < 0 else at[1])
 
+        mean: float | None = None
         if self.largest is None:
             rms, first = None, self.first_at or self.first_only
             largest_at = first
         else:
             rms, largest_at = float(np.sqrt(self.squares / max(self.count, 1))), self.largest_at
+            mean = self.total / max(self.count, 1)
             first = min((at for at in (self.first_at, self.first_only) if at), default=None)
         counts = self.count, self.beyond, self.only[0], self.only[1]
-        return FieldDifference(name, *counts, self.largest, rms, place(largest_at), place(first), self.a, self.b)
+        return FieldDifference(name, *counts, self.largest, rms, place(largest_at), place(first), self.a, self.b, mean)
 
 
 class FieldComparison:
@@ -204,7 +229,10 @@ class FieldComparison:
                 try:
                     if self._kind != JOINT_STATE:
                         raise ValueError
-                    alike[self._layouts.find(a), self._layouts.find(b)].append(k)
+                    layouts = self._layouts.find(a), self._layouts.find(b)
+                    if layouts[0].irregular or layouts[1].irregular:
+                        raise ValueError
+                    alike[layouts].append(k)
                 except ValueError:
                     others.append(k)
             for (layout_a, layout_b), rows in alike.items():
@@ -263,6 +291,7 @@ class FieldComparison:
             *pairs.first_only(),
             tuple(field.result(name, pairs) for name, field in self._fields.items()),
             common,
+            pairs.shift,
         )
 
 
@@ -283,14 +312,15 @@ def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
     position``. Long arrays, and the points of a trajectory, are one field. The stamp is left out, as messages are
     paired by it. A message that cannot be decoded is its bytes.
     """
+    fields: dict[str, Any] = {}
     try:
+        if kind == JOINT_STATE:
+            _joint_state(data, rename, fields)
+            return fields
         message: Any = message_types().deserialize_cdr(data, kind)
     except Exception:  # an unknown type, or whatever broken bytes lead to
         return {"bytes": data}
-    fields: dict[str, Any] = {}
-    if kind == JOINT_STATE:
-        _joint_state(message, rename, fields)
-    elif kind == JOINT_TRAJECTORY:
+    if kind == JOINT_TRAJECTORY:
         _trajectory(message, rename, fields)
     else:
         _flatten(message, "", fields)
@@ -312,13 +342,14 @@ def without_number(frame_id: str) -> str:
     return "" if len(frame_id) == 10 and frame_id.isdecimal() else frame_id
 
 
-def _joint_state(message: Any, rename: Renaming, fields: dict[str, Any]) -> None:
-    names = unique([rename(name) for name in message.name])
-    fields["header.frame_id"] = without_number(message.header.frame_id)
-    for field in FIELDS:
-        values = getattr(message, field)
+def _joint_state(data: bytes, rename: Renaming, fields: dict[str, Any]) -> None:
+    layout = JointStateLayout(data, rename)
+    names = unique(layout.joint_names)
+    fields["header.frame_id"] = without_number(layout.frame_id(data))
+    for field, numbers in zip(FIELDS, layout.numbers(data), strict=True):
+        values = np.empty(0) if numbers is None else numbers.astype(np.float64)
         if len(values) == len(names):
-            fields.update({f"{name} {field}": np.array([value]) for name, value in zip(names, values, strict=True)})
+            fields.update({f"{name} {field}": values[k : k + 1] for k, name in enumerate(names)})
         else:
             _flatten_value(values, field, fields)
 

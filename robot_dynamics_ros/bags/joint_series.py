@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import warnings
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,16 +17,13 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.bags.reader import BagReader, require_topic
 from robot_dynamics_ros.bags.storage import JOINT_STATE, TEXT
 from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
-from robot_dynamics_ros.errors import BagError, BagWarning, RobotDynamicsError
+from robot_dynamics_ros.errors import BagError, BagWarning
 from robot_dynamics_ros.kernels.types import Array, IntArray
-from robot_dynamics_ros.messages.cdr import HEADER, CdrReader, padding
-from robot_dynamics_ros.messages.joint_state import Renaming, renaming
+from robot_dynamics_ros.messages.cdr import CdrReader
+from robot_dynamics_ros.messages.joint_state import FIELDS, JointStateLayout, JointStateLayouts, Renaming, renaming
 from robot_dynamics_ros.progress import progress
 
-FIELDS = ("position", "velocity", "effort")
 _BLOCK = 1024  # messages
-_FRAME = HEADER + 8  # where frame_id begins, after the stamp
-_MOST_LAYOUTS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +147,11 @@ class _SeriesTable:
         """Take in a message that arrived at ``received`` (ns)."""
         try:
             layout = self._layouts.find(data)
-        except ValueError as error:
-            self._left_out[str(error)] += 1
+        except ValueError:
+            self._left_out["are no whole JointState"] += 1
+            return
+        if layout.irregular:
+            self._left_out[f"have not a number in {layout.irregular} for each name"] += 1
             return
         if self.joint_names is None and layout.joint_names:
             self.joint_names = tuple(dict.fromkeys(layout.joint_names))
@@ -215,95 +215,3 @@ class _SeriesTable:
                 "Cure: rename them, or name another topic"
             )
         return "no messages that name a joint. Cure: record that topic while the robot's driver runs"
-
-
-class JointStateLayout:
-    """The layout of messages that differ only in stamp, text of frame_id, and numbers.
-
-    Attributes
-    ----------
-    joint_names
-        The joints, renamed.
-    fields
-        Those of FIELDS that are not empty.
-    """
-
-    def __init__(self, data: bytes, renamed: Renaming) -> None:
-        """Raise ValueError, with the end of a sentence on such messages, for bytes that cannot be used."""
-        counts, ends, places = [], [], {}
-        irregular = ""
-        try:
-            reader = CdrReader(data)
-            reader.stamp()
-            reader.text()
-            self._frame_end = HEADER + reader.at
-            names = reader.names()
-            names_end = HEADER + reader.at
-            for field in FIELDS:
-                counts.append(reader.number())
-                ends.append(HEADER + reader.at)
-                if counts[-1] not in (0, len(names)):
-                    irregular = field
-                    break
-                if counts[-1]:
-                    reader.at += padding(reader.at, 8)
-                    places[field] = HEADER + reader.at
-                    reader.at += 8 * len(names)
-            if HEADER + reader.at > len(data):
-                raise ValueError
-        except (struct.error, ValueError, RobotDynamicsError):
-            raise ValueError("are no whole JointState") from None
-        if irregular:
-            raise ValueError(f"have not a number in {irregular} for each name")
-        self.joint_names = tuple(renamed(name) for name in names)
-        self.fields = tuple(places)
-        self._head, self._same, self._size = data[:HEADER], data[self._frame_end : names_end], len(data)
-        self._frame_length = data[_FRAME : _FRAME + 4]
-        order, (first, second, third) = reader.order, ends
-        self._counts = struct.Struct(f"{order}I{second - first - 4}xI{third - second - 4}xI")
-        self._counts_at, self._expected = first - 4, tuple(counts)
-        formats = {"sec": f"{order}i4", "nanosec": f"{order}u4"}
-        formats |= {field: f"({len(names)},){order}f8" for field in places}
-        self._record = np.dtype(
-            {
-                "names": list(formats),
-                "formats": list(formats.values()),
-                "offsets": [HEADER, HEADER + 4, *places.values()],
-                "itemsize": len(data),
-            }
-        )
-
-    def fits(self, data: bytes) -> bool:
-        """Return True if a message has this layout."""
-        return (
-            len(data) == self._size
-            and data.startswith(self._same, self._frame_end)
-            and data.startswith(self._frame_length, _FRAME)
-            and data.startswith(self._head)
-            and self._counts.unpack_from(data, self._counts_at) == self._expected
-        )
-
-    def frame_id(self, data: bytes) -> str:
-        """Return header.frame_id of a message that fits."""
-        return data[_FRAME + 4 : self._frame_end].split(b"\0", 1)[0].decode(errors="replace")
-
-    def table(self, messages: Sequence[bytes]) -> NDArray[np.void]:
-        """Return m messages that fit as records (m,) of sec, nanosec and the fields (n,)."""
-        return np.frombuffer(b"".join(messages), self._record)
-
-
-class JointStateLayouts:
-    """The layouts of one topic, the newest ones of which are remembered."""
-
-    def __init__(self, renamed: Renaming) -> None:
-        self._renamed = renamed
-        self._known: deque[JointStateLayout] = deque(maxlen=_MOST_LAYOUTS)
-
-    def find(self, data: bytes) -> JointStateLayout:
-        """Return the layout of a message; errors as those of JointStateLayout."""
-        for layout in self._known:
-            if layout.fits(data):
-                return layout
-        layout = JointStateLayout(data, self._renamed)
-        self._known.appendleft(layout)
-        return layout

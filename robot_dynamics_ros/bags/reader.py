@@ -6,21 +6,22 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from robot_dynamics_ros.bags import mcap_file, sqlite_file
-from robot_dynamics_ros.bags.mcap_file import McapFile
-from robot_dynamics_ros.bags.sqlite_file import SqliteFile
+from rosbags.interfaces import ConnectionExtRosbag2, QosDurability
+from rosbags.rosbag2 import Reader
+
+from robot_dynamics_ros.bags import recovery
 from robot_dynamics_ros.bags.storage import (
     BOOL,
     TEXT,
     ZSTD,
     Message,
-    Room,
     in_order_of_arrival,
     unpacked,
     zstd,
@@ -75,11 +76,50 @@ def require_topic(reader: BagReader, topic: str, kind: str) -> None:
         raise BagError(f"{reader.path}: {topic} holds {reader.topics[topic]}, not {kind}. Cure: {cure}")
 
 
+_INT64 = 1 << 63
 _ENDS = (".mcap", ".db3", ".mcap.zstd", ".db3.zstd")
 _ROS1 = b"#ROSBAG V"
 _METADATA = "metadata.yaml"
-_SMALL, _RATIO = 1 << 30, 100  # bytes to which any file may unpack, and a large one by its size
 _PIECE = 1 << 16
+
+
+class _File:
+    """One .mcap or .db3 file as rosbags reads it; attributes as those of rosbags.rosbag2.Reader.
+
+    Where rosbags gives it up in the middle, what is whole in the rest follows, with a BagWarning; ``rebuild`` is as
+    ``recovery.rebuild``, None where that has been done.
+    """
+
+    def __init__(self, path: Path, rebuild: Callable[[], tuple[Path, list[str]]] | None = None) -> None:
+        self._path, self._rebuild = path, rebuild
+        self._reader = Reader(path)
+        self._reader.open()
+        self.start_time = self._reader.start_time
+        self.connections = self._reader.connections
+        self.close = self._reader.close
+
+    def messages(self, topics: Collection[str]) -> Iterator[Message]:
+        """Yield the messages of these topics, in order of arrival."""
+        chosen = [connection for connection in self.connections if connection.topic in topics]
+        left, count = recovery.most_unpacked(self._path), 0
+        try:
+            for connection, received, data in self._reader.messages(chosen) if chosen else ():
+                if type(data) is bytes and type(received) is int and -_INT64 <= received < _INT64:
+                    left -= len(data)
+                    if left < 0:
+                        raise ValueError("more messages than the file can hold")
+                    yield Message(connection.topic, connection.msgtype, received, data)
+                    count += 1
+        except Exception as error:  # whatever a damaged file leads to
+            if self._rebuild is None:
+                raise BagError(f"{self._path}: cannot be read on: {error}. Cure: copy it again") from None
+            path, losses = self._rebuild()
+            text = "; ".join(losses) or f"damaged: {error}"
+            warnings.warn(
+                BagWarning(f"{self._path}: {text}. Cure: copy it again, or go on with the rest"), stacklevel=1
+            )
+            with closing(_File(path)) as rest:
+                yield from islice(rest.messages(topics), count, None)
 
 
 class BagReader:
@@ -115,24 +155,26 @@ class BagReader:
         self._losses: list[str] = []
         self._stack = ExitStack()
         self._counts: Counter[str] = Counter()
-        self._room = Room()
-        self._storages: list[McapFile | SqliteFile] = []
+        self._storages: list[_File] = []
+        self.topics: dict[str, str] = {}
+        latched = set()
         try:
             self._open()
-            channels = [channel for storage in self._storages for channel in storage.channels.values()]
-            for channel in channels:
-                if channel.encoding != "cdr":
+            for connection in (connection for storage in self._storages for connection in storage.connections):
+                offered = connection.ext
+                assert isinstance(offered, ConnectionExtRosbag2)
+                if offered.serialization_format != "cdr":
                     raise self._error(
-                        f"{channel.topic} is serialized as {channel.encoding or 'nothing known'}",
+                        f"{connection.topic} is serialized as {offered.serialization_format or 'nothing known'}",
                         "convert the bag to cdr, by `ros2 bag convert`",
                     )
+                self.topics.setdefault(connection.topic, connection.msgtype)
+                if any(qos.durability is QosDurability.TRANSIENT_LOCAL for qos in offered.offered_qos_profiles):
+                    latched.add(connection.topic)
         except BaseException:
             self._stack.close()
             raise
-        self.topics: dict[str, str] = {}
-        for channel in channels:
-            self.topics.setdefault(channel.topic, channel.kind)
-        self.latched = frozenset(channel.topic for channel in channels if channel.latched)
+        self.latched = frozenset(latched)
         self._report_losses()
 
     def close(self) -> None:
@@ -149,9 +191,8 @@ class BagReader:
         """Return the number of messages of these topics, or of all: as far as the bag's index tells, for progress."""
         if not self._counts:
             for storage in self._storages:
-                by_number = storage.counts()
-                for number, channel in storage.channels.items():
-                    self._counts[channel.topic] += by_number.get(number, 0)
+                for connection in storage.connections:
+                    self._counts[connection.topic] += connection.msgcount
         return sum(self._counts[topic] for topic in set(self.topics if topics is None else topics))
 
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
@@ -159,12 +200,8 @@ class BagReader:
 
         Messages of the same time keep the order in which they were written. They are read as they are asked for.
         """
-        chosen = self.topics if topics is None else set(topics)
-        parts: list[tuple[int, Callable[[], Iterable[Message]]]] = []
-        for storage in self._storages:
-            numbers = [number for number, channel in storage.channels.items() if channel.topic in chosen]
-            if numbers:
-                parts.append((storage.start, partial(storage.messages, numbers)))
+        chosen = set(self.topics if topics is None else topics)
+        parts = [(storage.start_time, partial(storage.messages, chosen)) for storage in self._storages]
         for message in in_order_of_arrival(parts):
             if message.data.startswith(ZSTD):
                 try:
@@ -179,6 +216,8 @@ class BagReader:
     def _open(self) -> None:
         try:
             files = self._files() if self.path.is_dir() else [self.path]
+            if self.path.exists() and not all(file.is_file() for file in files):  # opening a pipe waits for ever
+                raise self._error("no file and no folder", "check the path")
             for file in files:
                 self._open_file(file, alone=len(files) == 1)
         except FileNotFoundError:
@@ -236,26 +275,43 @@ class BagReader:
                 raise self._error(f"cannot read the bag: {file.name} is empty", "record again")
             self._losses.append(f"{file.name} is empty")
             return
-        storage: McapFile | SqliteFile
         try:
-            if head.startswith(mcap_file.MAGIC):
-                storage = McapFile(file, self._room)
-            elif head.startswith(sqlite_file.MAGIC):
-                storage = SqliteFile(file, self._scratch)
-            elif head.startswith(_ROS1):
-                raise self._error("a bag of ROS 1", f"`rosbags-convert --src {file} --dst FOLDER`")
-            else:
-                raise ValueError("neither MCAP nor sqlite3")
+            storage = self._storage(file, head)
         except ValueError as error:
             raise self._error(f"cannot read the bag: {file.name}: {error}", "name a bag of ROS 2") from None
         self._stack.callback(storage.close)
-        self._losses += storage.losses
         self._storages.append(storage)
+
+    def _storage(self, file: Path, head: bytes) -> _File:
+        """Return a file as rosbags reads it, else what is whole in it; ValueError where it is no bag."""
+        if head.startswith(recovery.MCAP):
+            suffix, is_bounded = ".mcap", recovery.mcap_is_bounded
+        elif head.startswith(recovery.SQLITE):
+            file = recovery.without_journal(file, self._scratch)
+            suffix, is_bounded = ".db3", recovery.sqlite_is_bounded
+        elif head.startswith(_ROS1):
+            raise self._error("a bag of ROS 1", f"`rosbags-convert --src {file} --dst FOLDER`")
+        else:
+            raise ValueError("neither MCAP nor sqlite3")
+        if is_bounded(file):
+            with suppress(Exception):  # whatever a damaged file leads to
+                return _File(self._plainly_named(file, suffix), lambda: recovery.rebuild(file, self._scratch()))
+        path, losses = recovery.rebuild(file, self._scratch())
+        self._losses += losses
+        return _File(path)
+
+    def _plainly_named(self, file: Path, suffix: str) -> Path:
+        """Return the file, or a link to it: rosbags goes by its suffix, and sqlite3 takes the path for a URL."""
+        if file.suffix == suffix and re.fullmatch(r"[\w ./+=@,-]+", str(file)):
+            return file
+        link = self._scratch() / f"bag{suffix}"
+        link.symlink_to(file.absolute())
+        return link
 
     def _unpacked(self, file: Path) -> Path:
         """Unpack a file that is compressed as a whole, as far as it goes."""
         target = self._scratch() / file.name.removesuffix(".zstd")
-        most = max(_SMALL, _RATIO * file.stat().st_size)
+        most = recovery.most_unpacked(file)
         with zstd.open(file, "rb") as packed, target.open("wb") as plain:
             try:
                 while piece := packed.read(_PIECE):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import heapq
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -37,8 +35,6 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 
 LARGEST = 1 << 27
 """Bytes to which a chunk or a message may unpack: a few kB can be made to stand for any number of them."""
-
-_LATCHED = re.compile(r"""\bdurability["']?\s*:\s*["']?(1|transient_local)\b""")
 
 
 @cache
@@ -83,22 +79,6 @@ class Message(NamedTuple):
     data: bytes
 
 
-class Channel(NamedTuple):
-    """A topic of a storage file; ``latched``: its publishers offered transient local durability."""
-
-    topic: str
-    kind: str
-    encoding: str
-    latched: bool
-
-
-@dataclass
-class Room:
-    """Memory (bytes) left for the unpacked chunks of a bag that overlap in time, which are held together."""
-
-    left: int = 4 * LARGEST
-
-
 def in_order_of_arrival(parts: Iterable[tuple[int, Callable[[], Iterable[Message]]]]) -> Iterator[Message]:
     """Merge parts, each in order by itself, into one; messages of the same time stay in the order of the parts.
 
@@ -131,11 +111,6 @@ def unpacked(data: bytes, most: int = LARGEST) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def is_latched(offered_qos: object) -> bool:
-    """Return True if a publisher offered transient local durability, by rosbag2's YAML: a number or a name."""
-    return isinstance(offered_qos, str) and _LATCHED.search(offered_qos) is not None
-
-
 _NO_TIME = QosTime(0, 0)  # deadline, lifespan and lease that nobody has set
 RELIABLE = Qos(
     QosHistory.KEEP_LAST,
@@ -153,8 +128,13 @@ LATCHED = RELIABLE._replace(depth=1, durability=QosDurability.TRANSIENT_LOCAL)
 """The quality of service of robot_description: who comes late receives the last message."""
 
 
+_FILE = "bag.mcap"
+
+
 class BagWriter:
     """A bag that is being written, message by message in CDR; a context manager that closes it.
+
+    The same messages give the same bytes, whatever the folder's name: the file in it is bag.mcap.
 
     Parameters
     ----------
@@ -185,6 +165,9 @@ class BagWriter:
             # Version 8 can be read by every distribution from Humble on, 9 only from Jazzy on.
             self._writer = Writer(Path(path), version=8, storage_plugin=StoragePlugin.MCAP)
             self._writer.open()
+            storage = self._writer.storage
+            assert isinstance(storage, McapWriter)
+            storage.path = storage.path.rename(storage.path.with_name(_FILE))  # rosbags names it after the folder
         except (WriterError, OSError) as error:
             raise BagError(f"{path}: cannot make the bag: {error}. Cure: name a folder that does not exist") from None
         self._connections: dict[str, Connection] = {}

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from robot_dynamics_ros.bags.comparison import Comparison, compare_bags, write_junit
 from robot_dynamics_ros.cli.command_line import (
@@ -46,18 +47,40 @@ def add_play(parser: argparse.ArgumentParser) -> None:
         "Publishes the messages of a bag, byte for byte, in the rhythm in which they arrived, and ends. "
         "It plays what `ros2 bag play` does, and bags that are damaged or not finished besides."
     )
-    add_bag(parser)
+    bag = add_bag(parser)
     parser.add_argument("--rate", type=float, default=1.0, help="times faster than recorded (default: %(default)g)")
     parser.add_argument(
-        "--topics", nargs="+", default=[], metavar="TOPIC", help="default: all whose message type is installed"
+        "--topics",
+        nargs="+",
+        default=[],
+        action=_NamesThenBag,
+        metavar="TOPIC",
+        help="default: all whose message type is installed",
     )
     parser.add_argument(
-        "--wait-for", nargs="+", default=[], metavar="NODE", help="nodes that must listen before it begins"
+        "--wait-for",
+        nargs="+",
+        default=[],
+        action=_NamesThenBag,
+        metavar="NODE",
+        help="nodes that must listen before it begins",
     )
+    parser.set_defaults(bag_argument=bag)
+
+
+class _NamesThenBag(argparse.Action):
+    """Names; the last of several is BAG where the command line has no other: argparse takes all that follow."""
+
+    def __call__(self, _: object, namespace: argparse.Namespace, values: Any, __: object = None) -> None:
+        setattr(namespace, self.dest, values)
+        namespace.last_names = values
+        namespace.bag_argument.required = len(values) < 2
 
 
 def run_play(arguments: argparse.Namespace) -> None:
     """Become player_node; RobotDynamicsError if ROS 2 is not installed."""
+    if arguments.bag is None:
+        arguments.bag = arguments.last_names.pop()
     parameters: dict[str, object] = {"input": str(arguments.bag), "rate": arguments.rate}
     parameters |= {"topics": arguments.topics} if arguments.topics else {}
     parameters |= {"listeners": arguments.wait_for} if arguments.wait_for else {}

@@ -36,9 +36,9 @@ def pair(text: str, form: str) -> tuple[str, str]:
     return name, value
 
 
-def add_bag(parser: argparse.ArgumentParser) -> None:
+def add_bag(parser: argparse.ArgumentParser) -> argparse.Action:
     """Add BAG, read as ``arguments.bag``."""
-    parser.add_argument("bag", type=Path, metavar="BAG", help="a bag's folder, or one of its .mcap or .db3 files")
+    return parser.add_argument("bag", type=Path, metavar="BAG", help="a bag's folder, or a .mcap or .db3 file of it")
 
 
 def add_joint_states(parser: argparse.ArgumentParser) -> None:
@@ -67,6 +67,42 @@ def add_cutoff(parser: argparse.ArgumentParser) -> None:
         metavar="HZ",
         help="cutoff of the zero-phase filter, 0 for none (default: 10, or a sixth of the sampling rate)",
     )
+
+
+def add_effort(parser: argparse.ArgumentParser) -> None:
+    """Add --effort-delay, in s, and --drive-gains, see ``drive_gains``."""
+    parser.add_argument(
+        "--effort-delay",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="by which the effort is behind position and velocity; it is shifted by that (default: 0)",
+    )
+    parser.add_argument(
+        "--drive-gains",
+        type=_gain,
+        nargs="+",
+        default=[],
+        metavar="[JOINT=]GAIN",
+        help="Nm or N per recorded unit of effort, as of currents or before the gear: of a joint, or of all others",
+    )
+
+
+def drive_gains(arguments: argparse.Namespace, joint_names: Sequence[str]) -> dict[str, float]:
+    """Return the gain of each joint by --drive-gains, of those that it does not name only where it has one for all."""
+    given = dict(arguments.drive_gains)
+    if "" in given:
+        common = given.pop("")
+        given = {name: given.pop(name, common) for name in joint_names} | given
+    return given
+
+
+def _gain(text: str) -> tuple[str, float]:
+    name, _, value = text.rpartition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form JOINT=GAIN or GAIN") from None
 
 
 def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) -> None:

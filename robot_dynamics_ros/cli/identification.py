@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 import yaml
 
+from robot_dynamics_ros.bags import JointSeries
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_cutoff,
+    add_effort,
     add_joint_states,
     add_output,
     check_output,
+    drive_gains,
     read_series,
     table,
     wrapped,
@@ -148,22 +151,23 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Computes the model's joint torque along a recorded motion, split into inertia, velocity terms, "
         "gravity and friction, compares it with the measured effort, and says what is probably wrong where the two "
-        "differ: a forgotten payload, missing friction, another direction of gravity, signs, order, units."
+        "differ: a forgotten payload, missing friction or rotor inertia, other link parameters, another direction of "
+        "gravity, signs, order, units, a delay of the effort."
     )
     add_bag(parser)
     add_joint_states(parser)
     add_robot(parser)
     add_cutoff(parser)
-    add_output(parser, "-o", "--output", metavar="CSV", help="write the torques, sample by sample")
+    add_effort(parser)
+    add_output(parser, "-o", "--output", metavar="CSV", help="write motion and torques, sample by sample")
 
 
 def run_torque(arguments: argparse.Namespace) -> None:
     """Print the table and the hints; RobotDynamicsError for a bag or a robot that cannot be read or does not fit."""
     check_output(arguments, arguments.output)
-    smoothing = Smoothing(arguments.cutoff)
     series = read_series(arguments.bag, arguments)
     model = load_robot(arguments, arguments.bag)
-    motion = recorded_motion(series.in_order(model.joint_names), smoothing)
+    motion = _motion(series, model, arguments)
     analysis = analyse_torque(model, motion)
     causes = hints(model, analysis)
     if arguments.output is not None:
@@ -171,11 +175,27 @@ def run_torque(arguments: argparse.Namespace) -> None:
     seconds = motion.time[-1] - motion.time[0]
     print(f"{arguments.bag}: {len(motion.time)} samples over {seconds:.1f} s, from {len(series.stamps)} messages")
     print(wrapped(f"filter: {motion.smoothing}"))
+    if motion.smoothing.cutoff:
+        rate = 1.0 / np.median(np.diff(motion.time))
+        print(
+            wrapped(
+                f"samples: {rate:.4g} a second, for what the filter leaves needs no more; none from the first and last "
+                f"{motion.smoothing.edge:.3g} s of a stretch without gaps, where the filter lacks one side"
+            )
+        )
     print(f"\n{_torque_table(model, analysis)}\n")
     for cause in causes:
         print(wrapped(f"hint: {cause}"))
     if not causes:
         print("hints: none; no likely cause explains what the model leaves over")
+
+
+def _motion(series: JointSeries, model: RobotModel, arguments: argparse.Namespace) -> RecordedMotion:
+    """Return the motion of the model's joints by --cutoff, --effort-delay and --drive-gains."""
+    gains = drive_gains(arguments, model.joint_names)
+    return recorded_motion(
+        series.in_order(model.joint_names), Smoothing(arguments.cutoff), arguments.effort_delay, gains
+    )
 
 
 def _torque_table(model: RobotModel, analysis: TorqueAnalysis) -> str:
@@ -190,10 +210,11 @@ def _torque_table(model: RobotModel, analysis: TorqueAnalysis) -> str:
 
 
 def _write_csv(analysis: TorqueAnalysis, path: Path) -> None:
-    """Write time (s) and, for each joint, measured torque, its parts and the residual (Nm or N)."""
+    """Write time (s) and, for each joint, motion (SI units), measured torque, its parts and the residual (Nm or N)."""
     motion = analysis.motion
-    columns = np.column_stack([motion.time, np.stack(_parts(analysis), axis=2).reshape(len(motion.time), -1)])
-    names = ["time", *(f"{joint}.{part}" for joint in motion.joint_names for part in _PARTS)]
+    fields = (motion.q, motion.qd, motion.qdd, *_parts(analysis))
+    columns = np.column_stack([motion.time, np.stack(fields, axis=2).reshape(len(motion.time), -1)])
+    names = ["time", *(f"{joint}.{part}" for joint in motion.joint_names for part in ("q", "qd", "qdd", *_PARTS))]
     try:
         np.savetxt(path, columns, fmt="%.9g", delimiter=",", header=",".join(names), comments="")
     except OSError as error:
@@ -233,6 +254,7 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
         "own is right (default: %(default)s)",
     )
     add_cutoff(parser)
+    add_effort(parser)
 
 
 def run_identify(arguments: argparse.Namespace) -> None:
@@ -242,11 +264,11 @@ def run_identify(arguments: argparse.Namespace) -> None:
             f"--holdout {arguments.holdout:g} is out of range. Cure: give a share from 0 to {_MAX_HOLDOUT:g}"
         )
     check_output(arguments, arguments.output)
-    smoothing, first = Smoothing(arguments.cutoff), arguments.bags[0]
+    first = arguments.bags[0]
     model = load_robot(arguments, first)
     motions = []
     for bag in arguments.bags:  # recordings are long: one at a time is in memory
-        motions.append(recorded_motion(read_series(bag, arguments).in_order(model.joint_names), smoothing))
+        motions.append(_motion(read_series(bag, arguments), model, arguments))
     ends = [round((1.0 - arguments.holdout) * len(motion.time)) for motion in motions]
     identification = identify(
         model, [motion.part(slice(end)) for motion, end in zip(motions, ends, strict=True)], arguments.friction

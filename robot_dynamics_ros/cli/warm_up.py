@@ -44,7 +44,7 @@ def run_warm_up(arguments: argparse.Namespace) -> None:
             _run_kernels(model)
         print("every kernel is there")
         return
-    if not compilation.is_kept():
+    if not compilation.is_cached():
         raise RobotDynamicsError("kernels cannot be kept. Cure: point NUMBA_CACHE_DIR to a writable folder of your own")
     begin = time.monotonic()
     run_in_background(lambda: _run_kernels(model)).result()  # Ctrl-C ends the wait

@@ -1,1 +1,1 @@
-"""Kernels customised to one robot: traced from the general ones, written out as source, compiled and kept on disk."""
+"""Code generation for one robot: general kernels are traced, written as source, compiled and cached on disk."""

@@ -1,4 +1,4 @@
-"""From a robot to its own compiled kernels."""
+"""Compiled kernels that are generated for one robot."""
 
 from __future__ import annotations
 
@@ -24,52 +24,56 @@ _ALGORITHMS = {
 }
 
 
-def customised_kernel(algorithm: Algorithm, structure: IntArray, numbers: Array) -> Kernel | None:
-    """An algorithm for one state of one robot, see ``source.function_source``; None where it has none.
+def customised_kernel(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Kernel | None:
+    """Return the single-state kernel of an algorithm for one robot, or None if it cannot be traced.
 
-    It computes bit for bit what the general kernel does (but for the sign of a zero, and for what the general kernel
-    makes of numbers that are not finite times zero). It takes C-contiguous float64 arrays. Robots that differ only in
-    the inertial numbers of their bodies share it. Without numba it is the same source as plain Python.
+    See ``source.function_source`` for its arguments, which are C-contiguous float64 arrays. The results equal those of
+    the general kernel bit for bit, except for the sign of a zero and for products of zero with infinity or NaN. Robots
+    that differ only in the inertial parameters of their bodies share a kernel. Without numba the same source runs as
+    plain Python.
     """
-    program = trace_algorithm(algorithm, structure, numbers)
-    return None if program is None else _made(function_source(program), algorithm.name)
+    program = trace_algorithm(algorithm, topology, parameters)
+    return None if program is None else _generated(function_source(program), algorithm.name)
 
 
-def customised_batch(algorithm: Algorithm, structure: IntArray, numbers: Array) -> Kernel | None:
-    """The same for many states, see ``source.batch_source``; other threads run meanwhile.
+def customised_batch(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Kernel | None:
+    """Return the batched kernel of an algorithm for one robot, or None if it cannot be traced.
 
-    Its sines and cosines are its own, so that it agrees with the kernel for one state to rounding, not to the bit.
+    See ``source.batch_source`` for its arguments. The kernel releases the GIL. It has its own sine and cosine, so that
+    it agrees with the single-state kernel up to rounding.
     """
-    program = trace_algorithm(algorithm, structure, numbers)
+    program = trace_algorithm(algorithm, topology, parameters)
     if program is None:
         return None
-    kernel = _made(batch_source(program), f"{algorithm.name}_batch")
+    kernel = _generated(batch_source(program), f"{algorithm.name}_batch")
     states, result = "float64[:,::1]", f"float64[{algorithm.axes * ':,'}::1]"
     compile_for(kernel, f"int64(float64[::1], {len(algorithm.vectors) * f'{states}, '}{result})")
     return kernel
 
 
-def _made(source: str, name: str) -> Kernel:
+def _generated(source: str, name: str) -> Kernel:
     kernel: Kernel = load_source(source, name)[name]
     return kernel
 
 
 class CustomisedKernels(GeneralKernels):
-    """As GeneralKernels, but compiled for this robot's tree, placements, couplings, rotors and gravity.
+    """Kernels that are generated for one robot's tree, placements, couplings, rotors and gravity.
 
-    Each is generated when it is first asked for. The derivatives, and forward dynamics where it cannot be traced
-    (see tracing), stay the general ones.
+    Each kernel is generated at its first access. The derivatives use the general kernel, and so does forward dynamics
+    if it cannot be traced (see tracing).
     """
 
     customised = True
 
-    def __init__(self, structure: IntArray, numbers: Array, made: dict[str, Kernel | None] | None = None) -> None:
-        super().__init__(structure, numbers)
-        self._made = {} if made is None else made
+    def __init__(
+        self, topology: IntArray, parameters: Array, generated: dict[str, Kernel | None] | None = None
+    ) -> None:
+        super().__init__(topology, parameters)
+        self._generated = {} if generated is None else generated
 
-    def with_numbers(self, numbers: Array) -> CustomisedKernels:
-        """Return the kernels of a robot that differs in its bodies' inertia only; nothing is compiled again."""
-        return CustomisedKernels(self.structure, numbers, self._made)
+    def with_parameters(self, parameters: Array) -> CustomisedKernels:
+        """Return the kernels of a robot that differs only in its bodies' inertias; nothing is compiled again."""
+        return CustomisedKernels(self.topology, parameters, self._generated)
 
     def _single(self, kernel: Kernel, axes: Sequence[int]) -> Call:
         own = self._own(kernel, customised_kernel)
@@ -80,9 +84,9 @@ class CustomisedKernels(GeneralKernels):
         return super()._batch(kernel) if own is None else partial(own, *self._fixed[1:])
 
     def _own(self, general: Kernel, make: Callable[[Algorithm, IntArray, Array], Kernel | None]) -> Kernel | None:
-        """Return this robot's own kernel in place of a general one, or None."""
+        """Return this robot's kernel for a general one, or None if there is none."""
         name = general.__name__
-        if name not in self._made:
+        if name not in self._generated:
             algorithm = _ALGORITHMS.get(name.removesuffix("_batch"))
-            self._made[name] = None if algorithm is None else make(algorithm, self.structure, self.numbers)
-        return self._made[name]
+            self._generated[name] = None if algorithm is None else make(algorithm, self.topology, self.parameters)
+        return self._generated[name]

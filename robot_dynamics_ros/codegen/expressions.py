@@ -1,9 +1,9 @@
-"""Symbolic scalars: a kernel that runs on them leaves behind the graph of what it computes.
+"""Symbolic scalars that record the arithmetic of a kernel as an expression graph.
 
-Arithmetic between known numbers happens at once and leaves nothing behind. The rest is simplified by rules that keep
-every finite result bit for bit, but for the sign of a zero: x + 0, x - x, 0 x, 1 x, -1 x and x / 1 fold away, equal
-operations are recorded once, whatever the order of their operands, and a minus sign is no operation: it travels
-with the expression until a sum or a result takes it up.
+Arithmetic on known numbers is evaluated immediately and not recorded. Other operations are simplified by rules that
+keep every finite result bit for bit, except for the sign of a zero: x + 0, x - x, 0 x, 1 x, -1 x and x / 1 are folded.
+Equal operations are recorded once, regardless of the order of their operands. A negation is not an operation: it is a
+flag of the expression, which a sum or a result evaluates.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ INPUT, CONSTANT = "input", "constant"
 
 
 class Node(NamedTuple):
-    """An operation and the places of the nodes that it works on; or an input; or a constant."""
+    """Operation on other nodes, given by their indices in the trace; or an input; or a constant."""
 
     operation: str
     operands: tuple[int, ...] = ()
@@ -29,14 +29,14 @@ class Node(NamedTuple):
 
 
 class Trace:
-    """The graph that one run of a kernel leaves behind.
+    """Expression graph recorded by one run of a kernel.
 
     Attributes
     ----------
     nodes
-        What is done, each after all that it needs.
+        Operations, each after its operands.
     guards
-        Places of the comparisons that were taken to hold, in the order in which they were made.
+        Indices of the comparisons that were assumed to be true, in the order of evaluation.
     """
 
     def __init__(self) -> None:
@@ -45,11 +45,11 @@ class Trace:
         self._places: dict[Node, int] = {}
 
     def input(self, array: str, element: int) -> Expression:
-        """The number ``array[element]``, known only when the generated code runs."""
+        """Return the input ``array[element]``, whose value is known only when the generated code runs."""
         return self._record(Node(INPUT, (), array, element), False)
 
     def needed(self, results: Iterable[Scalar]) -> list[int]:
-        """Places of the nodes that ``results`` and the guards need, in order."""
+        """Return the sorted indices of the nodes that ``results`` and the guards depend on."""
         needed = {value.place for value in results if isinstance(value, Expression)} | set(self.guards)
         for place in reversed(range(len(self.nodes))):
             if place in needed:
@@ -57,12 +57,12 @@ class Trace:
         return sorted(needed)
 
     def count_operations(self, results: Iterable[Scalar]) -> Counter[str]:
-        """How often each operation ("+", "-", "*", "/", ">", "sin", "cos", "sqrt") is done for all ``results``."""
+        """Return the number of each operation ("+", "-", "*", "/", ">", "sin", "cos", "sqrt") for ``results``."""
         nodes = [self.nodes[place] for place in self.needed(results)]
         return Counter(node.operation for node in nodes if node.operands)
 
     def sum(self, left: Scalar, right: Scalar) -> Scalar:
-        """``left + right``."""
+        """Return ``left + right``."""
         if _is_known(left, 0.0):
             return right
         if _is_known(right, 0.0):
@@ -75,7 +75,7 @@ class Trace:
         return self._record(Node(SUBTRACT, (a.place, b.place)), a.negative)
 
     def product(self, left: Scalar, right: Scalar) -> Scalar:
-        """``left * right``."""
+        """Return ``left * right``."""
         if _is_known(left, 0.0) or _is_known(right, 0.0):
             return 0.0
         a, b = sorted((self._lifted(left), self._lifted(right)), key=attrgetter("place"))
@@ -86,7 +86,7 @@ class Trace:
         return self._record(Node(MULTIPLY, (a.place, b.place)), sign)
 
     def quotient(self, left: Scalar, right: Scalar) -> Scalar:
-        """``left / right``."""
+        """Return ``left / right``."""
         if _is_known(left, 0.0):
             return 0.0
         a, b = self._lifted(left), self._lifted(right)
@@ -96,13 +96,13 @@ class Trace:
         return self._record(Node(DIVIDE, (a.place, b.place)), sign)
 
     def function(self, name: str, argument: Expression) -> Expression:
-        """``sin``, ``cos`` or ``sqrt``; the sign of an angle is taken out of the first two."""
+        """Return ``sin``, ``cos`` or ``sqrt`` of an expression; the first two evaluate no negation of the angle."""
         if name == SQRT:
             return self._record(Node(name, (self._unsigned(argument),)), False)
         return self._record(Node(name, (argument.place,)), name == SIN and argument.negative)
 
     def guard(self, greater: Scalar, smaller: Scalar) -> bool:
-        """Take ``greater > smaller`` to hold, and remember it."""
+        """Assume that ``greater > smaller``, record the comparison and return True."""
         operands = (self._unsigned(self._lifted(greater)), self._unsigned(self._lifted(smaller)))
         self.guards.append(self._record(Node(GREATER, operands), False).place)
         return True
@@ -126,10 +126,10 @@ class Trace:
 
 
 class Expression:
-    """A number that is known only when the generated code runs: a node of a trace, or its negative."""
+    """Number that is known only when the generated code runs: a node of a trace, or its negative."""
 
     __slots__ = ("negative", "place", "trace")
-    __array_ufunc__ = None  # NumPy's scalars then leave the operation to us
+    __array_ufunc__ = None  # NumPy scalars then use the operators of this class
 
     def __init__(self, trace: Trace, place: int, negative: bool) -> None:
         self.trace, self.place, self.negative = trace, place, negative
@@ -162,15 +162,15 @@ class Expression:
         return self.trace.quotient(other, self)
 
     def sin(self) -> Expression:
-        """Sine."""
+        """Return the sine."""
         return self.trace.function(SIN, self)
 
     def cos(self) -> Expression:
-        """Cosine."""
+        """Return the cosine."""
         return self.trace.function(COS, self)
 
     def sqrt(self) -> Expression:
-        """Square root."""
+        """Return the square root."""
         return self.trace.function(SQRT, self)
 
     def __gt__(self, other: Scalar) -> bool:
@@ -192,8 +192,8 @@ Scalar: TypeAlias = Expression | float
 
 _ONE = Node(CONSTANT, value=1.0)
 _NO_BRANCH = (
-    "the kernel branches on a number that is not known while it is traced. "
-    "Cure: branch on the robot's structure, or compare by > where the other branch is an error"
+    "the kernel branches on a number that is unknown during tracing. "
+    "Cure: branch on the robot's topology, or compare with > if the other branch is an error"
 )
 
 

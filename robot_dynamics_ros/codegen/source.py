@@ -1,4 +1,4 @@
-"""Source of customised kernels: statements, functions for one state and for many, and the sines of the latter."""
+"""Source code of customised kernels: single-state and batched functions, and the sine and cosine of the latter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from robot_dynamics_ros.kernels.compilation import kernel
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
 from robot_dynamics_ros.kernels.types import Array
 
-_LONGEST = 88  # characters of an expression that is still written into the next one
+_LONGEST = 88  # characters of an expression that is still inlined into the next one
 
 
 class Statements:
@@ -22,7 +22,7 @@ class Statements:
     Attributes
     ----------
     lines
-        The statements in order, some of two or more lines (those of the guards).
+        The statements in order. Those of guards have two or more lines.
     """
 
     def __init__(
@@ -38,18 +38,21 @@ class Statements:
         Parameters
         ----------
         trace, results
-            What is to be computed.
+            Expression graph, and the expressions to compute.
         read
-            The text by which a node is read that something else provides (all inputs); None for all others.
+            Function that returns the text of a node which is defined elsewhere (this includes all inputs), else
+            None.
         guard
-            The statement for the k-th guard and the text of its condition; None: guards are left out.
+            Function that returns the statement for the k-th guard and the text of its condition. If None, guards
+            are omitted.
         functions
-            The module of sine, cosine and square root. NumPy's root of a negative number is NaN, Python's an error.
+            Module of sine, cosine and square root. The root of a negative number is NaN in NumPy and an error in
+            ``math``.
         """
         self.lines: list[str] = []
         self._texts: dict[int, str] = {}
         guards = {place: k for k, place in enumerate(trace.guards)} if guard else {}
-        # Results count twice, so that they are computed before the first of them is written: it may be an input, too.
+        # Results count twice, so that all are computed before the first is written: a result can also be an input.
         uses = Counter(
             {value.place: 2 for value in results if isinstance(value, Expression)} | dict.fromkeys(guards, 1)
         )
@@ -70,7 +73,7 @@ class Statements:
             self._texts[place] = text
 
     def text(self, result: Scalar) -> str:
-        """The text of a result, to stand after the lines."""
+        """Return the text of a result, which is valid after the lines."""
         if not isinstance(result, Expression):
             return repr(float(result))
         return f"-{self._texts[result.place]}" if result.negative else self._texts[result.place]
@@ -87,10 +90,11 @@ def _operation(node: Node, operands: list[str], functions: str) -> str:
 
 
 def function_source(program: Program) -> str:
-    """Python source of ``(numbers, q, ..., result) -> int``: vectors (n,), the result (n,) or (n, n) is written.
+    """Return the source of a single-state function ``(parameters, q, ..., result) -> int``.
 
-    The function returns OK; or WRONG_SHAPE where an array has not the shape that it must have; or SINGULAR + j where
-    the mass matrix is not positive definite at coordinate j (see entries). Then the result is not written.
+    Vectors have shape (n,), the result (n,) or (n, n). The function returns OK, or WRONG_SHAPE for an array of the
+    wrong shape, or SINGULAR + j if the mass matrix is not positive definite at coordinate j (see entries). It writes
+    the result only if it returns OK.
     """
     algorithm, n = program.algorithm, program.n
     name = algorithm.result
@@ -106,21 +110,21 @@ def function_source(program: Program) -> str:
     body = [f"if {_wrong_shape(program)}:", f"    return {WRONG_SHAPE}", *statements.lines]
     if algorithm.axes > 1:
         body.append(f"{name} = {name}.reshape({len(results)})")
-    # Numba takes long over each of the many zeros of a big robot's mass matrix.
+    # One assignment: compiling a statement for each zero of a large robot's mass matrix takes long.
     body.append(f"{name}[:] = 0.0")
     texts = [statements.text(result) for result in results]
     body += [f"{name}[{i}] = {text}" for i, text in enumerate(texts) if text != "0.0"]
     body.append(f"return {OK}")
     header = "import math\n\nfrom robot_dynamics_ros.kernels.compilation import kernel\n\n\n@kernel\n"
     return (
-        f"{header}def {algorithm.name}({', '.join(('numbers', *algorithm.vectors, name))}):\n"
+        f"{header}def {algorithm.name}({', '.join(('parameters', *algorithm.vectors, name))}):\n"
         + indent("\n".join(body), "    ")
         + "\n"
     )
 
 
 BLOCK = 64
-"""States in a block."""
+"""Number of states in a block."""
 
 _TEMPLATE = """\
 import numpy as np
@@ -133,17 +137,17 @@ columns = np.array({columns})
 
 
 @batch_kernel
-def {name}(numbers, {vectors}, {result}):
+def {name}(parameters, {vectors}, {result}):
     count = q.shape[0]
     if {wrong_shapes}:
         return {wrong_shape}
     results = {result}.reshape((count, {size}))
-{read_numbers}
+{read_parameters}
     b = np.empty({buffer})
     for first in range(0, count, {block}):
         for k in range({block}):
             state = min(first + k, count - 1)
-{read_own_numbers}
+{read_own_parameters}
             for j in range({n}):
 {read_vectors}
         for k in range({block}):
@@ -164,7 +168,7 @@ def {name}(numbers, {vectors}, {result}):
 
 
 class _Rows:
-    """The buffer ``b``: a row for each number, in which the states of a block stand side by side."""
+    """Layout of the buffer ``b``: one row for each number, with the values of all states of a block."""
 
     def __init__(self, block: int) -> None:
         self.block = block
@@ -172,41 +176,47 @@ class _Rows:
         self.first: dict[str, int] = {}
 
     def add(self, part: str, size: int) -> None:
-        """Append the rows of a part."""
+        """Append ``size`` rows for ``part``."""
         self.first[part] = self.count
         self.count += size
 
     def offset(self, part: str) -> int:
-        """Place of a part's first number, of the first state."""
+        """Return the index in the buffer of a part's first number for the first state."""
         return self.first[part] * self.block
 
     def text(self, part: str, index: int) -> str:
-        """A part's number of state k."""
+        """Return the text of number ``index`` of a part for state k."""
         return f"b[{self.offset(part) + index * self.block} + k]"
 
 
-def batch_source(program: Program, own_numbers: bool = False, block: int = BLOCK) -> str:
-    """Python source of ``(numbers, q, ..., result) -> int``: vectors (count, n), the result (count, ...) is written.
+def batch_source(program: Program, own_parameters: bool = False, block: int = BLOCK) -> str:
+    """Return the source of a batched function ``(parameters, q, ..., result) -> int``.
 
-    With ``own_numbers`` each state has a robot of its own, that differs in the numbers (count, ...). ``block`` states
-    stand side by side.
+    Vectors have shape (count, n), the result (count, ...). The function returns OK, or WRONG_SHAPE for an array of the
+    wrong shape, or SINGULAR + i n + j if the mass matrix of state i is not positive definite at coordinate j (see
+    entries). State i is the first such state; later results are not written.
 
-    The function returns OK; or WRONG_SHAPE where an array has not the shape that it must have; or SINGULAR + i n + j
-    where the mass matrix is not positive definite for state i at coordinate j (see entries), i the first such state;
-    then later results are missing.
+    States are processed in blocks, in one buffer with constant offsets. So the compiler knows that its rows do not
+    overlap, and vectorizes each statement. The last block is filled with copies of the last state. The result of a
+    state does not depend on any other state.
 
-    One buffer with constant offsets leaves a compiler no doubt about what overlaps, so that it does each statement
-    for several states at once. The last block is filled up with the last state: what is computed for a state
-    depends on nothing but that state.
+    Parameters
+    ----------
+    program
+        The traced algorithm.
+    own_parameters
+        True if each state has its own robot with parameters (count, ...); the robots share all folded values.
+    block
+        Number of states in a block.
     """
     algorithm, n, trace = program.algorithm, program.n, program.trace
     results = program.results.ravel()
     needed = [trace.nodes[place] for place in trace.needed(results)]
-    columns = [node.element for node in needed if node.array == "numbers"]
+    columns = [node.element for node in needed if node.array == "parameters"]
     angles = sorted({node.operands[0] for node in needed if node.operation in (SIN, COS)})
     rows = _Rows(block)
-    if own_numbers:
-        rows.add("numbers", len(columns))
+    if own_parameters:
+        rows.add("parameters", len(columns))
     for vector in algorithm.vectors:
         rows.add(vector, n)
     for part in ("angle", SIN, COS):
@@ -215,9 +225,9 @@ def batch_source(program: Program, own_numbers: bool = False, block: int = BLOCK
     def read_input(node: Node) -> str | None:
         if node.operation != INPUT:
             return None
-        if node.array == "numbers":
+        if node.array == "parameters":
             place = columns.index(node.element)
-            return rows.text("numbers", place) if own_numbers else f"number_{node.element}"
+            return rows.text("parameters", place) if own_parameters else f"parameter_{node.element}"
         return rows.text(node.array, node.element)
 
     def read(node: Node) -> str | None:
@@ -234,7 +244,7 @@ def batch_source(program: Program, own_numbers: bool = False, block: int = BLOCK
 
     main = Statements(trace, results, read, guard, "np")
     texts = [main.text(result) for result in results]
-    distinct = list(dict.fromkeys(texts))  # a mass matrix has zeros, and all else twice
+    distinct = list(dict.fromkeys(texts))  # a mass matrix has zeros, and all other elements twice
     rows.add("result", len(distinct))
     rows.add("held", 1)
     write_results = [f"{rows.text('result', i)} = {text}" for i, text in enumerate(distinct)]
@@ -244,19 +254,19 @@ def batch_source(program: Program, own_numbers: bool = False, block: int = BLOCK
         result=algorithm.result,
         columns=columns,
         result_rows=[rows.first["result"] + distinct.index(text) for text in texts],
-        wrong_shapes=_wrong_shape(program, ("count",) if own_numbers else (), ("count",)),
+        wrong_shapes=_wrong_shape(program, ("count",) if own_parameters else (), ("count",)),
         n=n,
         size=len(results),
         block=block,
         buffer=rows.count * block,
-        read_numbers="" if own_numbers else _indented(1, [f"number_{x} = numbers[{x}]" for x in columns]),
-        read_own_numbers=_indented(
+        read_parameters="" if own_parameters else _indented(1, [f"parameter_{x} = parameters[{x}]" for x in columns]),
+        read_own_parameters=_indented(
             3,
             [
                 f"for j in range({len(columns)}):",
-                f"    b[{rows.offset('numbers')} + {block} * j + k] = numbers[state, columns[j]]",
+                f"    b[{rows.offset('parameters')} + {block} * j + k] = parameters[state, columns[j]]",
             ]
-            if own_numbers
+            if own_parameters
             else [],
         ),
         read_vectors=_indented(
@@ -280,10 +290,13 @@ def _indented(levels: int, lines: list[str]) -> str:
     return indent("\n".join(lines), levels * "    ")
 
 
-def _wrong_shape(program: Program, numbers: tuple[str, ...] = (), others: tuple[str, ...] = ()) -> str:
-    """Return the condition that a shape is wrong; ``numbers`` and the ``others`` have these leading axes."""
+def _wrong_shape(program: Program, parameters: tuple[str, ...] = (), others: tuple[str, ...] = ()) -> str:
+    """Return the condition that an array has a wrong shape.
+
+    ``parameters`` and ``others`` are the leading axes of the parameters and of all other arrays.
+    """
     algorithm = program.algorithm
-    shapes: dict[str, tuple[str | int, ...]] = {"numbers": (*numbers, program.numbers)}
+    shapes: dict[str, tuple[str | int, ...]] = {"parameters": (*parameters, program.parameter_count)}
     shapes.update(dict.fromkeys(algorithm.vectors, (*others, program.n)))
     shapes[algorithm.result] = (*others, *program.results.shape)
     tests = [f"{array}.shape[{axis}] != {size}" for array, shape in shapes.items() for axis, size in enumerate(shape)]
@@ -291,11 +304,11 @@ def _wrong_shape(program: Program, numbers: tuple[str, ...] = (), others: tuple[
 
 
 FARTHEST = 1e5
-"""Angles beyond (rad) lose digits in the reduction: they are left to ``math.sin`` and ``math.cos``."""
+"""Largest angle (rad) that is reduced accurately; ``math.sin`` and ``math.cos`` are used beyond it."""
 
-# pi / 2 in three parts; a whole number below 2**17 times one of the first two is exact.
+# pi / 2 in three parts. An integer below 2**17 times either of the first two is exact.
 _FIRST, _SECOND, _THIRD = 1.57079632673412561417, 6.07710050630396597660e-11, 2.02226624879595063154e-21
-_ROUND = 1.5 * 2.0**52  # added and taken away again, it rounds to a whole number
+_ROUND = 1.5 * 2.0**52  # adding and subtracting it rounds to an integer
 
 _S1, _S2, _S3 = -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04
 _S4, _S5, _S6 = 2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10
@@ -305,12 +318,15 @@ _C4, _C5, _C6 = -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.1359
 
 @kernel
 def sines_and_cosines(b: Array, angles: int, sines: int, cosines: int, count: int) -> None:
-    """Write the sines and cosines of ``count`` angles (rad) in ``b``, each lot from its own place in ``b`` on.
+    """Write the sines and cosines of ``count`` angles (rad) to ``b``.
 
-    There are no branches, so that the loop runs on vector registers. The angle is reduced to |r| <= pi/4 by subtracting
-    quarter turns in three parts (Cody and Waite, Software Manual for the Elementary Functions, 1980), then two
-    polynomials (fdlibm's coefficients) give sin r and cos r. The error is below one unit in the last place or so, the
-    same for an angle wherever it is. NaN for angles that are not finite.
+    ``angles``, ``sines`` and ``cosines`` are the indices in ``b`` from which each is stored. The result is NaN for an
+    angle that is not finite.
+
+    The loop has no branches, so that it can be vectorized. The angle is reduced to |r| <= pi/4 by subtraction of
+    quarter turns in three parts (Cody and Waite, Software Manual for the Elementary Functions, 1980). Two polynomials
+    with fdlibm's coefficients give sin r and cos r. The error is about one unit in the last place. An angle has the
+    same result at every index.
     """
     far = 0
     for i in range(count):

@@ -1,4 +1,4 @@
-"""Compiled kernels as plain Python, so that they run on other numbers than floats."""
+"""Execution of kernels as plain Python on symbolic scalars, which records their arithmetic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 
 
 class _Mathematics:
-    """Replacement of ``math`` that calls a number's own sine, cosine and root where it has them."""
+    """Replacement of ``math`` that calls a number's own ``sin``, ``cos`` or ``sqrt`` if it has these methods."""
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(math, name)
@@ -34,10 +34,10 @@ _MATHEMATICS = _Mathematics()
 
 @cache
 def interpreted(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The plain-Python twin of a kernel, whose calls go to the twins of the other kernels.
+    """Return a kernel as a plain Python function, which also calls other kernels as plain Python functions.
 
-    It takes arrays of dtype object filled with any numbers that have the operators ``+ - * / >`` and the methods
-    ``sin``, ``cos`` and ``sqrt``. It works alike where numba is missing or switched off.
+    It accepts arrays of dtype object whose elements have the operators ``+ - * / >`` and the methods ``sin``, ``cos``
+    and ``sqrt``. The result is the same if numba is missing or disabled.
     """
     function = getattr(kernel, "py_func", kernel)
     names = function.__globals__
@@ -58,7 +58,7 @@ Scalars = NDArray[np.object_]
 
 
 class Algorithm(NamedTuple):
-    """A kernel that can be customised."""
+    """Kernel that can be customised."""
 
     name: str
     vectors: tuple[str, ...]  # arguments of shape (n,)
@@ -76,43 +76,43 @@ FIXED_MODE_MOTION = Algorithm(
 
 
 class Program(NamedTuple):
-    """An algorithm for one robot."""
+    """Algorithm traced for one robot."""
 
     algorithm: Algorithm
-    numbers: int  # how many numbers the robot has
-    n: int  # independent coordinates
+    parameter_count: int
+    n: int  # number of independent coordinates
     trace: Trace
     results: Scalars  # (n,) or (n, n) or (2 + n, n)
 
 
-def trace_algorithm(algorithm: Algorithm, structure: IntArray, numbers: Array) -> Program | None:
-    """Trace an algorithm for the robot that ``layout.pack`` made.
+def trace_algorithm(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Program | None:
+    """Trace an algorithm for the robot with the given model arrays (see ``layout.pack``).
 
-    Folded in: the tree, placements, couplings, rotors and gravity. Read from ``numbers`` at run time: mass, first
-    moment and inertia of every body, so that a payload needs no new program.
+    Tree, placements, couplings, rotors and gravity are folded into the program. Mass, first moment and inertia of each
+    body are read from ``parameters`` at run time, so that a payload needs no new program.
 
-    Forward dynamics, with joints held or not, has one guard a coordinate, the last coordinate's first: the pivots of
-    the mass matrix. It is None for the rare robot of which a pivot does not depend on the bodies (a coordinate that
-    only spins rotors, or moves nothing).
+    Forward dynamics, also with locked joints, has one guard for each coordinate: the pivots of the mass matrix, from
+    the last coordinate to the first. The result is None for a robot with a pivot that does not depend on the bodies,
+    that is, with a coordinate that moves only rotors or nothing.
     """
-    n = int(interpreted(coordinate_count)(structure))
+    n = int(interpreted(coordinate_count)(topology))
     trace = Trace()
-    symbols: Any = np.array(numbers.tolist(), dtype=object)
-    places: IntArray = interpreted(unpack)(structure, np.arange(len(numbers))).bodies[:, MASS:BODY_SIZE]
+    symbols: Any = np.array(parameters.tolist(), dtype=object)
+    places: IntArray = interpreted(unpack)(topology, np.arange(len(parameters))).bodies[:, MASS:BODY_SIZE]
     for place in places.flat:
-        symbols[place] = trace.input("numbers", int(place))
-    robot: ModelArrays = interpreted(unpack)(structure, symbols)
+        symbols[place] = trace.input("parameters", int(place))
+    robot: ModelArrays = interpreted(unpack)(topology, symbols)
     vectors: Any = [np.array([trace.input(name, j) for j in range(n)], dtype=object) for name in algorithm.vectors]
     results = run(algorithm, robot, vectors)
     if results is None or (algorithm == FORWARD_DYNAMICS and len(trace.guards) < n):
         return None
-    return Program(algorithm, len(numbers), n, trace, results)
+    return Program(algorithm, len(parameters), n, trace, results)
 
 
 def run(algorithm: Algorithm, robot: ModelArrays, vectors: Sequence[Scalars]) -> Scalars | None:
-    """Results of the general kernel's plain-Python source for arguments (n,) of any kind of numbers.
+    """Return the results of a general kernel, run as plain Python on arguments (n,) of any number type.
 
-    None where the mass matrix is found not positive definite.
+    The result is None if the mass matrix is not positive definite.
     """
     n = len(vectors[0])
     work: Any = np.empty((len(robot.tree), WORK_SIZE), dtype=object)

@@ -1,4 +1,4 @@
-"""Control without ROS and without a clock: laws, trajectories, limits, observer and safety."""
+"""Controller without ROS: control laws, trajectories, limits, external torque observer and safety."""
 
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import LAWS

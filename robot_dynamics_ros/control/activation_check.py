@@ -1,13 +1,13 @@
-"""Check of the efforts that a driver reports against the model's gravity torque, before anything moves.
+"""Comparison of the measured effort with the model's gravity torque before activation.
 
-A wrong sign, joints in a wrong order or gravity counted twice make an arm jump when a controller starts. At rest they
-show in the measured effort, which should be g(q), Craig (6.59), but for the friction that holds. Each hypothesis
-predicts an effort h, and misses joint i by
+A wrong sign, a wrong order of the joints, or gravity compensated twice make an arm jump when a controller starts. At
+rest they are visible in the measured effort, which should be g(q), Craig (6.59), up to static friction. A hypothesis
+predicts an effort h; its normalised residual at joint i is
 
     z_i = |measured_i - h_i| / (friction_i + floor + TOLERANCE |h_i|).
 
-A wrong one is accepted only if it misses no joint by more than 1, g(q) misses some joint by MARGIN or
-more, and neither g(q) nor 0 fits together with a mass at the tip: that is a payload.
+An error hypothesis is accepted only if all of its z_i are at most 1, some z_i of g(q) is at least MARGIN, and neither
+g(q) nor 0 plus the effort of a payload at the end effector fits.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
 TOLERANCE = 0.12
-"""Usual relative error of measured effort and model."""
+"""Typical relative error of the gravity model."""
 FLOOR = 0.02
-"""Usual error of every joint, as a share of the largest gravity torque: offsets, cables, unmodelled friction."""
+"""Typical error of any joint (offset, cables, unmodelled friction), as a share of the largest gravity torque."""
 LEAST_FLOOR = 0.01
-"""Least floor (Nm or N), so that rounding is no load where gravity does nothing."""
+"""Smallest floor (Nm or N), for poses without gravity torque."""
 MARGIN = 2.5
-"""Least miss of g(q) with which a wrong hypothesis is accepted."""
+"""Smallest normalised residual of g(q) at which an error hypothesis is accepted."""
 ZERO = 0.1
-"""Share of the largest gravity torque below which efforts are zero: brakes, or a robot that leaves gravity out."""
+"""Share of the largest gravity torque below which efforts count as zero: brakes, or reports without gravity."""
 
 _CAUSES_AND_CURES = {
-    "sign": ("wrong sign of the measured effort", "turn round the sign in the driver, or the axes in the URDF"),
+    "sign": ("wrong sign of the measured effort", "change the sign in the driver, or the axes in the URDF"),
     "order": (
-        "measured efforts in a wrong order, the joints look swapped",
-        "report efforts in the order of the names, and check which motor is which joint",
+        "wrong order of the measured efforts, joints seem to be swapped",
+        "report efforts in the order of the names, and check the assignment of motors to joints",
     ),
     "twice": (
-        "the measured effort is about twice gravity",
-        "let only one of robot and controllers make up for gravity (robot_compensates_gravity), or check that the URDF "
-        "has all masses",
+        "the measured effort is about twice the gravity torque",
+        "compensate gravity either in the robot or in the controller (robot_compensates_gravity), or check the URDF "
+        "for missing masses",
     ),
     "half": (
-        "the measured effort is about half of gravity",
-        "check the masses in the URDF, the gravity, and the unit of the efforts",
+        "the measured effort is about half the gravity torque",
+        "check the masses in the URDF, the gravity vector and the unit of the efforts",
     ),
 }
 
 
 def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tuple[str, ...]:
-    """Check the measured effort (n,) of an arm at rest at ``q`` (n,), as ``check_effort`` says.
+    """Check the measured effort (n,), Nm or N, of an arm at rest at ``q`` (n,); results and errors as ``check_effort``.
 
-    The model is one with gravity, also where the robot compensates for it.
+    The model includes gravity even if the robot compensates for it.
     """
     gravity = model.gravity_torque(q)
-    return check_effort(model.joint_names, measured, gravity, holding_friction(model, q), tip_load(model, q))
+    return check_effort(model.joint_names, measured, gravity, holding_friction(model, q), payload_effort(model, q))
 
 
 def holding_effort(model: RobotModel, q: Array, measured: Array | None) -> Array | None:
-    """Return the measured effort (n,) where it holds the arm at rest at ``q`` (n,).
+    """Return the measured effort (n,), Nm or N, if it holds the arm at rest at ``q`` (n,).
 
-    None where it does not: not reported, not finite, or about zero, as with brakes on.
+    None if it is not reported, not finite, or about zero, for example with brakes on.
     """
     if measured is None or not np.isfinite(measured).all():
         return None
@@ -73,16 +73,16 @@ def holding_effort(model: RobotModel, q: Array, measured: Array | None) -> Array
 def check_effort(
     joint_names: Sequence[str], measured: Array | None, gravity: Array, friction: Array, load: Array
 ) -> tuple[str, ...]:
-    """Compare measured effort with gravity; return warnings, or raise an error for a difference that makes an arm jump.
+    """Compare the measured effort with the gravity torque.
 
-    Refused: wrong sign (of all joints or of some), joints in another order, about twice or half of g(q).
-    Fine: about g(q); about zero (brakes hold, or the robot leaves gravity out of what it reports); efforts that are
-    not reported (None, empty; for single joints: not finite); a pose where gravity does nothing. Anything else,
-    as a payload that the model does not know or contact, gives a warning with the joint that fits worst.
+    Errors: wrong sign of all or some joints, wrong order of the joints, about twice or half of g(q). Accepted: about
+    g(q); about zero (brakes on, or reports without gravity); efforts that are not reported (None, empty, or not finite
+    for single joints); poses without gravity torque. Any other difference, such as an unmodelled payload or contact,
+    results in a warning that names the joint with the largest residual.
 
-    Not everything shows in one pose: twice the gravity of a single joint looks like a payload, two joints that carry
-    the same can be swapped unseen, and the sign of a joint shows only where it carries about twice its friction
-    and a twentieth of what the most loaded joint does.
+    One pose does not reveal every error: twice the gravity of a single joint looks like a payload, swapped joints with
+    equal load are not detected, and a wrong sign is detected only if the joint's gravity torque is at least about twice
+    its friction and a twentieth of the largest gravity torque.
 
     Parameters
     ----------
@@ -93,21 +93,27 @@ def check_effort(
     gravity
         g(q) (n,), Nm or N.
     friction
-        Static friction (n,), at least 0, that may hide in the measured effort, Nm or N; see ``holding_friction``.
+        Static friction (n,), at least 0, Nm or N; see ``holding_friction``.
     load
-        Effort (n,) that a mass of 1 kg at the tip takes, Nm or N; see ``tip_load``. Zeros: no load is considered.
+        Effort (n,) of a payload of 1 kg at the end effector, Nm or N; see ``payload_effort``. Zeros: no payload is
+        considered.
+
+    Returns
+    -------
+    tuple of str
+        Warnings.
 
     Raises
     ------
     RobotDynamicsError
-        Naming cause, joints, values and cure; also for efforts of another number than the joints.
+        For the errors above, naming cause, joints, values and cure, and for a wrong number of efforts.
     """
     if measured is None or measured.size == 0:
         return ()
     if measured.shape != gravity.shape:
         raise RobotDynamicsError(
             f"activation_check: {measured.size} efforts, expected {gravity.size}. "
-            f"Cure: report one for each of {', '.join(joint_names)}, or none"
+            f"Cure: report one effort for each of {', '.join(joint_names)}, or none"
         )
     known = np.isfinite(measured)
     if not known.any():
@@ -133,51 +139,51 @@ def check_effort(
         with_load = min(float(misses(_with_load(m, base, load, slack)).max()) for base in (g, np.zeros_like(g)))
         if with_load > 1.0:
             cause, cure = _CAUSES_AND_CURES[best]
-            listed = ", ".join(f'"{names[j]}" {m[j]:.3g} (gravity takes {g[j]:.3g})' for j in np.flatnonzero(off))
+            listed = ", ".join(f'"{names[j]}" {m[j]:.3g} (gravity torque {g[j]:.3g})' for j in np.flatnonzero(off))
             raise RobotDynamicsError(
                 f"activation_check: {cause}: {listed}. Cure: {cure}; "
-                "or turn activation_check off where all this is known to be right"
+                "or set activation_check to false if the efforts are known to be right"
             )
     j = int(np.argmax(right))
     return (
-        f'activation_check: joint "{names[j]}" reports an effort of {m[j]:.3g}, gravity takes {g[j]:.3g}. Cure: give '
-        "the model the payload that the arm carries, free it from contact, or check its masses",
+        f'activation_check: joint "{names[j]}" reports an effort of {m[j]:.3g}, its gravity torque is {g[j]:.3g}. '
+        "Cure: add the arm's payload to the model, remove contacts, or check the masses of the model",
     )
 
 
 def _slack(gravity: Array, friction: Array) -> Array:
-    """Return the usual difference (n,) between measured effort and model, Nm or N."""
+    """Return the pose-independent tolerance (n,) between measured effort and model, Nm or N."""
     slack: Array = friction + max(FLOOR * float(np.abs(gravity).max()), LEAST_FLOOR)
     return slack
 
 
 def _about_zero(measured: Array, gravity: Array, slack: Array) -> bool:
-    """True if the motors hold none of the gravity torque: brakes do, or the robot leaves gravity out."""
+    """True if the measured effort is about zero: brakes on, or reports without gravity."""
     return bool((np.abs(measured) <= slack + ZERO * float(np.abs(gravity).max())).all())
 
 
 def holding_friction(model: RobotModel, q: Array) -> Array:
-    """Return the friction (n,) that may hold the resting joints at ``q`` (n,), Nm or N; 0 where the model has none.
+    """Return the friction (n,) that may hold resting joints at ``q`` (n,), Nm or N; 0 for joints without friction.
 
-    The largest of both directions, at creeping (static level, Stribeck) and at 0.1 rad/s or m/s, where smooth
-    models of dry friction (a sigmoid) have most of it.
+    The maximum over both directions and two speeds: 1e-9 (static friction, Stribeck) and 0.1 rad/s or m/s, at which a
+    sigmoid friction model is almost saturated.
     """
     speeds = np.array([1e-9, -1e-9, 0.1, -0.1])
     friction: Array = np.abs(model.friction_torque(q, np.outer(speeds, np.ones(model.n)))).max(axis=0)
     return friction
 
 
-def tip_load(model: RobotModel, q: Array) -> Array:
-    """Return the effort (n,) for a mass of 1 kg at ``q`` (n,), Nm or N: -J^T g at the link that most joints move."""
+def payload_effort(model: RobotModel, q: Array) -> Array:
+    """Return the effort (n,), Nm or N, of a payload of 1 kg at ``q`` (n,): -J^T g at the link moved by most joints."""
     jacobians = [model.jacobian(q, link)[:3] for link in reversed(model.link_names)]
-    tip = max(jacobians, key=lambda jacobian: int(np.count_nonzero(np.abs(jacobian).max(axis=0) > 1e-9)))
-    effort: Array = -tip.T @ model.gravity
+    last = max(jacobians, key=lambda jacobian: int(np.count_nonzero(np.abs(jacobian).max(axis=0) > 1e-9)))
+    effort: Array = -last.T @ model.gravity
     return effort
 
 
 def _wrong_hypotheses(measured: Array, gravity: Array, off: NDArray[np.bool_]) -> dict[str, Array]:
-    """Return the effort (n,) that each error predicts; ``off``: the joints that do not report gravity."""
-    # Sorting both pairs the joints that are off with the least sum of squares: no permutation fits better.
+    """Return the effort (n,) predicted by each error hypothesis; ``off`` (n,) are the joints outside tolerance."""
+    # Sorting both sequences gives the permutation with the least sum of squares.
     order = gravity.copy()
     places = np.flatnonzero(off)
     order[places[np.argsort(measured[places])]] = np.sort(gravity[places])
@@ -186,7 +192,7 @@ def _wrong_hypotheses(measured: Array, gravity: Array, off: NDArray[np.bool_]) -
 
 
 def _with_load(measured: Array, base: Array, load: Array, slack: Array) -> Array:
-    """Return ``base`` (n,) with the mass at the tip, not negative, that brings it nearest to the measured effort."""
+    """Return ``base`` (n,) plus the effort of the payload, not negative, that fits the measured effort best."""
     weight = 1.0 / (slack + TOLERANCE * np.abs(base))
     column = load * weight
     square = float(column @ column)

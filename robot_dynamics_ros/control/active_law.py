@@ -1,4 +1,4 @@
-"""The control law at work, and the hold that takes its place when a check fails."""
+"""Evaluation of the active control law, and the hold that replaces it after a fault."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
 _SAG_VELOCITY = 0.05  # rad/s or m/s
-_KEEPS_LOAD = (  # faults of the measurement, or on request, and not of the arm's motion
+_KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.STATE_INVALID,
     Cause.STATE_STALE,
     Cause.STATE_IMPLAUSIBLE,
@@ -28,18 +28,18 @@ _KEEPS_LOAD = (  # faults of the measurement, or on request, and not of the arm'
 
 
 class ActiveLaw:
-    """Torque of the control law, along the desired motion of a plan or towards end-effector targets.
+    """Torque of the control law, for the desired motion of a plan or for end-effector targets.
 
     Attributes
     ----------
     tuning, gains
-        Checked settings, and the gains at the inertia with which the arm started.
+        Checked settings, and the gains for the inertia at the start.
     integral
         Integral of the position error.
     targets
         Targets of the end effector.
     end_effector
-        Errors of the end effector in the last cycle; None where it followed nothing.
+        Errors of the end effector in the last cycle; None without a target.
     """
 
     gains: Gains
@@ -56,12 +56,12 @@ class ActiveLaw:
         self._brake = Brake(model.soft_lower, model.soft_upper, model.velocity_limits)
 
     def begin(self, q: Array, inertia: Array) -> None:
-        """Start with the joints at q (n,) and this diagonal (n,) of M; the end effector holds its pose there."""
+        """Start at q (n,) with the diagonal ``inertia`` (n,) of M; the end effector holds its pose."""
         self._begin = q.copy()
         self.gains = self.tuning.gains(inertia)
 
     def tune(self, tuning: Tuning, inertia: Array | None) -> None:
-        """Take new settings; an end effector that is another one, or follows otherwise, holds its pose."""
+        """Apply new settings; after a change of its link or components the end effector holds its pose."""
         old, new = self.tuning.end_effector, tuning.end_effector
         self.tuning = tuning
         self._brake.release()
@@ -74,24 +74,24 @@ class ActiveLaw:
             self.gains = gains
 
     def drop_targets(self) -> None:
-        """Drop every target; the end effector holds the pose in which the next cycle finds it."""
+        """Drop all targets; the end effector holds its pose in the next cycle."""
         self.targets.clear()
         self.end_effector = self._begin = None
 
-    def leave(self) -> None:
-        """Forget what holds only while the law is active: targets, and joints allowed beyond their limits."""
+    def deactivate(self) -> None:
+        """Reset the state of the active law: targets, and positions allowed beyond the limits."""
         self._brake.release()
         self.drop_targets()
 
     def effort(self, model: RobotModel, q: Array, qd: Array, time: float, period: float) -> Array:
-        """Return the torque (n,) in the state q, qd (n,) at ``time`` (s); ``period`` (s) is 0 where it is not known."""
+        """Return the torque (n,) in the state q, qd (n,) at ``time`` (s); ``period`` (s), 0 if unknown."""
         law, desired = self.tuning.law, self._desired
         if isinstance(law, JointLaw):
             effort = law.torque(model, self.gains, desired, q, qd, self.integral.value)
             effort = self._with_friction(model, effort, desired.q, desired.qd)
             if law.follows:
                 return effort + self._plan.effort
-        # Ten times the law's bandwidth, but half of what the sampling carries.
+        # Braking: ten times the bandwidth of the law, within half the stability limit of sampling.
         kd = self.gains.kd
         bandwidth = np.minimum(10.0 * kd, 0.4 / period) if period > 0.0 else kd
         allowed = self._brake.velocities(q, self.tuning.deceleration, bandwidth)
@@ -101,14 +101,14 @@ class ActiveLaw:
         return effort - model.mass_matrix(q) @ (bandwidth * over) if over.any() else effort
 
     def effort_at_rest(self, model: RobotModel, q: Array) -> Array | None:
-        """Return the torque (n,) of a joint-space law at the desired position, with the joints resting at q (n,)."""
+        """Return the torque (n,) of a joint-space law at rest at q (n,), with the desired motion at rest."""
         law, still = self.tuning.law, np.zeros(len(q))
         if not isinstance(law, JointLaw):
             return None
         return law.torque(model, self.gains, Motion(self._desired.q, still, still), q, still, self.integral.value)
 
     def start_duration(self, model: RobotModel, q: Array, load: Array) -> float:
-        """Return ``ramp_time``, or more where the law at q (n,) would yield fast to the ``load`` (n,)."""
+        """Return the ramp duration (s): ``ramp_time``, or longer to limit the velocity of yielding to ``load`` (n,)."""
         seconds, kp = self.tuning.settings.ramp_time, self.gains.kp
         if seconds > 0.0 and load.any() and (kp > 0.0).all():
             if self.tuning.law.gains_are_accelerations:
@@ -117,10 +117,10 @@ class ActiveLaw:
         return seconds
 
     def _task_space_effort(self, model: RobotModel, q: Array, qd: Array, time: float, allowed: Array) -> Array:
-        """Return the torque (n,) towards the targets, with the plan as posture; its effort would move the end effector.
+        """Return the torque (n,) towards the targets, with the desired motion of the plan as posture.
 
-        Friction is that of the target's own motion. Along the approach to it, too, it would be feedback with a gain of
-        Coulomb torque by smoothing velocity, unstable where the model has more friction than the arm.
+        Friction compensation is for the velocity of the target, not of the approach: that would be feedback with the
+        gain Coulomb torque / smoothing velocity, which is unstable if the model overestimates friction.
         """
         tool, targets = self.tuning.end_effector, self.targets
         assert tool is not None
@@ -140,7 +140,7 @@ class ActiveLaw:
 
 
 class Hold:
-    """Fall-back from a ``law``: stop and hold of the arm by the ``plan``, from the measured state in ``feedback``."""
+    """Fall-back after a fault: stop and hold along the ``plan``, from the measured state in ``feedback``."""
 
     def __init__(self, law: ActiveLaw, plan: MotionPlan, feedback: Feedback, checks: Checks) -> None:
         self._law, self._plan, self._feedback, self._checks = law, plan, feedback, checks
@@ -148,10 +148,10 @@ class Hold:
         self._resting = False
 
     def begin(self, model: RobotModel, fault: Fault, effort: Array) -> None:
-        """Take over from the law, whose last ``effort`` (n,) this was.
+        """Start after ``fault``, with the last ``effort`` (n,) of the law.
 
-        Its torque at rest beyond the gravity torque is kept if it is within the margin: it carries a load that is not
-        in the model.
+        The law's torque at rest beyond the gravity torque is kept if it is within the margin, as it compensates an
+        unmodelled load.
         """
         law, margin = self._law.tuning.law, self._law.tuning.hold_margin
         self._load = self._offset = np.zeros(len(effort))
@@ -167,11 +167,11 @@ class Hold:
         self._law.integral.reset()
 
     def advance(self, time: float, steady: float, longest: float) -> None:
-        """Advance stop and hold to ``time`` (s), ``steady`` (s) by the steady clock; a stop takes ``longest`` (s)."""
+        """Advance to ``time`` (s), or ``steady`` (s) by the steady clock; a stop takes at most ``longest`` (s)."""
         plan, feedback = self._plan, self._feedback
-        self._law.leave()
+        self._law.deactivate()
         if not feedback.usable:
-            self._checks.external.forget()
+            self._checks.external.reset()
             if not self._resting or feedback.stale(steady) is not None:
                 plan.hold(time, feedback.state[0] if feedback.known else plan.q)
                 self._resting = False
@@ -184,14 +184,14 @@ class Hold:
         plan.advance(time)
 
     def effort(self, model: RobotModel) -> Array:
-        """Return M qdd_d + g(q) + load + Kp e (within the margin) + Kd e' (n,).
+        """Return M qdd_d + g(q) + load + Kp e (within the margin) + Kd e' (n,), Nm or N.
 
-        g(q) alone without a usable state, or where damping drives the arm. Huge states give non-finite numbers.
+        Only g(q) without a usable state, and if damping is unstable. Not finite for extreme states.
         """
         plan, feedback, gains, tuning = self._plan, self._feedback, self._law.gains, self._law.tuning
         q, qd = feedback.state if feedback.known else (plan.q, plan.qd)
         with np.errstate(over="ignore", invalid="ignore"):
-            if not feedback.usable or self._checks.damping.drives:
+            if not feedback.usable or self._checks.damping.unstable:
                 return model.gravity_torque(q)
             spring, damping = gains.kp * (plan.q - q), gains.kd * (plan.qd - qd)
             inertia = model.mass_matrix(q)
@@ -201,12 +201,12 @@ class Hold:
             return model.gravity_torque(q) + inertia @ plan.qdd + position + damping
 
     def release(self) -> None:
-        """Note that the arm is without effort: it may go anywhere, and its load is unknown."""
+        """Discard the stop and the load, after the effort was zero."""
         self._resting = False
         self._load = self._offset = np.zeros(len(self._load))
 
     def resume(self, time: float) -> None:
-        """Let the law hold the position that the arm has, with the load that it had."""
+        """Plan to hold the present position from ``time`` (s) on, with the load that was kept."""
         if self._feedback.known:
             self._plan.hold(time, self._plan.q + self._offset)
         self._resting = False

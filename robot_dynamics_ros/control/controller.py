@@ -1,4 +1,4 @@
-"""The controller: one cycle of trajectory, law, limits and safety, without ROS and without a clock."""
+"""Controller: a cycle evaluates trajectory, control law, limits and safety. Without ROS and clocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.control.activation_check import holding_friction
 from robot_dynamics_ros.control.active_law import ActiveLaw, Hold
-from robot_dynamics_ros.control.feedback import Feedback, clock_jump, clock_leap
+from robot_dynamics_ros.control.feedback import Feedback, clock_jump, clock_jump_ahead
 from robot_dynamics_ros.control.laws import LAWS, Motion
 from robot_dynamics_ros.control.limits import Checks, EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, CycleRate, Fault, Mode, Safety, Transition, not_finite
@@ -30,22 +30,30 @@ from robot_dynamics_ros.moved import former_attribute
 _EMERGENCY_STOP = Fault(
     Cause.EMERGENCY_STOP, "emergency stop. Cure: publish false on ~/emergency_stop, then call ~/clear_fault"
 )
-_DEACTIVATED = Fault(Cause.DEACTIVATED, "the arm is stopped before the controller ends. Cure: activate it again")
+_DEACTIVATED = Fault(Cause.DEACTIVATED, "the controller stops the arm for deactivation. Cure: activate it again")
 
 CHANGE_TIME = 0.2
-"""Seconds in which the command changes over to another law, payload or gain, or to the law after a fault."""
+"""Duration (s) of the transition to another law, payload or gain, and to the law after a fault."""
 
-_QUICK_STOP, _SLOW_STOP = 0.1, 0.5  # s: the longest duration of a stop after a fault, and of one that was requested
-_STOP_PATIENCE = 0.01  # s without a cycle, after which a stop does not wait for one
-_STUCK_SHARE = 0.1  # of the effort limits: friction that may be missing in the model
+_QUICK_STOP, _SLOW_STOP = 0.1, 0.5  # s: longest duration of a stop after a fault, and of a requested one
+_STOP_WAIT = 0.01  # s without a cycle, after which ``watch`` executes a requested stop
+_STUCK_SHARE = 0.1  # share of the effort limits, for unmodelled friction
 _STOPPED_VELOCITY = 0.02  # rad/s or m/s
 
 
 class Command(NamedTuple):
     """Result of a cycle.
 
-    ``desired`` and ``effort`` (n,) belong to the controller and hold until its next cycle. ``saturated`` are
-    the joints whose effort limit cut the command.
+    Attributes
+    ----------
+    mode
+        Mode of the controller.
+    desired
+        Desired motion; the controller reuses the arrays in its next cycle.
+    effort
+        Commanded effort (n,), Nm or N.
+    saturated
+        Names of the joints whose effort was clamped to its limit.
     """
 
     mode: Mode
@@ -55,36 +63,34 @@ class Command(NamedTuple):
 
 
 class Controller:
-    """Joint efforts from trajectories and measured states, and a safe fall-back when a check fails.
+    """Controller that computes joint efforts from trajectories and measured states, with a fall-back after faults.
 
-    Times are seconds. ``time`` is on one clock of the caller's choice, that of the trajectories; ``steady`` on
-    one that never stands still or jumps, by which the age of the measured state counts. Before the first trajectory
-    the arm holds the position of the first cycle.
+    Times are seconds. ``time`` is by the clock of the trajectories, chosen by the caller; ``steady`` is by a clock that
+    never stops or jumps, for the age of the measured state. Before the first trajectory the arm holds the position of
+    the first cycle.
 
     Attributes
     ----------
     model
-        The robot as laws, hold, observer and trajectories with effort take it: without gravity where the robot
-        compensates for it by itself.
+        Model for laws, hold, observer and feedforward effort; without gravity if the robot compensates for it.
     time
-        Time of the last cycle, -inf before the first one.
+        Time (s) of the last cycle, -inf before the first one.
     command
-        Result of the last cycle, or None where nothing has been commanded yet.
+        Result of the last cycle; None before the first command.
     feedback
-        The measured state, to be read only.
+        Measured state; read-only.
     cycles, clamped_cycles, slowed_cycles
-        Counts of cycles that commanded something, were cut by an effort limit, were held back by a rate limit.
+        Numbers of cycles with a command, with an effort limit reached, and with a rate limit reached.
     trajectories
-        Count of accepted trajectories.
+        Number of accepted trajectories.
     period
-        Seconds from one cycle to the next, by the update rate, else by the states up to the last cycle;
-        0 where it is not known.
+        Cycle period (s), by the update rate or else estimated from the stamps of the states; 0 if unknown.
     start_effort
-        Effort (n,) of the motors before the first command, Nm or N; None: taken as the gravity torque.
+        Effort (n,) of the motors before the first command, Nm or N; None: the gravity torque is assumed.
     """
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
-        """Check the settings against the model; RobotDynamicsError names the setting and the cure."""
+        """Create a controller of n joints; RobotDynamicsError, naming setting and cure, for invalid settings."""
         names, safety = model.joint_names, settings.safety
         self._tuning = tuning = Tuning(model, settings)
         self._model_with_gravity = model
@@ -111,12 +117,12 @@ class Controller:
 
     @property
     def settings(self) -> ControllerSettings:
-        """The present settings."""
+        """Current settings."""
         return self._tuning.settings
 
     @property
     def mode(self) -> Mode:
-        """The present mode."""
+        """Current mode."""
         return self._safety.mode
 
     @property
@@ -126,34 +132,34 @@ class Controller:
 
     @property
     def fault(self) -> Fault | None:
-        """The last failed check, or None."""
+        """Last fault, or None."""
         return self._safety.fault
 
     @property
     def fault_count(self) -> int:
-        """Count of the times that it left ``active``."""
+        """Number of transitions from the mode ``active`` to another."""
         return self._safety.faults
 
     @property
     def late_cycles(self) -> int:
-        """Cycles that came more than half a period late."""
+        """Number of cycles that were more than half a period late."""
         return self._rate.late
 
     @property
     def external_torque(self) -> Array | None:
-        """Observed external torque (n,), Nm or N; None without an observer, or before its first estimate."""
+        """External torque (n,), Nm or N; None without an observer and before its first estimate."""
         return self._checks.external.torque
 
     @property
     def end_effector(self) -> EndEffectorState | None:
-        """Errors of the end effector; None under laws without targets, or while a check fails."""
+        """Errors of the end effector; None for joint-space laws, and in other modes than ``active``."""
         return self._law.end_effector
 
     hand = former_attribute("end_effector")
 
     @property
     def trajectory_time(self) -> float:
-        """Time (s) of trajectories in the last cycle, as ``follow`` returns them: see ``MotionPlan``."""
+        """Trajectory time (s) of the last cycle, see ``MotionPlan``."""
         return self._plan.trajectory_time
 
     @property
@@ -163,17 +169,17 @@ class Controller:
 
     @property
     def dropped_trajectories(self) -> int:
-        """Count of the times that every trajectory was dropped: by a fault, another law, ``cancel``."""
+        """Number of times that all trajectories were dropped: by a fault, a change of law or ``cancel``."""
         return self._plan.drops
 
     @property
     def speed_scaling(self) -> float:
-        """Speed of trajectory time, as a share of the clock's."""
+        """Speed factor of trajectory time, 0 to 1."""
         return self._plan.speed
 
     @property
     def stopped(self) -> bool:
-        """True if nothing is commanded, or the arm rests after a stop, or has no effort."""
+        """True if nothing has been commanded, the arm rests after a stop, or the effort is zero in mode ``zero``."""
         if self.command is None:
             return True
         if self.mode is Mode.ZERO:
@@ -182,23 +188,26 @@ class Controller:
         return self.mode is not Mode.ACTIVE and not self._plan.busy and rests
 
     def take_transitions(self) -> list[Transition]:
-        """Return the transitions since the last call."""
+        """Return the mode transitions since the last call."""
         transitions, self._safety.transitions = self._safety.transitions, []
         return transitions
 
     def check_start(self, q: Array) -> None:
-        """Raise RobotDynamicsError for gains that are unstable at this rate where the arm starts, at q (n,)."""
+        """Raise RobotDynamicsError for gains that are unstable at the cycle period with the inertia at q (n,)."""
         self._tuning.check_sampling(self.period, self.model.mass_matrix(q).diagonal())
 
     def tune(self, settings: ControllerSettings) -> None:
-        """Take new settings from the next cycle on, all of them or, with RobotDynamicsError, none."""
+        """Apply new settings from the next cycle on.
+
+        Raises RobotDynamicsError, naming setting and cure, for invalid settings; the old ones stay in effect.
+        """
         before, tuning = self._tuning, Tuning(self._model_with_gravity, settings)
         before.check_change(tuning)
         changed = before.law_settings != tuning.law_settings
         if changed:
             tuning.check_sampling(self.period, self._inertia)
         if before.law is not tuning.law and not before.law.follows and not self._plan.empty:
-            self._plan.hold(self.time, self.feedback.state[0])  # the law before did not move the arm along the plan
+            self._plan.hold(self.time, self.feedback.state[0])  # the previous law did not follow the plan
         self._law.tune(tuning, self._inertia)
         self._tuning = tuning
         self._changed |= changed
@@ -210,28 +219,29 @@ class Controller:
         self._checks.tune(self._model_with_gravity, tuning)
 
     def set_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> None:
-        """Carry this payload in place of the one before; arguments and errors as RobotModel.with_payload."""
+        """Replace the payload of the model; arguments and errors as RobotModel.with_payload."""
         self._model_with_gravity = self._model_with_gravity.with_payload(link, mass, com, inertia)
         self.model = self.model.with_payload(link, mass, com, inertia)
         self._changed = True
 
     def set_speed_scaling(self, factor: float) -> None:
-        """Let trajectory time run at this share (0 to 1) of the clock's; RobotDynamicsError for other numbers."""
+        """Set the speed factor of trajectory time, 0 to 1; RobotDynamicsError for other numbers."""
         self._plan.set_speed(factor)
 
     def hold_from_the_start(self, q: Array) -> None:
-        """Hold q (n,), rad or m, from the first cycle on: the position in which an earlier run began."""
+        """Hold q (n,), rad or m, from the first cycle on, instead of the measured position."""
         self._first_hold = q.copy()
 
     def follow(self, points: TrajectoryPoints, start_time: float | None, now: float) -> Trajectory:
-        """Take in a trajectory; it replaces the one before, with position and velocity continuous.
+        """Follow a trajectory; it replaces the previous one, with continuous position and velocity.
 
-        ``start_time`` None: it starts at ``now``. Raises TrajectoryError, and keeps what it had, for
-        points that cannot be followed now.
+        The times of the points count from ``start_time`` (s), or from ``now`` (s) if it is None. Returns the trajectory
+        in trajectory time. Raises TrajectoryError for an invalid trajectory, a law that follows none, and in other
+        modes than ``active``; the previous trajectory is then kept.
         """
         law = self._tuning.law
         if not (law.follows or law.task_space):
-            raise TrajectoryError(f"the law {self.settings.law} follows none. Cure: set another law")
+            raise TrajectoryError(f"the law {self.settings.law} does not follow trajectories. Cure: set another law")
         self._require_active(TrajectoryError)
         measured = (self.feedback.state[0], self.feedback.state[1]) if self.feedback.known else None
         trajectory = self._plan.follow(
@@ -241,10 +251,13 @@ class Controller:
         return trajectory
 
     def targets(self) -> EndEffectorTargets:
-        """Return the targets of the end effector; RobotDynamicsError where it follows none now."""
+        """Return the targets of the end effector.
+
+        Raises RobotDynamicsError for joint-space laws, and in other modes than ``active``.
+        """
         if not self._tuning.law.task_space:
             raise RobotDynamicsError(
-                f"the law {self.settings.law} follows none. Cure: set law to task_space_computed_torque"
+                f"the law {self.settings.law} does not follow targets. Cure: set law to task_space_computed_torque"
             )
         self._require_active(RobotDynamicsError)
         return self._law.targets
@@ -253,18 +266,21 @@ class Controller:
         if self.mode is not Mode.ACTIVE:
             assert self.fault is not None
             reason = f"{self.mode.value} ({self.fault.message})"
-            raise error(f"the controller is in {reason}. Cure: end the cause, then call ~/clear_fault")
+            raise error(f"the controller is in {reason}. Cure: remove the cause, then call ~/clear_fault")
         if self.needs_state and not self.feedback.known:
-            raise error("the state of the joints is not known yet. Cure: wait for joint_states")
+            raise error("the state of the joints is unknown. Cure: wait for joint_states")
 
     def cancel(self) -> None:
-        """Drop trajectory and targets: the joints slow down to a stop, or stop at once, as the settings say."""
+        """Drop trajectories and targets; the joints decelerate, or stop at once, by ``decelerate_on_cancel``."""
         self._law.drop_targets()
         if self.mode is Mode.ACTIVE and not self._plan.empty:
             self._plan.cancel(self.time, self._tuning.deceleration if self.settings.decelerate_on_cancel else None)
 
     def clear_fault(self, steady: float) -> None:
-        """Go back to active: the arm holds its position. RobotDynamicsError names the check that still fails."""
+        """Return to the mode ``active``, where the arm holds its position.
+
+        Raises RobotDynamicsError, naming the check, while a check fails at the time ``steady`` (s).
+        """
         if self.mode is Mode.ACTIVE:
             return
         if self.feedback.known:
@@ -277,19 +293,20 @@ class Controller:
         self._safety.clear(self.time)
 
     def emergency_stop(self, engaged: bool) -> None:
-        """Stop the arm by a fault; False permits ``clear_fault`` to end it, which nothing else does."""
+        """Stop the arm with a fault if ``engaged``; False allows ``clear_fault`` to end the stop."""
         self._engaged = engaged
         if engaged:
             self._stop = _EMERGENCY_STOP
 
     def begin_stop(self) -> None:
-        """Stop the arm for good: before the controller ends."""
+        """Stop the arm before deactivation; the stop cannot be undone."""
         self._stop = self._stop or _DEACTIVATED
 
     def measure(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
-        """Take in a measured state: ``q``, and ``qd`` or None where it is not measured, (n,), sent at ``stamp``.
+        """Process a measured state; return True if it is valid.
 
-        Returns True if it can be used.
+        ``stamp`` (s) is the time of measurement, ``q`` (n,) the position (rad or m), ``qd`` (n,) the velocity, or None
+        if it is not measured.
         """
         effort = None if self.command is None else self.command.effort
         good = self.feedback.take(stamp, steady, q, qd, effort if self.mode is Mode.ACTIVE else None)
@@ -298,10 +315,10 @@ class Controller:
         return good
 
     def update(self, time: float, steady: float) -> Command | None:
-        """Run one cycle at ``time``; return the command, or None while nothing can be commanded yet.
+        """Run a cycle at ``time`` (s) and return the command, or None before the first valid state.
 
-        A time that jumps back, or ahead by more than ``state_timeout`` beyond what has passed by the steady clock, is
-        a fault that drops the trajectory.
+        A time that jumps back, or ahead of the steady clock by more than ``state_timeout``, is a fault that drops the
+        trajectory.
         """
         feedback = self.feedback
         dt = 0.0 if self.command is None else time - self.time
@@ -314,14 +331,14 @@ class Controller:
         if dt < 0.0:
             jump = clock_jump(-dt)
         elif dt > passed + feedback.state_timeout:
-            jump = clock_leap(dt - passed)
+            jump = clock_jump_ahead(dt - passed)
         since = max(steady - self._decided_at, 0.0)
         by_steady_clock = jump is not None or feedback.stamp_repeats
         if by_steady_clock:
             dt = since
         elif self._by_steady_clock:
             dt = min(dt, since)
-        self._by_steady_clock = by_steady_clock  # then the next step counts from this cycle
+        self._by_steady_clock = by_steady_clock  # the next step is limited to the time since this cycle
         if jump is not None:
             self._rate.restart()
         late = self._rate.cycle(time, self.settings.safety.minimum_rate_ratio)
@@ -337,26 +354,26 @@ class Controller:
         return command
 
     def watch(self, steady: float) -> Command | None:
-        """Return the command where no usable state, or no cycle, has come; None where the last one stays."""
+        """Return a new command if valid states or cycles are missing at ``steady`` (s), else None."""
         since = steady - self._decided_at
-        late = self._stop is not None and since > _STOP_PATIENCE
+        late = self._stop is not None and since > _STOP_WAIT
         if self.command is None or not (self.needs_state or late):
             return None
-        # States come and cycles do not; in a paused simulation neither come.
+        # States without cycles. In a paused simulation there are neither.
         gap = min(steady - self._cycled_at, self.feedback.stamp - self._cycled_stamp)
         stalled = gap > self.feedback.state_timeout
         if not (stalled or late or self.feedback.missing(steady)):
             return None
         fault = self.feedback.fault(steady)
         if fault is None and stalled:
-            cure = "Cure: see who publishes /clock, and use_sim_time"
-            fault = Fault(Cause.CYCLE_RATE, f"no cycle for {gap:.3g} s, while joint_states go on. {cure}")
+            cure = "Cure: check the publisher of /clock, and use_sim_time"
+            fault = Fault(Cause.CYCLE_RATE, f"no cycle for {gap:.3g} s, although joint_states arrive. {cure}")
         self._safety.evaluate(self._stop or fault, self.time, steady, not self.feedback.usable)
         self._by_steady_clock = True
         return self._decide(self.time, steady, since, max(since, 0.0))
 
     def last_effort(self, steady: float) -> Array | None:
-        """Return the final effort (n,) by ``on_fault``; None where nothing has been commanded."""
+        """Return the final effort (n,), Nm or N, by ``on_fault``; None if nothing has been commanded."""
         if self.command is None or self.stopped:
             return None if self.command is None else self.command.effort
         zero = self.mode is Mode.ZERO or self.settings.safety.on_fault == "zero"
@@ -364,9 +381,9 @@ class Controller:
         return self._limiter.limit(effort, max(steady - self._decided_at, 0.0))
 
     def _begin(self, time: float) -> None:
-        """Hold the position that the arm has in the first cycle."""
+        """Initialise law and checks in the first cycle, and hold its position."""
         if not self.feedback.known:
-            self._law.gains = self._tuning.gains(np.ones(self.model.n))  # an open-loop law takes none
+            self._law.gains = self._tuning.gains(np.ones(self.model.n))  # not used by an open-loop law
             return
         q = self.feedback.state[0] if self._first_hold is None else self._first_hold
         self._inertia = self.model.mass_matrix(q).diagonal().copy()
@@ -378,23 +395,23 @@ class Controller:
             self._plan.hold(time, q)
 
     def _failing(self, steady: float, dt: float = 0.0) -> Fault | None:
-        """Return the first check that fails, or None; ``dt`` seconds after the last cycle."""
+        """Return the fault of the first check that fails, or None, ``dt`` (s) after the last cycle."""
         fault = self.feedback.fault(steady)
         if self._stop is not None:
             return self._stop
         if not self.needs_state and (fault is not None or not self.feedback.known):
-            return None  # an open-loop law does without
+            return None  # an open-loop law needs no state
         fault = fault or self._checks.check_motion(self.model.joint_names)
         if fault is None and self.mode is Mode.ACTIVE and dt > 0.0:
             fault = self._checks.check_lasting(self._desired.q, self._limiter, dt)
         return fault
 
     def _decide(self, time: float, steady: float, dt: float, since: float) -> Command | None:
-        """Command the law's effort or the fall-back's, ``dt`` after the last one, or ``since`` by the steady clock."""
+        """Return the command of law or fall-back, ``dt`` (s) after the last one, or ``since`` by the steady clock."""
         safety, limiter = self._safety, self._limiter
         self._decided_at = steady
-        # Rate limits use at most a period more than the steady clock: drives get efforts when they arrive, also late or
-        # two at once. All else uses stamps, so that a replay, with other arrivals, gives the same commands.
+        # Rate limits are for the drives, so they use arrival times plus at most a period. All else uses stamps, so that
+        # a replay, with other arrival times, gives the same commands.
         rate_dt = min(dt, since + (self.period if self.period > 0.0 else since))
         if safety.mode is Mode.ACTIVE:
             if self._plan.empty:
@@ -421,7 +438,7 @@ class Controller:
         return self.command
 
     def _fall_back(self, time: float, steady: float, dt: float) -> Array:
-        """Return the effort while a check fails or a fault waits: it holds the position, or is zero."""
+        """Return the effort during a fault: hold, or zero."""
         if self.command is not None and self.command.mode is Mode.ACTIVE:
             assert self.fault is not None
             self._hold.begin(self.model, self.fault, self.command.effort)
@@ -438,9 +455,9 @@ class Controller:
         return self._limited(np.zeros(self.model.n), dt)
 
     def _limited(self, requested: Array, dt: float) -> Array:
-        """Return the limited effort (n,); after a change of the law it fades over from the one before.
+        """Return the limited effort (n,); a change of the law starts a ramp from the previous effort.
 
-        At the start what ``start_effort`` has beyond the gravity torque is added, and fades away, under any law.
+        At the start the ramp is from ``start_effort``, relative to the gravity torque.
         """
         limiter = self._limiter
         if limiter.effort is None:
@@ -453,13 +470,13 @@ class Controller:
         return limiter.limit(requested, dt)
 
     def _gravity_effort(self) -> Array:
-        """Return the gravity torque (n,) at the last known position; zeros where not finite."""
+        """Return the gravity torque (n,) at the last known position; zeros if it is not finite."""
         effort = self.model.gravity_torque(self.feedback.state[0] if self.feedback.known else self._plan.q)
         return effort if np.isfinite(effort).all() else np.zeros(self.model.n)
 
 
 def warm_up_controller(model: RobotModel, settings: ControllerSettings) -> None:
-    """Do once what a controller does, so that every kernel is compiled and loaded."""
+    """Compile and load all kernels that a controller with these settings uses."""
     model.warm_up()
     still, end_effector = np.zeros(model.n), model.link_names[-1]
     model.link_pose(still, end_effector)

@@ -20,35 +20,35 @@ from robot_dynamics_ros.model import RobotModel
 
 
 class MomentumObserver:
-    """Estimates the torque r (n,) that the world exerts ON the joints: M qdd + C qd + g = u - F + r.
+    """Observer of the external joint torque r (n,), positive if it acts on the joints: M qdd + C qd + g = u - F + r.
 
     With the momentum p = M(q) qd, r = K (p(t) - p(0) - int (u - F + C^T qd - g + r) ds), C by Christoffel
-    symbols, so that dM/dt = C + C^T. Then r' = K (external - r): a first-order lag of 1 / K, the joints
-    apart from each other, without accelerations and without inverting M. This is the same at the samples:
+    symbols, so that dM/dt = C + C^T. Then r' = K (external - r): a decoupled first-order lag with time constant 1 / K,
+    without accelerations and without the inverse of M. In discrete time:
 
         external_k = (p_k - p_{k-1}) / dt - u_{k-1} - (s_k + s_{k-1}) / 2,    s = C^T qd - g - F
         r_k = exp(-K dt) r_{k-1} + (1 - exp(-K dt)) external_k
 
-    where external_k is the mean over the interval: exact for the effort, which is held, of second order in dt
-    for s by the trapezoidal rule. The lag is exact for an external torque that is constant over each
-    interval, so that any gain is stable at any rate.
+    external_k is the mean over the interval: exact for u, which is held, and second order in dt for s by the
+    trapezoidal rule. The lag is exact for an external torque that is constant in each interval, so that any gain is
+    stable at any rate.
 
-    Errors of the model show as external torque: a payload, wrong masses. Friction at rest is whatever holds the joint,
-    up to the static level, and is not measured: F fades to 0 below ``friction_smoothing_velocity``. The estimate of a
-    resting joint then is the external torque less the friction that holds it, and noise around rest makes no steps of
-    twice the Coulomb torque. A threshold on r should lie above the joints' static friction.
+    Model errors, such as a payload or wrong masses, appear as external torque. Static friction is not measured: F
+    fades to 0 below ``friction_smoothing_velocity``, to avoid steps of twice the Coulomb torque from velocity noise.
+    For a joint at rest, r is therefore the external torque less the static friction. A threshold on r should exceed
+    the static friction of the joints.
     """
 
     def __init__(self, gain: float | Array, friction_smoothing_velocity: float = 0.01) -> None:
-        """``gain`` K in 1/s, one number or (n,); the smoothing velocity in rad/s or m/s, 0 for none.
+        """Create an observer with the ``gain`` K (1/s), one number or (n,), and a smoothing velocity (rad/s or m/s).
 
-        Raises RobotDynamicsError for a gain that is not finite and positive and a velocity that is not
-        finite and at least 0.
+        Raises RobotDynamicsError for a gain that is not finite and positive, and for a smoothing velocity that is not
+        finite or negative; 0 means no smoothing.
         """
         self._gain = np.array(gain, dtype=np.float64)
         if self._gain.ndim > 1 or not ((self._gain > 0.0) & (self._gain < np.inf)).all():
             raise RobotDynamicsError(
-                f"observer gain: {self._gain.tolist()} 1/s. Cure: give positive numbers, as 20, one or n of them"
+                f"observer gain: {self._gain.tolist()} 1/s. Cure: give one positive number such as 20, or one per joint"
             )
         if not 0.0 <= friction_smoothing_velocity < math.inf:
             raise RobotDynamicsError(
@@ -58,28 +58,41 @@ class MomentumObserver:
         self.reset()
 
     def reset(self) -> None:
-        """Start anew: the next state is the first, where the estimate is 0.
+        """Reset the observer; the estimate at the next state is 0.
 
-        To be called after a gap in the states or the efforts, over which the torque is not known to have been held.
+        Required after a gap in the states or efforts, as the torque is assumed to be held between states.
         """
         self._model: RobotModel | None = None
         self._time = math.inf
         self._estimate = self._q = self._qd = self._momentum = self._drift = np.zeros(0)
 
     def update(self, model: RobotModel, time: float, q: Array, qd: Array, effort: Array) -> Array:
-        """Return the estimated external torque (n,), Nm or N, positive along the joints.
+        """Update the observer with a state and return the external torque.
 
-        ``q``, ``qd`` (n,) is the state at ``time`` (s), ``effort`` (n,) the torque that was sent, after all limits,
-        for the interval that ends now. ``qd`` should be little filtered: its lag shows as torque while the
-        arm accelerates. The model may lack gravity where the robot compensates for it by itself; with a model that
-        differs from the last one the estimate stays continuous. A repeated time changes nothing; one that went
-        back starts anew.
+        An unchanged time returns the last estimate; a time that went back resets the observer.
+
+        Parameters
+        ----------
+        model
+            Robot model; without gravity if the robot compensates for it. The estimate is continuous over a change.
+        time
+            Time (s) of the state.
+        q, qd
+            Position (rad or m) and velocity, each (n,). The lag of a velocity filter appears as external torque during
+            acceleration.
+        effort
+            Commanded effort (n,), Nm or N, after all limits, in the interval that ends at ``time``.
+
+        Returns
+        -------
+        ndarray
+            External torque (n,), Nm or N, positive in the direction of the joints.
 
         Raises
         ------
         RobotDynamicsError
-            Where the estimate comes out non-finite, naming the joint, and for a gain of another length than
-            the model; the observer stays as it was.
+            For an estimate that is not finite, naming the joint, and for a gain of the wrong size. The observer is
+            then unchanged.
         """
         dt = time - self._time
         if dt == 0.0:
@@ -88,7 +101,7 @@ class MomentumObserver:
         if dt < 0.0 or self._model is None:
             if self._gain.size not in (1, model.n):
                 raise RobotDynamicsError(
-                    f"observer gain: {self._gain.size} numbers. Cure: give one, or {model.n}: one for each of "
+                    f"observer gain: {self._gain.size} numbers. Cure: give one number, or {model.n}: one for each of "
                     f"{', '.join(model.joint_names)}"
                 )
             _check_finite(model, momentum + drift)
@@ -115,43 +128,43 @@ class MomentumObserver:
 
 
 def _check_finite(model: RobotModel, torque: Array) -> None:
-    """Raise RobotDynamicsError for a non-finite torque (n,), which would spoil every later estimate."""
+    """Raise RobotDynamicsError for a torque (n,) that is not finite."""
     if not math.isfinite(torque.sum()):
         bad = int(np.argmin(np.isfinite(torque)))
         raise RobotDynamicsError(
-            f'joint "{model.joint_names[bad]}": the external torque comes out as {torque[bad]}. '
+            f'joint "{model.joint_names[bad]}": the external torque is {torque[bad]}. '
             "Cure: check measured position, velocity and effort"
         )
 
 
 class ExternalTorque:
-    """External torque of one arm under observation, and the check for collisions; a zero gain means no observer.
+    """External torque of the controlled arm, and the collision check.
 
     Attributes
     ----------
     torque
-        External torque (n,), Nm or N; None while it is not known.
+        External torque (n,), Nm or N; None if unknown.
     """
 
     def __init__(self, gain: float, friction_smoothing_velocity: float) -> None:
-        """``gain`` (1/s) and ``friction_smoothing_velocity`` (rad/s or m/s) as MomentumObserver."""
+        """Create the observer, see MomentumObserver; a ``gain`` of 0 disables it."""
         self._observer = MomentumObserver(gain, friction_smoothing_velocity) if gain > 0.0 else None
         self.torque: Array | None = None
 
     def observe(self, model: RobotModel, feedback: Feedback, effort: Array) -> None:
-        """Take in a good state, reached under ``effort`` (n,)."""
-        if self._observer is not None and feedback.settled:
-            q, speed = feedback.state[0], feedback.unfiltered  # a filter's lag would show as torque
+        """Update with a valid state, reached under ``effort`` (n,)."""
+        if self._observer is not None and feedback.velocity_known:
+            q, speed = feedback.state[0], feedback.unfiltered  # the lag of a filter would appear as torque
             self.torque = self._observer.update(model, feedback.stamp, q, speed, effort)
 
-    def forget(self) -> None:
-        """Start anew after a gap in the states."""
+    def reset(self) -> None:
+        """Reset the observer after a gap in the states."""
         if self._observer is not None:
             self._observer.reset()
             self.torque = None
 
     def collision(self, joint_names: Sequence[str], threshold: Array) -> Fault | None:
-        """Return a fault where the torque exceeds the ``threshold`` (n,) of a joint."""
+        """Return a fault if the torque of a joint exceeds its ``threshold`` (n,), Nm or N."""
         if self.torque is None:
             return None
         over = np.abs(self.torque) > threshold
@@ -160,4 +173,4 @@ class ExternalTorque:
         j = int(np.argmax(over))
         name, value = joint_names[j], float(self.torque[j])
         text = f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
-        return Fault(Cause.COLLISION, text + "Cure: see what the arm has hit", name, value)
+        return Fault(Cause.COLLISION, text + "Cure: remove the contact", name, value)

@@ -1,4 +1,4 @@
-"""Measured joint states: filtered velocities, plausibility and age."""
+"""Measured joint states: velocity filter, plausibility checks and age."""
 
 from __future__ import annotations
 
@@ -18,13 +18,21 @@ from robot_dynamics_ros.moved import former_attribute
 
 _STAMP_REPEATS = Fault(
     Cause.STAMP_REPEATS,
-    "joint_states: another state with the same header.stamp, so that velocities and time steps are unknown. Cure: set "
-    "the stamp for each state in the driver, or leave it 0 (unstamped_states: arrival)",
+    "joint_states: different states with the same header.stamp, so that velocities and time steps are unknown. Cure: "
+    "set the stamp of each state in the driver, or leave it 0 (unstamped_states: arrival)",
 )
 
 
 class Sample(NamedTuple):
-    """A measured state: its stamp (ns), and numbers (n,) in the robot's order, None where they are not measured."""
+    """Measured joint state.
+
+    Attributes
+    ----------
+    stamp
+        Time of measurement (ns).
+    q, qd, effort
+        Position (rad or m), velocity and effort (Nm or N), each (n,) in the robot's joint order; None: not measured.
+    """
 
     stamp: int
     q: Array
@@ -33,9 +41,16 @@ class Sample(NamedTuple):
 
 
 class UnusableSample(NamedTuple):
-    """A message without a state: its stamp (ns), 0 if it has none, and the reason.
+    """Message that is not a valid joint state.
 
-    ``incomplete``: joints are missing, as in a message about other parts of the robot.
+    Attributes
+    ----------
+    stamp
+        Stamp of the message (ns), or 0.
+    reason
+        Description of the defect.
+    incomplete
+        True if joints are missing, as in messages for other parts of the robot.
     """
 
     stamp: int
@@ -44,26 +59,26 @@ class UnusableSample(NamedTuple):
 
 
 class VelocityFilter:
-    """First-order low-pass filter y' = w (u - y), w = 2 pi cutoff, exact for an input that is held over each interval.
+    """First-order low-pass filter y' = w (u - y), w = 2 pi cutoff, exact for an input that is held in each interval.
 
-    y_k = u_k + exp(-w dt) (y_{k-1} - u_k). Well below the sampling rate a frequency f is damped by
-    1 / sqrt(1 + (f / cutoff)^2), and slow ones come late by 1 / w. The first measured velocity starts it, so that
-    there is no transient from zero.
+    y_k = u_k + exp(-w dt) (y_{k-1} - u_k). Well below the sampling rate its gain at the frequency f is
+    1 / sqrt(1 + (f / cutoff)^2), and its delay at low frequencies is 1 / w. It is initialised with the first velocity,
+    without a transient from zero.
 
-    Where no velocity is measured, u_k is the backward difference of the positions: for constant acceleration
-    the velocity half an interval ago. Differences are taken modulo a turn, into [-pi, pi], for every joint: drivers of
-    continuous joints may report positions modulo 2 pi, and no joint moves half a turn between two samples.
+    If velocities are not measured, u_k is the backward difference of the positions: for constant acceleration the
+    velocity half an interval earlier. Differences are wrapped to [-pi, pi], because drivers of continuous joints may
+    report positions modulo 2 pi; joints are assumed to move less than half a turn between samples.
 
     Attributes
     ----------
     started
-        True if a velocity is known: one that is not measured is known from the second position on.
+        True if a velocity is known: with the first measured velocity, or else from the second position on.
     """
 
     def __init__(self, n: int, cutoff: float) -> None:
-        """For ``n`` joints; ``cutoff`` in Hz, 0 or infinite for no filtering.
+        """Create a filter for ``n`` joints; ``cutoff`` in Hz, 0 or infinite for no filtering.
 
-        Raises RobotDynamicsError for a cutoff that is negative or no number.
+        Raises RobotDynamicsError for a cutoff that is negative or NaN.
         """
         if not cutoff >= 0.0:
             raise RobotDynamicsError(f"velocity_filter_cutoff: {cutoff} Hz. Cure: give a positive number, or 0 for off")
@@ -72,17 +87,17 @@ class VelocityFilter:
         self.reset()
 
     def reset(self) -> None:
-        """Start anew with the next sample."""
+        """Reset the filter; the next sample initialises it."""
         self._time = math.inf
         self._position: Array = np.zeros(self._n)
         self._velocity: Array = np.zeros(self._n)
         self.started = False
 
     def update(self, time: float, q: Array, qd: Array | None) -> Array:
-        """Return the filtered velocities (n,) for positions ``q`` and velocities ``qd`` (n,) at ``time`` (s).
+        """Return the filtered velocities (n,) for positions ``q`` (n,) and velocities ``qd`` (n,) at ``time`` (s).
 
-        ``qd`` None: none are measured; the first estimate is then 0. A repeated time changes nothing; one that
-        went back starts anew.
+        ``qd`` None: not measured; the first estimate is then 0. An unchanged time returns the last estimate; a time
+        that went back resets the filter.
         """
         dt = time - self._time
         if dt == 0.0:
@@ -106,27 +121,27 @@ class VelocityFilter:
 
 
 class Feedback:
-    """The last measured state of the joints, its faults and its age.
+    """Last measured joint state, its faults and its age.
 
     Attributes
     ----------
     state
-        Position and filtered velocity (2, n): the last good ones.
+        Position (rad or m) and filtered velocity of the last valid state, (2, n).
     unfiltered
-        The last good velocity (n,) as it was measured, or differentiated from position.
+        Unfiltered velocity (n,) of the last valid state, measured or differentiated from positions.
     known
-        True if there has been a good state yet.
+        True after the first valid state.
     stamp
-        Time of the last good state by its sender (s).
+        Stamp (s) of the last valid state.
     state_timeout
-        Age (s) beyond which it is stale.
+        Age (s) above which the state is stale.
     arrival
-        Steady time (s) of the last message of these joints, good or not.
+        Time (s), by the steady clock, of the last message of these joints, valid or not.
     stamp_repeats
-        True if the last state has the stamp of another one, until ``fault`` is called.
+        True if the last state has the same stamp as the previous one, until ``fault`` is called.
     usable
-        True if the last ``fault`` found a usable state: not stale, and the newest, or new since the one before. A
-        message that cannot be read does not spoil the good one beside it.
+        True if at the last call of ``fault`` the state was not stale, and either the newest message was valid or a
+        valid state had arrived since the call before.
     """
 
     def __init__(
@@ -136,9 +151,10 @@ class Feedback:
         state_timeout: float,
         continuous: NDArray[np.bool_] | None = None,
     ) -> None:
-        """``cutoff`` of the velocity filter (Hz, 0: none); ``state_timeout`` (s) as ``SafetySettings`` says.
+        """Create the feedback of n joints.
 
-        Joints that are ``continuous`` (n,) may report their position modulo a turn.
+        ``cutoff`` of the velocity filter (Hz, 0: none); ``state_timeout`` (s) as in ``SafetySettings``. Joints that are
+        ``continuous`` (n,) may report positions modulo 2 pi.
         """
         self._names = tuple(joint_names)
         unlimited = np.full(len(self._names), np.inf)
@@ -153,8 +169,8 @@ class Feedback:
         self.stamp = -math.inf
         self.arrival = -math.inf
         self._taken = -math.inf
-        # Delay (s) of the last state beyond the smallest of about the last second, and no longer, as simulated time may
-        # be slower than real time. Stamps that only catch up with it are no jump of a clock.
+        # Delay (s) of the last state relative to the smallest one of about the last second. Stamps that make up for it
+        # are not a jump of the clock. It decays, as simulated time may be slower than real time.
         self._lag = 0.0
         self._invalid: Fault | None = None
         self._momentary: Fault | None = None
@@ -164,38 +180,47 @@ class Feedback:
         self.set_cutoff(cutoff)
 
     def set_plausible(self, position_step: Array, largest_velocity: Array) -> None:
-        """Set the bounds of ``check_state``: change of position beyond that of the velocity, and velocity, (n,)."""
+        """Set the bounds (n,) of ``check_state``: position step beyond that of the velocity, and velocity."""
         self._step, self._speed = position_step, largest_velocity
 
     def set_breakaway_effort(self, effort: Array) -> None:
-        """Set the change of effort (n,), Nm or N, under which friction may keep every joint exactly at rest."""
+        """Set the change of effort (n,), Nm or N, up to which friction may keep all joints exactly at rest."""
         self._breakaway = effort
 
     def set_cutoff(self, cutoff: float) -> None:
-        """Filter velocities with this cutoff (Hz) from now on."""
+        """Replace the velocity filter by one with this ``cutoff`` (Hz)."""
         self._filter = VelocityFilter(len(self._names), cutoff)
 
     @property
     def trouble(self) -> str:
-        """Reason why there is no state, where there is none."""
+        """Description of the missing or invalid state."""
         return self._invalid.message if self._invalid is not None else self._absent or "no joint_states yet"
 
     @property
     def silent(self) -> bool:
-        """True if no message has come, not even of other joints."""
+        """True if no message has arrived, not even one for other joints."""
         return self.arrival == -math.inf and not self._absent
 
     @property
-    def settled(self) -> bool:
-        """True if the velocity is known, too; see ``VelocityFilter.started``."""
+    def velocity_known(self) -> bool:
+        """True if the velocity is known; see ``VelocityFilter.started``."""
         return self._filter.started
 
     def take(self, stamp: float, steady: float, q: Array, qd: Array | None, effort: Array | None = None) -> bool:
-        """Take in ``q`` and ``qd`` (n,), None where no velocity is measured; return True if they are good.
+        """Process a measured state; return True if it is valid.
 
-        Nor is it measured where all have been NaN from the first, as ros2_control's broadcaster has it. Positions of
-        continuous joints are continued over full turns. ``effort`` (n,), Nm or N, is the one commanded last; None
-        where it may change while the arm rests.
+        Positions of continuous joints are unwrapped.
+
+        Parameters
+        ----------
+        stamp, steady
+            Time of measurement, and arrival by the steady clock (s).
+        q
+            Position (n,), rad or m.
+        qd
+            Velocity (n,), rad/s or m/s. None, or NaN in all states as from ros2_control's broadcaster: not measured.
+        effort
+            Last commanded effort (n,), Nm or N, for the detection of frozen states; None: not checked.
         """
         self.arrival = steady
         self._absent = ""
@@ -235,13 +260,13 @@ class Feedback:
                 self._momentary, self.stamp_repeats = _STAMP_REPEATS, True
             if ahead > self.state_timeout:
                 late = ahead - self._lag <= self.state_timeout
-                self._momentary = self._late(ahead) if late else clock_leap(ahead)
+                self._momentary = self._late(ahead) if late else clock_jump_ahead(ahead)
             self._lag = max(0.0, self._lag * max(0.0, 1.0 - passed) - ahead)
         before, self.stamp, self._taken = self.stamp, stamp, steady
         self.known = self._fresh = True
         self._measured[:] = new
         filtered = self._filter.update(stamp, new[0], qd)
-        if qd is None or stamp > before:  # the filter passes over a repeated stamp
+        if qd is None or stamp > before:  # the filter ignores a repeated stamp
             new[1] = filtered
         self.unfiltered = new[1] if qd is None else qd
         self.state[:] = new
@@ -251,8 +276,8 @@ class Feedback:
         q, before = self._new[:, j], self._measured[:, j]
         return Fault(
             Cause.STATE_IMPLAUSIBLE,
-            f'joint_states: joint "{self._names[j]}" goes from {before[0]:.6g} to {q[0]:.6g} in {dt:.3g} s, and its '
-            f"velocity is {q[1]:.6g}. Cure: check its encoder and who else publishes joint_states; or raise "
+            f'joint_states: joint "{self._names[j]}" moves from {before[0]:.6g} to {q[0]:.6g} in {dt:.3g} s with a '
+            f"velocity of {q[1]:.6g}. Cure: check its encoder, check for a second publisher of joint_states, or raise "
             "position_step_limit",
             self._names[j],
             float(q[0]),
@@ -271,49 +296,49 @@ class Feedback:
         j = int(np.argmax(over))
         return Fault(
             Cause.STATE_IMPLAUSIBLE,
-            f'joint_states: no number has changed for {lasts:.3g} s, though joint "{self._names[j]}" moves or is '
-            "driven. Cure: check whether its driver publishes old values; or raise position_step_limit",
+            f'joint_states: no value has changed for {lasts:.3g} s, although joint "{self._names[j]}" moves or is '
+            "driven. Cure: check its driver for outdated values, or raise position_step_limit",
             self._names[j],
             float(self._new[1, j]),
         )
 
     def reject(self, steady: float, reason: str) -> None:
-        """Record a message of these joints that cannot be used."""
+        """Record an invalid message of these joints at the time ``steady`` (s)."""
         self.arrival = steady
         self._invalid = self._momentary = Fault(Cause.STATE_INVALID, reason)
 
     def receive(self, steady: float) -> None:
-        """Record that the last state was sent once more."""
+        """Record that the last state was received again at the time ``steady`` (s)."""
         self.arrival = steady
 
     def note_incomplete(self, reason: str) -> None:
-        """Record a message that lacks some of the joints: no error unless it stays so."""
+        """Record a message without some of the joints; a fault only if no complete one arrives in time."""
         self._absent = reason
 
     hear = former_attribute("receive")
     miss = former_attribute("note_incomplete")
 
     def age(self, steady: float) -> float:
-        """Return the seconds since the last message of these joints."""
+        """Return the time (s) since the last message of these joints."""
         return steady - self.arrival
 
     def fault(self, steady: float) -> Fault | None:
-        """Return the fault of the state, or of a message since the last call."""
+        """Return the fault of the state or of a message since the last call, or None; update ``usable``."""
         momentary, stale = self._momentary, self.stale(steady)
         self.usable = self.known and stale is None and (self._fresh or self._invalid is None)
         self._momentary, self._fresh, self.stamp_repeats = None, False, False
         return momentary or self._invalid or stale
 
     def missing(self, steady: float) -> bool:
-        """True if the newest message cannot be used, or is too old."""
+        """True if the newest message is invalid or stale."""
         return self._invalid is not None or self.stale(steady) is not None
 
     def stale(self, steady: float) -> Fault | None:
-        """Return a fault where the state is too old."""
+        """Return a fault if the state is older than ``state_timeout``, else None."""
         age = steady - self.arrival
         if age <= self.state_timeout:
             return None
-        reason = self._absent or "Cure: see what stopped their publisher"
+        reason = self._absent or "Cure: check their publisher"
         return Fault(
             Cause.STATE_STALE,
             f"joint_states are {age:.3f} s old, over state_timeout {self.state_timeout:g} s. {reason}",
@@ -323,38 +348,39 @@ class Feedback:
     def _late(self, seconds: float) -> Fault:
         return Fault(
             Cause.STATE_STALE,
-            f"joint_states were delivered late: their stamps caught up by {seconds:.3f} s at once, over state_timeout "
-            f"{self.state_timeout:g} s. Cure: see what delays them, the network or the load of a machine",
+            f"joint_states were delivered late: their stamps advanced by {seconds:.3f} s at once, over state_timeout "
+            f"{self.state_timeout:g} s. Cure: check the network and the load of the machines",
             value=seconds,
         )
 
     def _out_of_bounds(self) -> Fault:
         row, j = (int(k) for k in np.argwhere(~(np.abs(self._new) <= LARGEST))[0])
-        what, name, value = ("position", "velocity")[row], self._names[j], float(self._new[row, j])
-        wrong = "is not finite" if not math.isfinite(value) else "cannot be"
+        quantity, name, value = ("position", "velocity")[row], self._names[j], float(self._new[row, j])
+        defect = "is not finite" if not math.isfinite(value) else "is implausible"
         return Fault(
             Cause.STATE_INVALID,
-            f'joint_states: {what} of joint "{name}" {wrong}: {value:g}. Cure: check its driver',
+            f'joint_states: {quantity} of joint "{name}" {defect}: {value:g}. Cure: check its driver',
             name,
             value,
         )
 
 
 def clock_jump(seconds: float) -> Fault:
-    """Return the fault of a time that went back."""
+    """Return the fault of a time that jumped back by ``seconds``."""
     return Fault(
         Cause.CLOCK_JUMPED_BACK,
-        f"time jumped back by {seconds:.6g} s: the trajectory is dropped. Cure: after a simulation's reset, or where "
-        "a bag loops, call ~/clear_fault, or set fault_reset to auto; else look for a second publisher on joint_states",
+        f"time jumped back by {seconds:.6g} s: the trajectory is dropped. Cure: after the reset of a simulation or for "
+        "a bag played in a loop, call ~/clear_fault or set fault_reset to auto; otherwise check for a second publisher "
+        "of joint_states",
         value=seconds,
     )
 
 
-def clock_leap(seconds: float) -> Fault:
-    """Return the fault of a time that went ahead by so much more than the steady clock."""
+def clock_jump_ahead(seconds: float) -> Fault:
+    """Return the fault of a time that jumped ahead of the steady clock by ``seconds``."""
     return Fault(
         Cause.CLOCK_JUMPED_AHEAD,
-        f"time jumped ahead by {seconds:.6g} s, over state_timeout: the trajectory, which would jump too, is dropped. "
-        "Cure: see who sets the clock; for a simulation that is much faster than real time set state_timeout to .inf",
+        f"time jumped ahead by {seconds:.6g} s, over state_timeout: the trajectory is dropped. "
+        "Cure: check the source of the time; for a simulation much faster than real time set state_timeout to .inf",
         value=seconds,
     )

@@ -1,4 +1,4 @@
-"""Joint-space control laws, their gains, and settings with one number for each joint."""
+"""Joint-space control laws, their gains, and arrays of per-joint settings."""
 
 from __future__ import annotations
 
@@ -20,39 +20,45 @@ def per_joint(
     most: float = np.finfo(float).max,
     of: str = "joint",
 ) -> Array:
-    """Return ``values``, n of them or one for all, as (n,); each must lie in 0..``most``.
+    """Return ``values``, one for all joints or n, as (n,).
 
-    Raises RobotDynamicsError naming the setting, the joint (or the component, which ``of`` names) and the cure.
+    Raises RobotDynamicsError for a wrong size and for values outside 0 to ``most``, naming the setting ``name``, the
+    joint (or another element, by ``of``) and the cure.
     """
     array = np.array(values, dtype=np.float64)
     n = len(joint_names)
     if array.shape == (1,):
         array = np.repeat(array, n)
     if array.shape != (n,):
-        raise RobotDynamicsError(f"{name}: {array.size} numbers. Cure: give one, or {n}: for {', '.join(joint_names)}")
+        raise RobotDynamicsError(
+            f"{name}: {array.size} numbers. Cure: give 1 number, or {n}, one for each of {', '.join(joint_names)}"
+        )
     for joint, value in zip(joint_names, array.tolist(), strict=True):
         if not 0.0 <= value <= most:
-            what = "finite numbers, at least 0" if most > 1e300 and most < np.inf else f"numbers from 0 to {most:g}"
-            raise RobotDynamicsError(f'{name}: {value} for {of} "{joint}". Cure: give {what}')
+            allowed = "finite numbers, at least 0" if most > 1e300 and most < np.inf else f"numbers from 0 to {most:g}"
+            raise RobotDynamicsError(f'{name}: {value} for {of} "{joint}". Cure: give {allowed}')
     return array
 
 
 def per_joint_limit(name: str, values: Sequence[float], joint_names: Sequence[str]) -> Array:
-    """Return limits (n,), infinite where ``values`` is empty; as ``per_joint``, but none may be zero."""
+    """Return limits (n,), infinite if ``values`` is empty; errors as ``per_joint``, and for a limit of zero."""
     if len(values) == 0:
         return np.full(len(joint_names), np.inf)
     limits = per_joint(name, values, joint_names, most=np.inf)
     for joint, value in zip(joint_names, limits.tolist(), strict=True):
         if value == 0.0:
-            raise RobotDynamicsError(f'{name}: 0 for joint "{joint}". Cure: give more, or leave it empty for no limit')
+            raise RobotDynamicsError(
+                f'{name}: 0 for joint "{joint}". Cure: give a positive number, or an empty list for no limit'
+            )
     return limits
 
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """Gains (n,) on the errors of position and velocity, and on the integral of the position error.
+    """Gains (n,) of position error, velocity error and integral of the position error.
 
-    For `computed_torque` they give accelerations (1/s^2, 1/s, 1/s^3), for the other laws torques (Nm/rad, Nms/rad).
+    Units are 1/s^2, 1/s and 1/s^3 for `computed_torque`, whose feedback is an acceleration, and Nm/rad and Nms/rad (N/m
+    and Ns/m) for laws whose feedback is a torque.
     """
 
     kp: Array
@@ -62,7 +68,7 @@ class Gains:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Position, velocity and acceleration, each (n,), of the independent joints."""
+    """Position (rad or m), velocity and acceleration, each (n,), of the independent joints."""
 
     q: Array
     qd: Array
@@ -70,24 +76,24 @@ class Motion:
 
 
 def feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
-    """Return ID(q_d, qd_d, qdd_d): open loop, without the measured state.
+    """Return ID(q_d, qd_d, qdd_d), the open-loop inverse dynamics of the desired motion.
 
-    Craig, Introduction to Robotics, (6.45)-(6.53), computed along the desired path as in 10.5.
+    Craig, Introduction to Robotics, (6.45)-(6.53), along the desired path as in 10.5.
     """
     return model.inverse_dynamics(desired.q, desired.qd, desired.qdd)
 
 
 def computed_torque(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
-    """Return ID(q, qd, qdd_d + Kd e' + Kp e + Ki int e): inverse dynamics at the measured state.
+    """Return ID(q, qd, qdd_d + Kd e' + Kp e + Ki int e), the inverse dynamics at the measured state.
 
-    The error then obeys e'' + Kd e' + Kp e + Ki int e = 0. Craig 10.4; Luh, Walker and Paul 1980 ("resolved
-    acceleration"); with the integral Lewis, Dawson and Abdallah, Robot Manipulator Control, 4.4.
+    The closed-loop error dynamics are e'' + Kd e' + Kp e + Ki int e = 0. Craig 10.4; Luh, Walker and Paul 1980
+    ("resolved acceleration"); with the integral Lewis, Dawson and Abdallah, Robot Manipulator Control, 4.4.
     """
     return model.inverse_dynamics(q, qd, desired.qdd + _pd(gains, desired, q, qd) + gains.ki * integral)
 
 
 def pd_feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
-    """Return ID(q_d, qd_d, qdd_d) + Kp e + Kd e': feedforward of the desired motion, and feedback of each joint.
+    """Return ID(q_d, qd_d, qdd_d) + Kp e + Kd e', inverse dynamics feedforward with independent joint feedback.
 
     Craig 10.5, "feedforward nonlinear control"; Kelly, Santibanez and Loria, Control of Robot Manipulators in Joint
     Space (2005), chapter 12.
@@ -96,10 +102,11 @@ def pd_feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, q
 
 
 def pd_plus(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
-    """Return M(q) qdd_d + C(q, qd) qd_d + g(q) + Kp e + Kd e', C by Christoffel symbols: globally stable tracking.
+    """Return M(q) qdd_d + C(q, qd) qd_d + g(q) + Kp e + Kd e', with C by Christoffel symbols.
 
-    1/2 e'^T M e' + 1/2 e^T Kp e falls at the rate e'^T Kd e', as dM/dt - 2 C is skew. Paden and Panja 1988,
-    "Globally asymptotically stable PD+ controller for robot manipulators".
+    Globally asymptotically stable tracking: 1/2 e'^T M e' + 1/2 e^T Kp e decreases at the rate e'^T Kd e', because
+    dM/dt - 2 C is skew-symmetric. Paden and Panja 1988, "Globally asymptotically stable PD+ controller for robot
+    manipulators".
     """
     inertial = model.mass_matrix(q) @ desired.qdd
     velocity = model.coriolis_matrix(q, qd) @ desired.qd
@@ -108,19 +115,19 @@ def pd_plus(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Arra
 
 
 def pd_gravity(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
-    """Return g(q) + Kp e + Kd e', which holds without error. Takegaki and Arimoto 1981."""
+    """Return g(q) + Kp e + Kd e', PD control with gravity compensation. Takegaki and Arimoto 1981."""
     return model.gravity_torque(q) + _pd(gains, desired, q, qd)
 
 
 def pd(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
-    """Return Kp e + Kd e', independent joint control. Craig 10.6."""
+    """Return Kp e + Kd e', independent joint PD control. Craig 10.6."""
     return _pd(gains, desired, q, qd)
 
 
 def gravity_compensation(
     model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array
 ) -> Array:
-    """Return g(q): the arm floats, to be moved by hand. G of Craig (6.59)."""
+    """Return g(q), gravity compensation without feedback, for manual guidance. G of Craig (6.59)."""
     return model.gravity_torque(q)
 
 
@@ -133,25 +140,26 @@ class Law:
     """Properties of a control law."""
 
     needs_state: bool = True
-    """True if the measured state enters."""
+    """True if the law uses the measured state."""
     gains_are_accelerations: bool = False
-    """True if inertia multiplies the gains; so it does, by convention, where the law itself has no feedback."""
+    """True if the feedback is an acceleration, multiplied by the inertia; by convention also for laws without
+    feedback."""
     compensates_gravity: bool = True
-    """True if g(q), or g of the desired position, is part of it in every state. What else it commands at rest then
-    carries a load that the model does not know, and hold carries that load on after a fault."""
+    """True if the torque contains g(q), or g of the desired position, in every state. Any further torque at rest then
+    compensates an unmodelled load, which the hold keeps after a fault."""
     compensates_friction: bool = False
-    """True if friction at the desired velocity is to be added."""
+    """True if friction compensation for the desired velocity can be added."""
     follows: bool = True
     """True if the joints follow the desired motion."""
     integrates: bool = False
-    """True if the integral of the error enters."""
+    """True if the law uses the integral of the position error."""
     task_space: bool = False
-    """True if a link follows targets, with the joints' desired motion as posture: see task_space.py."""
+    """True for task-space laws, which follow end-effector targets with the desired joint motion as posture."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JointLaw(Law):
-    """Joint-space law: its properties, and its ``torque`` as a function."""
+    """Joint-space law: its properties and the function ``torque``."""
 
     torque: Callable[[RobotModel, Gains, Motion, Array, Array, Array], Array]
 

@@ -1,4 +1,4 @@
-"""Limits of effort and motion, their checks, and the integral of the error."""
+"""Limits of effort and motion, checks of the motion, and the integral of the position error."""
 
 from __future__ import annotations
 
@@ -18,54 +18,54 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
 _LASTING_FAULTS = {
-    Cause.FOLLOWING_ERROR: "is {value:.3g} off the desired position, over following_error_limit {limit:g}. Cure: see "
-    "what the arm has hit, or ask for slower motion",
-    Cause.SATURATION: "has been at its effort limit {limit:g} for over saturation_timeout {seconds:g} s. Cure: see "
-    "what the arm has hit, check the payload, or ask for slower motion",
+    Cause.FOLLOWING_ERROR: "is {value:.3g} off the desired position, over following_error_limit {limit:g}. Cure: check "
+    "for a collision, or command slower motion",
+    Cause.SATURATION: "has been at its effort limit {limit:g} for over saturation_timeout {seconds:g} s. Cure: check "
+    "for a collision, check the payload, or command slower motion",
 }
 
 
 class ErrorIntegral:
-    """Integral of e over time (n,), rad s or m s, without wind-up while efforts are limited.
+    """Integral of the position error over time with anti-windup.
 
-    Conditional integration: Astrom and Hagglund, Advanced PID Control (2006), 3.5. A joint's integral is kept while a
-    limit cuts its own torque and its error would push it further.
+    Conditional integration: Astrom and Hagglund, Advanced PID Control (2006), 3.5. The integral of a joint is kept
+    constant while its torque is limited and its error would increase the excess.
 
     Attributes
     ----------
     value
-        The integral, always the same array.
+        Integral (n,), rad s or m s; updated in place.
     """
 
     def __init__(self, n: int) -> None:
         self.value: Array = np.zeros(n)
 
     def reset(self) -> None:
-        """Set it to zero."""
+        """Set the integral to zero."""
         self.value[:] = 0.0
 
     def keep_torque(self, ki: Array, new: Array) -> None:
-        """Rescale for a ``new`` gain (n,) in place of ``ki`` (n,): their product is kept, or goes to zero."""
+        """Rescale to keep the torque when the gain ``ki`` (n,) changes to ``new`` (n,); zero if ``new`` is zero."""
         self.value *= np.divide(ki, new, out=np.zeros_like(ki), where=new > 0.0)
 
     def add(self, error: Array, dt: float, cut: Array) -> None:
-        """Add ``error`` (n,) over ``dt`` (s), after a cycle whose limits have ``cut`` off effort (n,), Nm or N."""
+        """Integrate ``error`` (n,) over ``dt`` (s); ``cut`` (n,), Nm or N, is the requested less the limited effort."""
         step = error * dt
         step[cut * error > 0.0] = 0.0
         self.value += step
 
 
 class EffortLimiter:
-    """Effort and rate limits, and a difference that fades so that the command is continuous when the law changes.
+    """Effort and rate limits, and a ramp that keeps the command continuous when the law changes.
 
     Attributes
     ----------
     limits
-        Largest effort (n,), Nm or N, infinite where there is none.
+        Effort limits (n,), Nm or N, infinite for no limit.
     effort
-        The last limited effort (n,); None before the first one.
+        Last limited effort (n,); None before the first one.
     clamped, slowed
-        True if that was cut by an effort limit, or held back by a rate limit.
+        True if an effort limit, or a rate limit, changed the last effort.
     """
 
     def __init__(self, limits: Array, rates: Array) -> None:
@@ -76,30 +76,30 @@ class EffortLimiter:
         self.set(limits, rates)
 
     def set(self, limits: Array, rates: Array) -> None:
-        """Take new limits from now on; ``rates`` (n,) are Nm/s or N/s, infinite where there is none."""
+        """Set effort ``limits`` (n,), Nm or N, and rate limits ``rates`` (n,), Nm/s or N/s, infinite for no limit."""
         self.limits = limits
         self._lower = -limits
         rated = np.isfinite(rates)
         self._rated = bool(rated.any())
-        # Zero seconds times an infinite rate would be no number.
+        # Avoids 0 s times an infinite rate, which is NaN.
         self._rates, self._free = np.where(rated, rates, 0.0), np.where(rated, 0.0, np.inf)
 
     def start(self, effort: Array, requested: Array, seconds: float) -> None:
-        """Start at ``effort`` (n,): its difference to the ``requested`` effort fades linearly within ``seconds``.
+        """Start at ``effort`` (n,); its difference to the ``requested`` effort (n,) decreases linearly in ``seconds``.
 
-        The time of the next ``limit`` counts.
+        The time steps count from the next call of ``limit`` on.
         """
         self.effort = np.clip(effort, self._lower, self.limits)
         self._difference = self.effort - requested
         self._fade_time = self._left = seconds
 
     def limit(self, requested: Array, dt: float) -> Array:
-        """Return the allowed part of ``requested`` (n,), finite, ``dt`` seconds after the last command."""
+        """Return the limited effort (n,) for a finite ``requested`` effort (n,), ``dt`` (s) after the last command."""
         if self._left > 0.0:
             self._left = max(self._left - dt, 0.0)
             requested = requested + self._left / self._fade_time * self._difference
         effort = np.minimum(np.maximum(requested, self._lower), self.limits)
-        self.clamped = effort.tolist() != requested.tolist()  # for few joints several times as fast as arrays
+        self.clamped = effort.tolist() != requested.tolist()  # faster than array operations for few joints
         self.slowed = False
         if self._rated and self.effort is not None:
             step = self._rates * dt + self._free
@@ -111,36 +111,40 @@ class EffortLimiter:
         return effort
 
     def zero(self) -> Array:
-        """Return zero effort (n,) at once, past the rate limit."""
+        """Return zero effort (n,), without rate limit."""
         self.effort = np.zeros(len(self.limits))
         self.clamped = self.slowed = False
         self._left = 0.0
         return self.effort
 
     def over(self, names: Sequence[str], requested: Array) -> tuple[str, ...]:
-        """Return the joints whose limit the ``requested`` effort (n,) exceeds."""
+        """Return the names of the joints whose ``requested`` effort (n,) exceeds the effort limit."""
         return tuple(name for name, cut in zip(names, np.abs(requested) > self.limits, strict=True) if cut)
 
 
 class Brake:
-    """Braking before position limits and at velocity limits, for laws whose motion is not checked in advance.
+    """Velocity limits that brake joints before their position limits, for laws whose motion is not checked in advance.
 
-    At the distance d from its limit a joint is allowed sqrt(2 a d), from which the deceleration a stops it, but no more
-    than d times a quarter of the braking's bandwidth, which damps critically. Beyond the limit it is pushed back. A
-    joint that starts beyond its limit may move back, but no further out: its limit follows it inwards.
+    At the distance d from the position limit the velocity limit is the smaller of sqrt(2 a d), from which the
+    deceleration a stops the joint, and d times a quarter of the braking bandwidth, which is critically damped. Beyond
+    the position limit the velocity has to point back. A joint that starts beyond its limit may not move further out;
+    the limit follows it inwards.
     """
 
     def __init__(self, lower: Array, upper: Array, speed: Array) -> None:
-        """Limits (n,) of position (rad or m) and speed (rad/s or m/s)."""
+        """Set the limits (n,) of position (rad or m) and speed (rad/s or m/s)."""
         self._bounds, self._speed = np.array([-lower, upper]), speed
         self.release()
 
     def release(self) -> None:
-        """Allow every joint the position that it has in the next call of ``velocities``."""
+        """Allow the positions in the next call of ``velocities``, even beyond the limits."""
         self._open = np.full_like(self._bounds, np.inf)
 
     def velocities(self, q: Array, deceleration: Array, bandwidth: Array) -> Array:
-        """Return the least and the largest velocity (2, n) at ``q``; deceleration and bandwidth (1/s) are (n,), too."""
+        """Return the smallest and largest velocity (2, n) at ``q`` (n,).
+
+        ``deceleration`` (n,) is in rad/s^2 or m/s^2, ``bandwidth`` (n,) in 1/s.
+        """
         at = np.array([-q, q])
         self._open = np.maximum(self._bounds, np.minimum(self._open, at))
         room = self._open - at
@@ -153,14 +157,13 @@ class Brake:
 class MotionLimits:
     """Check of measured position and velocity against the limits and their margins.
 
-    A joint beyond its position limit in ``accept`` may move back, but no further out: its limit is widened to where it
-    is, and follows it inwards.
+    ``accept`` widens position limits to the current position. A widened limit follows the joint inwards.
     """
 
     def __init__(
         self, names: Sequence[str], lower: Array, upper: Array, speed: Array, position_margin: Array, margin: Array
     ) -> None:
-        """Limits and margins, each (n,): position (rad or m), speed (rad/s or m/s); infinite: not checked."""
+        """Set limits and margins, each (n,): position (rad or m), speed (rad/s or m/s); infinite: not checked."""
         self._names = tuple(names)
         self._bounds = np.array([lower, -speed]), np.array([upper, speed])
         self._margins = np.array([position_margin, margin])
@@ -168,7 +171,7 @@ class MotionLimits:
         self._widen(lower, upper)
 
     def _widen(self, lower: Array, upper: Array) -> None:
-        """Take these position limits (n,), which are the joints' own or wider."""
+        """Set position limits (n,), equal to or wider than those of the joints."""
         self._lower, self._upper = lower, upper
         low, high = self._bounds
         self._opened = bool((lower < low[0]).any() or (upper > high[0]).any())
@@ -176,11 +179,11 @@ class MotionLimits:
         self._most = np.array([upper, high[1]]) + self._margins
 
     def accept(self, q: Array) -> None:
-        """Take position ``q`` (n,) as allowed."""
+        """Widen the position limits to include ``q`` (n,)."""
         self._widen(np.minimum(self._bounds[0][0], q), np.maximum(self._bounds[1][0], q))
 
     def check(self, state: Array) -> Fault | None:
-        """Return the fault of a finite ``state`` (2, n), positions, then velocities, or None."""
+        """Return the fault of a finite ``state`` (2, n), position and velocity, or None."""
         if all_within(state, self._least, self._most):
             if self._opened:
                 low, high = self._bounds[0][0], self._bounds[1][0]
@@ -194,20 +197,20 @@ class MotionLimits:
         limit = self._bounds[int(value > self._most[row, j])][row, j]
         if row == 0:
             cause, moves = Cause.POSITION_LIMIT, "is"
-            cure = "move it back inside; after clear_fault the controller moves it no further out than it is"
+            cure = "move it back within its limits; after clear_fault the controller does not move it further out"
         else:
-            cause, moves, cure = Cause.VELOCITY_LIMIT, "moves", "ask for slower motion"
+            cause, moves, cure = Cause.VELOCITY_LIMIT, "moves", "command slower motion"
         message = f'joint "{name}" {moves} at {value:.6g}, beyond its limit {limit:.6g}. Cure: {cure}'
         return Fault(cause, message, name, value)
 
 
 class LastingCheck:
-    """Check that no joint is at a limit for too long: of ``Cause.FOLLOWING_ERROR`` or ``Cause.SATURATION``.
+    """Check of the time for which a joint exceeds a limit, for ``Cause.FOLLOWING_ERROR`` or ``Cause.SATURATION``.
 
     Attributes
     ----------
     counts
-        True while some joint is at its limit.
+        True while a joint is at its limit.
     """
 
     def __init__(self, names: Sequence[str], cause: Cause) -> None:
@@ -216,7 +219,10 @@ class LastingCheck:
         self.counts = False
 
     def check(self, values: Array, limits: Array, dt: float, seconds: float) -> Fault | None:
-        """Return a fault where a magnitude (n,) has been at its limit (n,) for ``seconds``, ``dt`` after the last."""
+        """Return a fault if a magnitude of ``values`` (n,) has been at its limit (n,) for over ``seconds``, else None.
+
+        ``dt`` (s) is the time since the last call.
+        """
         reached = np.abs(values) >= limits
         self.counts = bool(reached.any())
         self._lasts = np.where(reached, self._lasts + dt, 0.0)
@@ -230,29 +236,29 @@ class LastingCheck:
 
 
 class DampingCheck:
-    """Detection of damping that drives the arm, as it does behind a long delay.
+    """Detection of unstable damping, for example behind a long delay.
 
-    A joint that is pushed, or falls, moves in one direction. One that has been too fast in both since the law was left,
-    and not slow for ``RECOVERY_TIME`` between, oscillates because of the damping.
+    A joint that is pushed or falls moves in one direction. A joint that has exceeded its speed limit in both directions
+    since the fault, without ``RECOVERY_TIME`` below it in between, oscillates because of the damping.
 
     Attributes
     ----------
-    drives
-        True if that has happened since ``begin``.
+    unstable
+        True if an oscillation has been detected since ``begin``.
     """
 
     def __init__(self, limits: Array) -> None:
-        """``limits``: speeds (n,), rad/s or m/s, that are too fast; infinite: none is."""
+        """Set the speed ``limits`` (n,), rad/s or m/s, infinite for no limit."""
         self.limits = limits
         self.begin()
 
     def begin(self) -> None:
-        """Start anew: the law is active."""
-        self.drives = False
-        self._too_fast_at = -math.inf  # so that ``look`` forgets the joints that were too fast
+        """Restart the detection, while the law is active."""
+        self.unstable = False
+        self._too_fast_at = -math.inf  # ``update`` then resets the directions
 
-    def look(self, velocity: Array, time: float) -> None:
-        """Take in a measured velocity (n,) at ``time`` (s) of the controller."""
+    def update(self, velocity: Array, time: float) -> None:
+        """Update with the measured ``velocity`` (n,) at ``time`` (s) of the controller."""
         forth, back = velocity > self.limits, velocity < -self.limits
         if not (forth.any() or back.any()):
             return
@@ -260,18 +266,18 @@ class DampingCheck:
             self._forth = self._back = np.zeros(len(self.limits), dtype=np.bool_)
         self._too_fast_at = time
         self._forth, self._back = self._forth | forth, self._back | back
-        self.drives = self.drives or bool((self._forth & self._back).any())
+        self.unstable = self.unstable or bool((self._forth & self._back).any())
 
 
 class Checks:
-    """Checks of one controller's arm.
+    """All checks of the motion of the controlled arm.
 
     Attributes
     ----------
     motion_limits
-        Check of position and velocity.
+        Check of position and velocity limits.
     damping
-        Check of the damping torque of a fall-back.
+        Stability check of the damping during a fall-back.
     external
         Observer of the external torque.
     """
@@ -284,7 +290,7 @@ class Checks:
         self._set_limits(model)
 
     def tune(self, model: RobotModel, tuning: Tuning) -> None:
-        """Take new settings; where margins change, the present position is allowed."""
+        """Apply new settings; if margins change, the current position is accepted."""
         before, self._tuning = self._tuning.settings, tuning
         if _observer(before) != _observer(tuning.settings):
             self.external = ExternalTorque(*_observer(tuning.settings))
@@ -308,12 +314,12 @@ class Checks:
             self.motion_limits.accept(feedback.state[0])
 
     def check_motion(self, joint_names: Sequence[str]) -> Fault | None:
-        """Return the fault of the present state: a limit, else a collision."""
+        """Return the fault of the current state, a limit or else a collision, or None."""
         limit = self.motion_limits.check(self._feedback.state)
         return limit or self.external.collision(joint_names, self._tuning.collision_threshold)
 
     def check_lasting(self, desired: Array, limiter: EffortLimiter, dt: float) -> Fault | None:
-        """Return a fault where the arm has been away from ``desired`` (n,) or at its effort limits for too long."""
+        """Return a fault if a following error from ``desired`` (n,) or saturation lasts too long, else None."""
         tuning, safety, fault = self._tuning, self._tuning.settings.safety, None
         if len(safety.following_error_limit) > 0 and tuning.law.follows:
             error = desired - self._feedback.state[0]
@@ -323,11 +329,11 @@ class Checks:
         return fault
 
     def check_damping(self, active: bool, time: float) -> None:
-        """Start the check of damping anew while the law is ``active``; check it otherwise, where there is a state."""
+        """Restart the damping check while the law is ``active``, else update it if the state is usable."""
         if active:
             self.damping.begin()
         elif self._feedback.usable:
-            self.damping.look(self._feedback.state[1], time)
+            self.damping.update(self._feedback.state[1], time)
 
 
 def _observer(settings: ControllerSettings) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The parameters of computed_torque_node, and the text by which bags carry them."""
+"""Parameters of computed_torque_node, and their JSON text in bags."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from robot_dynamics_ros.parameters.kinds import (
 # Read once, when the process starts
 
 AUTOSTART = Flag(
-    "autostart", True, "Configure and activate without being told, as soon as the robot is known", when="start"
+    "autostart", True, "Configure and activate automatically when the robot description is known", when="start"
 )
 REALTIME_PRIORITY = WholeNumber(
     "realtime_priority",
     0,
-    "Real-time priority (SCHED_FIFO) of the process, from its first activation on; 0: none",
+    "Real-time priority (SCHED_FIFO) of the process, from its first activation on; 0: no real-time scheduling",
     0,
     99,
     when="start",
 )
 LOCK_MEMORY = Flag(
-    "lock_memory", False, "Keep the memory of the process from being paged out, which would delay a cycle", when="start"
+    "lock_memory", False, "Lock the memory of the process in RAM, as page faults delay cycles", when="start"
 )
 
-# Read when the node is configured, beside those of the robot
+# Read when the node is configured, with the robot's parameters
 
 GRAVITY = Numbers(
     "gravity",
     [],
-    "Acceleration of gravity (m/s^2) in the root frame; empty: the dynamics file's, else 0 0 -9.81",
+    "Acceleration of gravity (m/s^2) in the root frame; empty: that of the dynamics file, or else 0 0 -9.81",
     ANY,
     "three of them",
     3,
@@ -52,60 +52,62 @@ GRAVITY = Numbers(
 ACTIVATION_CHECK = Flag(
     "activation_check",
     True,
-    "Before activating compare measured efforts with gravity's, where the driver reports them, and refuse on a wrong "
-    "sign, a wrong order of the joints or doubled gravity",
+    "Before activation, compare measured efforts, if reported, with the gravity torque, and refuse to activate with a "
+    "wrong sign, a wrong order of the joints or doubled gravity",
 )
 EXCLUSIVE_TOPICS = Flag(
     "exclusive_topics",
     False,
-    "true: refuse to activate while others publish effort_commands, or several publish joint_states; false: warn",
+    "true: refuse to activate if other nodes publish effort_commands, or several publish joint_states; false: warn",
 )
 BLACK_BOX_SECONDS = Number(
     "black_box_seconds",
     10.0,
-    "Seconds of inputs and outputs that are kept in memory and written as a bag after a fault; 0: none",
+    "Duration (s) of the inputs and outputs that are kept in memory and written to a bag after a fault; 0: none",
     NOT_NEGATIVE,
 )
 BLACK_BOX_DIRECTORY = Text(
-    "black_box_directory", "", "Folder for the bags of faults; empty: that of the ROS logs (ROS_LOG_DIR)"
+    "black_box_directory", "", "Directory of the bags of faults; empty: that of the ROS logs (ROS_LOG_DIR)"
 )
 
-# Goals of ~/follow_joint_trajectory, ~/controller_state and the end
+# Goals of ~/follow_joint_trajectory, ~/controller_state and deactivation
 
 STOPPED_VELOCITY_TOLERANCE = Number(
     "constraints.stopped_velocity_tolerance",
     0.01,
-    "Velocity error (rad/s or m/s) up to which a joint has arrived at the end of a goal's trajectory; 0: any",
+    "Velocity tolerance (rad/s or m/s) at the end of a goal's trajectory; 0: not checked",
     NOT_NEGATIVE,
     when="run",
 )
 GOAL_TIME = Number(
     "constraints.goal_time",
     0.0,
-    "Seconds after the end of a goal's trajectory within which the joints must arrive; 0: as long as they take",
+    "Time (s) after the end of a goal's trajectory within which the joints have to arrive; 0: unlimited",
     NOT_NEGATIVE,
     when="run",
 )
 PATH_TOLERANCE = Numbers(
     "constraints.path_tolerance",
     [],
-    "Position error (rad or m) on the way at which a goal is aborted; 0 or empty: none",
+    "Position tolerance (rad or m) during a goal's trajectory; 0 or empty: not checked",
     NOT_NEGATIVE,
     when="run",
 )
 GOAL_TOLERANCE = Numbers(
     "constraints.goal_tolerance",
     [],
-    "Position error (rad or m) up to which a joint has arrived at the end of a goal's trajectory; 0 or empty: any",
+    "Position tolerance (rad or m) at the end of a goal's trajectory; 0 or empty: not checked",
     NOT_NEGATIVE,
     when="run",
 )
-ACTION_MONITOR_RATE = Number("action_monitor_rate", 20.0, "Feedback (Hz) of a goal of ~/follow_joint_trajectory", RATE)
-STATE_PUBLISH_RATE = Number("state_publish_rate", 50.0, "Messages (Hz) of ~/controller_state", RATE)
+ACTION_MONITOR_RATE = Number(
+    "action_monitor_rate", 20.0, "Rate (Hz) of the feedback of ~/follow_joint_trajectory goals", RATE
+)
+STATE_PUBLISH_RATE = Number("state_publish_rate", 50.0, "Rate (Hz) of ~/controller_state", RATE)
 STOP_TIMEOUT = Number(
     "stop_timeout",
     2.0,
-    "Longest time (s) that deactivation and the end of the process take to stop the arm",
+    "Longest time (s) to stop the arm at deactivation and shutdown",
     NOT_NEGATIVE,
     when="run",
 )
@@ -116,7 +118,7 @@ ALL: tuple[Parameter[Any], ...] = (
     *(value for value in list(globals().values()) if isinstance(value, Parameter)),
     *settings_parameters(),
 )
-"""Each of them: those of every robot, those above in their order, and those of the controller's settings."""
+"""All parameters: those of every robot, those above and those of ControllerSettings."""
 
 _FILES = (parameters.ROBOT_DESCRIPTION, parameters.DYNAMICS_FILE)
 _DEFAULTS = {parameter.name: parameter.default for parameter in ALL}
@@ -126,18 +128,18 @@ CONFIGURATION_TOPIC = "configuration"
 
 @dataclass(frozen=True)
 class Configuration:
-    """The robot and the parameters of a controller.
+    """Robot and parameters of a controller, for bags.
 
     Attributes
     ----------
     version
-        The version of this package that wrote it.
+        Version of this package that wrote the configuration.
     robot_description
-        The URDF.
+        URDF.
     dynamics_file
-        The content of the dynamics file; empty: none.
+        Content of the dynamics file; empty: none.
     parameters
-        All other parameters of computed_torque_node, by name.
+        All other parameters of computed_torque_node by name.
     """
 
     version: str
@@ -147,28 +149,28 @@ class Configuration:
 
     @classmethod
     def of(cls, values: Values, robot_description: str, dynamics_file: str) -> Configuration:
-        """Return the configuration of these texts and values; RobotDynamicsError names a parameter that is wrong."""
+        """Return the configuration of a robot and its parameters; RobotDynamicsError names an invalid parameter."""
         others = {parameter.name: parameter.read(values) for parameter in ALL if parameter not in _FILES}
         return cls(__version__, robot_description, dynamics_file, others)
 
     @classmethod
     def parse(cls, text: str) -> Configuration | None:
-        """Return what ``text`` writes; None where it is no configuration."""
+        """Parse the JSON of ``text``; return None if it is not a configuration."""
         try:
             content = json.loads(text)
             version, urdf, dynamics = (content[key] for key in ("version", "robot_description", "dynamics_file"))
             others = dict(content["parameters"])
             for parameter in _FILES:
-                others.pop(parameter.name, None)  # no bag names files of this machine
+                others.pop(parameter.name, None)  # a bag must not refer to files of this machine
         except (ValueError, TypeError, LookupError, RecursionError):
             return None
         texts = isinstance(version, str) and isinstance(urdf, str) and isinstance(dynamics, str)
         return cls(version, urdf, dynamics, others) if texts else None
 
     def text(self) -> str:
-        """Return JSON, in which an infinite number is Infinity."""
+        """Return the configuration as JSON, with Infinity for infinite numbers."""
         return json.dumps(asdict(self), indent=1)
 
     def values(self, name: str) -> object:
-        """Return the value of a parameter of computed_torque_node, its default where the text does not name it."""
+        """Return the value of a parameter of computed_torque_node, or its default."""
         return self.parameters.get(name, _DEFAULTS.get(name))

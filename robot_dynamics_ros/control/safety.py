@@ -1,4 +1,4 @@
-"""Faults, and the modes that the controller takes when a check fails."""
+"""Faults, and the modes of the controller."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from robot_dynamics_ros.control.settings import SafetySettings
 from robot_dynamics_ros.kernels.types import Array
 
 RECOVERY_TIME = 0.2
-"""Seconds for which every check must pass before a fault counts as over."""
+"""Time (s) for which all checks have to pass before a fault is over."""
 
-_WINDOW = 1.0  # s, and at least so many cycles:
+_WINDOW = 1.0  # s
 _LEAST_CYCLES = 5
 
 
 class Cause(str, Enum):
-    """Causes of faults; /diagnostics and bags show the values."""
+    """Causes of faults; their values appear in /diagnostics and bags."""
 
     STATE_INVALID = "state_invalid"
     STATE_STALE = "state_stale"
@@ -39,7 +39,19 @@ class Cause(str, Enum):
 
 @dataclass(frozen=True)
 class Fault:
-    """A failed check: its cause, the joint and the number that failed it ("" and nan: none), and a sentence."""
+    """Failed check.
+
+    Attributes
+    ----------
+    cause
+        Cause of the fault.
+    message
+        Description with the cure.
+    joint
+        Name of the joint, or "".
+    value
+        Value that failed the check, or NaN.
+    """
 
     cause: Cause
     message: str
@@ -49,28 +61,28 @@ class Fault:
 
 def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:
     """Return a fault for the first joint whose ``torque`` (n,) is not finite, or None."""
-    finite = [math.isfinite(value) for value in torque.tolist()]  # for few joints several times as fast as arrays
+    finite = [math.isfinite(value) for value in torque.tolist()]  # faster than array operations for few joints
     if all(finite):
         return None
     j = finite.index(False)
     name, value = joint_names[j], float(torque[j])
     return Fault(
         Cause.TORQUE_NOT_FINITE,
-        f'joint "{name}": the torque comes out as {value}. Cure: check desired motion and payload for huge numbers',
+        f'joint "{name}": the torque is {value}. Cure: check desired motion and payload for extreme values',
         name,
         value,
     )
 
 
 class CycleRate:
-    """Check that ``update_rate`` (Hz) is kept over a second of the controller's time; 0: there is no rate to keep.
+    """Check of the cycle rate against ``update_rate`` (Hz) over each second of the controller's time; 0: not checked.
 
     Attributes
     ----------
     late
-        Cycles that came more than half a period late, since the start.
+        Number of cycles that were more than half a period late.
     fault
-        The fault of the last second, or None.
+        Fault of the last second, or None.
     """
 
     def __init__(self, update_rate: float) -> None:
@@ -80,14 +92,14 @@ class CycleRate:
         self.restart()
 
     def restart(self) -> None:
-        """Start anew after a jump of the time."""
+        """Restart the check after a jump of the time."""
         self._last: float | None = None
         self._begin = 0.0
         self._count = 0
         self.fault: Fault | None = None
 
     def cycle(self, time: float, minimum_ratio: float) -> Fault | None:
-        """Count a cycle at ``time`` (s); return a fault while the last second had too small a share of its cycles."""
+        """Count a cycle at ``time`` (s); return a fault if the rate of the last second is below ``minimum_ratio``."""
         if self._period == 0.0:
             return None
         if self._last is None:
@@ -101,8 +113,8 @@ class CycleRate:
             self.fault = None
             if ratio < minimum_ratio:
                 text = (
-                    f"only {ratio:.0%} of the cycles of update_rate {1.0 / self._period:g} Hz are made. Cure: lower "
-                    "update_rate, or free the processor (realtime_priority)"
+                    f"only {ratio:.0%} of the cycles of update_rate {1.0 / self._period:g} Hz are executed. Cure: "
+                    "lower update_rate, or reduce the load of the processor (realtime_priority)"
                 )
                 self.fault = Fault(Cause.CYCLE_RATE, text, value=ratio)
             self._begin, self._count = time, 1
@@ -112,8 +124,8 @@ class CycleRate:
 class Mode(str, Enum):
     """Modes of the controller.
 
-    active: the control law. hold: gravity compensation and damping, while a check fails. zero: no torque, while a
-    check fails. fault: as ``on_fault`` says; all checks pass again, and it waits to be cleared.
+    ACTIVE: the control law. HOLD: hold of the position while a check fails. ZERO: zero effort while a check fails.
+    FAULT: all checks pass again; hold or zero effort, by ``on_fault``, until the fault is cleared.
     """
 
     ACTIVE = "active"
@@ -124,7 +136,7 @@ class Mode(str, Enum):
 
 @dataclass(frozen=True)
 class Transition:
-    """A change of mode, or of the cause of a mode, at ``time`` (s)."""
+    """Change of mode, or of its cause, at ``time`` (s)."""
 
     time: float
     before: Mode
@@ -133,23 +145,23 @@ class Transition:
 
 
 class Safety:
-    """Modes and the transitions between them.
+    """State machine of the modes.
 
-    Transitions depend on the controller's time, so that a replay repeats them. Only the time to hold without feedback
-    is measured by the steady clock, since the controller's may then stop.
+    Transitions depend on the controller's time, so that a replay reproduces them. Only ``stale_hold_time`` is measured
+    by the steady clock, because the controller's time may stop without feedback.
 
     Attributes
     ----------
     settings
         Reaction to faults; may be changed at any time.
     mode
-        The present mode.
+        Current mode.
     fault
-        The last failed check.
+        Last failed check, or None.
     transitions
-        Transitions that have not been taken yet.
+        Transitions that the controller has not yet reported.
     faults
-        Count of the times that it left ``active``.
+        Number of transitions from ``active`` to another mode.
     """
 
     def __init__(self, settings: SafetySettings) -> None:
@@ -163,13 +175,13 @@ class Safety:
 
     @property
     def holds(self) -> bool:
-        """True if the arm is to be held: in hold, and in fault where ``on_fault`` says so."""
+        """True if the arm is held: in HOLD, and in FAULT if ``on_fault`` is hold."""
         return self.mode is Mode.HOLD or (self.mode is Mode.FAULT and self.settings.on_fault == "hold")
 
     def evaluate(self, fault: Fault | None, time: float, steady: float, blind: bool = False) -> None:
-        """Take in the outcome of a cycle's checks at controller ``time`` (s) and ``steady`` time (s).
+        """Update the mode with the first ``fault`` of a cycle, or None, at ``time`` (s) and ``steady`` time (s).
 
-        ``blind``: there is no usable measured state.
+        ``blind`` is True without a usable measured state.
         """
         auto = self.settings.fault_reset == "auto"
         if fault is not None:
@@ -187,7 +199,7 @@ class Safety:
             self._blind_since = steady
         fall_back = Mode(self.settings.on_fault)
         if fault.cause is Cause.EMERGENCY_STOP:
-            held = self.mode is Mode.ACTIVE or self.holds  # what is without effort stays so
+            held = self.mode is Mode.ACTIVE or self.holds  # zero effort stays zero
             fall_back = Mode.HOLD if held and self.settings.emergency_stop_effect == "stop" else Mode.ZERO
         if self._blind_since is not None and steady - self._blind_since >= self.settings.stale_hold_time:
             fall_back = Mode.ZERO
@@ -203,12 +215,12 @@ class Safety:
             self._go(Mode.ACTIVE if auto else Mode.FAULT, self.fault, time)
 
     def clear(self, time: float) -> None:
-        """Go back to active; the caller has made sure that every check passes."""
+        """Return to ACTIVE; the caller ensures that all checks pass."""
         assert self.fault is not None
         self._go(Mode.ACTIVE, self.fault, time)
 
     def force_zero(self, fault: Fault, time: float) -> None:
-        """Command no torque, whatever ``on_fault`` says: even holding is impossible."""
+        """Change to ZERO regardless of ``on_fault``, because the effort to hold is not finite."""
         self._go(Mode.ZERO, fault, time)
 
     def _go(self, mode: Mode, fault: Fault, time: float) -> None:

@@ -1,7 +1,7 @@
-"""The controller from its configuration to its end: samples, requests and times in, commands and events out.
+"""Controller session: lifecycle of a controller, from samples, requests and times to commands and events.
 
-Nothing here knows ROS, messages or clocks; a node and a replay give the same inputs and get the same commands, bit for
-bit. Stamps are nanoseconds.
+Independent of ROS, messages and clocks: with the same inputs, node and replay get bitwise equal commands. Stamps are
+nanoseconds.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
-_UNSTAMPED = "joint_states: no header.stamp, so that delays cannot be seen. Cure: set it in the driver"
+_UNSTAMPED = "joint_states: no header.stamp, so that delays cannot be detected. Cure: set it in the driver"
 _INACTIVE = "the node is not active. Cure: activate it"
 _AT_REST = 0.01  # rad/s or m/s
 _NANOSECONDS = 1_000_000_000
-_TICKS = 1 << 36  # a second
-_KEPT_SAMPLES = 8  # of those before the activation
+_TICKS = 1 << 36  # per second
+_KEPT_SAMPLES = 8  # last samples before activation
 
 
 class Now:
-    """The time: seconds that never stand still or jump, and nanoseconds by the clock that an update rate follows.
+    """Current time by the steady clock (s), and by the clock of the update rate (ns).
 
-    That clock is read once, when ``stamp`` is first asked for, as rclpy takes 20 us to read it.
+    The latter is read at the first access to ``stamp``, as reading it is slow in rclpy.
     """
 
     def __init__(self, steady: float, clock: Callable[[], int]) -> None:
@@ -49,12 +49,12 @@ class Now:
 
     @cached_property
     def stamp(self) -> int:
-        """Time by the clock (ns)."""
+        """Time by the clock of the update rate (ns)."""
         return self._clock()
 
 
 class Followed(NamedTuple):
-    """A trajectory that is followed from now on, and the points that asked for it."""
+    """Accepted trajectory, with the points and the start stamp (ns) of its request."""
 
     trajectory: Trajectory
     points: TrajectoryPoints
@@ -67,18 +67,18 @@ class Output(NamedTuple):
     Attributes
     ----------
     command
-        The command, or None.
+        Command, or None.
     answered, number
-        Stamp of the state that the command answers, None if it answers none, and the number of the answer: a state
-        that comes once more gets the last answer once more.
+        Stamp (ns) of the state for which the command was computed, None without one, and a sequence number. A repeated
+        state results in the last command with the same number.
     external_torque
-        The observed external torque (n,), Nm or N, at the last state, where it was estimated.
+        External torque (n,), Nm or N, at the last state; None if it is unknown.
     transitions
         Changes of mode.
     notes
-        Lines for the log.
+        Log messages.
     followed
-        A trajectory whose execution begins.
+        Trajectory that was accepted.
     """
 
     command: Command | None = None
@@ -91,25 +91,25 @@ class Output(NamedTuple):
 
 
 class ControllerSession:
-    """A controller that may be activated and deactivated, and what outlasts that.
+    """Controller with activation and deactivation.
 
-    An inactive session keeps payload, speed scaling and emergency stop for the next activation, and the last states
-    for its check; it refuses motions.
+    Payload, speed scaling and emergency stop persist over deactivation. An inactive session stores the last states for
+    the activation check, and rejects motions.
 
     Attributes
     ----------
     robot
-        The robot, with its payload.
+        Robot model with its payload.
     settings
-        The present settings; change them by ``tune``.
+        Current settings; ``tune`` changes them.
     controller
-        The controller; None while the session is inactive.
+        Controller; None while the session is inactive.
     state_stamp
-        Stamp of the last state that could be used.
+        Stamp (ns) of the last valid state.
     """
 
     def __init__(self, robot: RobotModel, settings: ControllerSettings) -> None:
-        """Check the settings against the robot; RobotDynamicsError names the setting and the cure."""
+        """Create an inactive session; RobotDynamicsError, naming setting and cure, for invalid settings."""
         Tuning(robot, settings)
         self.robot = robot
         self.controller: Controller | None = None
@@ -131,13 +131,14 @@ class ControllerSession:
         self._pending: tuple[TrajectoryPoints, int] | None = None
         self._to_check = self._damped = False
 
-    # From the activation to the deactivation
+    # Activation and deactivation
 
     def activate(self, compare_effort: bool, held: Array | None = None) -> Output:
-        """Begin to command; the arm holds its position, or ``held`` (n,), until a trajectory comes.
+        """Activate the controller; the arm holds its position, or ``held`` (n,), rad or m, until a trajectory arrives.
 
-        Raises RobotDynamicsError unless the arm rests and, to ``compare_effort``, the measured efforts agree with the
-        model. That is checked with the last state before, else by ``on_state`` with the first to come.
+        Raises RobotDynamicsError if the arm moves, the gains are unstable or, with ``compare_effort``, the measured
+        effort contradicts the gravity torque. These checks use the last state; without one, ``on_state`` makes them
+        with the first.
         """
         controller, samples = Controller(self.robot, self.settings), list(self._samples)
         steps = np.diff([sample.stamp for sample in samples])
@@ -157,7 +158,10 @@ class ControllerSession:
         return self._output()
 
     def deactivate(self, now: Now) -> Output:
-        """End; the command is the final one, by ``on_fault``. To stop the arm first, call ``controller.begin_stop``."""
+        """Deactivate the controller and return its final command, by ``on_fault``.
+
+        ``controller.begin_stop`` stops the arm beforehand.
+        """
         controller, self.controller = self.controller, None
         effort = None if controller is None else controller.last_effort(now.steady)
         if controller is None or controller.command is None or effort is None:
@@ -171,13 +175,13 @@ class ControllerSession:
             j = int(np.argmax(speed))
             raise RobotDynamicsError(
                 f'joint "{self.robot.joint_names[j]}" moves at {speed[j]:.3g}, over activation_max_velocity '
-                f"{limit:g}. Cure: stop the arm by its brakes or by the controller that moves it, then activate"
+                f"{limit:g}. Cure: stop the arm by its brakes or its present controller, then activate"
             )
         controller.check_start(sample.q)
         if not self._compares_effort:
             return
         if speed.max() > _AT_REST:
-            self._note(WARN, "activation_check: the arm moves, so that its effort cannot be compared")
+            self._note(WARN, "activation_check: skipped, because the arm moves")
             return
         for warning in check_activation(self.robot, sample.q, sample.effort):
             self._note(WARN, warning)
@@ -185,7 +189,7 @@ class ControllerSession:
             controller.start_effort = holding_effort(self.robot, sample.q, sample.effort)
 
     def tune(self, settings: ControllerSettings) -> None:
-        """Take new settings, all of them or, with RobotDynamicsError, none."""
+        """Apply new settings; RobotDynamicsError, naming setting and cure, for invalid ones, which change nothing."""
         Tuning(self.robot, self.settings).check_change(Tuning(self.robot, settings))
         if self.controller is not None:
             self.controller.tune(settings)
@@ -194,9 +198,10 @@ class ControllerSession:
     # States and times
 
     def on_state(self, sample: Sample | UnusableSample, now: Now) -> Output:
-        """Take in a measured state; where there is no update rate, answer it.
+        """Process a measured state or an invalid message; without an update rate, run a cycle for it.
 
-        Raises RobotDynamicsError as ``activate``, where that has waited for a state: then nothing may be commanded.
+        Raises RobotDynamicsError as ``activate`` if this is the first state for its checks; the session then has to be
+        deactivated.
         """
         controller = self.controller
         if controller is None:
@@ -205,14 +210,14 @@ class ControllerSession:
             return Output()
         feedback = controller.feedback
         if feedback.stale(now.steady) is not None:
-            controller.watch(now.steady)  # its timer stands still with the process, as after SIGSTOP
+            controller.watch(now.steady)  # its timer did not run while the process was stopped (SIGSTOP)
         if isinstance(sample, UnusableSample):
             if sample.incomplete:
                 feedback.note_incomplete(sample.reason)
                 return self._output()
             feedback.reject(now.steady, sample.reason)
             return self._refuse(controller, sample.stamp or self.state_stamp, now)
-        if self._last is not None and _same(sample, self._last):  # simulations that wait or pause send it again
+        if self._last is not None and _same(sample, self._last):  # repeated by a waiting or paused simulation
             feedback.receive(now.steady)
             return self._output(self._answer) if self._answers_states else Output()
         stamp = sample.stamp
@@ -236,35 +241,35 @@ class ControllerSession:
         return output
 
     def _refuse(self, controller: Controller, stamp: int, now: Now) -> Output:
-        """Answer a message that cannot be used: one answer for each new stamp (ns), as with those that can.
+        """Return the output for an invalid message: one command for each new ``stamp`` (ns), as for valid states.
 
-        Its time is not used. The first one ends the law's work; the others get the decision that was made, since cycles
-        for many bad messages would keep a node from the good ones. ``watch`` runs meanwhile.
+        Only the first one runs a cycle, which detects the fault. The following ones repeat its command, to bound the
+        computing time; ``watch`` updates it.
         """
         if not self._answers_states:
             return self._output()
-        if not controller.needs_state:  # a law that takes no state goes on
+        if not controller.needs_state:  # an open-loop law is not affected
             self.state_stamp = stamp
             return self._cycle(controller, self._seconds(stamp), now, stamp)
-        if controller.command is None:  # nothing has been commanded that could be answered
+        if controller.command is None:
             self._note_waiting(controller)
             return self._output()
-        if controller.mode is Mode.ACTIVE:  # the first one: a cycle finds the fault
+        if controller.mode is Mode.ACTIVE:  # the first one
             self._answered = stamp
             return self._cycle(controller, self._seconds(self.state_stamp), now, stamp)
-        if stamp > self._answered:  # the fall-back's command is the answer
+        if stamp > self._answered:
             self._answered = stamp
             return self._output(self._next_answer(controller.command, stamp))
         return self._output()
 
     def tick(self, now: Now) -> Output:
-        """Run a cycle of an update rate."""
+        """Run a periodic cycle of an update rate."""
         if self.controller is None:
             return Output()
         return self._cycle(self.controller, self._seconds(now.stamp), now, self.state_stamp)
 
     def watch(self, now: Now) -> Output:
-        """Do what a cycle would do where no state comes to start one; to be called some 50 times a second."""
+        """Check for missing states and cycles; return a command if they are missing. To be called at about 50 Hz."""
         command = None if self.controller is None else self.controller.watch(now.steady)
         if command is None:
             return Output()
@@ -273,7 +278,7 @@ class ControllerSession:
         return self._output(Output(command))
 
     def _cycle(self, controller: Controller, time: float, now: Now, answered: int) -> Output:
-        """Run a cycle at ``time`` (s); what it commands answers the state of stamp ``answered`` (ns)."""
+        """Run a cycle at ``time`` (s) for the state of stamp ``answered`` (ns)."""
         command, output = controller.update(time, now.steady), Output()
         if command is None:
             self._note_waiting(controller)
@@ -294,7 +299,7 @@ class ControllerSession:
         return self._answer
 
     def _output(self, output: Output = Output()) -> Output:  # noqa: B008  it is immutable
-        """Return an output with the events since the last one."""
+        """Return ``output`` with the events since the last one."""
         transitions = () if self.controller is None else tuple(self.controller.take_transitions())
         notes, self._notes = tuple(self._notes), []
         return output._replace(transitions=transitions, notes=notes) if transitions or notes else output
@@ -303,7 +308,7 @@ class ControllerSession:
         self._notes.append(Note(level, text, period))
 
     def waiting(self) -> tuple[Note, ...]:
-        """Return a note on why nothing is commanded yet, where nothing is."""
+        """Return a log message with the reason while nothing is commanded yet, else nothing."""
         if self.controller is None or self.controller.command is not None:
             return ()
         self._note_waiting(self.controller)
@@ -318,9 +323,9 @@ class ControllerSession:
         if state is not None and damped and not self._damped:
             self._note(
                 WARN,
-                "the end effector is near a singularity, and lags in the direction that is lost: smallest singular "
-                f"value {state.smallest_singular_value:.3g}. Cure: keep targets within reach, or leave out "
-                "task_space.components",
+                "the end effector is near a singularity, and does not follow in the singular direction: smallest "
+                f"singular value {state.smallest_singular_value:.3g}. Cure: keep targets within reach, or remove "
+                "components from task_space.components",
                 1.0,
             )
         self._damped = damped
@@ -328,12 +333,15 @@ class ControllerSession:
     # Motions
 
     def on_trajectory(self, points: TrajectoryPoints, start: int, now: Now) -> Output:
-        """Follow a trajectory from the stamp ``start`` on, 0: from now, or as soon as the time is known."""
+        """Follow a trajectory from the stamp ``start`` (ns) on; 0: from now, or from the first state on.
+
+        A rejected trajectory results in a log message.
+        """
         if self.controller is None:
             return Output(notes=(Note(WARN, f"trajectory ignored: {_INACTIVE}"),))
         if self._time_is_unknown:
             self._pending = points, start
-            self._note(OK, "trajectory waits for the first joint_states")
+            self._note(OK, "trajectory received, waiting for the first joint_states")
             return self._output()
         return self._output(Output(followed=self._follow_or_note(points, start, now)))
 
@@ -345,11 +353,14 @@ class ControllerSession:
             return None
 
     def follow(self, points: TrajectoryPoints, start: int, now: Now) -> Followed:
-        """Follow a trajectory as ``on_trajectory``, or raise RobotDynamicsError as ``Controller.follow`` does."""
+        """Follow a trajectory as ``on_trajectory``; errors as ``Controller.follow``.
+
+        Raises RobotDynamicsError also while the session is inactive, and before the first state.
+        """
         if self.controller is None:
             raise RobotDynamicsError(_INACTIVE)
         if self._time_is_unknown:
-            raise RobotDynamicsError("the time is not known yet. Cure: wait for joint_states")
+            raise RobotDynamicsError("the time is unknown. Cure: wait for joint_states")
         time = self._time(self.controller, now)
         trajectory = self.controller.follow(points, None if start == 0 else self._seconds(start), time)
         self._note(OK, f"following a trajectory: {len(points.times)} points, {trajectory.duration:.3f} s")
@@ -360,7 +371,7 @@ class ControllerSession:
         return self._origin is None and self._answers_states
 
     def on_target(self, target: EndEffectorTarget, now: Now) -> Output:
-        """Take in a pose of the end effector, or the velocity or acceleration at it."""
+        """Process a target of the end effector, a pose, twist or acceleration; log a rejected one."""
         try:
             if self.controller is None:
                 raise RobotDynamicsError(_INACTIVE)
@@ -374,7 +385,7 @@ class ControllerSession:
         root = self.robot.link_names[0]
         if target.frame not in ("", root):
             raise RobotDynamicsError(
-                f'frame_id "{target.frame}" is not the root link. Cure: transform it to "{root}" with tf2'
+                f'frame_id "{target.frame}" is not the root link. Cure: transform the target to "{root}" with tf2'
             )
         if target.quantity != "pose":
             targets.feed_forward(target.quantity, target.numbers, stamp, time)
@@ -386,15 +397,15 @@ class ControllerSession:
             self._note(OK, "the end effector follows ~/target_pose")
 
     def cancel(self) -> bool:
-        """Drop trajectory and targets; return False while the session is inactive."""
+        """Drop trajectories and targets; return False while the session is inactive."""
         if self.controller is not None:
             self.controller.cancel()
         return self.controller is not None
 
-    # What outlasts a deactivation
+    # State that persists over deactivation
 
     def on_speed(self, factor: float) -> Output:
-        """Let trajectory time run at this share (0 to 1) of the clock's."""
+        """Set the speed factor of trajectory time, 0 to 1; other numbers result in a log message."""
         try:
             self._speed = checked_speed(factor)
         except RobotDynamicsError as error:
@@ -404,7 +415,7 @@ class ControllerSession:
         return Output()
 
     def on_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> Output:
-        """Carry this payload; arguments as ``RobotModel.with_payload``."""
+        """Set the payload, with arguments as ``RobotModel.with_payload``; invalid ones result in a log message."""
         try:
             self.robot = self.robot.with_payload(link, mass, com, inertia)
             if self.controller is not None:
@@ -414,14 +425,14 @@ class ControllerSession:
         return Output(notes=(Note(OK, f"payload: {mass:g} kg on {link}"),))
 
     def on_emergency_stop(self, engaged: bool) -> Output:
-        """Stop the arm, and the one of the next activation; False permits ``clear_fault``."""
+        """Engage the emergency stop, also for the next activation; False allows ``clear_fault``."""
         self._emergency_engaged = engaged
         self._emergency_stop |= engaged
         self._stop_in_emergency()
         return Output()
 
     def stop_in_emergency(self) -> None:
-        """Stop the arm once, also the one of the next activation, until ``clear_fault``."""
+        """Stop the arm until ``clear_fault``, also for the next activation."""
         self._emergency_stop = True
         self._stop_in_emergency()
 
@@ -432,7 +443,7 @@ class ControllerSession:
             self.controller.emergency_stop(self._emergency_engaged)
 
     def clear_fault(self, now: Now) -> Output:
-        """Go back to active; RobotDynamicsError names the check that still fails."""
+        """Return to the mode ``active``; RobotDynamicsError, naming the check, while a check fails or if inactive."""
         if self.controller is None:
             raise RobotDynamicsError(_INACTIVE)
         self.controller.clear_fault(now.steady)
@@ -442,14 +453,14 @@ class ControllerSession:
     # Time
 
     def _time(self, controller: Controller, now: Now) -> float:
-        """Return the time at which a message of stamp 0 takes effect."""
+        """Return the time (s) at which a message with stamp 0 takes effect."""
         return controller.time if self._answers_states else self._seconds(now.stamp)
 
     def _seconds(self, stamp: int) -> float:
-        """Return the time since the first one asked for.
+        """Return the time (s) since the first ``stamp`` (ns) passed to this function.
 
-        In steps of 2^-36 s (15 ps) counted from 1970: of such times float64 holds every difference exactly, up to 36
-        hours, so that commands do not depend, by rounding, on which message was the first.
+        Times are multiples of 2^-36 s (15 ps), whose differences are exact in float64 up to 36 hours. Commands then do
+        not depend on the first message by rounding.
         """
         ticks = (stamp * _TICKS + _NANOSECONDS // 2) // _NANOSECONDS
         if self._origin is None:
@@ -458,7 +469,7 @@ class ControllerSession:
 
 
 def _same(sample: Sample, last: Sample) -> bool:
-    """Return True for the same state with the same stamp, which is not the time of arrival."""
+    """True if both samples have the same nonzero stamp and the same state."""
     if sample.stamp != last.stamp or sample.stamp == 0 or not np.array_equal(sample.q, last.q):
         return False
     if sample.qd is None or last.qd is None:

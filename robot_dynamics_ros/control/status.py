@@ -10,7 +10,7 @@ from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition
 
 OK, WARN, ERROR = 0, 1, 2
-"""Levels, as diagnostic_msgs/DiagnosticStatus has them."""
+"""Levels of diagnostic_msgs/DiagnosticStatus."""
 
 
 class Status(NamedTuple):
@@ -22,7 +22,17 @@ class Status(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A line for the log: OK, WARN or ERROR, the text, and the seconds in which one of its kind is enough."""
+    """Log message.
+
+    Attributes
+    ----------
+    level
+        OK, WARN or ERROR.
+    text
+        Text of the message.
+    period
+        Time (s) within which further messages of the same kind are suppressed.
+    """
 
     level: int
     text: str
@@ -30,7 +40,7 @@ class Note(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The text up to the first colon; joints and numbers follow."""
+        """Text up to the first colon, without joints and numbers."""
         return self.text.partition(":")[0]
 
 
@@ -38,15 +48,15 @@ class StatusReport:
     """Status of a controller, with rates since the last report."""
 
     def __init__(self, steady: float) -> None:
-        """Start at ``steady`` (s), with a controller that counts from zero."""
+        """Start at ``steady`` (s) with a new controller."""
         self._cycles, self._clamped, self._since = 0, 0, steady
 
     def report(self, controller: Controller, steady: float) -> None:
-        """Count from this report on."""
+        """Start the interval of the next report at ``steady`` (s)."""
         self._cycles, self._clamped, self._since = controller.cycles, controller.clamped_cycles, steady
 
     def status(self, controller: Controller, steady: float, stamp_age: float, transition: Transition | None) -> Status:
-        """Return the present status, or that of a ``transition``; ``stamp_age`` (s) is that of the measured state."""
+        """Return the current status, or that of a ``transition``; ``stamp_age`` (s) is the age of the state's stamp."""
         mode = controller.mode if transition is None else transition.after
         fault = controller.fault if transition is None else transition.fault
         if mode is Mode.ACTIVE and transition is None:
@@ -86,18 +96,18 @@ class StatusReport:
 
 
 def in_words(transition: Transition, cure: str) -> Note:
-    """Return a line for the log; ``cure`` is the way to clear a fault whose cause is gone."""
+    """Return the log message of a transition; ``cure`` describes how to clear a fault."""
     text = f"{transition.before.value} -> {transition.after.value}"
     if transition.after is Mode.ACTIVE:
-        return Note(OK, f"{text}: the fault is cleared, the arm holds where it is")
+        return Note(OK, f"{text}: the fault is cleared, the arm holds its position")
     if transition.after is Mode.FAULT:
-        return Note(WARN, f"{text}: every check passes again. Cure: {cure}")
+        return Note(WARN, f"{text}: all checks pass again. Cure: {cure}")
     level = OK if transition.fault.cause is Cause.DEACTIVATED else ERROR
     return Note(level, f"{text}: {transition.fault.message}")
 
 
 def plain(value: object) -> str:
-    """Return a value as text: 0.1 as 0.1, true or false, nothing for None, a list with commas."""
+    """Format a value as text: numbers with 6 digits, true or false, "" for None, lists separated by commas."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if value is None:

@@ -1,6 +1,6 @@
-"""Computed torque in task space: joint torque for the desired motion of the end effector, and its targets.
+"""Task-space control law: joint torque for the desired motion of the end effector, and its targets.
 
-x is the pose of a link; velocities and forces of it are (6,), linear then angular, in the root's axes.
+x is the pose of the end-effector link. Twists and wrenches are (6,), linear then angular, in the root frame's axes.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.moved import former_attribute, former_name
 
-__path__: list[str] = []  # moved.py finds the former submodules only below a package
+__path__: list[str] = []  # a package, so that moved.py can import the former submodules
 
 _UNIT_LENGTH = 1e-3
 
 
 def pose_error(desired: Array, pose: Array) -> Array:
-    """Return the translation (3,), m, and the rotation vector (3,), rad, from a pose to the desired one, both (4, 4).
+    """Return translation (3,), m, and rotation vector (3,), rad, from ``pose`` to ``desired``, both (4, 4), as (6,).
 
-    Both are in the root's axes. The angle is at most pi; at pi the sign of the axis is arbitrary.
+    In the root frame's axes. The angle is at most pi; at pi the sign of the axis is arbitrary.
     """
     return np.concatenate([desired[:3, 3] - pose[:3, 3], rotation_vector(desired[:3, :3] @ pose[:3, :3].T)])
 
 
 def rotation_vector(rotation: ArrayLike) -> Array:
-    """Return axis times angle (3,), rad, of a rotation (3, 3), by its quaternion: exact at small angles and at pi."""
+    """Return axis times angle (3,), rad, of a rotation matrix (3, 3), accurate at small angles and at pi."""
     r = np.asarray(rotation, dtype=np.float64)
-    # 4 times the products of (w, x, y, z), whose largest row has no cancellation: Shepperd 1978, as a matrix.
+    # 4 times the products of the quaternion's (w, x, y, z); the largest row has no cancellation: Shepperd 1978.
     diagonal = np.diag(r)
     trace = diagonal.sum()
     products = np.empty((4, 4))
@@ -53,7 +53,7 @@ def rotation_vector(rotation: ArrayLike) -> Array:
 
 
 def rotation_matrix(vector: Array) -> Array:
-    """Return the rotation (3, 3) of an axis times angle (3,), rad: Rodrigues' formula, Craig (2.80)."""
+    """Return the rotation matrix (3, 3) of axis times angle (3,), rad, by Rodrigues' formula, Craig (2.80)."""
     angle = math.hypot(*vector)
     x, y, z = vector * np.sinc(angle / (2.0 * np.pi))  # 2 sin(angle / 2) along the axis
     half = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -63,7 +63,7 @@ def rotation_matrix(vector: Array) -> Array:
 def pose_of(position: ArrayLike, quaternion: ArrayLike) -> Array:
     """Return the pose (4, 4) of a position (3,), m, and a quaternion (4,), x y z w as in geometry_msgs/Pose.
 
-    Raises RobotDynamicsError for numbers that are not finite and a quaternion whose length is not 1.
+    Raises RobotDynamicsError for numbers that are not finite, and for a quaternion of a length other than 1.
     """
     p, given = np.asarray(position, dtype=np.float64), np.asarray(quaternion, dtype=np.float64)
     if p.shape != (3,) or not np.isfinite(p).all():
@@ -83,13 +83,13 @@ def pose_of(position: ArrayLike, quaternion: ArrayLike) -> Array:
 
 
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
-"""Components of a pose: the position, and the rotation about each axis."""
+"""Components of a pose: position, and rotation about each axis."""
 ALL = (0, 1, 2, 3, 4, 5)
 
 
 @dataclass(frozen=True, eq=False)
 class TaskMotion:
-    """Pose (4, 4), velocity (6,) and acceleration (6,) of the end effector, in the root frame: m, rad/s and so on."""
+    """Pose (4, 4), twist (6,) and acceleration (6,) of the end effector in the root frame: m, rad, per s, per s^2."""
 
     pose: Array
     twist: Array
@@ -97,7 +97,7 @@ class TaskMotion:
 
     @classmethod
     def at_rest(cls, pose: ArrayLike) -> TaskMotion:
-        """Return the motion of an end effector that rests at a pose (4, 4)."""
+        """Return the motion of an end effector at rest at a pose (4, 4)."""
         return cls(np.array(pose, dtype=np.float64), np.zeros(6), np.zeros(6))
 
 
@@ -108,15 +108,15 @@ class TaskGains:
     Attributes
     ----------
     kp, kd
-        On the errors of pose and velocity of the end effector, accelerations: 1/s^2 and 1/s, (6,). kd above 0.
+        Gains (6,) of the pose and velocity errors of the end effector, 1/s^2 and 1/s; kd positive.
     posture_kp, posture_kd
-        The same for joint motion (n,) in the null space of the Jacobian. At a singularity posture_kd alone damps the
-        direction that is lost. posture_kd above 0.
+        Gains (n,) of the joint motion in the null space of the Jacobian, 1/s^2 and 1/s; posture_kd positive. At a
+        singularity posture_kd alone damps the singular direction.
     linear_velocity, angular_velocity
-        Largest velocity (m/s, rad/s) of the approach, beyond the desired velocity; inf: as the gains say.
+        Largest velocity (m/s, rad/s) of the approach relative to the desired velocity; inf: not limited.
     singular_value
-        Directions whose singular value of the Jacobian (m or rad, by rad or m) is below this are damped: they get the
-        mass that the end effector would have with this one. Above 0.
+        Threshold of damping, positive: in directions with a smaller singular value of the Jacobian (m or rad, per rad
+        or m), the task-space mass is that of this singular value.
     """
 
     kp: Array
@@ -129,18 +129,18 @@ class TaskGains:
 
 
 class TaskTorque(NamedTuple):
-    """Torque of the task-space law, and how well the end effector can follow."""
+    """Torque of the task-space control law, with its errors and conditioning."""
 
     torque: Array
-    """(n,), Nm or N."""
+    """Joint torque (n,), Nm or N."""
     error: Array
-    """``pose_error`` (6,), zero in components that are free."""
+    """``pose_error`` (6,), zero in free components."""
     joint_velocities: Array
-    """(n,), rad/s or m/s, for the desired velocity of the end effector, by the dynamically consistent inverse."""
+    """Joint velocities (n,), rad/s or m/s, of the desired twist, by the dynamically consistent inverse."""
     smallest_singular_value: float
-    """Of the Jacobian; 0 at a singularity."""
+    """Smallest singular value of the Jacobian; 0 at a singularity."""
     damped: bool
-    """True if it is below the gains' ``singular_value``, so that the end effector lags in some direction."""
+    """True if it is below the gains' ``singular_value``; the end effector then does not follow in that direction."""
 
 
 def task_space_computed_torque(
@@ -156,40 +156,47 @@ def task_space_computed_torque(
 ) -> TaskTorque:
     """Return J^T F + (I - J^T Jbar^T)(M qdd0 + V + G), F = Mx (xdd_d + Kd e' + Kp e) + Vx + Gx, without friction.
 
-    The error of the end effector then obeys e'' + Kd e' + Kp e = 0, where e is ``pose_error``. In the null space, by
-    the consistent Jbar, the joints follow the posture p: qdd0 = pdd + posture_kd (pd - qd) + posture_kp (p - q).
-    Craig (6.99), (6.104) with the control of 10.4; Khatib 1987; orientation Luh, Walker and Paul 1980. The torque is
-    finite at singularities, where the mass in the directions that are lost is bounded.
+    The error dynamics of the end effector are e'' + Kd e' + Kp e = 0, where e is ``pose_error``. In the null space, by
+    the dynamically consistent inverse Jbar, the joints follow the posture p: qdd0 = pdd + posture_kd (pd - qd) +
+    posture_kp (p - q). Craig (6.99), (6.104) with the control of 10.4; Khatib 1987; orientation Luh, Walker and Paul
+    1980. The torque is finite at singularities, because the task-space mass is bounded in singular directions.
 
-    Where e is large, Kp e = Kd xd with xd the velocity of approach (Khatib 1987, "A unified approach", velocity
-    saturation): xd = Kp/Kd e is shortened, not turned, to the velocities that the gains allow, less near the
-    singularities ahead (``_before_singularities``), then for the joints. So is Kp/Kd (p - q) of the posture.
+    For large e the velocity of approach xd = Kp/Kd e is saturated with its direction kept (Khatib 1987, "A unified
+    approach"), so that Kp e = Kd xd: to the velocities in the gains, near singularities (``_before_singularities``),
+    and to the joint velocities. The velocity Kp/Kd (p - q) of the posture is saturated in the same way.
 
     Parameters
     ----------
+    model
+        Robot model.
+    gains
+        Gains and limits of the law.
     link
-        Link of the end effector.
+        End-effector link.
+    desired
+        Desired motion of the end effector.
     q, qd
         Measured positions and velocities (n,).
     rows
-        Components that follow, of x y z, rotation about x y z, as 0 to 5, at most n of them; the others are free.
+        Indices 0 to 5 of the controlled components, of position x y z and rotation about x y z; at most n. The other
+        components are free.
     posture
-        Desired motion of the joints in the null space; None: they are only damped.
+        Desired joint motion in the null space; None: only damping.
     joint_velocities
-        Least and largest velocity (2, n) of each joint, rad/s or m/s: half of it is for the approach to the goal, a
-        quarter for that to the posture. The target's own motion is added. None: no limits.
+        Smallest and largest joint velocities (2, n), rad/s or m/s. The approach to the target uses half of them, that
+        to the posture a quarter; the motion of the target is added. None: no limits.
 
     Raises
     ------
     RobotDynamicsError
-        For an unknown link or row, for more rows than joints, for anything but n finite numbers, and for joints that
-        move no mass.
+        For an unknown link, invalid rows, more rows than joints, ``q`` and ``qd`` that are not n finite numbers, and
+        joints that move no mass.
     """
     if not rows or not set(rows) <= set(ALL) or len(set(rows)) < len(rows):
-        raise RobotDynamicsError(f"rows {rows}. Cure: choose different ones of 0 to 5: x y z, rotation about x y z")
+        raise RobotDynamicsError(f"rows {rows}. Cure: choose different numbers 0 to 5: x y z, rotation about x y z")
     if len(rows) > model.n:
         raise RobotDynamicsError(
-            f"{len(rows)} components of the end effector's motion are to follow, but there are {model.n} joints. "
+            f"{len(rows)} components of the end effector's motion, but {model.n} joints. "
             f"Cure: choose at most {model.n} rows"
         )
     model.require_mass()
@@ -211,28 +218,28 @@ def task_space_computed_torque(
     command = desired.acceleration[select] + gains.kd[select] * (desired.twist[select] + approach - j @ qd)
     free = -gains.posture_kd * qd
     if posture is not None:
-        # Only in the null space of J, as it would pull against the goal, and away from singularities, where that turns.
+        # Projected to the null space, so that saturation does not act on the end effector; zero near singularities.
         null = v_t[len(rows) :]
         velocity = gains.posture_kp / gains.posture_kd * (posture.q - q)
         velocity = null.T @ np.linalg.solve(null @ m @ null.T, null @ (m @ velocity))
         velocity *= _share(0.25, velocity, joint_velocities) * min(1.0, max(0.0, smallest / gains.singular_value - 1.0))
         free += posture.qdd + gains.posture_kd * (posture.qd + velocity)
-    # The same as in the first line, with Vx and Gx put in: what lies beyond qdd0 is the task's.
+    # The equation of the docstring with Vx and Gx inserted.
     beyond = command - model.jacobian_dot_qd(q, qd, link)[select] - j @ free
     torque = model.inverse_dynamics(q, qd, free) + j.T @ (mass @ beyond)
     return TaskTorque(torque, error, inverse @ desired.twist[select], smallest, smallest < gains.singular_value)
 
 
 def _task_mass(j: Array, m: Array, u: Array, sigma: Array, v_t: Array, least: float) -> tuple[Array, Array]:
-    """Return Mx = (J M^-1 J^T)^-1, Craig (6.99), and Jbar = M^-1 J^T Mx (n, m).
+    """Return Mx = (J M^-1 J^T)^-1 (m, m), Craig (6.99), and Jbar = M^-1 J^T Mx (n, m).
 
-    Singular values of J (m, n) below ``least`` count as that.
+    Singular values of J (m, n) below ``least`` are replaced by it.
     """
     m_inverse = np.linalg.inv(m)
     inverse = m_inverse @ j.T
     mobility = j @ inverse
     if sigma[-1] < least:
-        # In a direction u_k that is nearly lost, sigma_k^2 v_k^T M^-1 v_k is the mobility of the end effector.
+        # In a nearly singular direction u_k the mobility of the end effector is sigma_k^2 v_k^T M^-1 v_k.
         missing = np.maximum(least**2 - sigma**2, 0.0) * np.einsum("ki,ij,kj->k", v_t, m_inverse, v_t)
         mobility += (u * missing) @ u.T
     mass = np.asarray(np.linalg.inv(mobility), dtype=np.float64)
@@ -240,7 +247,7 @@ def _task_mass(j: Array, m: Array, u: Array, sigma: Array, v_t: Array, least: fl
 
 
 def _approach(gains: TaskGains, error: Array) -> Array:
-    """Return Kp/Kd e (6,), shortened to the velocities that the gains allow."""
+    """Return Kp/Kd e (6,), saturated to the velocities in the gains."""
     velocity = gains.kp / gains.kd * error
     for part, most in ((slice(0, 3), gains.linear_velocity), (slice(3, 6), gains.angular_velocity)):
         speed = math.hypot(*velocity[part])
@@ -252,17 +259,17 @@ def _approach(gains: TaskGains, error: Array) -> Array:
 def _before_singularities(
     gains: TaskGains, approach: Array, u: Array, sigma: Array, v_t: Array, bend: Callable[[Array], Array]
 ) -> Array:
-    """Return the velocity of approach (m,), shortened along the singular vectors u whose singularity lies ahead.
+    """Return the velocity of approach (m,), reduced along singular vectors u in which it leads to a singularity.
 
     The joints move along v at s' = xd / sigma, which changes sigma by s' dsigma/ds: with a constant xd they converge to
-    the singularity at the rate -xd dsigma/ds / sigma^2. Up to a quarter of Kd the loop of their velocity is damped
-    critically; faster ones swing about the singularity. ``bend`` returns dJ/ds v (m,) along a vector v (n,).
+    the singularity at the rate -xd dsigma/ds / sigma^2. Up to a quarter of Kd the velocity loop is critically damped;
+    at higher rates the joints oscillate about the singularity. ``bend`` returns dJ/ds v (m,) along a vector v (n,).
     """
     rate = 0.25 * min(gains.kd.min(), gains.posture_kd.min())
     for k, most in enumerate(rate * np.maximum(sigma, gains.singular_value) ** 2):
         along = float(u[:, k] @ approach)
-        if abs(along) > most:  # dsigma/ds is of the size of the arm, m or rad
-            # Close to it v turns in the space of v and the null space: the trace bounds the slope of every direction.
+        if abs(along) > most:
+            # Near the singularity v rotates within v and the null space; the trace bounds the slope in all directions.
             ways = [v_t[k], *(v_t[len(sigma) :] if sigma[k] < gains.singular_value else ())]
             slope = sum(max(0.0, -math.copysign(1.0, along) * float(u[:, k] @ bend(way))) for way in ways)
             if abs(along) * slope > most:
@@ -271,7 +278,7 @@ def _before_singularities(
 
 
 def _share(part: float, velocity: Array, limits: Array | None) -> float:
-    """Return the share, up to 1, of a velocity (n,) of the joints that keeps to this part of their limits."""
+    """Return the factor, at most 1, that scales a joint velocity (n,) to within ``part`` of the limits (2, n)."""
     if limits is None:
         return 1.0
     room = part * np.where(velocity > 0.0, np.maximum(limits[1], 1e-9), np.minimum(limits[0], -1e-9))
@@ -282,9 +289,18 @@ Feedforward = Literal["twist", "acceleration"]
 
 
 class EndEffectorTarget(NamedTuple):
-    """A message about the motion of the end effector: what it is, its stamp (ns), its frame and its numbers.
+    """Message with a target of the end effector.
 
-    A pose has position and quaternion x y z w (7,), the others linear and angular part (6,).
+    Attributes
+    ----------
+    quantity
+        "pose", "twist" or "acceleration".
+    stamp
+        Stamp of the message (ns).
+    frame
+        Name of the frame in which ``numbers`` are expressed.
+    numbers
+        Pose: position (m) and quaternion x y z w, (7,). Others: linear, then angular part, (6,).
     """
 
     quantity: Literal["pose", "twist", "acceleration"]
@@ -293,13 +309,13 @@ class EndEffectorTarget(NamedTuple):
     numbers: Array
 
 
-_MOST_WAITING = 100  # limits on memory
+_MOST_WAITING = 100  # bounds the memory
 _REST: Array = np.zeros(6)
 
 
 @dataclass(slots=True)
 class _Target:
-    """Pose from ``begin`` (s) on, and its feedforward; a pose to hold has no stamp and gets none."""
+    """Pose from ``begin`` (s) on, and its feedforward; a pose to hold has no stamp and no feedforward."""
 
     begin: float
     pose: Array
@@ -308,7 +324,7 @@ class _Target:
 
 
 class EndEffectorState(NamedTuple):
-    """Errors (m, rad) of the end effector in the components that follow, and as ``TaskTorque``."""
+    """Errors (m, rad) of the end effector in the controlled components, and conditioning as in ``TaskTorque``."""
 
     position_error: float
     rotation_error: float
@@ -317,12 +333,12 @@ class EndEffectorState(NamedTuple):
 
 
 class EndEffectorTargets:
-    """Desired motion of the end effector.
+    """Desired motion of the end effector, from target messages.
 
-    Times are seconds on the controller's clock, stamps the nanoseconds of messages. A target is valid from its begin on
-    and replaces those that begin at the same time or later. A velocity or an acceleration belongs to the pose of the
-    same stamp, whichever comes first, and to one pose only. A target is extrapolated by them, for ``timeout`` (s) at
-    most: then it rests.
+    Times are seconds of the controller's clock, stamps are the nanoseconds of messages. A target is valid from its
+    begin on, and replaces targets that begin at the same time or later. A twist or acceleration belongs to the one pose
+    of the same stamp, in any order of arrival. A target is extrapolated by them for at most ``timeout`` (s), and is at
+    rest afterwards.
     """
 
     def __init__(self) -> None:
@@ -337,7 +353,7 @@ class EndEffectorTargets:
 
     @property
     def none_has_begun(self) -> bool:
-        """True if there is no target yet, nor a pose to hold."""
+        """True if there is neither a target nor a pose to hold."""
         return self._current is None
 
     @property
@@ -348,33 +364,34 @@ class EndEffectorTargets:
     none_has_come = former_attribute("empty")
 
     def hold(self, pose: Array) -> None:
-        """Rest at a pose (4, 4) until a target begins."""
+        """Set a pose (4, 4) to hold until a target begins."""
         self._current = _Target(0.0, pose)
 
     def follow(self, pose: Array, stamp: int, begin: float, now: float) -> None:
-        """Add the target to be at a pose (4, 4) at ``begin`` (s), before or after ``now``; ``stamp`` is in ns.
+        """Add a target pose (4, 4) for the time ``begin`` (s), before or after ``now`` (s), with its ``stamp`` (ns).
 
-        Raises RobotDynamicsError, and changes nothing, for numbers that are too large and where too many wait.
+        Raises RobotDynamicsError for implausible positions and if too many targets wait; the targets are then
+        unchanged.
         """
         _check("position", pose[:3, 3])
         waiting = [target for target in self._waiting if target.begin < begin]
         if len(waiting) >= _MOST_WAITING:
             raise RobotDynamicsError(
-                f"{len(waiting)} targets wait for their time already. Cure: send fewer ahead of it"
+                f"{len(waiting)} targets have times in the future already. Cure: send fewer ahead of time"
             )
         target = _Target(begin, pose, stamp)
         kinds: Sequence[Feedforward] = ("twist", "acceleration")
         for kind in kinds:
             early = self._early.pop((kind, stamp), None)
-            # Stamps of 0 are all alike: what came too early for its pose belongs to none.
+            # A stamp of 0 does not identify the pose: feedforward older than the timeout is discarded.
             if early is not None and (stamp != 0 or now - early[0] <= self.timeout):
                 target.feedforward[kind] = early[1]
         self._waiting = [*waiting, target]
 
     def feed_forward(self, kind: Feedforward, vector: Array, stamp: int, now: float) -> None:
-        """Add a velocity or an acceleration (6,) of the pose with this ``stamp`` (ns), which came or is to come.
+        """Add a twist or acceleration (6,) for the pose with this ``stamp`` (ns), which may arrive later.
 
-        Raises RobotDynamicsError, and changes nothing, for numbers that are too large.
+        Raises RobotDynamicsError for implausible numbers; the targets are then unchanged.
         """
         _check(kind, vector)
         for target in (*self._waiting, *([] if self._current is None else [self._current])):
@@ -386,10 +403,10 @@ class EndEffectorTargets:
             del self._early[next(iter(self._early))]
 
     def at(self, time: float) -> TaskMotion:
-        """Return the desired motion at ``time`` (s), which does not go back; a target has begun.
+        """Return the desired motion at ``time`` (s), which must not decrease; a target or a pose to hold is required.
 
-        It is p + v t + a t^2 / 2, and the rotation by the exponential of w t + alpha t^2 / 2 (exact for parallel w and
-        alpha, else to the second order in t).
+        The position is p + v t + a t^2 / 2, the rotation the exponential of w t + alpha t^2 / 2 (exact for parallel w
+        and alpha, else second order in t).
         """
         while self._waiting and self._waiting[0].begin <= time:
             self._current = self._waiting.pop(0)
@@ -410,7 +427,7 @@ class EndEffectorTargets:
 
 
 def _check(name: str, values: Array) -> None:
-    if not (np.abs(values) <= LARGEST).all():  # nor is NaN
+    if not (np.abs(values) <= LARGEST).all():  # False for NaN
         raise RobotDynamicsError(f"{name} {values.tolist()}. Cure: give finite numbers of at most {LARGEST:g}")
 
 

@@ -1,4 +1,4 @@
-"""Settings of a controller, checked against one robot and as numbers for its joints."""
+"""Settings of a controller as arrays for one robot, with their validation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from robot_dynamics_ros.model import RobotModel
 
 
 class EndEffector(NamedTuple):
-    """Link that follows targets, its gains, and which of x y z, rotation about x y z follow them, as 0 to 5."""
+    """End-effector link, indices 0 to 5 of its controlled components (x y z, rotation about x y z), and gains."""
 
     link: str
     rows: tuple[int, ...]
@@ -26,21 +26,21 @@ class EndEffector(NamedTuple):
 
 
 class Tuning:
-    """Settings of one robot's controller, checked and as arrays; never changed.
+    """Validated settings of one robot's controller as arrays; immutable.
 
     Attributes
     ----------
     settings
-        The settings that it was made from.
+        Settings.
     law
-        The control law.
+        Control law.
     adds_friction
-        True if friction along the desired motion is added to the law's torque.
+        True if friction at the desired velocity is added to the torque of the law.
     end_effector
         Link and gains of the task-space law; None for other laws.
     effort_limits, effort_rates, deceleration, collision_threshold, position_margin, velocity_margin, following_error,
     position_step, hold_margin
-        One number for each joint (n,), infinite where there is no limit.
+        Limits (n,) in the units of their parameters, infinite for no limit.
     trajectory_limits
         Limits of trajectories; infinite for joints whose measured state is not checked.
     """
@@ -51,7 +51,7 @@ class Tuning:
         check_settings(settings)
         if settings.observer_gain == 0.0 and len(safety.collision_threshold) > 0:
             raise RobotDynamicsError(
-                "observer.collision_threshold: nothing observes collisions. Cure: give observer.gain, as 25.0"
+                "observer.collision_threshold: requires the external torque observer. Cure: set observer.gain, e.g. 25"
             )
         self.settings, self._names = settings, names
         self.law = LAWS[settings.law]
@@ -68,7 +68,7 @@ class Tuning:
         )
         share = per_joint("effort_limit_scale", settings.effort_limit_scale, names, most=1.0)
         if (share == 0.0).any():
-            raise RobotDynamicsError("effort_limit_scale: 0 leaves no effort. Cure: give more than 0, at most 1")
+            raise RobotDynamicsError("effort_limit_scale: 0 allows no effort. Cure: give more than 0, at most 1")
         self.effort_limits = model.effort_limits * share
         self.effort_rates = per_joint_limit("torque_rate_limit", settings.torque_rate_limit, names)
         self.deceleration = per_joint_limit(
@@ -95,21 +95,21 @@ class Tuning:
         self.check_sampling()
 
     def gains(self, inertia: Array) -> Gains:
-        """Return the gains for an arm with the diagonal ``inertia`` (n,) of M where it started."""
+        """Return the gains for the diagonal ``inertia`` (n,) of M at the start, kg m^2 or kg."""
         return user_gains(self.law, self._names, self.settings, inertia)
 
     @property
     def law_settings(self) -> tuple[object, ...]:
-        """Settings whose change may step the command."""
+        """Settings whose change may cause a step of the command."""
         s = self.settings
         per_joint = s.natural_frequency, s.damping_ratio, s.kp, s.kd, s.ki
         friction = s.friction_compensation, s.friction_smoothing_velocity
         return s.law, s.task_space, *(tuple(values) for values in per_joint), *friction
 
     def check_sampling(self, measured: float = 0.0, inertia: Array | None = None) -> None:
-        """Raise RobotDynamicsError for gains that are unstable at the rate, else at a ``measured`` period (s).
+        """Raise RobotDynamicsError for gains that are unstable at the update rate, else at a ``measured`` period (s).
 
-        Gains that are torques are not checked where ``inertia``, as for ``gains``, is None.
+        Gains of torques are not checked if ``inertia``, as for ``gains``, is None.
         """
         period = 1.0 / self.settings.update_rate if self.settings.update_rate > 0.0 else measured
         if period <= 0.0:
@@ -123,7 +123,7 @@ class Tuning:
             check_sampling("task_space", task.kp, task.kd, period, COMPONENTS, "component")
 
     def check_change(self, new: Tuning) -> None:
-        """Raise RobotDynamicsError where gains given as numbers would silently change their unit."""
+        """Raise RobotDynamicsError if a change of the law would change the unit of explicit gains."""
         before, after = self.settings, new.settings
         if (
             self.law.gains_are_accelerations != new.law.gains_are_accelerations
@@ -137,47 +137,47 @@ class Tuning:
 
 
 def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Sequence[str], of: str = "joint") -> None:
-    """Raise RobotDynamicsError for gains (n,), 1/s^2 and 1/s, that are unstable with cycles of ``period`` (s).
+    """Raise RobotDynamicsError for gains (n,), 1/s^2 and 1/s, that are unstable with the sampling ``period`` (s).
 
-    The error obeys e'' = u, computed torque making up for the rest, with u = -kp e - kd e' of the state one period ago,
-    held for a period: z^3 - 2 z^2 + (1 + a + b) z + b - a = 0 with a = kd T, b = kp T^2 / 2. It is stable by Jury's
-    criterion if (a - b)^2 + 3 b < a: up to 0.43 / T rad/s with critical damping. Zero-order hold of the double
+    With exact feedback linearisation the error obeys e'' = u, with u = -kp e - kd e' of the state one period earlier,
+    held for a period: z^3 - 2 z^2 + (1 + a + b) z + b - a = 0 with a = kd T, b = kp T^2 / 2. By Jury's criterion it is
+    stable if (a - b)^2 + 3 b < a: up to 0.43 / T rad/s with critical damping. Zero-order hold of the double
     integrator, and the criterion: Astrom and Wittenmark, Computer-Controlled Systems (3rd ed.), chapters 2 and 3.
 
-    The integral gain is left out: its own bound ki < kp kd keeps it to frequencies below sqrt(kp), where sampling adds
+    The integral gain is not considered: ki < kp kd limits its effect to frequencies below sqrt(kp), where sampling adds
     little lag.
     """
     a, b = kd * period, 0.5 * kp * period**2
     for j in np.flatnonzero(~((a - b) ** 2 + 3.0 * b < a) & (a + b > 0.0)).tolist():
         omega = math.sqrt(max(float(kp[j]), 1e-12))
         zeta = float(kd[j]) / (2.0 * omega)
-        bounds = np.roots([-2.0 * zeta, 4.0 * zeta**2 + 1.5, -2.0 * zeta, 0.25])  # the same for 1 / (omega T)
+        bounds = np.roots([-2.0 * zeta, 4.0 * zeta**2 + 1.5, -2.0 * zeta, 0.25])  # Jury's criterion for 1 / (omega T)
         most = 1.0 / (period * max(bounds.real[np.abs(bounds.imag) < 1e-9 * np.abs(bounds)], default=math.inf))
         raise RobotDynamicsError(
-            f'{setting}: natural frequency {omega:.6g} rad/s with damping ratio {zeta:.3g} for {of} "{names[j]}" makes '
-            f"the error grow at {1.0 / period:.6g} Hz, which carries less than {most:.3g} rad/s. Cure: give less, "
-            "damping near 1, or a higher rate"
+            f'{setting}: natural frequency {omega:.6g} rad/s with damping ratio {zeta:.3g} for {of} "{names[j]}" is '
+            f"unstable at {1.0 / period:.6g} Hz, which allows less than {most:.3g} rad/s. Cure: use a lower frequency, "
+            "a damping ratio near 1, or a higher rate"
         )
 
 
 def user_gains(law: Law, joint_names: Sequence[str], settings: ControllerSettings, inertia: Array) -> Gains:
-    """Return the gains of the settings, or those that follow from natural frequency and damping ratio.
+    """Return the gains of the settings, explicit or from natural frequency and damping ratio.
 
-    Without ``kp`` and ``kd`` the error is to obey e'' + 2 zeta omega e' + omega^2 e = 0; for laws whose gains are
-    torques these are multiplied by ``inertia`` (n,), kg m^2 or kg, the diagonal of M where the arm starts. An empty
-    ``ki`` is zero.
+    Without ``kp`` and ``kd`` the error dynamics are e'' + 2 zeta omega e' + omega^2 e = 0; for laws whose feedback is a
+    torque, the gains are multiplied by ``inertia`` (n,), kg m^2 or kg, the diagonal of M at the start. An empty ``ki``
+    is zero.
 
-    Raises RobotDynamicsError naming the gain, the joint and the cure: for numbers that are negative, not finite or
-    of a wrong count, for one of kp and kd without the other, for an integral gain where ``law`` does not integrate,
-    and for one of at least kp kd, with which the error would not die out: s^3 + Kd s^2 + Kp s + Ki, Routh-Hurwitz
-    (Lewis, Dawson, Abdallah, Robot Manipulator Control, 4.4).
+    Raises RobotDynamicsError, naming gain, joint and cure, for negative and non-finite numbers, a wrong size, one of kp
+    and kd without the other, an integral gain for a ``law`` without integral, and an integral gain of kp kd or more,
+    which is unstable: s^3 + Kd s^2 + Kp s + Ki, Routh-Hurwitz (Lewis, Dawson, Abdallah, Robot Manipulator Control,
+    4.4).
     """
     omega = per_joint("gains.natural_frequency", settings.natural_frequency, joint_names)
     zeta = per_joint("gains.damping_ratio", settings.damping_ratio, joint_names)
     given = len(settings.kp) > 0
     if given != (len(settings.kd) > 0):
         raise RobotDynamicsError(
-            "gains: kp and kd go together. Cure: give both in one request (set_parameters_atomically), or neither"
+            "gains: only one of kp and kd. Cure: set both in one request (set_parameters_atomically), or neither"
         )
     with np.errstate(over="ignore", invalid="ignore"):  # checked below
         kp = per_joint("gains.kp", settings.kp, joint_names) if given else omega**2
@@ -188,16 +188,16 @@ def user_gains(law: Law, joint_names: Sequence[str], settings: ControllerSetting
         if not np.isfinite(kp[j] + kd[j]):
             raise RobotDynamicsError(
                 f"gains.natural_frequency: {omega[j]:g} rad/s with gains.damping_ratio {zeta[j]:g} for joint "
-                f'"{joint}" is too large for a number. Cure: give less'
+                f'"{joint}" overflows. Cure: give smaller numbers'
             )
         if ki[j] > 0.0 and not law.integrates:
             raise RobotDynamicsError(
-                f'gains.ki: {ki[j]:g} for joint "{joint}", but this law does not integrate the error. '
+                f'gains.ki: {ki[j]:g} for joint "{joint}", but the law has no integral term. '
                 "Cure: give 0, or set the law computed_torque"
             )
         if ki[j] > 0.0 and ki[j] >= most[j]:
             raise RobotDynamicsError(
-                f'gains.ki: {ki[j]:g} for joint "{joint}" makes the error grow. '
+                f'gains.ki: {ki[j]:g} for joint "{joint}" is unstable. '
                 f"Cure: give less than kp kd = {kp[j]:g} x {kd[j]:g} = {most[j]:g}"
             )
     if given or law.gains_are_accelerations:
@@ -206,18 +206,18 @@ def user_gains(law: Law, joint_names: Sequence[str], settings: ControllerSetting
 
 
 def component_rows(components: Sequence[str]) -> tuple[int, ...]:
-    """Return components of a pose as 0 to 5; RobotDynamicsError for none, unknown ones and the same one twice."""
+    """Return the sorted indices 0 to 5 of pose components; RobotDynamicsError for none, unknown and repeated ones."""
     unknown = [name for name in components if name not in COMPONENTS]
     if unknown or not components or len(set(components)) < len(components):
         given = " ".join(components)
         raise RobotDynamicsError(
-            f'task_space.components: "{given}". Cure: name different ones of {" ".join(COMPONENTS)}'
+            f'task_space.components: "{given}". Cure: list different components of {" ".join(COMPONENTS)}'
         )
     return tuple(sorted(COMPONENTS.index(name) for name in components))
 
 
 def component_gains(natural_frequency: Sequence[float], damping_ratio: Sequence[float]) -> tuple[Array, Array]:
-    """Return omega^2 and 2 zeta omega, each (6,); RobotDynamicsError where one is not positive and finite."""
+    """Return omega^2 and 2 zeta omega, each (6,); RobotDynamicsError unless all are positive and finite."""
     omega = per_joint("task_space.natural_frequency", natural_frequency, COMPONENTS, of="component")
     zeta = per_joint("task_space.damping_ratio", damping_ratio, COMPONENTS, of="component")
     with np.errstate(over="ignore"):  # checked below
@@ -226,33 +226,36 @@ def component_gains(natural_frequency: Sequence[float], damping_ratio: Sequence[
         if not (0.0 < kp[k] < np.inf and 0.0 < kd[k] < np.inf):
             raise RobotDynamicsError(
                 f"task_space: natural_frequency {omega[k]:g} with damping_ratio {zeta[k]:g} for component {name}. "
-                "Cure: give numbers above 0 whose products are numbers; task_space.components leaves components out"
+                "Cure: give positive numbers whose products are finite; use task_space.components to omit components"
             )
     return kp, kd
 
 
 def _end_effector(model: RobotModel, link: str, rows: tuple[int, ...], gains: TaskGains) -> EndEffector:
     model.require_mass()
-    frames, tips = model.link_frames, model.end_links
-    if not link and len(tips) == 1:
-        link = tips[0]
+    frames, end_links = model.link_frames, model.end_links
+    if not link and len(end_links) == 1:
+        link = end_links[0]
     if not link:
         raise RobotDynamicsError(
-            f'task_space.link: "" is not clear, the robot has {len(tips)} tips. Cure: name a link, as {", ".join(tips)}'
+            f'task_space.link: "" is ambiguous, the robot has {len(end_links)} end links. '
+            f"Cure: name the end-effector link, e.g. one of {', '.join(end_links)}"
         )
     if link not in frames:
         raise RobotDynamicsError(f'task_space.link: no link "{link}". Cure: use one of {", ".join(frames)}')
     if frames[link].body < 0:
-        raise RobotDynamicsError(f'task_space.link: "{link}" does not move. Cure: use another link, as {tips[-1]}')
+        raise RobotDynamicsError(
+            f'task_space.link: "{link}" does not move. Cure: use another link, e.g. {end_links[-1]}'
+        )
     if len(rows) > model.n:
         raise RobotDynamicsError(
-            f"task_space.components: {len(rows)} of them for {model.n} joints. "
-            f'Cure: name at most {model.n}, as "{" ".join(COMPONENTS[: model.n])}"'
+            f"task_space.components: {len(rows)} components for {model.n} joints. "
+            f'Cure: list at most {model.n}, e.g. "{" ".join(COMPONENTS[: model.n])}"'
         )
     for joint, damping in zip(model.joint_names, gains.posture_kd.tolist(), strict=True):
         if damping == 0.0:
             raise RobotDynamicsError(
-                f'gains: nothing damps joint "{joint}" at a singularity. Cure: give gains.damping_ratio and '
-                "gains.natural_frequency, or gains.kd, above 0"
+                f'gains: joint "{joint}" has no damping at a singularity. Cure: set gains.damping_ratio and '
+                "gains.natural_frequency, or gains.kd, to positive numbers"
             )
     return EndEffector(link, rows, gains)

@@ -1,1 +1,1 @@
-"""The source texts' own forms of the dynamics in plain NumPy: to read beside the books, and to check each other."""
+"""Textbook formulations of robot dynamics in plain NumPy, for comparison with the books and with each other."""

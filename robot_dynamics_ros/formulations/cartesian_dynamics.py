@@ -1,4 +1,7 @@
-"""The end effector's motion and forces: Craig (5.72), resolved-rate motion (Whitney 1969), and (6.90)-(6.109)."""
+"""Motion and dynamics of the end effector.
+
+Inverse velocity kinematics: Craig (5.72). Resolved-rate motion: Whitney 1969. Cartesian dynamics: Craig (6.90)-(6.109).
+"""
 
 from __future__ import annotations
 
@@ -18,35 +21,50 @@ _SINGULAR = 1e-8
 
 
 def smallest_singular_value(jacobian: ArrayLike) -> float:
-    """Velocity, m/s or rad/s, in the end effector's slowest direction at joint rates of unit length: 0 if singular.
+    """Return the smallest singular value of a Jacobian (m, n), m <= n: 0 at a singularity.
 
-    ``jacobian`` (m, n), m <= n.
+    It is the end effector's velocity, m/s or rad/s, in its slowest direction for joint rates of unit norm.
     """
     return float(np.linalg.svd(np.asarray(jacobian, dtype=np.float64), compute_uv=False)[-1])
 
 
 def require_regular(jacobian: Array, q: ArrayLike) -> None:
-    """Raise RobotDynamicsError, naming the configuration q (n,), where J (m, n) lacks full row rank: Craig 5.8."""
+    """Raise RobotDynamicsError if a Jacobian J (m, n) does not have full row rank: Craig 5.8.
+
+    The configuration q (n,) is part of the message.
+    """
     rows, columns = jacobian.shape
     if rows > columns:
         raise RobotDynamicsError(
-            f"{rows} components of the end effector's velocity, but {columns} joints. "
+            f"{rows} components of the end effector's velocity for {columns} joints. "
             f"Cure: choose at most {columns} rows of the Jacobian"
         )
     values = np.linalg.svd(jacobian, compute_uv=False)
     if not values[-1] > _SINGULAR * values[0]:
         raise RobotDynamicsError(
             f"the Jacobian is singular at q = {np.asarray(q).tolist()}: its smallest singular value is "
-            f"{values[-1]:.3g}, the largest {values[0]:.3g}. Cure: ask for fewer rows, or for another q"
+            f"{values[-1]:.3g}, the largest {values[0]:.3g}. Cure: choose fewer rows, or another q"
         )
 
 
 def joint_rates(jacobian: ArrayLike, velocity: ArrayLike, q: ArrayLike) -> Array:
-    """Joint rates (n,), rad/s or m/s, for a velocity (m,) of the end effector: J^-1 v, Craig (5.72).
+    """Return the joint rates (n,), rad/s or m/s, for a velocity of the end effector: J^-1 v, Craig (5.72).
 
-    With more joints than components they are the smallest that give the velocity. ``jacobian`` (m, n) and ``velocity``
-    are in the same axes, m <= n, m/s and rad/s; q (n,) is named in the error. Raises RobotDynamicsError at a
-    singularity, and for more components than joints.
+    If n > m, they are the rates of least norm.
+
+    Parameters
+    ----------
+    jacobian
+        (m, n), m <= n.
+    velocity
+        (m,), m/s and rad/s, in the axes of the Jacobian.
+    q
+        Configuration (n,) for the error message.
+
+    Raises
+    ------
+    RobotDynamicsError
+        At a singularity, and if m > n.
     """
     j, v = np.asarray(jacobian, dtype=np.float64), np.asarray(velocity, dtype=np.float64)
     require_regular(j, q)
@@ -62,10 +80,30 @@ def resolved_rate_motion(
     step: float,
     steps: int,
 ) -> tuple[Array, Array]:
-    """Positions (steps + 1, n) and rates (steps + 1, n) for a constant velocity (m,), from q (n,).
+    """Integrate the motion for a constant velocity of the end effector: Craig, exercise 5 for MATLAB.
 
-    Euler steps of ``step`` seconds, the Jacobian anew at each: Craig, exercise 5 for MATLAB. ``jacobian`` gives (m, n)
-    at a position (n,). Errors as ``joint_rates``.
+    Parameters
+    ----------
+    jacobian
+        Function that returns the Jacobian (m, n) at a position (n,).
+    velocity
+        (m,), m/s and rad/s, in the axes of the Jacobian.
+    q
+        Initial position (n,), rad or m.
+    step
+        Length of an Euler step, s.
+    steps
+        Number of steps.
+
+    Returns
+    -------
+    positions, rates
+        (steps + 1, n) each, in rad or m, and rad/s or m/s.
+
+    Raises
+    ------
+    RobotDynamicsError
+        As for ``joint_rates``.
     """
     positions = [np.array(q, dtype=np.float64)]
     rates: list[Array] = []
@@ -78,17 +116,17 @@ def resolved_rate_motion(
 
 @dataclass(frozen=True)
 class Task:
-    """Components of a link's motion that are x.
+    """Components of a link's motion that form the task vector x.
 
     Attributes
     ----------
     link
-        The end-effector link, whose frame moves.
+        End-effector link.
     rows
-        Components of velocity x y z and angular velocity x y z that count, as 0 to 5: m of them.
+        Indices of the m components: 0 to 2 velocity along x y z, 3 to 5 angular velocity about x y z.
     own_axes
-        True if in the link's own, turning axes, as Craig's example 6.6 does; else in those of the root. xdd is the
-        rate of the components of xd in these axes.
+        True if the components are in the link's moving axes, as in Craig's example 6.6, else in root axes. xdd is
+        the time derivative of the components of xd.
     """
 
     link: str
@@ -98,16 +136,18 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class CartesianDynamics:
-    """F = Mx xdd + Vx + Gx at one state.
+    """Cartesian dynamics F = Mx xdd + Vx + Gx at one state.
 
     Attributes
     ----------
-    mass, velocity_terms, gravity
-        Mx (m, m), Vx (m,), Gx (m,); kg, N or Nm, and so on, by the components of x.
+    mass
+        Mx (m, m), in kg and kg m^2, depending on the components of x.
+    velocity_terms, gravity
+        Vx (m,) and Gx (m,), N or Nm.
     jacobian
         J (m, n), xd = J qd.
     inverse
-        Jbar (n, m), dynamically consistent: M^-1 J^T Mx; J^-1 where m = n.
+        Dynamically consistent inverse Jbar = M^-1 J^T Mx (n, m); J^-1 if m = n.
     """
 
     mass: Array
@@ -118,10 +158,21 @@ class CartesianDynamics:
 
 
 def cartesian_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Task) -> CartesianDynamics:
-    """Mx, Vx, Gx of Craig (6.99), Tsai (9.175), (9.178), for any arm at q, qd (n,); rotors and couplings count.
+    """Return Mx, Vx and Gx of Craig (6.99), Tsai (9.175), (9.178), including rotors and couplings.
 
-    Raises RobotDynamicsError at a singularity, naming q and the smallest singular value; for more components than
-    joints; for an unknown link or row.
+    Parameters
+    ----------
+    model
+        The robot.
+    q, qd
+        Position and velocity (n,).
+    task
+        Components of the end effector's motion.
+
+    Raises
+    ------
+    RobotDynamicsError
+        At a singularity, for more components than joints, and for an unknown link or row.
     """
     j, jdot_qd = _jacobian(model, q, qd, task)
     require_regular(j, q)
@@ -139,17 +190,20 @@ def cartesian_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Tas
 
 
 def configuration_space_form(model: RobotModel, q: ArrayLike, task: Task) -> tuple[Array, Array]:
-    """Bx (n, n (n - 1) / 2) and Cx (n, n) of tau = J^T Mx xdd + Bx [qd qd] + Cx [qd^2] + G, Craig (6.105)-(6.109).
+    """Return Bx and Cx of tau = J^T Mx xdd + Bx [qd qd] + Cx [qd^2] + G, Craig (6.105)-(6.109).
 
-    [qd qd] is (qd1 qd2, qd1 qd3, ..., qd(n-1) qdn), (6.106), [qd^2] is (qd1^2, ..., qdn^2), (6.107). q (n,), and the
-    rest as ``cartesian_dynamics``. Where m < n it is the part of the torque that J^T makes, with J^T Gx in place of G.
+    Bx has shape (n, n (n - 1) / 2), Cx (n, n). [qd qd] is (qd1 qd2, qd1 qd3, ..., qd(n-1) qdn), (6.106), and [qd^2] is
+    (qd1^2, ..., qdn^2), (6.107). If m < n, the equation has the part of the torque in the range of J^T, with J^T Gx
+    instead of G.
+
+    Arguments and errors as for ``cartesian_dynamics``.
     """
 
     def velocity_torque(qd: Array) -> Array:
         form = cartesian_dynamics(model, q, qd, task)
         return np.asarray(form.jacobian.T @ form.velocity_terms)
 
-    # J^T Vx is quadratic in qd: each coefficient from unit rates.
+    # J^T Vx is quadratic in qd. Its values at unit rates give the coefficients.
     unit = np.eye(model.n)
     c = np.column_stack([velocity_torque(e) for e in unit])
     pairs = itertools.combinations(range(model.n), 2)
@@ -158,10 +212,10 @@ def configuration_space_form(model: RobotModel, q: ArrayLike, task: Task) -> tup
 
 
 def _jacobian(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Task) -> tuple[Array, Array]:
-    """J (m, n) and dJ/dt qd (m,), Craig (6.95), (6.96)."""
+    """Return J (m, n) and dJ/dt qd (m,), Craig (6.95), (6.96)."""
     rows = list(task.rows)
     if not rows or len(set(rows)) < len(rows) or not set(rows) <= set(range(6)):
-        raise RobotDynamicsError(f"rows {task.rows}. Cure: choose different ones of 0 to 5: linear, then angular")
+        raise RobotDynamicsError(f"rows are {task.rows}. Cure: choose distinct indices from 0 to 5")
     j, jdot_qd = model.jacobian(q, task.link), model.jacobian_dot_qd(q, qd, task.link)
     if task.own_axes:
         to_link = model.link_pose(q, task.link)[:3, :3].T

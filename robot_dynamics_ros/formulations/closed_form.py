@@ -1,6 +1,7 @@
-"""The equations of motion of a small robot as formulas, written as the textbooks write them.
+"""Closed-form equations of motion of a small robot as SymPy formulas, in the notation of the textbooks.
 
-Sines and cosines are kept as complex exponentials until the end; their sums then become short real formulas.
+Sines and cosines are represented as complex exponentials during the derivation. The resulting sums are then converted
+to short real formulas.
 """
 
 from __future__ import annotations
@@ -18,32 +19,34 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.link_tree import BASE, LinkTree
 
-_ROUNDING = 1e-12  # of the largest term of an entry
-_NOISE = 1e-14  # of the largest term of all
+_ROUNDING = 1e-12  # relative to the largest term of an entry
+_NOISE = 1e-14  # relative to the largest term of all entries
 _EQUAL = 1e-9
-_NOTHING = 1e-15  # of numbers in m, kg and their products
+_NEGLIGIBLE = 1e-15  # in m, kg and their products
 
-# A term: cosine or sine, the multiples of the angles q in it, and the factors beside its number.
+# A term: cosine or sine, the multiples of the angles q, and the factors other than its number.
 _Key = tuple[str, tuple[Any, ...], Any]
 _Waves = dict[_Key, float]
 
 
 MOST_JOINTS = 4
-"""Robots with more joints have formulas of pages."""
+"""Largest number of joints. Formulas of larger robots are too long to be read."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClosedForm:
-    """M(q) qdd + V(q, qd) + G(q) = tau as formulas of SymPy, in SI units.
+    """Equations of motion M(q) qdd + V(q, qd) + G(q) = tau as SymPy formulas, in SI units.
 
     Attributes
     ----------
     joint_names
         The n independent joints, in the order of every vector.
-    q, qd
-        Their positions q1, q2 (or d2 of a prismatic joint) and rates, as symbols.
+    q
+        Positions as symbols: q1, q2 and so on, d2 for a prismatic joint.
+    qd
+        Rates as symbols.
     mass_matrix, velocity_terms, gravity
-        M (n, n), V (n,) and G (n,), as matrices of SymPy.
+        M (n, n), V (n,) and G (n,) as SymPy matrices.
     """
 
     joint_names: tuple[str, ...]
@@ -54,10 +57,10 @@ class ClosedForm:
     gravity: Any
 
     def lines(self, digits: int = 4) -> Iterator[str]:
-        """Yield the equations as text, a line each, like ``M11 = 2.5 + 1.2 c2``.
+        """Yield the equations as text, such as ``M11 = 2.5 + 1.2 c2``.
 
-        Numbers have ``digits`` digits; terms are left out that are under a hundredth of the last one, measured by the
-        largest term of M, V or G.
+        Numbers have ``digits`` significant digits. Terms below a hundredth of the last digit of the largest term of M,
+        V or G are omitted.
         """
         n = len(self.q)
         entries = [
@@ -73,20 +76,29 @@ class ClosedForm:
 
 
 def closed_form(model: RobotModel) -> ClosedForm:
-    """Return the closed-form equations of a robot with up to four joints; couplings and rotors are included.
+    """Return the closed-form equations of motion of a robot, including couplings and rotors, without friction.
 
-    Friction is no part of it, as in ``model.inverse_dynamics``. Numbers are those of the model, not rounded; what
-    cancels up to rounding is left out. Raises RobotDynamicsError for more joints, and where SymPy is missing.
+    Numbers are those of the model, without rounding. Terms that cancel up to rounding are omitted.
+
+    Parameters
+    ----------
+    model
+        Robot with up to four joints.
+
+    Raises
+    ------
+    RobotDynamicsError
+        For more joints, and if SymPy is not installed.
     """
     try:
         sympy = importlib.import_module("sympy")
     except ImportError:
-        raise RobotDynamicsError("formulas need SymPy. Cure: pip install sympy") from None
+        raise RobotDynamicsError("SymPy is not installed, which formulas need. Cure: pip install sympy") from None
     n = model.n
     if n > MOST_JOINTS:
         raise RobotDynamicsError(
-            f'robot "{model.name}" has {n} joints: its formulas would fill pages. Cure: lock all but {MOST_JOINTS} or '
-            "fewer: RobotModel.from_urdf_file(..., joints=[...], locked={...})"
+            f'robot "{model.name}" has {n} joints: formulas are limited to {MOST_JOINTS}. '
+            f"Cure: lock all but {MOST_JOINTS}: RobotModel.from_urdf_file(..., joints=[...], locked={{...}})"
         )
     tree = LinkTree.of(model)
     q, qd = _symbols(sympy, tree, "{}{}"), _symbols(sympy, tree, "{}{}'")
@@ -100,7 +112,7 @@ def closed_form(model: RobotModel) -> ClosedForm:
 
 
 def _mass_matrix_and_gravity(sympy: ModuleType, tree: LinkTree, q: tuple[Any, ...]) -> tuple[Any, Any]:
-    """M by Tsai (9.86), in the links' own frames, where inertia tensors are constant; G by Tsai (9.102)."""
+    """Return M, Tsai (9.86), and G, Tsai (9.102), computed in link frames, in which inertia tensors are constant."""
     n = len(q)
     m, weight = sympy.zeros(n, n), sympy.zeros(n, 1)
     base = (sympy.zeros(3, n), sympy.zeros(3, n), _matrix(sympy, tree.gravity[:, np.newaxis]))
@@ -124,7 +136,7 @@ def _mass_matrix_and_gravity(sympy: ModuleType, tree: LinkTree, q: tuple[Any, ..
             j_w += z * rate
         g = _expanded(turn.T * g)
         frames.append((j_v, j_w, g))
-        if link.mass > 0.0 or np.any(np.abs(link.inertia) > _NOTHING):
+        if link.mass > 0.0 or np.any(np.abs(link.inertia) > _NEGLIGIBLE):
             j_c = _expanded(j_v + _crossed(sympy, j_w, _matrix(sympy, link.com[:, np.newaxis])))
             m += link.mass * j_c.T * j_c + j_w.T * _matrix(sympy, link.inertia) * j_w
             weight -= link.mass * j_c.T * g
@@ -132,20 +144,20 @@ def _mass_matrix_and_gravity(sympy: ModuleType, tree: LinkTree, q: tuple[Any, ..
         spin = _matrix(sympy, ratios[:, np.newaxis])
         carried = base[1] if rotor.carrier == BASE else frames[rotor.carrier][1]
         turned = carried.T * _matrix(sympy, rotor.axis[:, np.newaxis])
-        # Tsai (9.157): what the spin adds to the carrier, which includes the rotor at rest.
+        # Tsai (9.157): terms of the spin. The carrier includes the rotor at rest.
         m += rotor.inertia * (spin * turned.T + turned * spin.T + spin * spin.T)
     return _expanded(m), _expanded(weight)
 
 
 def _turn(sympy: ModuleType, angle: Any) -> Any:
-    """Rotation about z, Craig (2.77), with c = (e^ia + e^-ia) / 2."""
+    """Return the rotation about z, Craig (2.77), with c = (e^ia + e^-ia) / 2."""
     ahead, back = sympy.exp(sympy.I * angle), sympy.exp(-sympy.I * angle)
     c, s = (ahead + back) / 2, (back - ahead) * sympy.I / 2
     return sympy.Matrix([[c, -s, 0], [s, c, 0], [0, 0, 1]])
 
 
 def _crossed(sympy: ModuleType, columns: Any, vector: Any) -> Any:
-    """Each column times the vector, as a vector product."""
+    """Return the cross product of each column with the vector."""
     x, y, z = vector
     return sympy.Matrix([[0, z, -y], [-z, 0, x], [y, -x, 0]]) * columns
 
@@ -155,16 +167,16 @@ def _expanded(matrix: Any) -> Any:
 
 
 def _matrix(sympy: ModuleType, numbers: Array) -> Any:
-    """Return the same numbers; whole ones as integers, so that angles keep whole multiples."""
+    """Return a SymPy matrix, with integers for whole numbers, so that angles have whole multiples."""
 
     def exact(x: float) -> Any:
-        return sympy.Integer(round(x)) if abs(x - round(x)) < _NOTHING else sympy.Float(x)
+        return sympy.Integer(round(x)) if abs(x - round(x)) < _NEGLIGIBLE else sympy.Float(x)
 
     return sympy.Matrix([[exact(float(x)) for x in row] for row in numbers])
 
 
 def _symbols(sympy: ModuleType, tree: LinkTree, pattern: str) -> tuple[Any, ...]:
-    """Return a symbol for each coordinate: d where it moves prismatic joints only, else q."""
+    """Return a symbol for each coordinate: d if it moves only prismatic joints, else q."""
     turns = np.array([not link.prismatic for link in tree.links])
     symbols = []
     for k, rates in enumerate(tree.couplings.T, start=1):
@@ -174,10 +186,10 @@ def _symbols(sympy: ModuleType, tree: LinkTree, pattern: str) -> tuple[Any, ...]
 
 
 def _readable(sympy: ModuleType, matrix: Any, q: Sequence[Any], qd: Sequence[Any]) -> Any:
-    """Return sums of products of numbers, ``q``, ``qd`` and exp(I k . q) with real sines and cosines.
+    """Return a matrix of sums of products of numbers, ``q``, ``qd`` and exp(I k . q), with real sines and cosines.
 
-    Pairs become products where that is shorter: c(2 q2 + q3) + c3 is 2 c2 c23, and 1 - c(2 q2) is 2 s2^2. Terms that
-    are no more than rounding are left out.
+    Pairs of terms become products if that is shorter: c(2 q2 + q3) + c3 is 2 c2 c23, and 1 - c(2 q2) is 2 s2^2. Terms
+    that are rounding errors are omitted.
     """
     entries = [_waves(sympy, entry, q, qd) for entry in matrix]
     noise = _NOISE * max((abs(value) for waves in entries for value in waves.values()), default=0.0)
@@ -185,7 +197,7 @@ def _readable(sympy: ModuleType, matrix: Any, q: Sequence[Any], qd: Sequence[Any
 
 
 def _formula(expression: Any, q: Sequence[Any], digits: int, least: float) -> str:
-    """Write a readable entry: c12 for cos(q1 + q2), products without a sign, 0 for no terms above ``least``."""
+    """Write an entry as text: c12 for cos(q1 + q2), 0 if no term is above ``least``."""
     terms = []
     for number, rest in _terms(expression):
         if abs(number) > least:
@@ -197,7 +209,7 @@ def _formula(expression: Any, q: Sequence[Any], digits: int, least: float) -> st
 
 
 def _terms(expression: Any) -> list[tuple[float, Any]]:
-    """Return the numbers and their factors."""
+    """Return each term as a number and its factors."""
     pairs = (term.as_coeff_Mul() for term in expression.as_ordered_terms())
     return [(float(number), rest) for number, rest in pairs if number != 0]
 
@@ -223,7 +235,7 @@ def _entry(sympy: ModuleType, waves: _Waves, noise: float, q: Sequence[Any]) -> 
 
 
 def _sum(terms: Sequence[tuple[float, list[str]]], digits: int) -> str:
-    """Write numbers times factors as a sum; a number 1 is not written."""
+    """Write numbers times factors as a sum; a factor 1 is omitted."""
     text = ""
     for number, parts in terms:
         size = f"{abs(number):.{digits}g}"
@@ -233,12 +245,12 @@ def _sum(terms: Sequence[tuple[float, list[str]]], digits: int) -> str:
 
 
 def _waves(sympy: ModuleType, expression: Any, q: Sequence[Any], qd: Sequence[Any]) -> _Waves:
-    """Collect c e^ix + conj(c) e^-ix = 2 Re(c) cos x - 2 Im(c) sin x: the terms with the positive x are enough."""
+    """Return real terms: c e^ix + conj(c) e^-ix = 2 Re(c) cos x - 2 Im(c) sin x, from the terms with positive x."""
     waves: _Waves = {}
     for term in sympy.Add.make_args(sympy.expand(expression, power_base=False, power_exp=False)):
         rest, exponential = term.as_independent(sympy.exp)
         number, factors = rest.as_independent(*q, *qd)
-        # Exponentials of different angles stand side by side.
+        # A term can have several exponentials.
         exponents = (factor.args[0] for factor in sympy.Mul.make_args(exponential) if factor.func == sympy.exp)
         angle = sympy.expand(sum(exponents, sympy.Integer(0)) / sympy.I)
         multiples = tuple(_multiple(sympy, angle.coeff(symbol)) for symbol in q)
@@ -253,12 +265,12 @@ def _waves(sympy: ModuleType, expression: Any, q: Sequence[Any], qd: Sequence[An
 
 
 def _multiple(sympy: ModuleType, k: Any) -> Any:
-    """Return the number without its rounding, so that angles with the same multiples are the same."""
+    """Return a multiple of an angle without rounding error, so that equal multiples compare equal."""
     return sympy.Integer(round(k)) if abs(k - round(k)) < _EQUAL else sympy.Float(round(float(k), 13))
 
 
 def _square(sympy: ModuleType, waves: _Waves, key: _Key, q: Sequence[Any]) -> Any:
-    """Take cos 2x with as much of the constant as makes it a square, and sin 2x; None where the term is no such."""
+    """Combine cos 2x and part of the constant to a square, or split sin 2x; None for other terms."""
     kind, multiples, factors = key
     if not any(multiples) or not all(k.is_integer and k % 2 == 0 for k in multiples):
         return None
@@ -282,7 +294,7 @@ def _square(sympy: ModuleType, waves: _Waves, key: _Key, q: Sequence[Any]) -> An
 
 
 def _partner(waves: _Waves, key: _Key, value: float) -> _Key | None:
-    """Find a term of the same size whose sum with this one is a product of whole angles."""
+    """Return a term of the same size whose sum with this one is a product with integer multiples, or None."""
     kind, multiples, factors = key
     for other, size in waves.items():
         if other[0] == kind and other[2] == factors and abs(abs(size) - abs(value)) <= _EQUAL * abs(value):
@@ -293,7 +305,7 @@ def _partner(waves: _Waves, key: _Key, value: float) -> _Key | None:
 
 
 def _product(sympy: ModuleType, key: _Key, other: _Key, same_sign: bool, q: Sequence[Any]) -> Any:
-    """Half of cos x + cos y, cos x - cos y, sin x + sin y or sin x - sin y, as a product."""
+    """Return half of cos x + cos y, cos x - cos y, sin x + sin y or sin x - sin y as a product."""
     plus = tuple((a + b) / 2 for a, b in zip(key[1], other[1], strict=True))
     minus = tuple((a - b) / 2 for a, b in zip(key[1], other[1], strict=True))
     kind = key[0] if same_sign else "sin" if key[0] == "cos" else "cos"
@@ -307,20 +319,20 @@ def _wave(sympy: ModuleType, kind: str, multiples: Sequence[Any], q: Sequence[An
 
 
 def _order(term: tuple[float, list[str]]) -> tuple[Any, ...]:
-    """By the rates in it, then by the number of factors."""
+    """Return the sort key of a term: its rates, then the number of its factors."""
     powers = [part.partition("^") for part in term[1]]
     factors = [name for name, _, exponent in powers for _ in range(int(exponent or 1))]
     return [part for part in term[1] if "'" in part], len(factors), factors
 
 
 def _place(part: str) -> tuple[Any, ...]:
-    """Sines and cosines first, then positions, then rates by their numbers."""
+    """Return the sort key of a factor: sines and cosines, then positions, then rates by their numbers."""
     rate = "'" in part
     return part[0] not in "cs", rate, part[1:] if rate else part
 
 
 def _part(base: Any, exponent: Any, q: Sequence[Any]) -> str:
-    """Write one factor: c12, s2, c2^2, d3, q1' and their powers."""
+    """Write one factor as text: c12, s2, c2^2, d3, q1' and their powers."""
     text = str(base)
     if base.func.__name__ in ("cos", "sin"):
         multiples = [base.args[0].coeff(symbol) for symbol in q]

@@ -1,11 +1,12 @@
-"""Constrained motion with Lagrange multipliers: LaValle (13.170)-(13.184), Lagrange's first type of Tsai 9.8.1.
+"""Constrained motion with Lagrange multipliers: LaValle (13.170)-(13.184), Tsai 9.8.1.
 
-G(q) qd = 0 and M qdd + C qd + g = u + G^T lambda, the sign of LaValle (13.173): lambda are the forces that act
-in the directions in which G measures rates. (13.179) has -lambda, and a G that is (k, n), not (n, k) as printed there.
+Constraints are G(q) qd = 0. With the sign of LaValle (13.173), M qdd + C qd + g = u + G^T lambda: the multipliers
+lambda are the forces along the directions in which G measures velocities. LaValle (13.179) has -lambda, and prints G as
+(n, k) instead of (k, n). Tsai calls these Lagrange's equations of the first type.
 
-Closed kinematic chains are trees whose loops are cut, and closed again by constraints, LaValle (13.171). A loop holds a
-point of link a at a point of link b, as a ball joint does. Its three multipliers are the force (N, root axes) that link
-a exerts on link b there, in the order in which ``RobotModel.joint_reactions`` has parent and child.
+A closed kinematic chain is a tree whose loops are cut and then closed by constraints, LaValle (13.171). A loop holds a
+point of link a at a point of link b, like a ball joint. Its three multipliers are the force (N, root axes) of link a on
+link b at this point. ``RobotModel.joint_reactions`` has the same order of parent and child.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.robot_model import Wrenches
 
 NEGLIGIBLE = 1e-5
-"""Share of the largest of its kind below which a number counts as zero: 1.5708 for pi / 2 does not tilt a planar
-mechanism's joints out of its plane."""
+"""Relative size below which a number counts as zero.
 
-_ROUNDING = 1e-9  # in the constraints' rates and accelerations
+So 1.5708 instead of pi / 2 in a URDF does not tilt the joints of a planar mechanism out of its plane.
+"""
+
+_ROUNDING = 1e-9  # absolute, in velocities and accelerations of the constraints
 _ITERATIONS = 100
-_CORRECTIONS = 4  # of positions after a step, at most
-_SETTLED = 1e-13  # m or rad
+_CORRECTIONS = 4  # largest number of position projections after a step
+_CONVERGED = 1e-13  # m or rad
 _OPEN = 1e-5  # m
 
 
@@ -45,7 +48,7 @@ class Constraints:
     drift
         dG/dt qd (k,): G qdd + drift = 0.
     error
-        (k,): phi(q), where G = dphi/dq as in LaValle (13.171); zeros for constraints on rates alone.
+        phi(q) (k,), with G = dphi/dq as in LaValle (13.171). Zeros for constraints on velocities only.
     """
 
     jacobian: Array
@@ -54,7 +57,7 @@ class Constraints:
 
 
 ConstraintFunction = Callable[[Array, Array], Constraints]
-"""The constraints at q, qd, each (n,)."""
+"""Function that returns the constraints at q and qd (n,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +67,14 @@ class ConstrainedAcceleration:
     Attributes
     ----------
     qdd
-        (n,).
+        Acceleration (n,).
     multipliers
-        lambda (k,), the constraint forces; G^T lambda is their torque.
+        Constraint forces lambda (k,); their joint torque is G^T lambda.
     rank
-        Number of independent constraints. Where fewer than k, lambda is the smallest of those with the same
-        G^T lambda: motion and torque are unique, but the shares of the single constraints are not.
+        Number of independent constraints. If it is below k, lambda has the least norm of all solutions with the
+        same G^T lambda. Acceleration and torque are unique, but the single multipliers are not.
     unmet
-        (k,): the residual of G qdd. Not zero only where dependent constraints contradict each other.
+        Residual of G qdd (k,). It is nonzero only if dependent constraints contradict each other.
     """
 
     qdd: Array
@@ -90,11 +93,28 @@ def constrained_forward_dynamics(
     stabilisation: float = 0.0,
     external_wrenches: Wrenches | None = None,
 ) -> ConstrainedAcceleration:
-    """Acceleration under torque ``tau`` (n,) and the constraints, LaValle (13.180) and (13.184).
+    """Return the acceleration under a torque and constraints, LaValle (13.180) and (13.184), without friction.
 
-    [M -G^T; G 0] [qdd; lambda] = [u - C qd - g; -dG/dt qd - 2 a G qd - a^2 phi], with a = ``stabilisation`` (1/s):
-    errors die out as exp(-a t), Baumgarte 1972. The print lacks g and dG/dt qd. Without friction, as
-    ``model.forward_dynamics``, whose wrenches and errors it has.
+    It solves [M -G^T; G 0] [qdd; lambda] = [u - C qd - g; -dG/dt qd - 2 a G qd - a^2 phi] with a = ``stabilisation``.
+    The print lacks g and dG/dt qd.
+
+    Parameters
+    ----------
+    model
+        The robot.
+    q, qd, tau
+        Position, velocity and torque (n,).
+    constraints
+        Constraints at this state.
+    stabilisation
+        Rate a (1/s) at which constraint errors decay as exp(-a t), Baumgarte 1972.
+    external_wrenches
+        As for ``RobotModel.inverse_dynamics``.
+
+    Raises
+    ------
+    RobotDynamicsError
+        As for ``RobotModel.forward_dynamics``.
     """
     rate, a = model.vector("qd", qd), stabilisation
     free = model.forward_dynamics(q, rate, tau, external_wrenches)
@@ -105,10 +125,24 @@ def constrained_forward_dynamics(
 
 
 def least_change(mass: Array, jacobian: Array, required: Array) -> tuple[Array, Array, int]:
-    """Return x = M^-1 G^T lambda (n,) with G x = ``required`` (k,), the smallest such lambda (k,), and the rank of G.
+    """Return the solution x = M^-1 G^T lambda of G x = ``required`` that minimises x^T M x.
 
-    x has the least x^T M x: Gauss's principle of least constraint for accelerations, an impact for velocities.
-    With M = L L^T, G M^-1 G^T = A A^T for A = G L^-T, by whose singular values dependent constraints are seen.
+    For accelerations this is Gauss's principle of least constraint, for velocities an inelastic impact. With M = L L^T,
+    G M^-1 G^T = A A^T for A = G L^-T. The singular values of A identify dependent constraints.
+
+    Parameters
+    ----------
+    mass
+        M (n, n).
+    jacobian
+        G (k, n).
+    required
+        (k,).
+
+    Returns
+    -------
+    x, lambda, rank
+        (n,), (k,) of least norm, and the rank of G.
     """
     lower = np.linalg.cholesky(mass)
     left, values, right = np.linalg.svd(np.linalg.solve(lower, jacobian.T).T, full_matrices=False)
@@ -118,7 +152,10 @@ def least_change(mass: Array, jacobian: Array, required: Array) -> tuple[Array, 
 
 
 def consistent_velocity(model: RobotModel, q: ArrayLike, qd: ArrayLike, constraints: Constraints) -> Array:
-    """The velocity (n,) with G qd = 0 after the impact that stops what breaks the constraints: least kinetic energy."""
+    """Return the velocity (n,) after an inelastic impact that stops the components violating the constraints.
+
+    Of all velocities with G qd = 0 it is the one closest to ``qd`` (n,) in kinetic energy.
+    """
     rate = model.vector("qd", qd)
     return rate + least_change(model.mass_matrix(q), constraints.jacobian, -constraints.jacobian @ rate)[0]
 
@@ -132,13 +169,35 @@ def constrained_inverse_dynamics(
     driven: Sequence[str],
     external_wrenches: Wrenches | None = None,
 ) -> tuple[Array, Array]:
-    """Torque of the ``driven`` joints, in their order, and multipliers (k,) for a motion that keeps the constraints.
+    """Return the torque of the driven joints and the multipliers for a motion that satisfies the constraints.
 
-    M qdd + C qd + g = S^T tau + G^T lambda. With the motions Z that G lets through, G Z = 0, the multipliers drop out:
-    Z^T S^T tau = Z^T (M qdd + C qd + g). More driven joints than degrees of freedom share with the least torque.
+    M qdd + C qd + g = S^T tau + G^T lambda. With a basis Z of the null space of G, G Z = 0, the multipliers vanish: Z^T
+    S^T tau = Z^T (M qdd + C qd + g). If more joints are driven than there are degrees of freedom, the torque has the
+    least norm.
 
-    Raises RobotDynamicsError for a motion that breaks a constraint, naming which, for unknown joints, and where the
-    driven ones do not hold the mechanism.
+    Parameters
+    ----------
+    model
+        The robot.
+    q, qd, qdd
+        Position, velocity and acceleration (n,).
+    constraints
+        Constraints at this state.
+    driven
+        Names of the driven joints.
+    external_wrenches
+        As for ``RobotModel.inverse_dynamics``.
+
+    Returns
+    -------
+    tau, multipliers
+        Torque of the driven joints in their order, Nm or N, and lambda (k,).
+
+    Raises
+    ------
+    RobotDynamicsError
+        For a motion that violates a constraint, for unknown joints, and if the driven joints do not determine the
+        mechanism.
     """
     chosen = joint_indices(model, driven)
     _require_consistent(constraints, model.vector("qd", qd), model.vector("qdd", qdd))
@@ -149,7 +208,7 @@ def constrained_inverse_dynamics(
     loose = allowed.shape[1] - np.linalg.matrix_rank(allowed[chosen], NEGLIGIBLE) if allowed.size else 0
     if loose:
         raise RobotDynamicsError(
-            f"{list(driven)} leave {loose} of the mechanism's {allowed.shape[1]} degrees of freedom without a drive. "
+            f"driven joints {list(driven)} leave {loose} of {allowed.shape[1]} degrees of freedom undriven. "
             f"Cure: drive {allowed.shape[1]} independent joints of {', '.join(model.joint_names)}"
         )
     tau = np.linalg.pinv(allowed[chosen].T) @ (allowed.T @ total) if allowed.size else np.zeros(len(chosen))
@@ -166,10 +225,28 @@ def driven_motion(
     qd: ArrayLike,
     qdd: ArrayLike,
 ) -> tuple[Array, Array]:
-    """Velocity and acceleration (n,) of all joints from those of the ``driven`` ones, at a q that is consistent.
+    """Return velocity and acceleration (n,) of all joints from those of the driven joints.
 
-    The others solve G qd = 0 and G qdd + dG/dt qd = 0. Raises RobotDynamicsError for unknown joints, where the driven
-    ones do not determine the others (too few, or a singular position), or move against each other.
+    The other joints solve G qd = 0 and G qdd + dG/dt qd = 0.
+
+    Parameters
+    ----------
+    model
+        The robot.
+    constraints
+        Function of the constraints.
+    q
+        Position (n,) that satisfies the constraints.
+    driven
+        Names of the driven joints.
+    qd, qdd
+        Velocities and accelerations of the driven joints, in their order.
+
+    Raises
+    ------
+    RobotDynamicsError
+        For unknown joints, if the driven joints do not determine the others, because they are too few or the
+        position is singular, and if their motions contradict each other.
     """
     position, chosen = model.vector("q", q), joint_indices(model, driven)
     others = np.setdiff1d(np.arange(model.n), chosen)
@@ -179,8 +256,8 @@ def driven_motion(
     undriven = jacobian[:, others]
     if _rank(np.linalg.svd(undriven, compute_uv=False)) < len(others):
         raise RobotDynamicsError(
-            f"{list(driven)} do not determine the motion of {[model.joint_names[k] for k in others]} at "
-            f"q = {position.tolist()}. Cure: drive more joints, or leave the singular position"
+            f"driven joints {list(driven)} do not determine the motion of {[model.joint_names[k] for k in others]} at "
+            f"q = {position.tolist()}. Cure: drive more joints, or choose a position that is not singular"
         )
     inverse = np.linalg.pinv(undriven, NEGLIGIBLE)
     rates[others] = -inverse @ (jacobian @ rates)
@@ -197,20 +274,23 @@ def _rank(singular_values: ArrayLike) -> int:
 
 def _require_consistent(constraints: Constraints, qd: Array, qdd: Array) -> None:
     g = constraints.jacobian
-    for what, left, size in (
+    for quantity, residual, size in (
         ("velocity", g @ qd, np.abs(g) @ np.abs(qd)),
         ("acceleration", g @ qdd + constraints.drift, np.abs(g) @ np.abs(qdd) + np.abs(constraints.drift)),
     ):
-        broken = np.flatnonzero(np.abs(left) > NEGLIGIBLE * np.max(size, initial=0.0) + _ROUNDING)
-        if broken.size:
+        violated = np.flatnonzero(np.abs(residual) > NEGLIGIBLE * np.max(size, initial=0.0) + _ROUNDING)
+        if violated.size:
             raise RobotDynamicsError(
-                f"the {what} breaks the constraints {broken.tolist()} by {left[broken].tolist()}. "
+                f"the {quantity} violates the constraints {violated.tolist()} by {residual[violated].tolist()}. "
                 "Cure: complete the motion of the driven joints with driven_motion"
             )
 
 
 def joint_indices(model: RobotModel, names: Sequence[str]) -> NDArray[np.int64]:
-    """Numbers of the named joints in the model's vectors; RobotDynamicsError for an unknown or repeated name."""
+    """Return the indices of the named joints in the model's vectors.
+
+    Raises RobotDynamicsError for an unknown or repeated name.
+    """
     for name in names:
         if name not in model.joint_names:
             raise RobotDynamicsError(f'no joint "{name}". Cure: use some of {", ".join(model.joint_names)}')
@@ -220,13 +300,13 @@ def joint_indices(model: RobotModel, names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def loop_constraints(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Constraints:
-    """Three constraints a loop of the model, phi = p_b - p_a in root axes (m).
+    """Return the three constraints of each loop of the model, phi = p_b - p_a in root axes (m), at q and qd (n,).
 
-    A point at r from its link's origin has the Jacobian J_v - [r]x J_w, and while qdd = 0 the acceleration
-    a + alpha x r + w x (w x r), Craig (6.12). RobotDynamicsError for a model without loops.
+    A point at r from its link's origin has the Jacobian J_v - [r]x J_w. Its acceleration at qdd = 0 is a + alpha x r +
+    w x (w x r), Craig (6.12). Raises RobotDynamicsError for a model without loops.
     """
     if not model.loops:
-        raise RobotDynamicsError(f'robot "{model.name}" has no loops. Cure: name them in its dynamics file')
+        raise RobotDynamicsError(f'robot "{model.name}" has no loops. Cure: define them in its dynamics file')
     ends = [
         [_point(model, q, qd, loop.link_a, loop.point_a), _point(model, q, qd, loop.link_b, loop.point_b)]
         for loop in model.loops
@@ -236,21 +316,40 @@ def loop_constraints(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Constrai
 
 
 def loops_of(model: RobotModel) -> ConstraintFunction:
-    """The loops' constraints as a function of q and qd."""
+    """Return the function of the model's loop constraints, for ``driven_motion`` and ``run_constrained``."""
     return partial(loop_constraints, model)
 
 
 def loop_forces(multipliers: ArrayLike) -> Array:
-    """Forces (..., loops, 3) that link a exerts on link b of each loop, N, root axes, from multipliers (..., k)."""
+    """Return the forces (..., loops, 3) of link a on link b of each loop, N, in root axes.
+
+    ``multipliers`` has shape (..., k).
+    """
     values = np.asarray(multipliers, dtype=np.float64)
     return values.reshape(*values.shape[:-1], -1, 3)
 
 
 def close_loops(model: RobotModel, q: ArrayLike, *, held: Sequence[str] = (), tolerance: float = 1e-12) -> Array:
-    """Positions (n,) near the guess ``q`` where every loop's points are together within ``tolerance`` (m).
+    """Return positions (n,) near the guess ``q`` (n,) at which all loops are closed within a tolerance.
 
-    Gauss-Newton with the smallest steps, halved while the gap does not shrink; joints in ``held`` stay. Limits are
-    ignored. RobotDynamicsError, naming the widest loop, where it finds none.
+    A Gauss-Newton method with steps of least norm, which are halved while the gap does not decrease. Joint limits are
+    ignored.
+
+    Parameters
+    ----------
+    model
+        Robot with loops.
+    q
+        Initial guess (n,), rad or m.
+    held
+        Names of the joints whose positions are fixed.
+    tolerance
+        Largest distance (m) between the two points of a loop, in each root axis.
+
+    Raises
+    ------
+    RobotDynamicsError
+        If no such position is found; the message has the loop with the largest gap. Also for unknown joints.
     """
     position = model.vector("q", q).copy()
     moved = np.setdiff1d(np.arange(model.n), joint_indices(model, held))
@@ -272,23 +371,27 @@ def close_loops(model: RobotModel, q: ArrayLike, *, held: Sequence[str] = (), to
     gaps = np.linalg.norm(loop_forces(now.error), axis=1)
     widest = model.loops[int(np.argmax(gaps))]
     raise RobotDynamicsError(
-        f'the loop between "{widest.link_a}" and "{widest.link_b}" stays open by {np.max(gaps):.3g} m. '
-        "Cure: start from a guess that is nearer, hold fewer joints, check the points, or allow this gap as tolerance"
+        f'the loop between "{widest.link_a}" and "{widest.link_b}" has a gap of {np.max(gaps):.3g} m. '
+        "Cure: choose a closer guess, hold fewer joints, check the points, or increase tolerance"
     )
 
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedRun:
-    """A motion over time: one row for each of the ``times`` (s).
+    """Constrained motion over time, with one row for each time.
 
     Attributes
     ----------
+    times
+        Times, s.
     q, qd, qdd
-        (times, n).
+        Position, velocity and acceleration (times, n).
     multipliers
-        (times, k): the constraint forces.
-    drift, error
-        (times,): the largest |phi| after the step alone, and after its projection back to the constraints.
+        Constraint forces (times, k).
+    drift
+        (times,): largest |phi| after the integration step.
+    error
+        (times,): largest |phi| after the projection to the constraints.
     """
 
     times: Array
@@ -309,12 +412,35 @@ def run_constrained(
     duration: float,
     step: float = 1e-3,
 ) -> ConstrainedRun:
-    """Motion from q, qd under ``torque(t, q, qd)`` (n,), without friction but for what that function has.
+    """Integrate the motion of a constrained robot.
 
-    Runge-Kutta of fourth order with steps of at most ``step`` (s); each is followed by the smallest change, measured
-    by kinetic energy, that takes positions and then velocities back to the constraints, so that neither drifts.
-    The start's velocity is made to keep the constraints. For loops, give ``loops_of(model)``; ``loop_forces`` of the
-    multipliers are their forces. RobotDynamicsError for a start that breaks the constraints: see ``close_loops``.
+    The method is Runge-Kutta of fourth order. After each step, positions and then velocities are projected to the
+    constraints by the change of least kinetic energy, so that neither drifts. The initial velocity is projected, too.
+
+    Parameters
+    ----------
+    model
+        The robot.
+    constraints
+        Function of the constraints; for loops, ``loops_of(model)``.
+    q, qd
+        Initial position and velocity (n,).
+    torque
+        Function ``torque(t, q, qd)`` that returns the torque (n,), including friction if there is any.
+    duration
+        Duration, s.
+    step
+        Largest length of a step, s.
+
+    Returns
+    -------
+    ConstrainedRun
+        The motion. For loops, ``loop_forces`` converts its multipliers.
+
+    Raises
+    ------
+    RobotDynamicsError
+        If the initial position violates the constraints; see ``close_loops``.
     """
     count = max(1, round(np.ceil(duration / step * (1.0 - 1e-12))))
     h = duration / count
@@ -326,7 +452,9 @@ def run_constrained(
     now = constraints(position, velocity)
     first = _largest(now.error)
     if first > _OPEN:
-        raise RobotDynamicsError(f"the start breaks the constraints by {first:.3g}. Cure: start from close_loops")
+        raise RobotDynamicsError(
+            f"the initial position violates the constraints by {first:.3g}. Cure: compute it with close_loops"
+        )
     velocity = consistent_velocity(model, position, velocity, now)
     rows = [(position, velocity, acceleration(0.0, position, velocity), first, first)]
     for k in range(count):
@@ -345,7 +473,7 @@ def run_constrained(
             change = least_change(model.mass_matrix(position), now.jacobian, -now.error)[0]
             position = position + change
             now = constraints(position, velocity)
-            if _largest(change) <= _SETTLED:
+            if _largest(change) <= _CONVERGED:
                 break
         velocity = consistent_velocity(model, position, velocity, now)
         rows.append((position, velocity, acceleration(t + h, position, velocity), drift, _largest(now.error)))
@@ -360,7 +488,7 @@ def _largest(values: Array) -> float:
 
 
 def _point(model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str, point: ArrayLike) -> tuple[Array, Array, Array]:
-    """Position (3,), Jacobian (3, n) and, while qdd = 0, acceleration (3,) of a link's point, root axes."""
+    """Return position (3,), Jacobian (3, n) and, at qdd = 0, acceleration (3,) of a link's point in root axes."""
     pose, jacobian, bias = model.link_pose(q, link), model.jacobian(q, link), model.jacobian_dot_qd(q, qd, link)
     r = pose[:3, :3] @ np.asarray(point, dtype=np.float64)
     w = jacobian[3:] @ model.vector("qd", qd)

@@ -1,8 +1,8 @@
-"""Generalized d'Alembert: Milicevic (4.1)-(4.5), D qdd + h_tran + h_rot + c = tau.
+"""Generalized d'Alembert equations: Milicevic (4.1)-(4.5), D qdd + h_tran + h_rot + c = tau.
 
-Link frames are Craig's: the axis and origin that the book calls z_{i-1} and p_{i-1} are z_i and p_i here. As derived,
-not as printed: the sums over links s begin at the joint's own link, and c_s is the centre of mass of link s as seen
-from p_s, the book's p_{s-1}; the second term of (4.4) is inside the sum over s. The text stops at revolute joints;
+Link frames are Craig's: the axis z_{i-1} and origin p_{i-1} of the book are z_i and p_i here. Two corrections of the
+print: the sums over links s begin at the joint's own link, with c_s the centre of mass of link s relative to p_s
+(p_{s-1} in the book); and the second term of (4.4) is inside the sum over s. The book covers revolute joints only;
 prismatic ones follow from the same principle. Vectors of a wrong shape raise RobotDynamicsError.
 """
 
@@ -20,9 +20,9 @@ from robot_dynamics_ros.model.link_tree import BASE, LinkTree
 
 
 class DalembertTerms(NamedTuple):
-    """Terms of the links' rotation and of their translation; rotors count with rotation.
+    """Terms of the links' rotation and translation. Rotors are part of the rotation.
 
-    D_rot, D_tran (n, n); h_rot, h_tran (n,), velocity; c (n,), gravity.
+    D_rot, D_tran (n, n): inertia. h_rot, h_tran (n,): velocity terms. c (n,): gravity.
     """
 
     D_rot: Array
@@ -33,7 +33,7 @@ class DalembertTerms(NamedTuple):
 
 
 def dalembert_terms(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> DalembertTerms:
-    """Return the terms of Milicevic (4.2)-(4.5) for q, qd (n,)."""
+    """Return the terms of Milicevic (4.2)-(4.5) for position q and velocity qd (n,)."""
     tree, (q, qd) = checked(robot, q=q, qd=qd)
     links = DalembertTerms(*(to_coordinates(tree, term) for term in joint_terms(tree, q, tree.couplings @ qd)))
     rotors, derivatives = rotor_inertia(tree, q)
@@ -41,14 +41,14 @@ def dalembert_terms(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -
 
 
 def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return tau (n,), Milicevic (4.1), for q, qd, qdd (n,): without friction; Nm or N."""
+    """Return the torque (n,), Milicevic (4.1), for q, qd, qdd (n,), without friction; Nm or N."""
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     D_rot, D_tran, h_rot, h_tran, c = dalembert_terms(tree, q, qd)
     return (D_rot + D_tran) @ qdd + h_tran + h_rot + c
 
 
 def joint_terms(tree: LinkTree, q: Array, rates: Array) -> DalembertTerms:
-    """Return the terms of the joints themselves for their rates (links,): as in the book no couplings, no rotors."""
+    """Return the terms of the joints for their rates (links,), without couplings and rotors as in the book."""
     count = len(tree.links)
     rotations, p = tree.base_placements(q)
     z = rotations[:, :, 2]
@@ -79,9 +79,9 @@ def joint_terms(tree: LinkTree, q: Array, rates: Array) -> DalembertTerms:
 
 
 def _velocity_accelerations(tree: LinkTree, z: Array, p: Array, rates: Array) -> tuple[list[Array], ...]:
-    """Acceleration of each link's origin, its angular velocity and acceleration, while no joint accelerates.
+    """Return the acceleration of each link's origin, its angular velocity and acceleration at zero joint acceleration.
 
-    The inner sums of (4.3), each built on that of the parent.
+    These are the inner sums of (4.3), computed recursively from the parent.
     """
     a, w, dw = (list[Array]() for _ in range(3))
     for k, link in enumerate(tree.links):
@@ -90,11 +90,11 @@ def _velocity_accelerations(tree: LinkTree, z: Array, p: Array, rates: Array) ->
         else:
             w_k, dw_k, p_star = w[link.parent], dw[link.parent], p[k] - p[link.parent]
             a_k = a[link.parent] + np.cross(w_k, np.cross(w_k, p_star)) + np.cross(dw_k, p_star)
-        motion = rates[k] * z[k]
+        joint_velocity = rates[k] * z[k]
         if link.prismatic:
-            a_k = a_k + 2.0 * np.cross(w_k, motion)
+            a_k = a_k + 2.0 * np.cross(w_k, joint_velocity)
         else:
-            w_k, dw_k = w_k + motion, dw_k + np.cross(w_k, motion)
+            w_k, dw_k = w_k + joint_velocity, dw_k + np.cross(w_k, joint_velocity)
         a.append(a_k)
         w.append(w_k)
         dw.append(dw_k)
@@ -102,10 +102,10 @@ def _velocity_accelerations(tree: LinkTree, z: Array, p: Array, rates: Array) ->
 
 
 def _angular_motion(z_s: dict[int, Array], rates: Array) -> tuple[Array, Array]:
-    """Angular velocity of link s, and its angular acceleration while no joint accelerates: the sums of (4.4)."""
+    """Return the angular velocity of link s and its angular acceleration at zero joint acceleration: sums of (4.4)."""
     w_s, dw_s = np.zeros(3), np.zeros(3)
     for j, axis in z_s.items():
-        motion = rates[j] * axis
-        dw_s = dw_s + np.cross(w_s, motion)
-        w_s = w_s + motion
+        joint_velocity = rates[j] * axis
+        dw_s = dw_s + np.cross(w_s, joint_velocity)
+        w_s = w_s + joint_velocity
     return w_s, dw_s

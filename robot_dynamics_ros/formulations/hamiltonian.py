@@ -1,8 +1,8 @@
-"""Hamiltonian form: momenta, H(q, p), Hamilton's equations and a symplectic integrator; LaValle 13.4.4 begins it.
+"""Hamiltonian form: momenta, H(q, p), Hamilton's equations and a symplectic integrator; an extension of LaValle 13.4.4.
 
-H couples positions and momenta through M(q)^-1, so it is not separable and explicit symplectic schemes do not apply.
-The implicit midpoint rule does: it is symplectic and symmetric (Hairer, Lubich, Wanner, Geometric Numerical
-Integration, VI.4 and V.1), so its energy error stays bounded where that of an explicit Runge-Kutta method drifts.
+H depends on q and p together through M(q)^-1. It is not separable, so that explicit symplectic methods do not apply.
+The implicit midpoint rule is symplectic and symmetric (Hairer, Lubich, Wanner, Geometric Numerical Integration, VI.4
+and V.1). Its energy error is bounded, unlike that of an explicit Runge-Kutta method.
 """
 
 from __future__ import annotations
@@ -17,37 +17,54 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
 Force = Callable[[float, Array, Array], ArrayLike]
-"""Generalised force (n,), N m or N, at time t (s), position q and velocity qd (n,)."""
+"""Function that returns the generalised force (n,), N m or N, at time t (s), position q and velocity qd (n,)."""
 
 _ITERATIONS = 100
-_ROUNDING = 1e-15  # of the state: two iterates that differ by less are the same
-_STALLED = 1e-12  # of the state: what rounding in the equations may leave between iterates
-_SMALL = 1e-6  # rad, kg m^2/s and so on: a state below has no size of its own
+_ROUNDING = 1e-15  # relative change at which the iteration has converged
+_STALLED = 1e-12  # relative change that rounding in the equations can cause
+_SMALL = 1e-6  # rad, kg m^2/s and so on: smallest scale of the relative change
 
 
 def momenta(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Generalised momenta p = M(q) qd = dL/dqd (n,), of q and qd (n,), kg m^2/s or kg m/s."""
+    """Return the generalised momenta p = M(q) qd = dL/dqd (n,), kg m^2/s or kg m/s, for q and qd (n,)."""
     return np.asarray(model.mass_matrix(model.vector("q", q)) @ model.vector("qd", qd))
 
 
 def velocities(model: RobotModel, q: ArrayLike, p: ArrayLike) -> Array:
-    """Rates qd = M(q)^-1 p (n,), of q and p (n,). RobotModelError, naming the joints, where some move no mass."""
+    """Return the velocity qd = M(q)^-1 p (n,), rad/s or m/s, for q and p (n,).
+
+    Raises RobotModelError, with the names of the joints, if a joint moves no inertia.
+    """
     model.require_mass()
     return np.asarray(np.linalg.solve(model.mass_matrix(model.vector("q", q)), model.vector("p", p)))
 
 
 def hamiltonian(model: RobotModel, q: ArrayLike, p: ArrayLike) -> float:
-    """H = 1/2 p^T M(q)^-1 p + P(q), J, of q and p (n,): the total energy, Spong (9.113)."""
+    """Return the total energy H = 1/2 p^T M(q)^-1 p + P(q), J, for q and p (n,): Spong (9.113)."""
     return float(0.5 * velocities(model, q, p) @ model.vector("p", p) + model.potential_energy(q))
 
 
 def hamilton_equations(
     model: RobotModel, q: ArrayLike, p: ArrayLike, tau: ArrayLike | None = None
 ) -> tuple[Array, Array]:
-    """Rates (n,) of position and momentum: qd = dH/dp, pd = -dH/dq + tau.
+    """Return the time derivatives (n,) of position and momentum: qd = dH/dp, pd = -dH/dq + tau.
 
-    dH/dq_k = -1/2 qd^T dM/dq_k qd + dP/dq_k, and the first part is -(C^T qd)_k with C by Christoffel symbols, as
-    Spong (9.62) summed over j shows. ``tau`` (n,) is the generalised force, none if None. Errors as ``velocities``.
+    dH/dq_k = -1/2 qd^T dM/dq_k qd + dP/dq_k. The first term is -(C^T qd)_k with C of the Christoffel symbols, from the
+    sum of Spong (9.62) over j.
+
+    Parameters
+    ----------
+    model
+        The robot.
+    q, p
+        Position and momentum (n,).
+    tau
+        Generalised force (n,), N m or N; None: zero.
+
+    Raises
+    ------
+    RobotDynamicsError
+        As for ``velocities``.
     """
     qd = velocities(model, q, p)
     pd = model.coriolis_matrix(q, qd).T @ qd - model.gravity_torque(q)
@@ -57,22 +74,45 @@ def hamilton_equations(
 def implicit_midpoint(
     model: RobotModel, q: ArrayLike, p: ArrayLike, step: float, steps: int, force: Force | None = None
 ) -> tuple[Array, Array]:
-    """Positions and momenta (steps + 1, n) from q and p (n,) on, in steps of ``step`` s, by the implicit midpoint rule.
+    """Integrate Hamilton's equations by the implicit midpoint rule.
 
-    Each step solves m = z + step / 2 f(m) for the midpoint m of z = (q, p) by fixed-point iteration down to rounding,
-    then z+ = 2 m - z. ``force`` is taken at the midpoint. Raises RobotDynamicsError where the iteration does not
-    converge: the step is too long for the motion.
+    Each step solves m = z + step / 2 f(m) for the midpoint m of z = (q, p) by fixed-point iteration up to rounding.
+    Then z+ = 2 m - z.
+
+    Parameters
+    ----------
+    model
+        The robot.
+    q, p
+        Initial position and momentum (n,).
+    step
+        Length of a step, s.
+    steps
+        Number of steps.
+    force
+        Generalised force, evaluated at the midpoint; None: zero.
+
+    Returns
+    -------
+    q, p
+        Positions and momenta (steps + 1, n).
+
+    Raises
+    ------
+    RobotDynamicsError
+        If the iteration does not converge, because the step is too long for the motion, and for an invalid ``step``
+        or ``steps``.
     """
     if not (np.isfinite(step) and step > 0.0) or steps < 0:
         raise RobotDynamicsError(
-            f"step {step!r}, steps {steps!r}: no motion. Cure: give a step above 0 s, steps of at least 0"
+            f"step is {step!r}, steps is {steps!r}. Cure: pass a finite step above 0 s and at least 0 steps"
         )
     states = np.empty((steps + 1, 2, model.n))
     states[0] = model.vector("q", q), model.vector("p", p)
     rate = np.array(hamilton_equations(model, states[0, 0], states[0, 1]))
     for k in range(steps):
         start, time = states[k], (k + 0.5) * step
-        middle, change = start + 0.5 * step * rate, np.inf  # the last step's rate is a guess
+        middle, change = start + 0.5 * step * rate, np.inf  # initial guess from the last step's rate
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is reported below
             for _ in range(_ITERATIONS):
                 position, momentum = middle
@@ -86,8 +126,7 @@ def implicit_midpoint(
                     break
             else:
                 raise RobotDynamicsError(
-                    f"implicit midpoint: at {time:g} s a step of {step:g} s does not converge. "
-                    "Cure: take a shorter step"
+                    f"implicit midpoint: at {time:g} s a step of {step:g} s does not converge. Cure: reduce step"
                 )
         states[k + 1] = 2.0 * middle - start
     return states[:, 0].copy(), states[:, 1].copy()

@@ -1,8 +1,10 @@
 """Lagrange's equations: Milicevic (2.1)-(2.15) by 4x4 matrices, and Tsai (9.78)-(9.103) by link Jacobians.
 
-Link frames are Craig's: the axis and origin that Tsai calls z_{j-1} and O_{j-1} are z_j and p_j here. Two misprints of
-Milicevic are put right: (2.4) multiplies its first sum by the accelerations, and gravity enters (2.4) and (2.15) as
--m_j g^T U_ji r_j. Rotors follow Tsai (9.157). Vectors of a wrong shape raise RobotDynamicsError.
+Link frames are Craig's: the axis z_{j-1} and origin O_{j-1} of Tsai are z_j and p_j here. Two misprints of Milicevic
+are corrected: (2.4) multiplies its first sum by the accelerations, and gravity enters (2.4) and (2.15) as -m_j g^T U_ji
+r_j. Rotors follow Tsai (9.157).
+
+``robot`` is a model or its link tree; q, qd and qdd have shape (n,). Vectors of a wrong shape raise RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -31,16 +33,17 @@ class DynamicCoefficients(NamedTuple):
 
 
 def pseudo_inertia(link: Link) -> Array:
-    """Return J_i (4, 4) of Milicevic (2.3): the integral of r r^T over the link, r = (x, y, z, 1) in its frame."""
+    """Return J_i (4, 4) of Milicevic (2.3): the mass integral of r r^T over the link, r = (x, y, z, 1) in its frame."""
     second = 0.5 * np.trace(link.inertia) * np.eye(3) - link.inertia + link.mass * np.outer(link.com, link.com)
     moment = link.mass * link.com
     return np.block([[second, moment[:, None]], [moment[None, :], np.array([[link.mass]])]])
 
 
 def dynamic_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> DynamicCoefficients:
-    """Return D, h and c for q (n,).
+    """Return D, h and c at position q (n,).
 
-    h_ikm are the Christoffel symbols of D: sum_m h_ikm qd_m is the Coriolis matrix with dD/dt - 2 C skew.
+    h_ikm are the Christoffel symbols of D. The sum over m of h_ikm qd_m is the Coriolis matrix C for which dD/dt - 2 C
+    is skew-symmetric.
     """
     tree, (q,) = checked(robot, q=q)
     rotor_D, rotor_dD = rotor_inertia(tree, q)
@@ -52,14 +55,14 @@ def dynamic_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> DynamicC
 
 
 def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return tau (n,), Milicevic (2.5), for q, qd, qdd (n,): without friction; Nm or N."""
+    """Return the torque tau (n,), Milicevic (2.5), for q, qd, qdd (n,), without friction; Nm or N."""
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     D, h, c = dynamic_coefficients(tree, q)
     return D @ qdd + h @ qd @ qd + c  # (2.13)
 
 
 def joint_coefficients(tree: LinkTree, q: Array) -> DynamicCoefficients:
-    """Return D, h, c of the joints themselves, as the book has them: no couplings, no rotors; q (n,) as above."""
+    """Return D, h and c of the joints at q (n,), without couplings and rotors as in the book."""
     count = len(tree.links)
     U, UU = _derivatives(tree, q)
     J = [pseudo_inertia(link) for link in tree.links]
@@ -77,7 +80,7 @@ def joint_coefficients(tree: LinkTree, q: Array) -> DynamicCoefficients:
 
 
 def _derivatives(tree: LinkTree, q: Array) -> tuple[dict[tuple[int, int], Array], dict[tuple[int, int, int], Array]]:
-    """U[i, j] and UU[i, j, k]: first and second derivatives of ^0A_i by the joints, below (2.3)."""
+    """Return the first and second derivatives U[i, j], UU[i, j, k] of ^0A_i by the joints: below Milicevic (2.3)."""
     Q = [Q_PRISMATIC if link.prismatic else Q_REVOLUTE for link in tree.links]
     A, U = dict[tuple[int, int], Array](), dict[tuple[int, int], Array]()
     UU = dict[tuple[int, int, int], Array]()
@@ -98,10 +101,10 @@ def _derivatives(tree: LinkTree, q: Array) -> tuple[dict[tuple[int, int], Array]
 
 
 def link_jacobians(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Array]:
-    """Return J_v and J_w (links, 3, joints) for q (n,): the link Jacobians of Tsai (9.80).
+    """Return the link Jacobians J_v and J_w (links, 3, joints) of Tsai (9.80) at q (n,).
 
-    J_v[i] gives the velocity of link i's centre of mass, m/s, J_w[i] its angular velocity, rad/s, both in the base
-    frame, by the rates of the joints that move the links.
+    J_v[i] maps the rates of the joints to the velocity of link i's centre of mass, m/s, J_w[i] to its angular velocity,
+    rad/s. Both are in the axes of the base frame.
     """
     tree, (q,) = checked(robot, q=q)
     rotations, p = tree.base_placements(q)
@@ -119,7 +122,7 @@ def link_jacobians(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, A
 
 
 def inertia_matrix(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
-    """Return the manipulator inertia matrix M (n, n), Tsai (9.86), for q (n,)."""
+    """Return the manipulator inertia matrix M (n, n), Tsai (9.86), at q (n,)."""
     tree, (q,) = checked(robot, q=q)
     J_v, J_w = link_jacobians(tree, q)
     M = np.zeros((len(tree.links), len(tree.links)))
@@ -129,10 +132,10 @@ def inertia_matrix(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
 
 
 def inertia_matrix_derivatives(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
-    """Return the derivatives (n, n, n) of M that Tsai (9.101) needs: [i, j, k] is that of M_ij by q_k.
+    """Return the derivatives (n, n, n) of M, Tsai (9.101), at q (n,): [i, j, k] is that of M_ij by q_k.
 
-    For q (n,). From the rules for the columns: a revolute joint k turns what it carries by z_k x; a column of a joint
-    j before k changes by z_j x what joint k does to the centre of mass.
+    A revolute joint k rotates the columns of the joints from k outwards by z_k x. A column of a revolute joint j before
+    k changes by z_j times the velocity of the centre of mass due to joint k.
     """
     tree, (q,) = checked(robot, q=q)
     J_v, J_w = link_jacobians(tree, q)
@@ -164,19 +167,19 @@ def velocity_coupling(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike)
 
 
 def gravity_vector(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
-    """Return the vector of gravitational forces G (n,), Tsai (9.102), for q (n,); Nm or N."""
+    """Return the vector of gravitational forces G (n,), Tsai (9.102), at q (n,); Nm or N."""
     tree, (q,) = checked(robot, q=q)
     J_v, _ = link_jacobians(tree, q)
     return to_coordinates(tree, -np.asarray([link.mass for link in tree.links]) @ (tree.gravity @ J_v))
 
 
 def generalized_forces(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return Q (n,), Tsai (9.103), for q, qd, qdd (n,): what the joints give, friction left out; Nm or N."""
+    """Return the generalized forces Q (n,), Tsai (9.103), for q, qd, qdd (n,), without friction; Nm or N."""
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     return inertia_matrix(tree, q) @ qdd + velocity_coupling(tree, q, qd) + gravity_vector(tree, q)
 
 
 def _base_inertias(tree: LinkTree, q: ArrayLike) -> list[Array]:
-    """Inertias about the centres of mass in the base frame, Tsai (9.79)."""
+    """Return the links' inertias about their centres of mass in the axes of the base frame, Tsai (9.79)."""
     rotations, _ = tree.base_placements(q)
     return [R @ link.inertia @ R.T for R, link in zip(rotations, tree.links, strict=True)]

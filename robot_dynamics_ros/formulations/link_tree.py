@@ -1,4 +1,4 @@
-"""Terms that several formulations share, on a robot's ``LinkTree``: the rotors', and those that go to the coordinates.
+"""Terms that several formulations share: rotors, and the transformation to the independent coordinates.
 
 Vectors of a wrong shape raise RobotDynamicsError.
 """
@@ -16,38 +16,38 @@ from robot_dynamics_ros.moved import former_name
 
 
 def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTree, list[Array]]:
-    """Return the links of a robot, and vectors of its coordinates as arrays (n,).
+    """Return the link tree of a robot, and vectors of its coordinates as arrays (n,).
 
-    Numbers that are Python objects, such as symbols, stay what they are. RobotDynamicsError, with the vector's name,
-    for another shape.
+    Arrays of Python objects, such as symbols, are not converted to floats. Raises RobotDynamicsError, with the vector's
+    name, for any other shape.
     """
     tree = robot if isinstance(robot, LinkTree) else LinkTree.of(robot)
     n, arrays = tree.couplings.shape[1], []
     for name, values in vectors.items():
         array = np.asarray(values)
         if array.shape != (n,):
-            raise RobotDynamicsError(f"{name} has shape {array.shape}. Cure: one number for each of {n} coordinates")
+            raise RobotDynamicsError(f"{name} has shape {array.shape}, expected ({n},). Cure: pass {n} numbers")
         arrays.append(array if array.dtype == object else array.astype(np.float64))
     return tree, arrays
 
 
 def to_coordinates(tree: LinkTree, term: Array) -> Array:
-    """Take a joint-space term to the coordinates by virtual work: G^T tau, G^T M G, every axis of a tensor by G."""
+    """Transform a joint-space term to the coordinates by virtual work: G^T tau, G^T M G, or G on each tensor axis."""
     for _ in range(term.ndim):
         term = np.moveaxis(term, 0, -1) @ tree.couplings
     return term
 
 
 def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Array]:
-    """Return the rotors' part of the mass matrix and its derivatives, for q (n,).
+    """Return the rotors' part of the mass matrix and its derivatives at q (n,).
 
-    Tsai (9.157): rotor j with the axial inertia I, that spins at N qd about the axis e of a carrier with angular
-    velocity w, adds I (N qd)^2 / 2 + I (w . e) N qd to the kinetic energy.
+    Tsai (9.157): a rotor with axial inertia I that spins at N qd about the axis e of a carrier with angular velocity w
+    adds I (N qd)^2 / 2 + I (w . e) N qd to the kinetic energy.
 
     Returns
     -------
     M, dM
-        (n, n), kg m^2 where both coordinates turn; dM[i, j, k] is the derivative of M[i, j] by q[k].
+        (n, n) and (n, n, n), kg m^2 for revolute coordinates. dM[i, j, k] is the derivative of M[i, j] by q[k].
     """
     tree, (q,) = checked(robot, q=q)
     n = len(q)
@@ -62,7 +62,7 @@ def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Ar
             for place, i in enumerate(revolute):
                 w[i] = e @ z[i]  # w . e = sum_i w_i qd_i
                 for k in revolute[place + 1 :]:
-                    dw[i, k] = e @ np.cross(z[i], z[k])  # joint k turns e, but not z_i
+                    dw[i, k] = e @ np.cross(z[i], z[k])  # joint k rotates e, but not z_i
         w, dw = w @ G, G.T @ dw @ G
         M += rotor.inertia * (np.outer(N, N) + np.outer(w, N) + np.outer(N, w))
         dM += rotor.inertia * (np.einsum("ik,j->ijk", dw, N) + np.einsum("i,jk->ijk", N, dw))
@@ -70,7 +70,10 @@ def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Ar
 
 
 def velocity_coupling_of(dM: Array, qd: Array) -> Array:
-    """Return V (n,), Tsai (9.101), for qd (n,) and the derivatives of M (n, n, n), dM[i, j, k] that of M_ij by q_k."""
+    """Return V (n,), Tsai (9.101), for qd (n,) and the derivatives dM (n, n, n) of M.
+
+    dM[i, j, k] is the derivative of M_ij by q_k.
+    """
     return np.asarray(np.einsum("ijk,j,k->i", dM, qd, qd) - 0.5 * np.einsum("jki,j,k->i", dM, qd, qd))
 
 

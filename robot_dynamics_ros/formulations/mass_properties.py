@@ -1,9 +1,11 @@
 """Mass properties of rigid bodies: Tsai (9.1)-(9.13), (9.29) and Craig (6.16)-(6.28).
 
-Inertia matrices (3, 3) as in Tsai (9.7): moments on the diagonal, products with their minus sign beside it, kg m^2.
-Bodies are solid and homogeneous; lengths m, masses kg. Craig writes products without the sign, so that with Tsai's
-I_xy = -integral xy dm the parallel axes take m xc yc away. In print Tsai (9.9) has a plus there, and Craig (6.25),
-whose products have no sign, a minus; Craig (6.26) is right.
+Bodies are solid and homogeneous. Lengths are in m, masses in kg, inertia matrices (3, 3) in kg m^2 with Tsai's sign
+(9.7): off-diagonal elements are negative products of inertia. Functions raise RobotDynamicsError for a wrong shape, and
+for a mass or length that is negative or not finite.
+
+With Tsai's I_xy = -integral xy dm, the parallel-axis theorem subtracts m xc yc. Tsai (9.9) has a plus in print; Craig
+(6.25), whose products have no sign, has a minus; Craig (6.26) is right.
 """
 
 from __future__ import annotations
@@ -22,85 +24,102 @@ from robot_dynamics_ros.model.urdf import check_numbers, parse_xml, reduce_urdf,
 
 
 def center_of_mass(masses: ArrayLike, centers: ArrayLike) -> Array:
-    """Centre of mass (3,) of parts with masses (k,) and centres (k, 3), Tsai (9.1)."""
+    """Return the centre of mass (3,) of parts with masses (k,) and centres (k, 3), Tsai (9.1)."""
     m, c = np.asarray(masses, dtype=np.float64), np.asarray(centers, dtype=np.float64)
     if m.ndim != 1 or c.shape != (len(m), 3) or not m.sum() > 0.0:
         raise RobotDynamicsError(
-            f"masses {m.shape}, centers {c.shape}: no centre of mass. Cure: give k masses, some above 0, and k points"
+            f"masses have shape {m.shape}, sum {m.sum():g}, centers shape {c.shape}. "
+            "Cure: pass k masses with a positive sum, and k points (k, 3)"
         )
     return np.asarray(m @ c / m.sum())
 
 
 def box_inertia(mass: float, size: ArrayLike) -> Array:
-    """Inertia at its centre of a box with edges (3,) along x, y, z: Tsai (9.12), Craig (6.28)."""
-    sides = _shaped("size", size, (3,), "give the edges along x, y, z in m")
+    """Return the inertia about its centre of a box with edges (3,) along x, y, z: Tsai (9.12), Craig (6.28)."""
+    sides = _shaped("size", size, (3,), "pass the edges along x, y, z in m")
     a, b, c = (_not_negative("size", side) for side in sides.tolist())
     return np.asarray(_mass(mass) / 12.0 * np.diag([b * b + c * c, c * c + a * a, a * a + b * b]))
 
 
 def rod_inertia(mass: float, length: float) -> Array:
-    """Inertia at its centre of a slender rod along z, Tsai (9.13)."""
+    """Return the inertia about its centre of a slender rod along z, Tsai (9.13)."""
     return np.asarray(_mass(mass) * _not_negative("length", length) ** 2 / 12.0 * np.diag([1.0, 1.0, 0.0]))
 
 
 def cylinder_inertia(mass: float, radius: float, length: float) -> Array:
-    """Inertia at its centre of a cylinder along z, by Tsai (9.8); the rod (9.13) where the radius vanishes."""
+    """Return the inertia about its centre of a cylinder along z, from Tsai (9.8)."""
     r, h = _not_negative("radius", radius), _not_negative("length", length)
     across = (3.0 * r * r + h * h) / 12.0
     return np.asarray(_mass(mass) * np.diag([across, across, r * r / 2.0]))
 
 
 def sphere_inertia(mass: float, radius: float) -> Array:
-    """Inertia at its centre of a sphere, by Tsai (9.8)."""
+    """Return the inertia about its centre of a sphere, from Tsai (9.8)."""
     return np.asarray(0.4 * _mass(mass) * _not_negative("radius", radius) ** 2 * np.eye(3))
 
 
 def parallel_axes(mass: float, inertia: ArrayLike, com: ArrayLike) -> Array:
-    """Inertia about O of a body whose ``inertia`` (3, 3) at the centre of mass is known, in parallel axes.
+    """Return the inertia (3, 3) of a body about a point O, in parallel axes: Craig (6.26), Tsai (9.9) corrected.
 
-    ``com`` (3,) is the centre of mass seen from O, or O seen from it: Craig (6.26), Tsai (9.9) with its products
-    corrected.
+    Parameters
+    ----------
+    mass
+        Mass, kg.
+    inertia
+        Inertia (3, 3) about the centre of mass, kg m^2.
+    com
+        Vector (3,) from O to the centre of mass or the reverse, m.
     """
-    return np.asarray(_matrix("inertia", inertia) + steiner(_mass(mass), _shaped("com", com, (3,), "give x y z")))
+    return np.asarray(_matrix("inertia", inertia) + steiner(_mass(mass), _shaped("com", com, (3,), "pass x y z")))
 
 
 def rotated(inertia: ArrayLike, rotation: ArrayLike) -> Array:
-    """Inertia (3, 3) in frame A from that in frame C, about the same point: R I R^T, Tsai (9.29).
+    """Return the inertia (3, 3) in frame A about the same point: R I R^T, Tsai (9.29).
 
-    ``rotation`` (3, 3) has the axes of C in A as columns.
+    Parameters
+    ----------
+    inertia
+        Inertia (3, 3) in frame C.
+    rotation
+        (3, 3): its columns are the axes of C in A.
+
+    Raises
+    ------
+    RobotDynamicsError
+        If ``rotation`` is not orthogonal.
     """
     r = _matrix("rotation", rotation)
     if not np.allclose(r @ r.T, np.eye(3), rtol=0.0, atol=1e-9):
-        raise RobotDynamicsError("rotation is not orthogonal. Cure: give the unit axes of one frame in the other")
+        raise RobotDynamicsError("rotation is not orthogonal. Cure: pass the unit axes of one frame in the other")
     return np.asarray(r @ _matrix("inertia", inertia) @ r.T)
 
 
 def moment_of_inertia(inertia: ArrayLike, direction: ArrayLike) -> float:
-    """Moment about the line along ``direction`` (3,) through the reference point, Tsai (9.5)-(9.6): u^T I u.
+    """Return the moment of inertia u^T I u about an axis through the reference point, Tsai (9.5)-(9.6).
 
-    With m r^2 for it, r is the radius of gyration; (9.5) calls the squared distance of one particle so.
+    ``direction`` (3,) is along the axis and of any length. Raises RobotDynamicsError if it is zero.
     """
-    u = _shaped("direction", direction, (3,), "give x y z")
+    u = _shaped("direction", direction, (3,), "pass x y z")
     length = float(np.linalg.norm(u))
     if not length > 0.0:
-        raise RobotDynamicsError("direction is zero. Cure: give the direction of the line")
+        raise RobotDynamicsError("direction is zero. Cure: pass a vector along the axis")
     return float(u @ _matrix("inertia", inertia) @ u) / length**2
 
 
 def principal_axes(inertia: ArrayLike) -> tuple[Array, Array]:
-    """Principal moments (3,), rising, and axes (3, 3) as the columns of a rotation: Tsai (9.10)-(9.11).
+    """Return the principal moments (3,) in ascending order and the axes (3, 3) as columns: Tsai (9.10)-(9.11).
 
-    ``rotated(np.diag(moments), axes)`` gives the inertia back.
+    The axes form a rotation, with ``inertia`` = ``rotated(np.diag(moments), axes)``.
     """
     moments, axes = np.linalg.eigh(_matrix("inertia", inertia))
     if np.linalg.det(axes) < 0.0:
-        axes[:, 2] *= -1.0  # right-handed; the sign of an axis is free
+        axes[:, 2] *= -1.0  # right-handed; the sign of an axis is arbitrary
     return moments, axes
 
 
 def _not_negative(name: str, value: float, unit: str = "m") -> float:
     if not (math.isfinite(value) and value >= 0.0):
-        raise RobotDynamicsError(f"{name} is {value!r}. Cure: give a finite number of at least 0, in {unit}")
+        raise RobotDynamicsError(f"{name} is {value!r}. Cure: pass a finite number of at least 0, in {unit}")
     return float(value)
 
 
@@ -116,7 +135,7 @@ def _mass(mass: float) -> float:
 
 
 def _matrix(name: str, value: ArrayLike) -> Array:
-    return _shaped(name, value, (3, 3), "give the whole matrix")
+    return _shaped(name, value, (3, 3), "pass a matrix (3, 3)")
 
 
 _SOURCE = "URDF"
@@ -129,27 +148,33 @@ _SOLIDS: dict[str, tuple[dict[str, int], Callable[..., float], Callable[..., Arr
     "cylinder": ({"radius": 1, "length": 1}, lambda density, r, h: density * math.pi * r * r * h, cylinder_inertia),
     "sphere": ({"radius": 1}, lambda density, r: density * 4.0 / 3.0 * math.pi * r * r * r, sphere_inertia),
 }
-"""Of each kind of geometry: attributes with their counts of numbers, mass by density, inertia by mass."""
+"""Attributes with their counts of numbers, volume times density, and inertia by mass, for each kind of geometry."""
 
 
 def with_collision_inertials(urdf: str | bytes, density: float) -> str:
-    """Return a URDF's text with an <inertial> in each link that has none but collision shapes.
+    """Return the text of a URDF with an <inertial> in each moving link that has none but has collision geometry.
 
-    The shapes count as solid and homogeneous, ``density`` kg/m^3 each; where they overlap the mass counts twice.
-    Links with an <inertial> stay as they are, and so do links without collision shapes and those that never move, the
-    root among them. Nothing calls this unasked: a guess of masses is the caller's to make. Comments outside <robot>
-    are dropped.
+    Collision shapes are treated as solid and homogeneous. Overlapping volumes count twice. Other links are unchanged:
+    links with an <inertial>, without collision geometry, or fixed to the root. No other function calls this one, since
+    the masses are a guess. Comments outside <robot> are dropped.
+
+    Parameters
+    ----------
+    urdf
+        The URDF document.
+    density
+        Density of all shapes, kg/m^3.
 
     Raises
     ------
     RobotModelError
-        For text that is no URDF, as ``RobotModel.from_urdf``; a density that is no number above 0; a shape whose size
-        is missing, no number or not above 0; and, naming all such links, for links whose mass would be that of a mesh
-        or another shape that is no box, cylinder or sphere.
+        For an invalid URDF, as for ``RobotModel.from_urdf``; a density that is not a positive number; a shape
+        without a positive size; and links with collision geometry other than box, cylinder or sphere. The message
+        has all such links.
     """
     if isinstance(density, bool) or not isinstance(density, (int, float, np.number)) or not 0.0 < density < math.inf:
-        raise RobotModelError(f"density is {density!r}. Cure: give kg/m^3, a finite number above 0")
-    # Refuses what is malformed or harmful; the element that it returns has no shapes.
+        raise RobotModelError(f"density is {density!r}. Cure: pass a finite number above 0, in kg/m^3")
+    # reduce_urdf rejects malformed and harmful documents, but its result has no shapes.
     moved = _moved_links(reduce_urdf(urdf, _SOURCE))
     robot = parse_xml(urdf, _SOURCE)
     shapeless = []
@@ -170,14 +195,14 @@ def with_collision_inertials(urdf: str | bytes, density: float) -> str:
         link.insert(0, _inertial_element(total))
     if shapeless:
         raise RobotModelError(
-            f"{_SOURCE}: links {', '.join(shapeless)}: no <inertial>, and collision geometry whose mass is not known "
-            "(no mesh is opened). Cure: give them an <inertial>, or box, cylinder or sphere as collision geometry"
+            f"{_SOURCE}: links {', '.join(shapeless)}: no <inertial>, and the mass of this collision geometry is "
+            "unknown. Cure: add an <inertial>, or use box, cylinder or sphere as collision geometry"
         )
     return ElementTree.tostring(robot, encoding="unicode")
 
 
 def _moved_links(robot: ElementTree.Element) -> set[str | None]:
-    """Return the links that some joint moves: all but the root, and those that fixed joints tie to it."""
+    """Return the links that a joint moves: all but the root and those fixed to it."""
     joints = [(joint.find("parent"), joint.find("child"), joint.get("type")) for joint in robot.iter("joint")]
     ties = {b.get("link"): (a.get("link"), kind) for a, b, kind in joints if a is not None and b is not None}
     moved = set(ties)
@@ -187,21 +212,21 @@ def _moved_links(robot: ElementTree.Element) -> set[str | None]:
 
 
 def _shape(collision: ElementTree.Element) -> ElementTree.Element | None:
-    """Return the shape of a <collision>: the only element in its <geometry>."""
+    """Return the shape of a <collision>: the only element of its <geometry>, else None."""
     shapes = [shape for shape in collision.findall("geometry/*") if isinstance(shape.tag, str)]
     return shapes[0] if len(shapes) == 1 else None
 
 
 def _solid(shape: ElementTree.Element, density: float, where: str) -> Inertial:
-    """Return mass and inertia of a shape in its own frame; cylinders stand along z."""
+    """Return mass and inertia of a shape in its own frame; cylinders are along z."""
     where = f"{where} <{shape.tag}>"
     counts, mass_of, inertia_of = _SOLIDS[shape.tag]
     sizes = [number for name, count in counts.items() for number in _numbers(shape.attrib, name, count, where)]
     if min(sizes) <= 0.0:
-        raise RobotModelError(f"{_SOURCE}: {where}: a size is not above 0. Cure: give lengths in m")
+        raise RobotModelError(f"{_SOURCE}: {where}: a size is not above 0. Cure: set positive lengths in m")
     mass = mass_of(density, *sizes)
     if not 0.0 < mass < math.inf:
-        raise RobotModelError(f"{_SOURCE}: {where}: its mass is {mass} kg. Cure: give lengths in m, density in kg/m^3")
+        raise RobotModelError(f"{_SOURCE}: {where}: the mass is {mass} kg. Cure: use lengths in m, density in kg/m^3")
     return Inertial(mass, np.zeros(3), inertia_of(mass, *sizes))
 
 
@@ -219,14 +244,14 @@ def _numbers(attributes: Mapping[str, str], name: str, count: int, where: str) -
         raise RobotModelError(f"{_SOURCE}: {where}: attribute {name!r} is missing. Cure: add it")
     if "${" in value or "$(" in value:
         raise RobotModelError(
-            f'{_SOURCE}: {where}: {name}="{value}" is a left-over of xacro. Cure: expand the file with xacro first'
+            f'{_SOURCE}: {where}: {name}="{value}" is unexpanded xacro. Cure: expand the file with xacro'
         )
     check_numbers(value, count, _SOURCE, f'{where}: {name}="{value}"')
     return [float(word) for word in value.split()]
 
 
 def _inertial_element(total: InertiaSum) -> ElementTree.Element:
-    """Return the <inertial> of a sum about the link's origin, with the inertia at its centre of mass."""
+    """Return the <inertial> element of a sum about the link's origin, with the inertia about its centre of mass."""
     com = total.moment / total.mass
     inertia = total.inertia - steiner(total.mass, com)
     element = ElementTree.Element("inertial")

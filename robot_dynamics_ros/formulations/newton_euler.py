@@ -1,14 +1,14 @@
-"""Newton and Euler: equations of one rigid body, and the recursion over the links of a robot.
+"""Newton and Euler equations of one rigid body, and the recursion over the links of a robot.
 
-Craig 6.2-6.5, Tsai 9.3-9.7, Milicevic Tables 1 and 2. Vectors (3,) of the functions of one body are in any axes, as
-long as all of a call are in the same; inertias (3, 3) are about the centre of mass.
+Craig 6.2-6.5, Tsai 9.3-9.7, Milicevic Tables 1 and 2. Arguments (3,) of the functions of one body can be in any axes,
+the same for all arguments of a call. Inertias (3, 3) are about the centre of mass.
 
-Link frames are Craig's, with z on the link's own joint. Craig writes the recursion for revolute joints; Tsai's and
-Milicevic's prismatic ones are here, too. Milicevic's z_{i-1} and p_{i-1} of Table 1 are z_i and p_i here, so that p*_i
-leads from the parent's origin and turns with the parent. Tsai carries gravity along as a force, (9.60) and (9.65); here
-the base accelerates against it, which comes to the same. Tsai (9.58) has a bracket closed too late: only the
-acceleration of the parent's origin is turned into the link's frame. Rotors follow Tsai (9.157).
-Vectors of a wrong shape raise RobotDynamicsError.
+Link frames are Craig's, with z on the axis of the link's own joint. Craig's recursion is for revolute joints; prismatic
+ones are from Tsai and Milicevic. The z_{i-1} and p_{i-1} of Milicevic's Table 1 are z_i and p_i here, so that p*_i
+leads from the parent's origin and rotates with the parent. Tsai treats gravity as a force, (9.60) and (9.65); here the
+base accelerates against gravity, which is equivalent. A bracket of Tsai (9.58) is misplaced: only the acceleration of
+the parent's origin is rotated into the link's frame. Rotors follow Tsai (9.157). Vectors of a wrong shape raise
+RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -25,59 +25,99 @@ Z = np.array([0.0, 0.0, 1.0])
 
 
 def point_velocity(origin: Array, w: Array, r: Array, relative: Array) -> Array:
-    """Velocity (m/s) of a point at r (m) from the origin of a frame that turns at w: Craig (6.5), (5.13), Tsai (9.32).
+    """Return the velocity (3,), m/s, of a point in a moving frame: Craig (6.5), (5.13), Tsai (9.32).
 
-    The frame's origin moves at ``origin``, the point at ``relative`` as seen from the frame.
+    Parameters
+    ----------
+    origin
+        Velocity of the frame's origin, m/s.
+    w
+        Angular velocity of the frame, rad/s.
+    r
+        Position of the point relative to the frame's origin, m.
+    relative
+        Velocity of the point relative to the frame, m/s.
     """
     return origin + relative + np.cross(w, r)
 
 
 def point_acceleration(origin: Array, w: Array, dw: Array, r: Array, relative: Array, gaining: Array) -> Array:
-    """Acceleration (m/s^2) of a point at r (m) from the origin of a frame with angular velocity w, rad/s: Craig (6.10).
+    """Return the acceleration (3,), m/s^2, of a point in a moving frame: Craig (6.10).
 
-    The origin's acceleration is ``origin``, the frame's angular one dw (rad/s^2); as seen from the frame, the point
-    has the velocity ``relative`` and the acceleration ``gaining``. Craig (6.12) is that of a point of the body.
+    Craig (6.12) is the special case of a point fixed to the frame.
+
+    Parameters
+    ----------
+    origin
+        Acceleration of the frame's origin, m/s^2.
+    w, dw
+        Angular velocity and acceleration of the frame, rad/s and rad/s^2.
+    r
+        Position of the point relative to the frame's origin, m.
+    relative, gaining
+        Velocity and acceleration of the point relative to the frame, m/s and m/s^2.
     """
     return origin + gaining + 2.0 * np.cross(w, relative) + np.cross(dw, r) + np.cross(w, np.cross(w, r))
 
 
 def angular_acceleration(w: Array, dw: Array, relative: Array, gaining: Array) -> Array:
-    """Angular acceleration (rad/s^2) of a body that turns at ``relative`` in a frame that turns at w: Craig (6.15).
+    """Return the angular acceleration (3,), rad/s^2, of a body in a rotating frame: Craig (6.15).
 
-    dw and ``gaining`` are the rates of w and, as seen from the frame, of ``relative``.
+    Parameters
+    ----------
+    w, dw
+        Angular velocity and acceleration of the frame, rad/s and rad/s^2.
+    relative, gaining
+        Angular velocity and acceleration of the body relative to the frame.
     """
     return dw + gaining + np.cross(w, relative)
 
 
 def linear_momentum(mass: float, v_c: Array) -> Array:
-    """Momentum m v_c (kg m/s), by the velocity of the centre of mass: Tsai (9.18)."""
+    """Return the linear momentum m v_c (3,), kg m/s, for the velocity v_c of the centre of mass: Tsai (9.18)."""
     return mass * v_c
 
 
 def angular_momentum(mass: float, inertia: Array, p_c: Array, v_c: Array, w: Array) -> Array:
-    """Angular momentum (kg m^2/s) about the point from which p_c leads to the centre of mass: Tsai (9.22), (9.24)."""
+    """Return the angular momentum (3,), kg m^2/s, about a point: Tsai (9.22), (9.24).
+
+    Parameters
+    ----------
+    mass, inertia
+        Mass, kg, and inertia (3, 3) about the centre of mass, kg m^2.
+    p_c
+        Position of the centre of mass relative to the point, m.
+    v_c, w
+        Velocity of the centre of mass, m/s, and angular velocity, rad/s.
+    """
     return np.asarray(np.cross(p_c, linear_momentum(mass, v_c)) + inertia @ w)
 
 
 def kinetic_energy(mass: float, inertia: Array, v_c: Array, w: Array) -> float:
-    """K (J): Tsai (9.34), Craig (6.69), Spong (9.41)."""
+    """Return the kinetic energy K, J, of a body: Tsai (9.34), Craig (6.69), Spong (9.41).
+
+    Arguments as for ``angular_momentum``.
+    """
     return float(0.5 * mass * v_c @ v_c + 0.5 * w @ inertia @ w)
 
 
 def newton_force(mass: float, dv_c: Array) -> Array:
-    """Force (N) that accelerates the centre of mass at dv_c: Craig (6.29), Tsai (9.38)."""
+    """Return the force (3,), N, for acceleration dv_c (m/s^2) of the centre of mass: Craig (6.29), Tsai (9.38)."""
     return mass * dv_c
 
 
 def euler_moment(inertia: Array, w: Array, dw: Array) -> Array:
-    """Moment (Nm) about the centre of mass for the angular acceleration dw: Craig (6.30), Tsai (9.45), (9.47)."""
+    """Return the moment (3,), Nm, about the centre of mass: Craig (6.30), Tsai (9.45), (9.47).
+
+    ``w`` and ``dw`` are angular velocity and acceleration, rad/s and rad/s^2.
+    """
     return np.asarray(inertia @ dw + np.cross(w, inertia @ w))
 
 
 def newton_euler_base(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return tau (n,) for q, qd, qdd (n,) by Milicevic Table 1, every vector in the base frame; Nm or N.
+    """Return the torque (n,) for q, qd, qdd (n,) by Milicevic Table 1, with all vectors in the base frame; Nm or N.
 
-    Without the table's friction b_i qd_i.
+    The friction b_i qd_i of the table is omitted.
     """
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     rates, accelerations = tree.couplings @ qd, tree.couplings @ qdd
@@ -87,16 +127,16 @@ def newton_euler_base(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike,
     for i, link in enumerate(tree.links):  # forward equations
         if link.parent == BASE:
             p_star.append(p[i])
-            w_i, dw_i, dv_i = np.zeros(3), np.zeros(3), -tree.gravity  # as if the base accelerated against gravity
+            w_i, dw_i, dv_i = np.zeros(3), np.zeros(3), -tree.gravity  # the base accelerates against gravity
         else:
             p_star.append(p[i] - p[link.parent])
             w_i, dw_i = w[link.parent], dw[link.parent]
             dv_i = dv[link.parent] + np.cross(dw_i, p_star[i]) + np.cross(w_i, np.cross(w_i, p_star[i]))
-        motion, push = rates[i] * z[i], accelerations[i] * z[i]
+        joint_velocity, joint_acceleration = rates[i] * z[i], accelerations[i] * z[i]
         if link.prismatic:
-            dv_i = dv_i + push + 2.0 * np.cross(w_i, motion)
+            dv_i = dv_i + joint_acceleration + 2.0 * np.cross(w_i, joint_velocity)
         else:
-            w_i, dw_i = w_i + motion, dw_i + push + np.cross(w_i, motion)
+            w_i, dw_i = w_i + joint_velocity, dw_i + joint_acceleration + np.cross(w_i, joint_velocity)
         w.append(w_i)
         dw.append(dw_i)
         dv.append(dv_i)
@@ -118,18 +158,18 @@ def newton_euler_base(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike,
 
 
 def newton_euler_links(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return tau (n,) for q, qd, qdd (n,), every vector of a link in its frame; Nm or N.
+    """Return the torque (n,) for q, qd, qdd (n,), with all vectors of a link in its frame; Nm or N.
 
-    Craig (6.45)-(6.53), Tsai (9.49)-(9.70), Milicevic Table 2; without the friction of Tsai (9.70).
+    Craig (6.45)-(6.53), Tsai (9.49)-(9.70), Milicevic Table 2. The friction of Tsai (9.70) is omitted.
     """
     return _recursion(robot, q, qd, qdd)[2]
 
 
 def joint_reactions(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
-    """Return f and n (links, 3): force, N, and moment, Nm, on each link by its parent, Tsai (9.65)-(9.66).
+    """Return force f, N, and moment n, Nm, (links, 3) of each link's parent on the link: Tsai (9.65)-(9.66).
 
-    For q, qd, qdd (n,). At the origin of the link's frame, which lies on the joint's axis, and in its axes: the z
-    component of the moment, or of a prismatic joint's force, is what drives the joint.
+    For q, qd, qdd (n,), at the origin and in the axes of the link's frame. The origin is on the joint's axis. The z
+    component of the moment, or of the force of a prismatic joint, is the joint torque.
     """
     f, n, _ = _recursion(robot, q, qd, qdd)
     return np.array(f), np.array(n)
@@ -152,12 +192,12 @@ def _recursion(
             w_i, dw_i = R.T @ w_p, R.T @ dw_p
             # Craig (6.47), Tsai (9.58)
             dv_i = R.T @ (dv[link.parent] + np.cross(dw_p, P) + np.cross(w_p, np.cross(w_p, P)))
-        motion, push = rates[i] * Z, accelerations[i] * Z
+        joint_velocity, joint_acceleration = rates[i] * Z, accelerations[i] * Z
         if link.prismatic:
-            dv_i = dv_i + push + 2.0 * np.cross(w_i, motion)  # Tsai (9.58)
+            dv_i = dv_i + joint_acceleration + 2.0 * np.cross(w_i, joint_velocity)  # Tsai (9.58)
         else:
-            dw_i = dw_i + push + np.cross(w_i, motion)  # Craig (6.46), Tsai (9.53)
-            w_i = w_i + motion  # Craig (6.45), Tsai (9.50)
+            dw_i = dw_i + joint_acceleration + np.cross(w_i, joint_velocity)  # Craig (6.46), Tsai (9.53)
+            w_i = w_i + joint_velocity  # Craig (6.45), Tsai (9.50)
         w.append(w_i)
         dw.append(dw_i)
         dv.append(dv_i)
@@ -181,9 +221,9 @@ def _recursion(
 def _rotor_torques(
     tree: LinkTree, axes: list[Array], qd: Array, qdd: Array, w: list[Array], dw: list[Array], moments: list[Array]
 ) -> list[Array]:
-    """Return the torques (n,) that accelerate the rotors' spins; add the reactions on the carriers to ``moments``.
+    """Return the torques (n,) that accelerate the rotors; add the rotors' moments on their carriers to ``moments``.
 
-    By the energy of Tsai (9.157): the spin's momentum I s e turns with the carrier.
+    From the energy of Tsai (9.157): the angular momentum I s e rotates with the carrier.
     """
     torques = []
     for rotor, e, ratio in zip(tree.rotors, axes, tree.rotor_couplings, strict=True):

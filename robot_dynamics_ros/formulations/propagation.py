@@ -1,9 +1,9 @@
-"""Velocities and static forces from frame to frame and from link to link: Craig (5.43)-(5.111).
+"""Propagation of velocities and static forces between frames and from link to link: Craig (5.43)-(5.111).
 
-A velocity is (6,): of the frame's origin, then angular. A force is (6,): force, then the moment about the frame's
-origin. Both are in the axes of their frame. A pose (4, 4) is the frame B seen from the frame A: Craig's T with A above
-and B below. Weights do not enter the static forces; they are G(q). Forces that the end effector applies to the world
-are positive, and so are the torques that they take.
+A velocity (6,) is that of a frame's origin, followed by the angular velocity. A force (6,) is followed by the moment
+about the frame's origin. Both are in the axes of their frame. A pose (4, 4) of frame B in frame A is Craig's T with
+superscript A and subscript B. Static forces do not include weights, which are in G(q). Forces of the end effector on
+the environment are positive, and so are the torques that they require.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ _Z = np.array([0.0, 0.0, 1.0])
 
 
 def cross_matrix(p: ArrayLike) -> Array:
-    """Matrix (3, 3) that makes p x a of a vector a, p (3,): Craig (5.101)."""
+    """Return the matrix (3, 3) of the cross product p x, for p (3,): Craig (5.101)."""
     x, y, z = np.asarray(p, dtype=np.float64)
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def velocity_transform(pose: ArrayLike) -> Array:
-    """T_v (6, 6), with v_A = T_v v_B: Craig (5.103); of the inverse pose it is (5.100).
+    """Return T_v (6, 6) with v_A = T_v v_B: Craig (5.103), and (5.100) for the inverse pose.
 
-    ``pose`` (4, 4) is the frame B seen from A, m. Raises RobotDynamicsError where it is none.
+    ``pose`` (4, 4) is frame B in A, m. Raises RobotDynamicsError if it is not a pose.
     """
     r, p = _rotation_and_position(pose)
     return np.block([[r, cross_matrix(p) @ r], [np.zeros((3, 3)), r]])
 
 
 def force_transform(pose: ArrayLike) -> Array:
-    """T_f (6, 6), with F_A = T_f F_B: Craig (5.105). It is the transpose of the velocity transform from A to B.
+    """Return T_f (6, 6) with F_A = T_f F_B: Craig (5.105). It is the transpose of the velocity transform from A to B.
 
-    ``pose`` (4, 4) is the frame B seen from A, m. Raises RobotDynamicsError where it is none.
+    ``pose`` (4, 4) is frame B in A, m. Raises RobotDynamicsError if it is not a pose.
     """
     r, p = _rotation_and_position(pose)
     return np.block([[r, np.zeros((3, 3))], [cross_matrix(p) @ r, r]])
 
 
 def inverse_pose(pose: ArrayLike) -> Array:
-    """The frame A seen from B (4, 4), by the frame B seen from A. Raises RobotDynamicsError where it is no pose."""
+    """Return the pose (4, 4) of frame A in B from that of B in A. Raises RobotDynamicsError if it is not a pose."""
     r, p = _rotation_and_position(pose)
     inverse = np.eye(4)
     inverse[:3, :3], inverse[:3, 3] = r.T, -r.T @ p
@@ -53,18 +53,20 @@ def inverse_pose(pose: ArrayLike) -> Array:
 
 
 def rotated_jacobian(rotation: ArrayLike, jacobian: ArrayLike) -> Array:
-    """Jacobian (6, n) in the axes of A, by that in the axes of B and B's axes seen from A (3, 3): Craig (5.71).
+    """Return a Jacobian (6, n) in the axes of A from one in the axes of B: Craig (5.71).
 
-    The reference point stays; ``velocity_transform`` moves it too.
+    ``rotation`` (3, 3) has the axes of B in A as columns. The reference point is unchanged; ``velocity_transform`` also
+    moves it.
     """
     r, j = np.asarray(rotation, dtype=np.float64), np.asarray(jacobian, dtype=np.float64)
     return np.vstack([r @ j[:3], r @ j[3:]])
 
 
 def link_velocities(tree: LinkTree, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
-    """Angular velocities w (links, 3), rad/s, and velocities v (links, 3) of the origins, m/s, in the links' frames.
+    """Return angular velocities w, rad/s, and origin velocities v, m/s, (links, 3) in the links' frames.
 
-    From the base outward, Craig (5.45)-(5.48). q, qd (n,) are positions and rates of the independent coordinates.
+    They are propagated from the base outwards: Craig (5.45)-(5.48). q, qd (n,) are positions and rates of the
+    independent coordinates.
     """
     joint_rates = tree.couplings @ np.asarray(qd, dtype=np.float64)
     w, v = np.zeros((len(tree.links), 3)), np.zeros((len(tree.links), 3))
@@ -81,9 +83,9 @@ def link_velocities(tree: LinkTree, q: ArrayLike, qd: ArrayLike) -> tuple[Array,
 
 
 def frame_velocity(model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
-    """Velocity (6,) of a link's frame, in its own axes: of its origin, m/s, then angular, rad/s.
+    """Return the velocity (6,) of a link's frame in its own axes: of its origin, m/s, then angular, rad/s.
 
-    q, qd (n,). Raises RobotDynamicsError for an unknown link.
+    q and qd have shape (n,). Raises RobotDynamicsError for an unknown link.
     """
     body, pose = _frame_on_body(model, link)
     if body == BASE:
@@ -95,24 +97,39 @@ def frame_velocity(model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) ->
 
 
 def velocity_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
-    """Jacobian (6, n) of a link's frame, in its own axes, linear rows first: Craig (5.64), (5.66).
+    """Return the Jacobian (6, n) of a link's frame in its own axes, linear rows first: Craig (5.64), (5.66).
 
-    One column for each coordinate: the velocity while that one moves at unit rate. q (n,). Raises RobotDynamicsError
-    for an unknown link.
+    Column k is the velocity at unit rate of coordinate k. q has shape (n,). Raises RobotDynamicsError for an unknown
+    link.
     """
     return np.column_stack([frame_velocity(model, q, unit, link) for unit in np.eye(model.n)])
 
 
 def link_forces(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) -> tuple[Array, Array]:
-    """Forces f (links, 3), N, and moments n (links, 3), Nm, that each moving link receives from its parent.
+    """Return forces f, N, and moments n, Nm, (links, 3) on each moving link from its parent: Craig (5.80), (5.81).
 
-    At the origin and in the axes of the link's frame (``LinkTree``), while the frame of ``link`` applies ``force`` (6,)
-    to the world: force, then moment, at its origin, in its axes. Zero for the links that do not carry it. q (n,).
-    Raises RobotDynamicsError for an unknown link and for anything but six numbers.
+    They are at the origin and in the axes of the link's frame (``LinkTree``), and zero for links that do not carry the
+    end effector.
+
+    Parameters
+    ----------
+    model
+        The robot.
+    q
+        Position (n,).
+    force
+        Force, then moment (6,), of the link on the environment, at the origin and in the axes of its frame.
+    link
+        Name of the link.
+
+    Raises
+    ------
+    RobotDynamicsError
+        For an unknown link, and for a ``force`` that is not six numbers.
     """
     applied = np.asarray(force, dtype=np.float64)
     if applied.shape != (6,):
-        raise RobotDynamicsError(f"force has shape {applied.shape}. Cure: give (6,): force, then moment")
+        raise RobotDynamicsError(f"force has shape {applied.shape}, expected (6,). Cure: pass force, then moment")
     tree = LinkTree.of(model)
     body, pose = _frame_on_body(model, link)
     f, n = np.zeros((len(tree.links), 3)), np.zeros((len(tree.links), 3))
@@ -129,9 +146,9 @@ def link_forces(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) ->
 
 
 def joint_torques(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) -> Array:
-    """Torques (n,), Nm or N, with which the arm applies ``force`` (6,): tau = J^T F, Craig (5.82), (5.83), (5.96).
+    """Return the torques (n,), Nm or N, for a static force of a link: tau = J^T F, Craig (5.82), (5.83), (5.96).
 
-    Arguments and errors as ``link_forces``; coupled joints by virtual work, tau = G^T tau_tree.
+    Coupled joints follow by virtual work, tau = G^T tau_tree. Arguments and errors as for ``link_forces``.
     """
     tree = LinkTree.of(model)
     f, n = link_forces(model, q, force, link)
@@ -140,16 +157,15 @@ def joint_torques(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) 
 
 
 def force_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
-    """Jacobian (6, n) of a link's frame, in its own axes, linear rows first, out of statics alone: Craig (5.96).
+    """Return the Jacobian (6, n) of a link's frame in its own axes, linear rows first, from statics: Craig (5.96).
 
-    Its rows are the torques for one unit force or moment after the other. q (n,). Raises RobotDynamicsError for an
-    unknown link.
+    Row k is the torque for a unit force or moment k. q has shape (n,). Raises RobotDynamicsError for an unknown link.
     """
     return np.array([joint_torques(model, q, unit, link) for unit in np.eye(6)])
 
 
 def _frame_on_body(model: RobotModel, link: str) -> tuple[int, Array]:
-    """Return the index of the moving link that carries a link's frame, or BASE, and the pose (4, 4) there, m."""
+    """Return the index of the moving link that carries a link's frame, or BASE, and the frame's pose (4, 4) in it."""
     frame = model.link_frames.get(link)
     if frame is None:
         raise RobotDynamicsError(f'no link "{link}". Cure: use one of {", ".join(model.link_names)}')
@@ -161,10 +177,8 @@ def _frame_on_body(model: RobotModel, link: str) -> tuple[int, Array]:
 def _rotation_and_position(pose: ArrayLike) -> tuple[Array, Array]:
     t = np.asarray(pose, dtype=np.float64)
     if t.shape != (4, 4):
-        raise RobotDynamicsError(f"a pose has shape {t.shape}. Cure: give a matrix (4, 4)")
+        raise RobotDynamicsError(f"pose has shape {t.shape}, expected (4, 4). Cure: pass a homogeneous transform")
     r = t[:3, :3]
     if not np.abs(r.T @ r - np.eye(3)).max() < _ORTHONORMAL or np.linalg.det(r) < 0.0:
-        raise RobotDynamicsError(
-            f"a pose's upper left part is no rotation: {r.tolist()}. Cure: give orthonormal, right-handed axes"
-        )
+        raise RobotDynamicsError(f"pose: {r.tolist()} is not a rotation. Cure: pass orthonormal, right-handed axes")
     return r, t[:3, 3]

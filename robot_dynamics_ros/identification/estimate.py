@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import yaml
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
@@ -276,28 +277,34 @@ def _chosen_shapes(
     torque = np.concatenate([torque - columns @ inertial for _, columns, torque in chunks])
     moved = np.array([parameterization.moved_by(j) for j in range(parameterization.bodies)], dtype=np.float64)
 
-    def errors(shapes: Sequence[FrictionShape]) -> Array:
-        """Mean square error (PARTS, joints) of each part, as the others predict it."""
+    def errors(shapes: Sequence[FrictionShape]) -> tuple[Array, NDArray[np.bool_]]:
+        """Mean square error (PARTS, joints) of each part as the others predict it; True (joints,) if physical."""
         columns = parameterization.friction_torques(samples.qd, shapes) * samples.used[:, :, np.newaxis]
-        result = []
+        rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2) / noise[:, np.newaxis]
+        result, physical = [], np.ones(len(shapes), dtype=bool)
         for part in range(PARTS):
             left_out = samples.part == part
-            rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2)[~left_out] / noise[:, np.newaxis]
-            triangle = np.linalg.qr(rows.reshape(-1, rows.shape[2]), mode="r")
-            error = torque[left_out] - columns[left_out] @ nnls(triangle[:, :-1], triangle[:, -1])[0]
+            triangle = np.linalg.qr(rows[~left_out].reshape(-1, rows.shape[2]), mode="r")
+            values = nnls(triangle[:, :-1], triangle[:, -1])[0]
+            _, *levels, static, _ = values.reshape(len(COEFFICIENTS), -1)
+            physical &= [
+                shape.stribeck_velocity == 0.0 or most >= max(level)
+                for shape, most, *level in zip(shapes, static, *levels, strict=True)
+            ]
+            error = rows[left_out] @ np.append(-values, 1.0)
             counts = np.maximum(samples.used[left_out].sum(axis=0), 1)
-            result.append((error**2).sum(axis=0) / counts / noise**2)
-        return np.array(result) @ moved.T
+            result.append((error**2).sum(axis=0) / counts)
+        return np.array(result) @ moved.T, physical
 
     chosen = list(parameterization.shapes)
-    before = errors(chosen)
+    before, _ = errors(chosen)
     least = _BETTER**2 * before.mean(axis=0)
     fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
     for shapes in candidate_shapes(fastest):
-        after = errors(shapes)
+        after, physical = errors(shapes)
         gain = before - after
         clear = gain.mean(axis=0) > _CLEARLY * gain.std(axis=0, ddof=1) / np.sqrt(PARTS)
-        for j in np.flatnonzero(clear & (after.mean(axis=0) < least)):
+        for j in np.flatnonzero(physical & clear & (after.mean(axis=0) < least)):
             chosen[j], least[j] = shapes[j], after[:, j].mean()
     return tuple(chosen)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -109,7 +111,12 @@ class RecordedMotion:
         return RecordedMotion(self.joint_names, time, q, qd, qdd, tau, self.smoothing)
 
 
-def recorded_motion(series: JointSeries, smoothing: Smoothing) -> RecordedMotion:
+def recorded_motion(
+    series: JointSeries,
+    smoothing: Smoothing,
+    effort_delay: float = 0.0,
+    drive_gains: Mapping[str, float] = MappingProxyType({}),
+) -> RecordedMotion:
     """Return the motion and the measured torque of a recording, filtered and evenly sampled.
 
     Messages with NaN, without a stamp, or whose stamp does not come after the last are left out. What is left is cut
@@ -119,10 +126,16 @@ def recorded_motion(series: JointSeries, smoothing: Smoothing) -> RecordedMotion
     periods of the cutoff at both ends, where the filter has too little to go by; then only so many samples are kept as
     the cutoff needs (20 for each of its periods).
 
-    Raises BagError, with its cure, where too little remains or effort was not recorded, and issues a BagWarning
-    for what is left out, with its count.
+    ``effort_delay``: seconds by which the effort is behind position and velocity, less than 1 either way; it is
+    shifted by that. ``drive_gains``: Nm or N per recorded unit of effort, by joint; others have 1.
+
+    Raises BagError, with its cure, where too little remains, effort was not recorded, or delay or gains cannot be, and
+    issues a BagWarning for what is left out, with its count.
     """
     _require_motion_and_effort(series)
+    if not abs(effort_delay) < 1.0:
+        raise BagError(f"an effort delay of {effort_delay:g} s. Cure: give seconds, less than 1")
+    series = _with_gains(series, drive_gains)
     velocity = _recorded_velocities(series)
     stamps, rows = _usable_messages(series, velocity)
     if len(stamps) < 2:
@@ -137,7 +150,7 @@ def recorded_motion(series: JointSeries, smoothing: Smoothing) -> RecordedMotion
     short = 0
     for first, last in zip(ends[:-1], ends[1:], strict=True):
         time = stamps[first:last].astype(np.float64) * 1e-9
-        stretch = _filtered(series, velocity, time, rows[first:last], period, smoothing)
+        stretch = _filtered(series, velocity, time, rows[first:last], period, smoothing, effort_delay)
         if stretch is None:
             short += last - first
         else:
@@ -163,6 +176,7 @@ def _filtered(
     rows: NDArray[np.intp],
     period: float,
     smoothing: Smoothing,
+    effort_delay: float,
 ) -> tuple[Array, Array, Array, Array, Array] | None:
     """Return time (k,), q, qd, qdd and tau (k, n) of messages without a gap; None where too little would remain."""
     if len(time) < 2:
@@ -172,13 +186,13 @@ def _filtered(
     if np.abs(time - time[0] - even * np.arange(len(time))).max() > _JITTER * even:
         even, grid = period, np.arange(time[0], time[-1] + 1e-6 * period, period)
     times: Array = time if grid is None else grid
-    edge = max(_REACH, math.ceil(smoothing.edge / even - 1e-6))
+    edge = max(_REACH, math.ceil((smoothing.edge + abs(effort_delay)) / even - 1e-6))
     if len(times) - 2 * edge < _SHORTEST:
         return None
+    from scipy import interpolate, signal  # takes a second to load, which --help would wait for
+
     kept = slice(edge, len(times) - edge)
     if smoothing.cutoff:
-        from scipy import signal  # takes a second to load, which --help would wait for
-
         kept = slice(edge, len(times) - edge, max(1, int(1.0 / (_KEPT_PER_CUTOFF * smoothing.cutoff * even))))
         sections = signal.butter(smoothing.order, smoothing.cutoff, fs=1.0 / even, output="sos")
 
@@ -199,6 +213,8 @@ def _filtered(
         q = smooth(np.unwrap(series.position[rows, j]))
         qd = slope(q) if recorded is None else smooth(recorded[rows])
         tau = smooth(series.effort[rows, j])
+        if effort_delay:
+            tau = interpolate.CubicSpline(times, tau)(np.clip(times + effort_delay, times[0], times[-1]))
         result[:, :, j] = [values[kept] for values in (q, qd, slope(qd), tau)]
     q, qd, qdd, tau = result
     return times[kept], q, qd, qdd, tau
@@ -290,6 +306,21 @@ def _require_motion_and_effort(series: JointSeries) -> None:
         raise BagError(
             "the recording: every effort is zero: the driver measures none. Cure: record a topic with measured effort"
         )
+
+
+def _with_gains(series: JointSeries, drive_gains: Mapping[str, float]) -> JointSeries:
+    """Return the series with its effort in Nm or N; BagError for a joint that is not there and for no gain."""
+    gains = np.ones(len(series.joint_names))
+    for name, gain in drive_gains.items():
+        if name not in series.joint_names:
+            raise BagError(
+                f"a drive gain for {name}, which the recording does not have, only {', '.join(series.joint_names)}. "
+                "Cure: name one of its joints"
+            )
+        if gain == 0.0 or not math.isfinite(gain):
+            raise BagError(f"the drive gain {gain:g} of {name}. Cure: give Nm or N per recorded unit, not 0")
+        gains[series.joint_names.index(name)] = gain
+    return replace(series, effort=series.effort * gains) if drive_gains else series
 
 
 def _recorded_velocities(series: JointSeries) -> list[Array | None]:

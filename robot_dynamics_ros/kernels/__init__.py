@@ -1,1 +1,1 @@
-"""The numbers: one algorithm a file, scalar loops over flat float64 arrays, compiled by numba."""
+"""Dynamics algorithms: one per file, scalar loops over flat float64 arrays, compiled with numba."""

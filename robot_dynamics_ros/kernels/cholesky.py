@@ -1,6 +1,6 @@
 """Cholesky factorisation M = L^T L and solution of small symmetric positive definite systems.
 
-From the last row to the first, so that the zeros of a branched robot's mass matrix stay zeros:
+The factorisation runs from the last row to the first. This order keeps the zeros of a branched robot's mass matrix:
 Featherstone, Rigid Body Dynamics Algorithms, 6.5.
 """
 
@@ -11,15 +11,16 @@ import math
 from robot_dynamics_ros.kernels.compilation import kernel
 from robot_dynamics_ros.kernels.types import Array
 
-# A pivot this small beside its diagonal element is rounding noise: the matrix is singular.
+# Relative to the diagonal element. A smaller pivot is rounding error of a singular matrix.
 _SMALLEST_PIVOT = 1e-15
 
 
 @kernel
 def factorise(matrix: Array) -> int:
-    """Replace the lower triangle of ``matrix`` by its factor L, with 1 / L_jj on the diagonal.
+    """Replace the lower triangle of ``matrix`` (n, n) with its factor L, whose diagonal is stored as 1 / L_jj.
 
-    Returns -1, or the first row met whose pivot is not positive: the matrix is not positive definite.
+    Returns -1, or the first row in processing order whose pivot is not positive. The matrix is not positive definite
+    then.
     """
     n = matrix.shape[0]
     for j in range(n - 1, -1, -1):
@@ -41,7 +42,7 @@ def factorise(matrix: Array) -> int:
 
 @kernel
 def solve_factorised(factor: Array, vector: Array) -> None:
-    """Replace ``vector`` b by the solution of L^T L x = b."""
+    """Replace ``vector`` b (n,) with the solution x of L^T L x = b; ``factor`` (n, n) is from ``factorise``."""
     n = factor.shape[0]
     for i in range(n - 1, -1, -1):
         total = vector[i]

@@ -1,4 +1,4 @@
-"""How kernels are compiled: by numba where it is there, cached on disk, or run as plain Python."""
+"""Compilation of the kernels with numba, with a cache on disk; without numba they run as plain Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 numba: Any
 try:
     numba = import_module("numba")
-except ImportError:  # an optional accelerator: the same source runs without it
+except ImportError:  # optional: the kernels also run as plain Python
     numba = None
 
 _LOG = logging.getLogger(__name__)
@@ -38,16 +38,16 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _NAME = "robot_dynamics_ros"
 _KERNEL_FOLDERS = ("codegen", "kernels", "simulation")
 _FLAGS: dict[str, Any] = {"error_model": "numpy"}
-_CANNOT_BE_KEPT = "compiled kernels cannot be kept ({}): every start compiles them anew. Cure: {}"
-_PAUSE = 60.0  # s without compiling, after which it is announced again
+_CANNOT_BE_CACHED = "compiled kernels cannot be cached ({}): every start compiles them again. Cure: {}"
+_PAUSE = 60.0  # s without compilation, after which the next one is announced again
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
-"""Whether kernels run as machine code."""
+"""True if kernels run as machine code."""
 
 if not COMPILED:
     warnings.warn(
-        "numba is missing or switched off (NUMBA_DISABLE_JIT): the dynamics kernels run as plain Python, "
-        "some hundred times slower. Cure: pip install numba",
+        "numba is missing or disabled (NUMBA_DISABLE_JIT): the dynamics kernels run as plain Python, "
+        "about a hundred times slower. Cure: pip install numba",
         RuntimeWarning,
         stacklevel=2,
     )
@@ -55,8 +55,9 @@ if not COMPILED:
 
 @cache
 def _source_hash() -> str:
-    # numba's own cache does not see an edit in another file that a cached function calls.
-    # The versions, because what one of them has compiled is of no use to another.
+    # numba's cache does not notice an edit of another file with a function that a cached one calls.
+    # Code compiled by one version of Python or numba is useless to another.
+    """Return a hash of everything that compiled kernels depend on."""
     conditions = (_PACKAGE, sys.version, numba.__version__, sorted(_FLAGS.items()), numba.config.BOUNDSCHECK)
     digest = hashlib.sha256(repr(conditions).encode())
     for folder in _KERNEL_FOLDERS:
@@ -66,16 +67,16 @@ def _source_hash() -> str:
 
 
 def _folder() -> Path:
-    """Return the folder of the compiled kernels of this source: in NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache."""
+    """Return the cache folder for this source: in NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache."""
     base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     return Path(base) / _NAME / _source_hash()
 
 
 @cache
 def cache_directory() -> Path | None:
-    """Return a writable folder with the compiled kernels of this source, or None where nothing can be kept.
+    """Return a writable folder with the compiled kernels of this source, or None if nothing can be cached.
 
-    Where the kernels can be read but not written it is a temporary one with links to them.
+    If the cache can be read but not written, the folder is a temporary one with links to the cached files.
     """
     try:
         folder = _folder()
@@ -88,20 +89,20 @@ def cache_directory() -> Path | None:
         except OSError:
             if not all(map(_is_safe, (folder.parent, folder, *folder.rglob("*")))):
                 raise
-            return _linked(folder)
-    except (OSError, RuntimeError) as problem:
-        _warn_once(_CANNOT_BE_KEPT.format(problem, "point NUMBA_CACHE_DIR to a writable folder of your own"))
+            return _folder_of_links(folder)
+    except (OSError, RuntimeError) as error:
+        _warn_once(_CANNOT_BE_CACHED.format(error, "set NUMBA_CACHE_DIR to a writable folder of your own"))
         return None
 
 
 def _is_safe(path: Path) -> bool:
-    """Return True if nobody else but root can write there."""
+    """Return True if only the current user and root can write to the path."""
     status = path.stat()
     return hasattr(os, "geteuid") and status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
 
 
-def _linked(folder: Path) -> Path:
-    """Return a temporary folder with links to the files of another: numba reads no folder that it cannot write to."""
+def _folder_of_links(folder: Path) -> Path:
+    """Return a temporary folder with links to all files of ``folder``, since numba reads no read-only folder."""
     links = Path(tempfile.mkdtemp(prefix=f"{_NAME}_"))
     atexit.register(shutil.rmtree, links, ignore_errors=True)
     for path in folder.rglob("*"):
@@ -113,36 +114,42 @@ def _linked(folder: Path) -> Path:
     return links
 
 
-def is_kept() -> bool:
-    """Return True if what is compiled now is loaded by later starts."""
+def is_cached() -> bool:
+    """Return True if later processes can load the kernels that this process compiles."""
     folder = cache_directory()
     return folder is not None and folder.parent.name == _NAME
 
 
 def clear_cache() -> Path:
-    """Remove the compiled kernels of this source and of earlier ones; return the folder that held them."""
+    """Remove the compiled kernels of all versions of this source and return the removed folder.
+
+    Raises RobotDynamicsError if the folder cannot be removed.
+    """
     folder = _folder().parent
     try:
         shutil.rmtree(folder)
-    except OSError as problem:
-        raise RobotDynamicsError(f"{folder}: {problem.strerror}. Cure: remove it as its owner") from problem
+    except OSError as error:
+        raise RobotDynamicsError(f"{folder}: {error.strerror}. Cure: remove it as its owner") from error
     return folder
 
 
 def _make_own(folder: Path) -> None:
-    """Make a folder that nobody else writes to; OSError where it is another user's. numba runs what it finds there."""
+    """Create a folder that only the current user can write to, since numba executes what it contains.
+
+    Raises PermissionError if the folder belongs to another user.
+    """
     folder.mkdir(mode=0o700, exist_ok=True)
     if hasattr(os, "geteuid"):
-        found = folder.stat()
-        if found.st_uid != os.geteuid():
-            raise PermissionError(f"{folder} belongs to another user, who could put programs there")
-        if found.st_mode & 0o022:
-            folder.chmod(found.st_mode & 0o755)
+        status = folder.stat()
+        if status.st_uid != os.geteuid():
+            raise PermissionError(f"{folder} belongs to another user, who could place code in it")
+        if status.st_mode & 0o022:
+            folder.chmod(status.st_mode & 0o755)
 
 
 @contextmanager
-def _kept_on_disk() -> Iterator[dict[str, Any]]:
-    """Options for what is decorated meanwhile; numba reads the folder only then, other users of it keep their own."""
+def _disk_cache() -> Iterator[dict[str, Any]]:
+    """Yield numba options for a function that is decorated in this context, with numba's cache folder set."""
     folder = cache_directory()
     before = numba.config.CACHE_DIR
     if folder is not None:
@@ -156,51 +163,53 @@ def _kept_on_disk() -> Iterator[dict[str, Any]]:
 def _compiled(function: Function, **flags: Any) -> Function:
     if not COMPILED:
         return function
-    with _kept_on_disk() as options:
-        kept = partial(_made, function, **options, **flags)
-        dispatcher = _attempt(function, kept, partial(_made, function, cache=False, **_FLAGS, **flags))
+    with _disk_cache() as options:
+        cached = partial(_new_dispatcher, function, **options, **flags)
+        uncached = partial(_new_dispatcher, function, cache=False, **_FLAGS, **flags)
+        dispatcher = _compile_or_retry(function, cached, uncached)
     compiling = dispatcher.compile
 
     def compile_despite_errors(types: Any) -> Any:
         again = partial(compiling, types)
-        return _attempt(function, again, again)
+        return _compile_or_retry(function, again, again)
 
     dispatcher.compile = compile_despite_errors
     return dispatcher  # type: ignore[no-any-return]
 
 
-def _made(function: Callable[..., Any], **options: Any) -> Any:
+def _new_dispatcher(function: Callable[..., Any], **options: Any) -> Any:
+    """Return numba's dispatcher of a function; OSError if it cannot be cached in the cache folder."""
     try:
         dispatcher = numba.njit(function, **options)
-    except RuntimeError as problem:  # it found no folder
-        raise OSError(str(problem)) from problem
-    # Elsewhere, as in __pycache__, edits of other files would go unnoticed.
+    except RuntimeError as error:  # numba has no folder for its cache
+        raise OSError(str(error)) from error
+    # In another folder, such as __pycache__, edits of other files would not be noticed.
     if options["cache"] and cache_directory() not in Path(dispatcher.stats.cache_path).parents:
-        raise OSError("no folder can be made in the cache folder")
+        raise OSError("no subfolder can be created in the cache folder")
     return dispatcher
 
 
-def _attempt(function: Callable[..., Any], *ways: Callable[[], Result]) -> Result:
-    """Compile or load in the first way in which the cache causes no error: numba does not expect any.
+def _compile_or_retry(function: Callable[..., Any], *attempts: Callable[[], Result]) -> Result:
+    """Return the result of the first attempt that causes no error of the cache, which numba itself does not handle.
 
-    A dispatcher that could not write what it has compiled does not compile it again.
+    A dispatcher that could not write its compiled code does not compile it again.
     """
-    for way in ways[:-1]:
+    for attempt in attempts[:-1]:
         try:
-            return way()
-        except (numba.core.errors.NumbaError, RuntimeError, RobotDynamicsError):  # not of the cache
+            return attempt()
+        except (numba.core.errors.NumbaError, RuntimeError, RobotDynamicsError):  # not an error of the cache
             raise
-        except Exception as problem:
+        except Exception as error:
             folder = cache_directory()
             if folder is None:
                 raise
-            if isinstance(problem, OSError):
-                _warn_once(_CANNOT_BE_KEPT.format(f"{folder} cannot be written to", "make room there"))
+            if isinstance(error, OSError):
+                _warn_once(_CANNOT_BE_CACHED.format(f"{folder} cannot be written to", "free disk space there"))
             else:
-                _warn_once(f"compiled kernels in {folder} were damaged: they are compiled anew")
+                _warn_once(f"compiled kernels in {folder} were damaged: they are compiled again")
             for file in folder.rglob(f"*.{function.__qualname__}-*.nb?"):
                 file.unlink(missing_ok=True)
-    return ways[-1]()
+    return attempts[-1]()
 
 
 @cache
@@ -209,40 +218,42 @@ def _warn_once(text: str) -> None:
 
 
 def kernel(function: Function) -> Function:
-    """Compile a scalar-loop function with numba (no fastmath), keeping the result on disk.
+    """Compile a scalar-loop function with numba (no fastmath) and cache the result on disk.
 
-    It can neither make nor return arrays: so numba need not count references, which would cost as much as the numbers.
+    The function can neither create nor return arrays. So numba omits reference counting, which takes as long as the
+    arithmetic.
     """
     return _compiled(function, _nrt=False)
 
 
-def joined_kernel(function: Function) -> Function:
-    """Compile as ``kernel``, and let LLVM join it to its callers: handing over a robot's arrays takes 20 ns a call.
+def forceinlined_kernel(function: Function) -> Function:
+    """Compile like ``kernel``, and let LLVM inline the function into its callers.
 
-    Unlike ``inlined`` ones it is compiled by numba once.
+    This saves the 20 ns that a call needs to pass a robot's arrays. Unlike a function from ``inlined``, it is compiled
+    by numba only once.
     """
     return _compiled(function, _nrt=False, forceinline=True)
 
 
 def allocating_kernel(function: Function) -> Function:
-    """Compile a function that makes or returns arrays."""
+    """Compile a function that creates or returns arrays."""
     return _compiled(function, _nrt=True)
 
 
 def inlined(function: Function) -> Function:
-    """Compile as a part of each caller: for what is called so often that handing over arrays would count."""
+    """Compile a function by numba's inlining into each caller, for small functions that are called very often."""
     return _compiled(function, inline="always")
 
 
 def part(function: Function) -> Function:
-    """Compile as a part of each kernel that calls it; nothing is kept on disk of it alone."""
+    """Compile a function as part of each kernel that calls it; it has no compiled code of its own."""
     return numba.extending.register_jitable(**_FLAGS)(function) if COMPILED else function
 
 
 def by_class(function: Callable[..., Any]) -> Any:
-    """``functools.singledispatch`` for kernels: which function runs depends on the class of the first argument.
+    """Return ``functools.singledispatch`` for kernels: the class of the first argument selects the function.
 
-    That is a NamedTuple. Numba chooses the function as it compiles the caller, of which it becomes a part.
+    The first argument is a NamedTuple. Numba selects the function at compile time and inlines it into the caller.
     """
     functions: Any = singledispatch(function)
 
@@ -255,27 +266,30 @@ def by_class(function: Callable[..., Any]) -> Any:
 
 
 def batch_kernel(function: Function) -> Function:
-    """Compile a loop over many states, which lets other threads run meanwhile."""
+    """Compile a loop over many states that releases the GIL."""
     return _compiled(function, nogil=True, _nrt=True)
 
 
 def threaded_kernel(function: Function) -> Function:
-    """Compile as ``kernel``, and let other threads run meanwhile."""
+    """Compile like ``kernel``, and release the GIL during the call."""
     return _compiled(function, _nrt=False, nogil=True)
 
 
 def compiled_callback(function: Callable[..., Any], signature: Any) -> Any:
-    """Compile a function that C code calls, keeping the result on disk; its ``address`` lives as long as it does."""
-    with _kept_on_disk() as options:
-        kept = partial(numba.cfunc(signature, **options), function)
-        callback = _attempt(function, kept, kept, partial(numba.cfunc(signature, **_FLAGS), function))
+    """Compile a function that C code calls, with a cache on disk.
+
+    The ``address`` of the returned object is valid while the object exists.
+    """
+    with _disk_cache() as options:
+        cached = partial(numba.cfunc(signature, **options), function)
+        callback = _compile_or_retry(function, cached, cached, partial(numba.cfunc(signature, **_FLAGS), function))
     if not callback.cache_hits:
         _report(function)
     return callback
 
 
 def compile_for(generated: Any, signature: str) -> None:
-    """Compile a generated kernel, or load it from the disk, before its first call."""
+    """Compile a generated kernel for the given signature before its first call, or load it from the cache."""
     if COMPILED:
         generated.compile(signature)
 
@@ -285,7 +299,10 @@ _reports: list[Callable[[str], None]] = []
 
 @contextmanager
 def compilations_reported(report: Callable[[str], None]) -> Iterator[None]:
-    """Call ``report`` with the name of each kernel that is compiled meanwhile, rather than loaded; log nothing."""
+    """Call ``report`` with the name of each kernel that is compiled in this context, and log no announcement.
+
+    Kernels that are loaded from the cache are not reported.
+    """
     _reports.append(report)
     try:
         yield
@@ -303,15 +320,15 @@ def _is_ours(function: Callable[..., Any]) -> bool:
 
 
 def announcement(kernel: str) -> str:
-    """Return what users should know when this kernel is compiled, and others after it."""
-    later = f"later starts load them from {cache_directory()}" if is_kept() else "they cannot be kept for later starts"
+    """Return the log message for the first of several compilations, which names ``kernel``."""
+    later = f"later starts load them from {cache_directory()}" if is_cached() else "they cannot be cached"
     return f"compiling the dynamics kernels ({kernel}, ...): up to a minute; {later}"
 
 
 if COMPILED:
 
     class _Listener(numba.core.event.Listener):  # type: ignore[misc]
-        """Logs the first of several compilations."""
+        """Listener of numba's compile events that logs the first of several compilations."""
 
         _under_way = 0
         _end = -math.inf
@@ -332,7 +349,7 @@ if COMPILED:
 
 
 class _Text(InspectLoader):
-    """Loads a module whose source stands in no file."""
+    """Loader of a module from source text instead of a file."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -341,28 +358,32 @@ class _Text(InspectLoader):
         return self._source
 
 
-@cache  # what a module defines exists once
+@cache  # so that each class of a module exists once
 def load_source(source: str, name: str) -> dict[str, Any]:
-    """Names that generated source defines: from a file, because numba keeps nothing on disk of other functions."""
+    """Return the namespace of a module with the given source.
+
+    The source is written to a file, since numba caches only functions that are defined in files.
+    """
     stem = f"{name}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     path = _source_file(stem, source) if COMPILED else None
     spec = util.spec_from_file_location(f"{_NAME}_{stem}", path, loader=None if path else _Text(source))
     assert spec is not None and spec.loader is not None
     module = util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # numba looks there when it loads what it has kept
+    sys.modules[spec.name] = module  # needed by numba when it loads cached code
     spec.loader.exec_module(module)
     return vars(module)
 
 
 def _source_file(stem: str, source: str) -> Path | None:
-    """Return a file of the cache with this source, or None where it cannot be written.
+    """Return a file of the cache with this source, or None if it cannot be written.
 
-    It is whole although other processes write it at the same time; its time of change is numba's key.
+    The file is replaced atomically, since other processes may write it at the same time. An existing file stays
+    unchanged: numba's cache depends on its modification time.
     """
     folder = cache_directory()
     if folder is None:
         return None
-    # Where a link leads to: numba names what it has kept after the folder of the source.
+    # The target of a link: numba names its cached files after the folder of the source.
     path = (folder / f"{stem}.py").resolve()
     if path.exists() and path.read_bytes() == source.encode():
         return path
@@ -372,6 +393,6 @@ def _source_file(stem: str, source: str) -> Path | None:
         temporary.replace(path)
     except OSError:
         temporary.unlink(missing_ok=True)
-        _warn_once(_CANNOT_BE_KEPT.format(f"{folder} cannot be written to", "make room there"))
+        _warn_once(_CANNOT_BE_CACHED.format(f"{folder} cannot be written to", "free disk space there"))
         return None
     return path

@@ -1,12 +1,12 @@
 """Mass matrix by the composite-rigid-body algorithm, and energies.
 
-Walker and Orin 1982; Featherstone, Rigid Body Dynamics Algorithms, table 6.2. Column j is the torque
-for a unit acceleration of joint j alone: the bodies beyond j then move as one.
+Walker and Orin 1982; Featherstone, Rigid Body Dynamics Algorithms, table 6.2. Column j is the torque for a unit
+acceleration of joint j alone, during which the bodies beyond joint j move as one rigid body.
 """
 
 from __future__ import annotations
 
-from robot_dynamics_ros.kernels.compilation import joined_kernel, kernel
+from robot_dynamics_ros.kernels.compilation import forceinlined_kernel, kernel
 from robot_dynamics_ros.kernels.couplings import add_symmetric, expand, mirror
 from robot_dynamics_ros.kernels.layout import (
     COMPOSITE,
@@ -21,18 +21,18 @@ from robot_dynamics_ros.kernels.layout import (
     SPIN_AXIS,
     ModelArrays,
 )
-from robot_dynamics_ros.kernels.placement import cross, origin, place_bodies, rotate, three, to_parent
+from robot_dynamics_ros.kernels.placement import cross, origin, place_bodies, rotate, to_parent, vector_at
 from robot_dynamics_ros.kernels.types import Array
 
-_BODY = 10  # mass, first moment, inertia: the layout's columns from MASS on
+_BODY = 10  # mass, first moment, inertia: the columns of ``bodies`` from MASS on
 
 
-@joined_kernel
+@forceinlined_kernel
 def add_inertia(r: Array, body: Array, carrier: Array) -> None:
-    """Add a body's mass, first moment and inertia to its carrier's, in the carrier's frame.
+    """Add the mass, first moment and inertia of ``body`` (10,) to those of ``carrier`` (10,), in the carrier's frame.
 
-    ``r`` (12) places the body in that frame: I_carrier += R I R^T - [p][h] - [h][p] - m [p][p], with
-    h = R h_body and [.] the cross-product matrix.
+    ``r`` (12,) is the placement of the body in that frame. With h = R h_body and [.] the cross-product matrix:
+    I_carrier += R I R^T - [p][h] - [h][p] - m [p][p].
     """
     m = body[0]
     hx, hy, hz = rotate(r, body[1], body[2], body[3])
@@ -51,7 +51,7 @@ def add_inertia(r: Array, body: Array, carrier: Array) -> None:
     cx = r[6] * body[4] + r[7] * body[5] + r[8] * body[6]
     cy = r[6] * body[5] + r[7] * body[7] + r[8] * body[8]
     cz = r[6] * body[6] + r[7] * body[8] + r[8] * body[9]
-    # u = 2 h + m p: the steps from one origin to the other, both products at once.
+    # With u = 2 h + m p the three cross-product terms combine into one.
     ux, uy, uz = 2.0 * hx + m * px, 2.0 * hy + m * py, 2.0 * hz + m * pz
     carrier[4] += ax * r[0] + ay * r[1] + az * r[2] + py * uy + pz * uz
     carrier[5] += ax * r[3] + ay * r[4] + az * r[5] - 0.5 * (px * uy + py * ux)
@@ -61,15 +61,15 @@ def add_inertia(r: Array, body: Array, carrier: Array) -> None:
     carrier[9] += cx * r[6] + cy * r[7] + cz * r[8] + px * ux + py * uy
 
 
-@joined_kernel
+@forceinlined_kernel
 def _add_rotors(robot: ModelArrays, work: Array, matrix: Array) -> None:
-    """Add each rotor's own inertia and, for a carrier that turns, what couples it to the carrier's joints."""
+    """Add each rotor's inertia, and its coupling to the joints that rotate its carrier: Tsai (9.157)."""
     tree, count = robot.tree, robot.bodies.shape[0]
     for k in range(robot.rotors.shape[0]):
         inertia = robot.rotors[k, ROTOR_INERTIA]
         add_symmetric(robot, count + k, count + k, inertia, matrix)
         body = tree[count + k, PARENT]
-        x, y, z = three(robot.rotors, k, SPIN_AXIS)
+        x, y, z = vector_at(robot.rotors, k, SPIN_AXIS)
         while body >= 0:
             if tree[body, KIND] == REVOLUTE:
                 add_symmetric(robot, body, count + k, inertia * z, matrix)
@@ -77,9 +77,9 @@ def _add_rotors(robot: ModelArrays, work: Array, matrix: Array) -> None:
             body = tree[body, PARENT]
 
 
-@joined_kernel
+@forceinlined_kernel
 def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
-    """Write the mass matrix (n, n) to ``matrix`` for the placements in ``work``."""
+    """Write the mass matrix (n, n) to ``matrix`` for the body placements in ``work``."""
     tree, count = robot.tree, robot.bodies.shape[0]
     matrix[:] = 0.0
     for i in range(count):
@@ -110,9 +110,9 @@ def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
     mirror(matrix)
 
 
-@joined_kernel
+@forceinlined_kernel
 def composite_body(robot: ModelArrays, q: Array, work: Array, matrix: Array) -> None:
-    """Write the mass matrix (n, n) at ``q`` to ``matrix``."""
+    """Write the mass matrix (n, n) at position ``q`` (n,) to ``matrix``."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
     gather_composites(robot, work, matrix)
@@ -120,7 +120,7 @@ def composite_body(robot: ModelArrays, q: Array, work: Array, matrix: Array) -> 
 
 @kernel
 def potential_energy(robot: ModelArrays, q: Array, work: Array) -> float:
-    """-sum m g . c, zero where every body's centre of mass lies at the root frame's origin."""
+    """Return the potential energy -sum m g . c (J) at position ``q`` (n,), with c from the origin of the root frame."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
     count = robot.bodies.shape[0]
@@ -146,7 +146,7 @@ def potential_energy(robot: ModelArrays, q: Array, work: Array) -> float:
 
 @kernel
 def quadratic_form(matrix: Array, vector: Array) -> float:
-    """1/2 v^T M v: the kinetic energy of M at rates v."""
+    """Return 1/2 v^T M v, the kinetic energy of mass matrix M (n, n) at velocity v (n,)."""
     total = 0.0
     for i in range(vector.shape[0]):
         for j in range(vector.shape[0]):

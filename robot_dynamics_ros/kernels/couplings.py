@@ -1,19 +1,19 @@
-"""From the independent coordinates to the rows of the tree and back: q_tree = G q + c.
+"""Mapping between the independent coordinates q and the rows of the tree: q_tree = G q + c.
 
-Rates go out by G; torques come back by G^T, matrices by G^T M G (virtual work; Spong (9.89) for the
-remotely driven elbow, Tsai (9.157) for rotors). G is kept as its entries (see layout).
+Velocities map by G, torques by G^T and matrices by G^T M G (virtual work): Spong (9.89) for the remotely driven elbow,
+Tsai (9.157) for rotors. G is stored by its nonzero entries (see layout).
 """
 
 from __future__ import annotations
 
-from robot_dynamics_ros.kernels.compilation import inlined, joined_kernel, kernel
+from robot_dynamics_ros.kernels.compilation import forceinlined_kernel, inlined, kernel
 from robot_dynamics_ros.kernels.layout import AFTER, FIRST, ModelArrays
 from robot_dynamics_ros.kernels.types import Array
 
 
-@joined_kernel
+@forceinlined_kernel
 def expand(robot: ModelArrays, vector: Array, work: Array, column: int) -> None:
-    """Write G vector to a column of ``work``."""
+    """Write G ``vector`` to a column of ``work``."""
     for row in range(robot.tree.shape[0]):
         total = 0.0
         for entry in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
@@ -39,7 +39,7 @@ def project(robot: ModelArrays, work: Array, column: int, vector: Array) -> None
 
 @inlined
 def add_element(robot: ModelArrays, row: int, column: int, value: float, matrix: Array) -> None:
-    """Add G^T E G to ``matrix`` (n, n), E the matrix over rows with the one element ``value``."""
+    """Add G^T E G to ``matrix`` (n, n), where the only nonzero element of E is ``value`` at ``row``, ``column``."""
     for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
         part = robot.factors[i] * value
         for j in range(robot.tree[column, FIRST], robot.tree[column, AFTER]):
@@ -48,7 +48,7 @@ def add_element(robot: ModelArrays, row: int, column: int, value: float, matrix:
 
 @inlined
 def add_symmetric(robot: ModelArrays, row: int, column: int, value: float, matrix: Array) -> None:
-    """Add G^T E G to the lower triangle of ``matrix`` (n, n), E symmetric with ``value`` at row, column."""
+    """Add G^T E G to the lower triangle of ``matrix`` (n, n); E is symmetric with ``value`` at ``row``, ``column``."""
     for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
         for j in range(robot.tree[column, FIRST], robot.tree[column, AFTER]):
             a, b = robot.coordinates[i], robot.coordinates[j]
@@ -71,6 +71,6 @@ def mirror(matrix: Array) -> None:
 
 @inlined
 def add_column(robot: ModelArrays, row: int, value: float, vector: Array) -> None:
-    """Add G^T e to ``vector`` (n,), e the vector over rows with the one element ``value``."""
+    """Add G^T e to ``vector`` (n,), where the only nonzero element of e is ``value`` at ``row``."""
     for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
         vector[robot.coordinates[i]] += robot.factors[i] * value

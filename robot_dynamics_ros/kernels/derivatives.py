@@ -1,16 +1,16 @@
-"""Derivatives of inverse dynamics, analytically, in the axes and at the origin of the root frame.
+"""Analytical derivatives of inverse dynamics, in spatial vectors of the root frame.
 
-Singh, Russo, Wensing 2022, "Efficient analytical derivatives of rigid-body dynamics using spatial vector
-algebra": with S the joint's axis, S' = v x S, S'' = a x S + v x S', I and f the inertia of and load on
-all bodies from j on, and B v the part of their load that goes with velocity, for i from the root to j
+Singh, Russo, Wensing 2022, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra". S is
+the motion axis of a joint, S' = v x S, S'' = a x S + v x S'. I is the spatial inertia of all bodies from j outwards, f
+the wrench on them, and B v the part of that wrench that depends on velocity. For i from the root to j:
 
     dtau_i/dq_j = S_i . (I S''_j + 2 B S'_j + S_j x* f)      dtau_i/dqd_j = 2 S_i . (I S'_j + B S_j)
     dtau_j/dq_i = S_j . (I S''_i + 2 B S'_i)                 dtau_j/dqd_i = 2 S_j . (I S'_i + B S_i)
 
-Six-vectors here are angular, then linear: motion (w, v) and load (moment, force). A rigid body's B has only
-twelve numbers that are not zero: moment N w and force w x P, where P is its momentum,
-N = -[w] E - [h] [v], E its second moment of mass and h its first; a rotor's spin s adds -[s] / 2 to N.
-The Coriolis matrix by Christoffel symbols is half of dtau/dqd (Spong (9.61)-(9.63); Echeandia and Wensing 2021).
+Spatial vectors have the angular part first: motion (w, v), wrench (moment, force). B of a rigid body has twelve nonzero
+numbers: moment N w and force w x P. P is the body's momentum and N = -[w] E - [h] [v], with its second moment of mass E
+and first moment h. A rotor with angular momentum s adds -[s] / 2 to N. The Coriolis matrix of the Christoffel symbols
+is half of dtau/dqd (Spong (9.61)-(9.63); Echeandia and Wensing 2021).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from robot_dynamics_ros.kernels.layout import (
 from robot_dynamics_ros.kernels.placement import cross, origin, place_bodies, place_in_root, rotate
 from robot_dynamics_ros.kernels.types import Array
 
-Six = tuple[float, float, float, float, float, float]
+SpatialVector = tuple[float, float, float, float, float, float]
 
-# Columns of ``spatial``, one line a body.
+# Columns of ``spatial``, which has one row for each body.
 _S, _DS, _DDS = 0, 6, 12  # axis and its two derivatives
 _V, _A = 18, 24
-_I = 30  # mass, first moment, inertia: of the body, then of all it carries
+_I = 30  # mass, first moment, inertia: of the body, then of all bodies from it outwards
 _F = 40
 _N = 46  # 9 values, row by row
 _P = 55
@@ -47,7 +47,7 @@ SPATIAL_SIZE = 58
 
 
 @inlined
-def _six(spatial: Array, i: int, column: int) -> Six:
+def _read(spatial: Array, i: int, column: int) -> SpatialVector:
     return (
         spatial[i, column],
         spatial[i, column + 1],
@@ -59,24 +59,24 @@ def _six(spatial: Array, i: int, column: int) -> Six:
 
 
 @inlined
-def _put(spatial: Array, i: int, column: int, six: Six) -> None:
+def _write(spatial: Array, i: int, column: int, vector: SpatialVector) -> None:
     for k in range(6):
-        spatial[i, column + k] = six[k]
+        spatial[i, column + k] = vector[k]
 
 
 @kernel
-def _plus(a: Six, b: Six) -> Six:
+def _plus(a: SpatialVector, b: SpatialVector) -> SpatialVector:
     return a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5]
 
 
 @kernel
-def _dot(a: Six, b: Six) -> float:
+def _dot(a: SpatialVector, b: SpatialVector) -> float:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
 
 
 @kernel
-def _motion_cross(a: Six, b: Six) -> Six:
-    """A x b of two motions."""
+def _motion_cross(a: SpatialVector, b: SpatialVector) -> SpatialVector:
+    """Cross product a x b of two motions."""
     wx, wy, wz = cross(a[0], a[1], a[2], b[0], b[1], b[2])
     x, y, z = cross(a[0], a[1], a[2], b[3], b[4], b[5])
     u, v, w = cross(a[3], a[4], a[5], b[0], b[1], b[2])
@@ -84,8 +84,8 @@ def _motion_cross(a: Six, b: Six) -> Six:
 
 
 @kernel
-def _load_cross(a: Six, f: Six) -> Six:
-    """A x* f of a motion and a load."""
+def _force_cross(a: SpatialVector, f: SpatialVector) -> SpatialVector:
+    """Cross product a x* f of a motion and a wrench."""
     mx, my, mz = cross(a[0], a[1], a[2], f[0], f[1], f[2])
     cx, cy, cz = cross(a[3], a[4], a[5], f[3], f[4], f[5])
     fx, fy, fz = cross(a[0], a[1], a[2], f[3], f[4], f[5])
@@ -93,8 +93,8 @@ def _load_cross(a: Six, f: Six) -> Six:
 
 
 @inlined
-def _times_inertia(spatial: Array, i: int, b: Six) -> Six:
-    """Load I b: moment J w + h x v, force m v + w x h."""
+def _times_inertia(spatial: Array, i: int, b: SpatialVector) -> SpatialVector:
+    """Wrench I b: moment J w + h x v, force m v + w x h."""
     m, hx, hy, hz = spatial[i, _I], spatial[i, _I + 1], spatial[i, _I + 2], spatial[i, _I + 3]
     xx, xy, xz = spatial[i, _I + 4], spatial[i, _I + 5], spatial[i, _I + 6]
     yy, yz, zz = spatial[i, _I + 7], spatial[i, _I + 8], spatial[i, _I + 9]
@@ -111,8 +111,8 @@ def _times_inertia(spatial: Array, i: int, b: Six) -> Six:
 
 
 @inlined
-def _velocity_load(spatial: Array, i: int, b: Six) -> Six:
-    """Load 2 B b."""
+def _velocity_wrench(spatial: Array, i: int, b: SpatialVector) -> SpatialVector:
+    """Wrench 2 B b."""
     x, y, z = 2.0 * b[0], 2.0 * b[1], 2.0 * b[2]
     fx, fy, fz = cross(x, y, z, spatial[i, _P], spatial[i, _P + 1], spatial[i, _P + 2])
     return (
@@ -127,7 +127,7 @@ def _velocity_load(spatial: Array, i: int, b: Six) -> Six:
 
 @kernel
 def _move(robot: ModelArrays, work: Array, world: Array, spatial: Array) -> None:
-    """Axes, velocities and accelerations, from the root outwards; the base accelerates against gravity."""
+    """Write axes, velocities and accelerations, from the root outwards; the base accelerates against gravity."""
     gravity = robot.gravity
     for i in range(robot.bodies.shape[0]):
         parent = robot.tree[i, PARENT]
@@ -140,7 +140,7 @@ def _move(robot: ModelArrays, work: Array, world: Array, spatial: Array) -> None
         v = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         a = (0.0, 0.0, 0.0, -gravity[0], -gravity[1], -gravity[2])
         if parent >= 0:
-            v, a = _six(spatial, parent, _V), _six(spatial, parent, _A)
+            v, a = _read(spatial, parent, _V), _read(spatial, parent, _A)
         rate, acceleration = work[i, JOINT_RATE], work[i, JOINT_ACCELERATION]
         v = (v[0] + rate * s[0], v[1] + rate * s[1], v[2] + rate * s[2],
              v[3] + rate * s[3], v[4] + rate * s[4], v[5] + rate * s[5])  # fmt: skip
@@ -148,23 +148,23 @@ def _move(robot: ModelArrays, work: Array, world: Array, spatial: Array) -> None
         a = (a[0] + acceleration * s[0] + rate * ds[0], a[1] + acceleration * s[1] + rate * ds[1],
              a[2] + acceleration * s[2] + rate * ds[2], a[3] + acceleration * s[3] + rate * ds[3],
              a[4] + acceleration * s[4] + rate * ds[4], a[5] + acceleration * s[5] + rate * ds[5])  # fmt: skip
-        _put(spatial, i, _S, s)
-        _put(spatial, i, _DS, ds)
-        _put(spatial, i, _DDS, _plus(_motion_cross(a, s), _motion_cross(v, ds)))
-        _put(spatial, i, _V, v)
-        _put(spatial, i, _A, a)
+        _write(spatial, i, _S, s)
+        _write(spatial, i, _DS, ds)
+        _write(spatial, i, _DDS, _plus(_motion_cross(a, s), _motion_cross(v, ds)))
+        _write(spatial, i, _V, v)
+        _write(spatial, i, _A, a)
 
 
 @kernel
-def _load(robot: ModelArrays, world: Array, spatial: Array) -> None:
-    """Inertia, load and the two parts of B of each body by itself."""
+def _set_inertias_and_wrenches(robot: ModelArrays, world: Array, spatial: Array) -> None:
+    """Write the inertia, the wrench, N and P of each single body."""
     for i in range(robot.bodies.shape[0]):
         for k in range(10):
             spatial[i, _I + k] = 0.0
         add_inertia(world[i], robot.bodies[i, MASS:], spatial[i, _I:])
-        v = _six(spatial, i, _V)
+        v = _read(spatial, i, _V)
         momentum = _times_inertia(spatial, i, v)
-        _put(spatial, i, _F, _plus(_times_inertia(spatial, i, _six(spatial, i, _A)), _load_cross(v, momentum)))
+        _write(spatial, i, _F, _plus(_times_inertia(spatial, i, _read(spatial, i, _A)), _force_cross(v, momentum)))
         spatial[i, _P], spatial[i, _P + 1], spatial[i, _P + 2] = momentum[3], momentum[4], momentum[5]
         wx, wy, wz, vx, vy, vz = v
         hx, hy, hz = spatial[i, _I + 1], spatial[i, _I + 2], spatial[i, _I + 3]
@@ -182,8 +182,8 @@ def _load(robot: ModelArrays, world: Array, spatial: Array) -> None:
 
 
 @kernel
-def _turn_rotors(robot: ModelArrays, work: Array, world: Array, spatial: Array, dq: Array, dqd: Array) -> None:
-    """Rotors: their load on the carrier and its B, and the derivatives of their own torque, Tsai (9.157)."""
+def _add_rotors(robot: ModelArrays, work: Array, world: Array, spatial: Array, dq: Array, dqd: Array) -> None:
+    """Add the rotors' wrenches and B to their carriers, and the derivatives of their own torques: Tsai (9.157)."""
     count = robot.bodies.shape[0]
     for k in range(robot.rotors.shape[0]):
         row = count + k
@@ -209,10 +209,10 @@ def _turn_rotors(robot: ModelArrays, work: Array, world: Array, spatial: Array, 
         spatial[carrier, _N + 7] -= half * x
         i = carrier
         while i >= 0:
-            s, ds, dds = _six(spatial, i, _S), _six(spatial, i, _DS), _six(spatial, i, _DDS)
+            s, ds, dds = _read(spatial, i, _S), _read(spatial, i, _DS), _read(spatial, i, _DDS)
             turning = gx * s[0] + gy * s[1] + gz * s[2]
             add_element(robot, i, row, turning, dqd)
-            # The axis a turns with its carrier: a . (S'' - w x S') and a . (2 S' - w x S); a . (w x s) = -g . s.
+            # The axis a rotates with its carrier: a . (S'' - w x S') and a . (2 S' - w x S); a . (w x s) = -g . s.
             along = x * ds[0] + y * ds[1] + z * ds[2]
             add_element(robot, row, i, 2.0 * along + turning, dqd)
             along = x * dds[0] + y * dds[1] + z * dds[2]
@@ -221,17 +221,17 @@ def _turn_rotors(robot: ModelArrays, work: Array, world: Array, spatial: Array, 
 
 
 @kernel
-def _gather(robot: ModelArrays, spatial: Array, dq: Array, dqd: Array) -> None:
-    """From the tips inwards: each body's row and column, then its sums to its parent."""
+def _accumulate(robot: ModelArrays, spatial: Array, dq: Array, dqd: Array) -> None:
+    """Write each body's row and column and add its inertia, wrench and B to its parent, from the end links inwards."""
     tree = robot.tree
     for j in range(robot.bodies.shape[0] - 1, -1, -1):
-        s, ds, dds = _six(spatial, j, _S), _six(spatial, j, _DS), _six(spatial, j, _DDS)
-        first = _plus(_times_inertia(spatial, j, dds), _velocity_load(spatial, j, ds))
-        first = _plus(first, _load_cross(s, _six(spatial, j, _F)))
+        s, ds, dds = _read(spatial, j, _S), _read(spatial, j, _DS), _read(spatial, j, _DDS)
+        first = _plus(_times_inertia(spatial, j, dds), _velocity_wrench(spatial, j, ds))
+        first = _plus(first, _force_cross(s, _read(spatial, j, _F)))
         second = _times_inertia(spatial, j, ds)
-        second = _plus(_plus(second, second), _velocity_load(spatial, j, s))
+        second = _plus(_plus(second, second), _velocity_wrench(spatial, j, s))
         inertial = _times_inertia(spatial, j, s)
-        # 2 B^T S: only its moment is not zero.
+        # 2 B^T S has no force.
         px, py, pz = cross(spatial[j, _P], spatial[j, _P + 1], spatial[j, _P + 2], s[3], s[4], s[5])
         wx = 2.0 * (spatial[j, _N] * s[0] + spatial[j, _N + 3] * s[1] + spatial[j, _N + 6] * s[2] + px)
         wy = 2.0 * (spatial[j, _N + 1] * s[0] + spatial[j, _N + 4] * s[1] + spatial[j, _N + 7] * s[2] + py)
@@ -240,7 +240,7 @@ def _gather(robot: ModelArrays, spatial: Array, dq: Array, dqd: Array) -> None:
         add_element(robot, j, j, _dot(s, second), dqd)
         i = tree[j, PARENT]
         while i >= 0:
-            s, ds, dds = _six(spatial, i, _S), _six(spatial, i, _DS), _six(spatial, i, _DDS)
+            s, ds, dds = _read(spatial, i, _S), _read(spatial, i, _DS), _read(spatial, i, _DDS)
             add_element(robot, i, j, _dot(s, first), dq)
             add_element(robot, i, j, _dot(s, second), dqd)
             add_element(robot, j, i, _dot(inertial, dds) + wx * ds[0] + wy * ds[1] + wz * ds[2], dq)
@@ -253,8 +253,8 @@ def _gather(robot: ModelArrays, spatial: Array, dq: Array, dqd: Array) -> None:
 
 
 @kernel
-def _start_at_first(robot: ModelArrays, work: Array) -> None:
-    """Move the root's origin to the first body's, since digits go with the square of the distance from it."""
+def _shift_origin(robot: ModelArrays, work: Array) -> None:
+    """Move the root's origin to the first body: the rounding error grows with the square of the distance from it."""
     x, y, z = origin(work, 0)
     for i in range(robot.bodies.shape[0]):
         if robot.tree[i, PARENT] < 0:
@@ -275,19 +275,19 @@ def differentiate(
     dq: Array,
     dqd: Array,
 ) -> None:
-    """Write dtau/dq and dtau/dqd, both (n, n), of inverse dynamics without external wrenches.
+    """Write dtau/dq and dtau/dqd (n, n) of inverse dynamics without external wrenches to ``dq`` and ``dqd``.
 
-    Scratch: ``work``, ``world`` (bodies, 12) and ``spatial`` (bodies, SPATIAL_SIZE).
+    ``work``, ``world`` (bodies, 12) and ``spatial`` (bodies, SPATIAL_SIZE) are scratch.
     """
     expand(robot, q, work, JOINT_POSITION)
     expand(robot, qd, work, JOINT_RATE)
     expand(robot, qdd, work, JOINT_ACCELERATION)
     place_bodies(robot, work)
-    _start_at_first(robot, work)
+    _shift_origin(robot, work)
     place_in_root(robot, work, world)
     dq[:] = 0.0
     dqd[:] = 0.0
     _move(robot, work, world, spatial)
-    _load(robot, world, spatial)
-    _turn_rotors(robot, work, world, spatial, dq, dqd)
-    _gather(robot, spatial, dq, dqd)
+    _set_inertias_and_wrenches(robot, world, spatial)
+    _add_rotors(robot, work, world, spatial, dq, dqd)
+    _accumulate(robot, spatial, dq, dqd)

@@ -1,12 +1,12 @@
-"""Compiled kernels that Python calls as it calls its own built-in functions.
+"""Calls of compiled kernels as built-in functions of Python (METH_FASTCALL).
 
-numba looks at the type of every argument and wraps every array before a kernel runs: 0.2 us for five arrays, as much as
-the inverse dynamics of a small arm itself. Here the compiled code is the built-in function (METH_FASTCALL of Python's C
-interface). It reads the arrays' fields (PyArrayObject in NumPy's ndarraytypes.h) and goes on only where each argument
-is exactly an ndarray of native float64, C-contiguous, aligned, writeable, and of the expected number of axes.
+numba's own call checks the type of every argument and wraps every array. For five arrays this takes 0.2 us, as long as
+the inverse dynamics of a small arm. Here the compiled code itself is the built-in function. It reads the fields of the
+array objects (PyArrayObject in NumPy's ndarraytypes.h) and runs the kernel only if each argument is exactly an ndarray
+of native float64, C-contiguous, aligned and writeable, with the expected number of axes.
 
-This holds for CPython with its usual object header on 64-bit machines; ``SUPPORTED`` says whether it does, and was
-compared with an array at hand. With ROBOT_DYNAMICS_DIRECT_CALLS=0 in the environment, calls go numba's own way.
+This requires CPython with its usual object header on a 64-bit machine. The layout is compared with an existing array
+first; ``SUPPORTED`` has the result. ROBOT_DYNAMICS_DIRECT_CALLS=0 in the environment disables direct calls.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TYPE, _DATA, _AXES, _SHAPE, _DTYPE, _FLAGS = 1, 2, 3, 4, 7, 8
 
 
 def _layout_is_as_expected() -> bool:
-    """Whether an array's fields stand where they are read; all words lie inside the array object."""
+    """Return True if the fields of an array object are at the expected offsets, all inside the object."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little" or hasattr(sys, "gettotalrefcount"):
@@ -58,9 +58,9 @@ SUPPORTED: bool = (
     and cache_directory() is not None
     and _layout_is_as_expected()
 )
-"""Whether kernels are called directly; what bounds checks find needs numba's own way."""
+"""True if kernels are called directly. Bounds checking requires numba's own calls."""
 
-_ONE_AT_A_TIME = RLock()  # calls share scratch, and plain Python lets another thread run in the midst of one
+_CALL_LOCK = RLock()  # calls share scratch memory, and plain Python can switch threads during a call
 
 if SUPPORTED:
     from numba import types
@@ -71,7 +71,7 @@ if SUPPORTED:
     pointer_type: Any = types.CPointer
 
     def _pointer(kind: Any) -> Any:
-        """A function from an address to a pointer to what stands there."""
+        """Return a function that converts an address to a pointer to ``kind``."""
 
         @intrinsic
         def pointer(typing: Any, address: Any) -> Any:
@@ -86,7 +86,10 @@ if SUPPORTED:
 
     @inlined
     def is_plain(array: int, known: Any, axes: int) -> bool:
-        """Whether an object is an array that the kernels take; ``known``: addresses of the type and of float64."""
+        """Return True if an object is an array that the kernels accept.
+
+        ``known`` has the addresses of ndarray and of the dtype float64.
+        """
         word, half = words(array), halves(array)
         if word[_TYPE] != known[0]:
             return False
@@ -94,19 +97,31 @@ if SUPPORTED:
 
     @inlined
     def shared(array: int) -> int:
-        """Return the object as a result: with one reference more."""
+        """Return the object as a result, with its reference count increased."""
         words(array)[0] += 1
         return array
 
 
 def direct_call(kernel: Callable[..., int], fixed: Sequence[Any], axes: Sequence[int]) -> Callable[..., object]:
-    """Return a function of the kernel's arguments after ``fixed``: arrays with ``axes`` axes each, the results last.
+    """Return a function that calls a kernel with its first arguments bound.
 
-    It gives its last argument, or something else where an argument is of another kind or the kernel's status is not
-    OK. ``fixed`` are int64 or float64 arrays (count,).
+    Parameters
+    ----------
+    kernel
+        Compiled function of arrays that returns a status.
+    fixed
+        First arguments, int64 or float64 arrays of shape (count,).
+    axes
+        Number of axes of each further argument. The result is the last one.
+
+    Returns
+    -------
+    Callable
+        Function of the further arguments. It returns its last argument, or another object if an argument is not an
+        array as expected or if the status is not OK.
     """
     if not SUPPORTED:
-        return _careful_call(partial(kernel, *fixed), axes)
+        return _checked_call(partial(kernel, *fixed), axes)
     kinds = tuple("words" if array.dtype == np.int64 else "floats" for array in fixed)
     callback, method = _callback(kernel, kinds, tuple(axes))
     addresses = [number for array in fixed for number in (array.ctypes.data, array.shape[0])]
@@ -118,8 +133,8 @@ def direct_call(kernel: Callable[..., int], fixed: Sequence[Any], axes: Sequence
     return function
 
 
-def _careful_call(kernel: Callable[..., int], axes: Sequence[int]) -> Callable[..., object]:
-    """The same in Python."""
+def _checked_call(kernel: Callable[..., int], axes: Sequence[int]) -> Callable[..., object]:
+    """Return the same function in plain Python."""
 
     def call(*arguments: Any) -> Any:
         for array, count in zip(arguments, axes, strict=True):
@@ -127,20 +142,20 @@ def _careful_call(kernel: Callable[..., int], axes: Sequence[int]) -> Callable[.
                 return None
             if array.dtype is not _FLOAT64:
                 return None
-        with _ONE_AT_A_TIME:
+        with _CALL_LOCK:
             return arguments[-1] if kernel(*arguments) == OK else None
 
     return call
 
 
-class _Context(np.ndarray):  # without type arguments, which NumPy 1.21 does not take at run time
-    """The addresses that a call needs, and what has to live as long as they are used."""
+class _Context(np.ndarray):  # NumPy 1.21 accepts no type arguments at run time
+    """Array of the addresses that a call needs; it also owns the objects behind them."""
 
     kept: Any
 
 
 class _Method(ctypes.Structure):
-    """PyMethodDef."""
+    """Definition of a built-in function (PyMethodDef)."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),

@@ -1,9 +1,11 @@
 """Python entry points: single-state and batched, and the check of measured states.
 
-``structure`` and ``numbers`` are the robot (see layout). The functions for one state check the shapes of
-their arguments and return WRONG_SHAPE, so that the caller need not; the caller makes the results' arrays, and
-``scratch`` by ``make_scratch``, so that they allocate nothing. One call at a time may use it.
-The batch functions take C-contiguous arrays (count, ...) of shapes that the caller has checked.
+``topology`` and ``parameters`` are the model arrays (see layout). Vectors have shape (n,), in rad or m, and Nm or N.
+
+Single-state functions check the shapes of their arguments and return OK, WRONG_SHAPE or SINGULAR + j. The caller
+allocates the results, and ``scratch`` with ``make_scratch``; calls that share scratch must not run concurrently.
+
+Batched functions take C-contiguous arrays (count, ...) whose shapes the caller has checked.
 """
 
 from __future__ import annotations
@@ -17,26 +19,26 @@ from robot_dynamics_ros.kernels.compilation import allocating_kernel, batch_kern
 from robot_dynamics_ros.kernels.composite_body import composite_body, potential_energy, quadratic_form
 from robot_dynamics_ros.kernels.forward_dynamics import solve_motion
 from robot_dynamics_ros.kernels.friction import friction
-from robot_dynamics_ros.kernels.layout import FRICTION_SIZE, LOAD, WORK_SIZE, ModelArrays, coordinate_count, unpack
+from robot_dynamics_ros.kernels.layout import FRICTION_SIZE, WORK_SIZE, WRENCH, ModelArrays, coordinate_count, unpack
 from robot_dynamics_ros.kernels.regressor import regressor
 from robot_dynamics_ros.kernels.types import Array, IntArray
 
 OK, WRONG_SHAPE, SINGULAR = 0, 1, 2  # SINGULAR + j: the mass matrix is not positive definite at coordinate j
-GOOD, UNCHANGED, OUT_OF_BOUNDS = 0, -1, -2  # of a measured state
+GOOD, UNCHANGED, OUT_OF_BOUNDS = 0, -1, -2  # results of check_state
 
 NO_WRENCHES: Array = np.empty((1, 0, 6))
-"""Of many states on which nothing acts."""
+"""Argument ``wrenches`` of batched functions for states without external wrenches."""
 
 
 @allocating_kernel
 def make_work(robot: ModelArrays) -> Array:
-    """Scratch for one state."""
+    """Return the work array of one state."""
     return np.empty((robot.tree.shape[0], WORK_SIZE))
 
 
-def make_scratch(structure: IntArray) -> Array:
-    """Return a scratch array that serves each of the functions for one state of this robot."""
-    bodies, rotors, _, n = structure[:4].tolist()
+def make_scratch(topology: IntArray) -> Array:
+    """Return a scratch array for any of the single-state functions of this robot."""
+    bodies, rotors, _, n = topology[:4].tolist()
     return np.empty((bodies + rotors) * WORK_SIZE + max(n * n, bodies * (12 + derivatives.SPATIAL_SIZE)))
 
 
@@ -47,10 +49,10 @@ def _work_in(scratch: Array, robot: ModelArrays) -> Array:
 
 
 @inlined
-def _matrix_in(scratch: Array, robot: ModelArrays, first: int, lines: int, columns: int) -> Array:
-    """A matrix behind the work array and ``first`` other numbers."""
+def _matrix_in(scratch: Array, robot: ModelArrays, first: int, rows: int, columns: int) -> Array:
+    """Return a matrix (rows, columns) in ``scratch``, after the work array and ``first`` other numbers."""
     start: int = robot.tree.shape[0] * WORK_SIZE + first
-    return scratch[start : start + lines * columns].reshape(lines, columns)
+    return scratch[start : start + rows * columns].reshape(rows, columns)
 
 
 @inlined
@@ -60,48 +62,48 @@ def _no_wrenches(scratch: Array) -> Array:
 
 @kernel
 def inverse_dynamics(
-    structure: IntArray, numbers: Array, scratch: Array, q: Array, qd: Array, qdd: Array, tau: Array
+    topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, qdd: Array, tau: Array
 ) -> int:
-    """Torque for a motion of one state."""
-    n = coordinate_count(structure)
+    """Write the torque for motion ``q``, ``qd``, ``qdd`` to ``tau``."""
+    n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
-    robot = unpack(structure, numbers)
+    robot = unpack(topology, parameters)
     newton_euler.newton_euler(robot, q, qd, qdd, _no_wrenches(scratch), _work_in(scratch, robot), tau)
     return OK
 
 
 @kernel
-def gravity_torque(structure: IntArray, numbers: Array, scratch: Array, q: Array, tau: Array) -> int:
-    """Torque that holds one state."""
-    n = coordinate_count(structure)
+def gravity_torque(topology: IntArray, parameters: Array, scratch: Array, q: Array, tau: Array) -> int:
+    """Write the gravity torque at ``q`` to ``tau``."""
+    n = coordinate_count(topology)
     if q.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
-    robot = unpack(structure, numbers)
+    robot = unpack(topology, parameters)
     newton_euler.gravity_torque(robot, q, _no_wrenches(scratch), _work_in(scratch, robot), tau)
     return OK
 
 
 @kernel
-def mass_matrix(structure: IntArray, numbers: Array, scratch: Array, q: Array, matrix: Array) -> int:
-    """Mass matrix of one state."""
-    n = coordinate_count(structure)
+def mass_matrix(topology: IntArray, parameters: Array, scratch: Array, q: Array, matrix: Array) -> int:
+    """Write the mass matrix (n, n) at ``q`` to ``matrix``."""
+    n = coordinate_count(topology)
     if q.shape[0] != n or matrix.shape[0] != n or matrix.shape[1] != n:
         return WRONG_SHAPE
-    robot = unpack(structure, numbers)
+    robot = unpack(topology, parameters)
     composite_body(robot, q, _work_in(scratch, robot), matrix)
     return OK
 
 
 @kernel
 def forward_dynamics(
-    structure: IntArray, numbers: Array, scratch: Array, q: Array, qd: Array, tau: Array, qdd: Array
+    topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, tau: Array, qdd: Array
 ) -> int:
-    """Acceleration of one state under a torque."""
-    n = coordinate_count(structure)
+    """Write the acceleration under torque ``tau`` at ``q``, ``qd`` to ``qdd``."""
+    n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
-    robot = unpack(structure, numbers)
+    robot = unpack(topology, parameters)
     work, matrix = _work_in(scratch, robot), _matrix_in(scratch, robot, 0, n, n)
     failed = solve_motion(robot, q, qd, tau, _no_wrenches(scratch), work, matrix, qdd)
     return OK if failed < 0 else SINGULAR + failed
@@ -109,15 +111,15 @@ def forward_dynamics(
 
 @kernel
 def inverse_dynamics_derivatives(
-    structure: IntArray, numbers: Array, scratch: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
+    topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
 ) -> int:
-    """dtau/dq and dtau/dqd of one state."""
-    n = coordinate_count(structure)
+    """Write dtau/dq and dtau/dqd (n, n) to ``dq`` and ``dqd``."""
+    n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
     if dq.shape[0] != n or dq.shape[1] != n or dqd.shape[0] != n or dqd.shape[1] != n:
         return WRONG_SHAPE
-    robot = unpack(structure, numbers)
+    robot = unpack(topology, parameters)
     bodies = robot.bodies.shape[0]
     world = _matrix_in(scratch, robot, 0, bodies, 12)
     spatial = _matrix_in(scratch, robot, bodies * 12, bodies, derivatives.SPATIAL_SIZE)
@@ -127,13 +129,16 @@ def inverse_dynamics_derivatives(
 
 @kernel
 def friction_torque(
-    structure: IntArray, numbers: Array, scratch: Array, joints: Array, fade: Array, q: Array, qd: Array, tau: Array
+    topology: IntArray, parameters: Array, scratch: Array, joints: Array, fade: Array, q: Array, qd: Array, tau: Array
 ) -> int:
-    """Friction torque of one state, which fades out below the rate ``fade`` (1,); ``joints`` is flat."""
-    n = coordinate_count(structure)
+    """Write the friction torque at ``q``, ``qd`` to ``tau``; it is scaled down below the velocity ``fade`` (1,).
+
+    ``joints`` is the flattened friction table (see layout).
+    """
+    n = coordinate_count(topology)
     if fade.shape[0] != 1 or q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
-    robot = unpack(structure, numbers)
+    robot = unpack(topology, parameters)
     table = joints.reshape((joints.shape[0] // FRICTION_SIZE, FRICTION_SIZE))
     friction(robot, table, fade[0], q, qd, _work_in(scratch, robot), tau)
     return OK
@@ -141,10 +146,10 @@ def friction_torque(
 
 @batch_kernel
 def inverse_dynamics_batch(
-    structure: IntArray, numbers: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, tau: Array
+    topology: IntArray, parameters: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, tau: Array
 ) -> int:
-    """Torques for motions; ``wrenches`` (count, bodies, 6), or NO_WRENCHES."""
-    robot = unpack(structure, numbers)
+    """Write the torques of many states; ``wrenches`` (count, bodies, 6) act on the bodies, or NO_WRENCHES."""
+    robot = unpack(topology, parameters)
     work, last = make_work(robot), wrenches.shape[0] - 1
     for k in range(q.shape[0]):
         newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], wrenches[min(k, last)], work, tau[k])
@@ -152,9 +157,9 @@ def inverse_dynamics_batch(
 
 
 @batch_kernel
-def mass_matrix_batch(structure: IntArray, numbers: Array, q: Array, matrix: Array) -> int:
-    """Mass matrices."""
-    robot = unpack(structure, numbers)
+def mass_matrix_batch(topology: IntArray, parameters: Array, q: Array, matrix: Array) -> int:
+    """Write the mass matrices of many states."""
+    robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):
         composite_body(robot, q[k], work, matrix[k])
@@ -163,10 +168,13 @@ def mass_matrix_batch(structure: IntArray, numbers: Array, q: Array, matrix: Arr
 
 @batch_kernel
 def forward_dynamics_batch(
-    structure: IntArray, numbers: Array, wrenches: Array, q: Array, qd: Array, tau: Array, qdd: Array
+    topology: IntArray, parameters: Array, wrenches: Array, q: Array, qd: Array, tau: Array, qdd: Array
 ) -> int:
-    """Accelerations under torques and wrenches, as above; stops at the first state whose mass matrix is singular."""
-    robot = unpack(structure, numbers)
+    """Write the accelerations of many states, up to the first one whose mass matrix is singular.
+
+    ``wrenches`` as for ``inverse_dynamics_batch``. Returns OK, or SINGULAR + k n + j for state k and coordinate j.
+    """
+    robot = unpack(topology, parameters)
     n: int = q.shape[1]
     work, matrix, last = make_work(robot), np.empty((n, n)), wrenches.shape[0] - 1
     for k in range(q.shape[0]):
@@ -178,10 +186,10 @@ def forward_dynamics_batch(
 
 @batch_kernel
 def inverse_dynamics_derivatives_batch(
-    structure: IntArray, numbers: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
+    topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
 ) -> int:
-    """dtau/dq and dtau/dqd."""
-    robot = unpack(structure, numbers)
+    """Write dtau/dq and dtau/dqd of many states."""
+    robot = unpack(topology, parameters)
     bodies = robot.bodies.shape[0]
     work, world, spatial = make_work(robot), np.empty((bodies, 12)), np.empty((bodies, derivatives.SPATIAL_SIZE))
     for k in range(q.shape[0]):
@@ -190,26 +198,26 @@ def inverse_dynamics_derivatives_batch(
 
 
 @batch_kernel
-def joint_loads_batch(
-    structure: IntArray, numbers: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, loads: Array
+def joint_wrenches_batch(
+    topology: IntArray, parameters: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, joint_wrenches: Array
 ) -> int:
-    """Force and moment (bodies, 6) that each body's parent exerts on it, at and in the body's frame."""
-    robot = unpack(structure, numbers)
+    """Write the wrench (bodies, 6) of each body's parent on the body, at and in the body's frame."""
+    robot = unpack(topology, parameters)
     work, tau = make_work(robot), np.empty(q.shape[1])
     for k in range(q.shape[0]):
         newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], wrenches[k], work, tau)
         for i in range(robot.bodies.shape[0]):
             for j in range(6):
-                loads[k, i, j] = work[i, LOAD + j]
+                joint_wrenches[k, i, j] = work[i, WRENCH + j]
     return OK
 
 
 @batch_kernel
 def regressor_batch(
-    structure: IntArray, numbers: Array, link_rotations: Array, q: Array, qd: Array, qdd: Array, columns: Array
+    topology: IntArray, parameters: Array, link_rotations: Array, q: Array, qd: Array, qdd: Array, columns: Array
 ) -> int:
-    """Regressors, transposed: (10 bodies + rotors, n)."""
-    robot = unpack(structure, numbers)
+    """Write the transposed regressors (10 bodies + rotors, n) of many states."""
+    robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):
         regressor(robot, link_rotations, q[k], qd[k], qdd[k], work, columns[k])
@@ -218,10 +226,10 @@ def regressor_batch(
 
 @batch_kernel
 def friction_batch(
-    structure: IntArray, numbers: Array, joints: Array, fade: float, q: Array, qd: Array, tau: Array
+    topology: IntArray, parameters: Array, joints: Array, fade: float, q: Array, qd: Array, tau: Array
 ) -> int:
-    """Friction torques, which fade out below the rate ``fade``."""
-    robot = unpack(structure, numbers)
+    """Write the friction torques of many states, scaled down below the velocity ``fade``."""
+    robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):
         friction(robot, joints, fade, q[k], qd[k], work, tau[k])
@@ -229,9 +237,9 @@ def friction_batch(
 
 
 @batch_kernel
-def link_pose_batch(structure: IntArray, numbers: Array, body: int, frame: Array, q: Array, pose: Array) -> int:
-    """Poses of a link."""
-    robot = unpack(structure, numbers)
+def link_pose_batch(topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, pose: Array) -> int:
+    """Write the poses (4, 4) of a link for many states."""
+    robot = unpack(topology, parameters)
     work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
     for k in range(q.shape[0]):
         kinematics.link_pose(robot, body, frame, q[k], work, world, pose[k])
@@ -239,9 +247,9 @@ def link_pose_batch(structure: IntArray, numbers: Array, body: int, frame: Array
 
 
 @batch_kernel
-def jacobian_batch(structure: IntArray, numbers: Array, body: int, frame: Array, q: Array, matrix: Array) -> int:
-    """Jacobians of a link."""
-    robot = unpack(structure, numbers)
+def jacobian_batch(topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, matrix: Array) -> int:
+    """Write the Jacobians (6, n) of a link for many states."""
+    robot = unpack(topology, parameters)
     work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
     for k in range(q.shape[0]):
         kinematics.jacobian(robot, body, frame, q[k], work, world, matrix[k])
@@ -250,10 +258,10 @@ def jacobian_batch(structure: IntArray, numbers: Array, body: int, frame: Array,
 
 @batch_kernel
 def jacobian_dot_qd_batch(
-    structure: IntArray, numbers: Array, body: int, frame: Array, q: Array, qd: Array, product: Array
+    topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, qd: Array, product: Array
 ) -> int:
-    """Jdot qd of a link."""
-    robot = unpack(structure, numbers)
+    """Write dJ/dt qd (6,) of a link for many states."""
+    robot = unpack(topology, parameters)
     work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
     for k in range(q.shape[0]):
         kinematics.jacobian_dot_qd(robot, body, frame, q[k], qd[k], work, world, product[k])
@@ -261,9 +269,9 @@ def jacobian_dot_qd_batch(
 
 
 @batch_kernel
-def kinetic_energy_batch(structure: IntArray, numbers: Array, q: Array, qd: Array, energy: Array) -> int:
-    """Kinetic energies."""
-    robot = unpack(structure, numbers)
+def kinetic_energy_batch(topology: IntArray, parameters: Array, q: Array, qd: Array, energy: Array) -> int:
+    """Write the kinetic energies of many states."""
+    robot = unpack(topology, parameters)
     n: int = q.shape[1]
     work, matrix = make_work(robot), np.empty((n, n))
     for k in range(q.shape[0]):
@@ -273,9 +281,9 @@ def kinetic_energy_batch(structure: IntArray, numbers: Array, q: Array, qd: Arra
 
 
 @batch_kernel
-def potential_energy_batch(structure: IntArray, numbers: Array, q: Array, energy: Array) -> int:
-    """Potential energies."""
-    robot = unpack(structure, numbers)
+def potential_energy_batch(topology: IntArray, parameters: Array, q: Array, energy: Array) -> int:
+    """Write the potential energies of many states."""
+    robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):
         energy[k] = potential_energy(robot, q[k], work)
@@ -284,7 +292,7 @@ def potential_energy_batch(structure: IntArray, numbers: Array, q: Array, energy
 
 @kernel
 def all_within(values: Array, least: Array, most: Array) -> bool:
-    """Return True if each of the values (m, n) is in its interval; NaN is in none."""
+    """Return True if each value (m, n) is in its interval from ``least`` to ``most`` (m, n); NaN never is."""
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             if not least[i, j] <= values[i, j] <= most[i, j]:
@@ -296,17 +304,35 @@ def all_within(values: Array, least: Array, most: Array) -> bool:
 def check_state(
     new: Array, last: Array, largest: float, step: Array, speed: Array, dt: float, measures_velocity: bool
 ) -> int:
-    """Return GOOD, UNCHANGED for equal states, OUT_OF_BOUNDS for a number beyond ``largest``, or 1 + a joint.
+    """Compare a measured state with the previous one.
 
-    That joint is implausible. States (2, n) are positions and velocities, and ``dt`` (s) is the time between them; they
-    are not compared where it is not positive. A position may change by ``step`` (n,) and by twice the velocity times
-    ``dt``; where no velocity is measured, ``speed`` (n,) stands for twice the velocity. A velocity beyond ``speed`` has
-    to move its joint. A joint with an infinite ``step`` is not compared.
+    Parameters
+    ----------
+    new, last
+        States (2, n): positions and velocities.
+    largest
+        Largest accepted magnitude of a position or velocity.
+    step
+        (n,): change of position that is always plausible. Joints with an infinite step are not compared.
+    speed
+        (n,): largest plausible velocity. A joint with a greater velocity must change its position accordingly. If
+        no velocity is measured, positions may change by ``speed`` times ``dt`` in addition to ``step``.
+    dt
+        Time between the two states, s. States are not compared if it is not positive.
+    measures_velocity
+        True if velocities are measured. A position may then change by twice the velocity times ``dt``, in addition
+        to ``step``.
+
+    Returns
+    -------
+    int
+        GOOD, UNCHANGED for equal states, OUT_OF_BOUNDS if a magnitude exceeds ``largest`` or is NaN, or 1 + j for
+        an implausible joint j.
     """
     unchanged, wrong, joint = True, False, GOOD
     for j in range(new.shape[1]):
         q, qd = new[0, j], new[1, j]
-        wrong = wrong or not (abs(q) <= largest and abs(qd) <= largest)  # nor is NaN
+        wrong = wrong or not (abs(q) <= largest and abs(qd) <= largest)  # True for NaN
         change = abs(q - last[0, j])
         unchanged = unchanged and change == 0.0 and qd == last[1, j]
         if dt > 0.0 and joint == GOOD and step[j] < math.inf:

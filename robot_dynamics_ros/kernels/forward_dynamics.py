@@ -1,4 +1,4 @@
-"""Forward dynamics: qdd = M^-1 (tau - h), Craig (6.115), by composite bodies and Cholesky."""
+"""Forward dynamics by composite bodies and Cholesky factorisation: qdd = M^-1 (tau - h), Craig (6.115)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from robot_dynamics_ros.kernels.types import Array
 def equations_of_motion(
     robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: Array, bias: Array, matrix: Array
 ) -> None:
-    """Write h (n,), V + G of Craig (6.59), to ``bias`` and M (n, n) to ``matrix``: M qdd + h is the torque."""
+    """Write h = V + G of Craig (6.59) (n,) to ``bias`` and M (n, n) to ``matrix``; the torque is M qdd + h."""
     bias_torque(robot, q, qd, wrenches, work, bias)
     gather_composites(robot, work, matrix)
 
@@ -23,10 +23,9 @@ def equations_of_motion(
 def solve_motion(
     robot: ModelArrays, q: Array, qd: Array, tau: Array, wrenches: Array, work: Array, matrix: Array, qdd: Array
 ) -> int:
-    """Write the acceleration (n,) under torque ``tau`` to ``qdd``, friction left out.
+    """Write the acceleration (n,) under torque ``tau`` (n,) without friction to ``qdd``.
 
-    ``matrix`` (n, n) is scratch. Returns -1, or the coordinate at which the mass matrix is found not
-    positive definite.
+    ``matrix`` (n, n) is scratch. Returns -1, or the coordinate at which the mass matrix is not positive definite.
     """
     equations_of_motion(robot, q, qd, wrenches, work, qdd, matrix)
     failed = factorise(matrix)
@@ -51,13 +50,27 @@ def solve_fixed_mode_motion(
     factor: Array,
     motion: Array,
 ) -> int:
-    """Forward dynamics where some joints are held at rest: A qdd + h = force + reaction, A = M + diag(stiffness).
+    """Solve forward dynamics with some joints locked: A qdd + h = force + reaction, A = M + diag(stiffness).
 
-    ``moves`` (n,) is 1 for joints that move and 0 for held ones, which have no acceleration; only they have a
-    reaction. Writes acceleration, reaction and A, one above the other, to ``motion`` (2 + n, n); ``factor`` (n, n)
-    is scratch. Returns -1, or the coordinate at which A is found not positive definite.
+    The operations do not depend on which joints are locked, so that the kernel can be traced (see codegen).
 
-    It does the same for each joint, held or not, so that it can be traced (see codegen).
+    Parameters
+    ----------
+    force
+        (n,): applied torque.
+    stiffness
+        (n,): added to the diagonal of M.
+    moves
+        (n,): 1 for free joints, 0 for locked ones. Locked joints have no acceleration; only they have a reaction.
+    factor
+        (n, n): scratch.
+    motion
+        (2 + n, n): result, whose rows are the acceleration, the reaction and A.
+
+    Returns
+    -------
+    int
+        -1, or the coordinate at which A is not positive definite.
     """
     n = q.shape[0]
     acceleration, reaction, matrix = motion[0], motion[1], motion[2:]

@@ -1,9 +1,11 @@
-"""Joint friction as a function of a joint's position and rate.
+"""Joint friction as a function of position and velocity.
 
-Viscous and Coulomb: Craig (6.110)-(6.112), the Coulomb level by direction; static level: ME5118 p. 42;
-its fall to the Coulomb level: Stribeck, level = coulomb + (static - coulomb) exp(-(rate / v_s)^2), Armstrong-
-Helouvry, Dupont, Canudas de Wit 1994; a level that varies with position: Craig (6.113). Sigmoid: Gaz et al.
-2019, "Dynamic identification of the Franka Emika Panda robot", the published Panda model.
+Viscous and Coulomb friction: Craig (6.110)-(6.112), with a Coulomb level for each direction. Static level: ME5118 p.
+42. Stribeck effect: level = coulomb + (static - coulomb) exp(-(rate / v_s)^2), Armstrong-Helouvry, Dupont, Canudas de
+Wit 1994. Level that varies with position: Craig (6.113). Sigmoid: Gaz et al. 2019, "Dynamic identification of the
+Franka Emika Panda robot", the published Panda model.
+
+``joint`` is a row of the friction table (see layout), ``rate`` the joint velocity.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from robot_dynamics_ros.kernels.types import Array
 
 @kernel
 def logistic(x: float) -> float:
-    """1 / (1 + exp(-x)), without overflow."""
+    """Return 1 / (1 + exp(-x)) without overflow."""
     if x >= 0.0:
         return 1.0 / (1.0 + math.exp(-x))
     power = math.exp(x)
@@ -43,7 +45,7 @@ def logistic(x: float) -> float:
 
 @kernel
 def smooth_friction(joint: Array, rate: float) -> float:
-    """The part of a joint's friction that is a smooth function of its rate: viscous and sigmoid."""
+    """Return the viscous and sigmoid friction of a joint, which are smooth functions of its velocity."""
     torque: float = joint[VISCOUS] * rate
     if joint[SIGMOID_AMPLITUDE] != 0.0:
         slope, shift = joint[SIGMOID_SLOPE], joint[SIGMOID_SHIFT]
@@ -53,7 +55,7 @@ def smooth_friction(joint: Array, rate: float) -> float:
 
 @kernel
 def smooth_slope(joint: Array, rate: float) -> float:
-    """Slope of the smooth friction over the rate, kept at or above 0."""
+    """Return the derivative of the smooth friction by velocity, limited to at least 0."""
     total: float = joint[VISCOUS]
     if joint[SIGMOID_AMPLITUDE] != 0.0:
         slope = joint[SIGMOID_SLOPE]
@@ -64,9 +66,10 @@ def smooth_slope(joint: Array, rate: float) -> float:
 
 @kernel
 def friction_bound(joint: Array, level: float, position: float, rate: float) -> float:
-    """Size of the dry friction of a joint whose Coulomb level in this direction is ``level``; at rest, the most.
+    """Return the magnitude of a joint's dry friction; at rest, the largest possible magnitude.
 
-    The ``position`` of a coupled joint is without the coupling's offset.
+    ``level`` is the Coulomb level in the direction of motion. The ``position`` of a coupled joint is without the
+    coupling's offset.
     """
     fade = 0.0
     if rate == 0.0:
@@ -82,7 +85,7 @@ def friction_bound(joint: Array, level: float, position: float, rate: float) -> 
 
 @kernel
 def dry_friction(joint: Array, position: float, rate: float) -> float:
-    """The dry friction of a sliding joint; 0 at rest, where it is whatever holds the joint."""
+    """Return the dry friction of a moving joint, and 0 at rest, where it depends on the applied torque."""
     if rate > 0.0:
         return friction_bound(joint, joint[COULOMB], position, rate)
     if rate < 0.0:
@@ -92,7 +95,7 @@ def dry_friction(joint: Array, position: float, rate: float) -> float:
 
 @kernel
 def faded_friction(joint: Array, position: float, rate: float, fade: float) -> float:
-    """The friction of a joint, in proportion to its rate where that is below ``fade``: then it has no step."""
+    """Return the friction of a joint, continuous in velocity: it is proportional to velocity below ``fade``."""
     speed, share = abs(rate), 1.0
     if speed < fade:
         share = speed / fade
@@ -102,13 +105,13 @@ def faded_friction(joint: Array, position: float, rate: float, fade: float) -> f
 
 @kernel
 def friction(robot: ModelArrays, joints: Array, fade: float, q: Array, qd: Array, work: Array, tau: Array) -> None:
-    """Write the torque (n,) that friction takes to ``tau``; ``joints`` has a line for each body's joint.
+    """Write the friction torque (n,) to ``tau``; it is proportional to velocity below ``fade`` (rad/s or m/s).
 
-    It fades out below the rate ``fade`` (rad/s or m/s).
+    ``joints`` is the friction table (bodies, FRICTION_SIZE).
     """
     expand(robot, q, work, JOINT_POSITION)
     expand(robot, qd, work, JOINT_RATE)
-    clear(work, JOINT_TORQUE)  # rotors have none of their own
+    clear(work, JOINT_TORQUE)  # rotors have no friction of their own
     for i in range(joints.shape[0]):
         work[i, JOINT_TORQUE] = faded_friction(joints[i], work[i, JOINT_POSITION], work[i, JOINT_RATE], fade)
     project(robot, work, JOINT_TORQUE, tau)

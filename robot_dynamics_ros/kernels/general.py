@@ -1,4 +1,4 @@
-"""The hottest kernels with the arrays of one robot bound: these work for any robot."""
+"""Kernels of the most frequent calculations with the arrays of one robot bound, valid for any robot."""
 
 from __future__ import annotations
 
@@ -15,74 +15,74 @@ Call = Callable[..., object]
 
 
 class GeneralKernels:
-    """Inverse and forward dynamics, gravity torque, mass matrix and derivatives of the robot in two flat arrays.
+    """Kernels of one robot, compiled once for all robots.
 
-    Those for one state are compiled when they are first asked for. They return their last argument, the result; or
-    something else where an argument is no plain array of the right shape, or the mass matrix is singular. Those for
-    many states take plain C-contiguous arrays and return a status (see entries).
+    Single-state kernels are compiled at first access. They return their last argument, which is the result, or another
+    object if an argument is not a plain array of the right shape or if the mass matrix is singular. Batched kernels
+    take C-contiguous arrays and return a status (see entries).
 
     Attributes
     ----------
-    structure, numbers
-        The arrays, as given; the kernels work on copies.
+    topology, parameters
+        Model arrays (see layout). The kernels use copies.
     customised
-        True if they are made for this robot.
+        True if the kernels are generated for this robot.
     """
 
     customised = False
 
-    def __init__(self, structure: IntArray, numbers: Array) -> None:
-        self.structure = structure
-        self.numbers = numbers
-        # Copies, which can be written to: for others numba would compile everything once more.
-        self._fixed = structure.copy(), numbers.copy()
-        self._scratch = entries.make_scratch(structure)
+    def __init__(self, topology: IntArray, parameters: Array) -> None:
+        self.topology = topology
+        self.parameters = parameters
+        # Writeable copies: for read-only arrays numba would compile each kernel again.
+        self._fixed = topology.copy(), parameters.copy()
+        self._scratch = entries.make_scratch(topology)
 
-    def with_numbers(self, numbers: Array) -> GeneralKernels:
-        """Return the kernels of a robot that differs in its bodies' inertia only; nothing is compiled again."""
-        return GeneralKernels(self.structure, numbers)
+    def with_parameters(self, parameters: Array) -> GeneralKernels:
+        """Return the kernels of a robot that differs only in its bodies' inertias; nothing is compiled again."""
+        return GeneralKernels(self.topology, parameters)
 
     @cached_property
     def inverse_dynamics(self) -> Call:
-        """(q, qd, qdd, tau), each (n,)."""
+        """Function of (q, qd, qdd, tau), each (n,)."""
         return self._single(entries.inverse_dynamics, (1, 1, 1, 1))
 
     @cached_property
     def gravity_torque(self) -> Call:
-        """(q, tau), each (n,)."""
+        """Function of (q, tau), each (n,)."""
         return self._single(entries.gravity_torque, (1, 1))
 
     @cached_property
     def mass_matrix(self) -> Call:
-        """(q (n,), matrix (n, n))."""
+        """Function of (q, matrix): (n,) and (n, n)."""
         return self._single(entries.mass_matrix, (1, 2))
 
     @cached_property
     def forward_dynamics(self) -> Call:
-        """(q, qd, tau, qdd), each (n,)."""
+        """Function of (q, qd, tau, qdd), each (n,)."""
         return self._single(entries.forward_dynamics, (1, 1, 1, 1))
 
     @cached_property
     def inverse_dynamics_derivatives(self) -> Call:
-        """(q, qd, qdd, dq, dqd), vectors (n,) and matrices (n, n)."""
+        """Function of (q, qd, qdd, dq, dqd): vectors (n,) and matrices (n, n)."""
         return self._single(entries.inverse_dynamics_derivatives, (1, 1, 1, 2, 2))
 
     @cached_property
     def inverse_dynamics_batch(self) -> Kernel:
-        """(q, qd, qdd, tau), each (count, n)."""
+        """Function of (q, qd, qdd, tau), each (count, n)."""
         return self._batch(entries.inverse_dynamics_batch)
 
     @cached_property
     def forward_dynamics_batch(self) -> Kernel:
-        """(q, qd, tau, qdd), each (count, n)."""
+        """Function of (q, qd, tau, qdd), each (count, n)."""
         return self._batch(entries.forward_dynamics_batch)
 
     def call(self, kernel: Kernel, axes: Sequence[int], *extra: Array) -> Call:
-        """Return an entry for one state with the robot bound, and what comes before the state; see direct_call."""
+        """Return a single-state function with the robot and ``extra`` arguments bound, see ``direct_call``."""
         return direct_call(kernel, (*self._fixed, self._scratch, *extra), axes)
 
     def bound(self, kernel: Kernel, *extra: Any) -> Kernel:
-        """Return an entry for many states with the robot bound, and what else comes before the states."""
+        """Return a batched function with the robot and ``extra`` arguments bound."""
         return partial(kernel, *self._fixed, *extra)
 
     def _single(self, kernel: Kernel, axes: Sequence[int]) -> Call:

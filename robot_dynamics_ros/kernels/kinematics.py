@@ -1,10 +1,11 @@
-"""Kinematics of links and loops: pose, Jacobian, and the acceleration while no joint accelerates.
+"""Kinematics of links and closed loops: pose, Jacobian, and acceleration at zero joint acceleration.
 
-Craig chapter 5: v = J(q) qd, and so a = J qdd + Jdot qd. All in the axes of the root frame, at the origin
-of the link's frame, linear rows first. A link is placed in its body's frame by ``frame`` (12): rotation, position.
+Craig chapter 5: v = J(q) qd, hence a = J qdd + dJ/dt qd. All quantities are at the origin of the link's frame, in the
+axes of the root frame, linear rows first. ``frame`` (12,) is the placement of a link in its body's frame: rotation,
+position.
 
-A loop keeps a point of body a at a point of body b (LaValle (13.171)): phi = p_b - p_a = 0, so that G qd = 0 and
-G qdd + drift = 0, with G = J_b - J_a (Craig chapter 5) and the drift dG/dt qd.
+A loop keeps a point of body a at a point of body b, LaValle (13.171): phi = p_b - p_a = 0. Hence G qd = 0 and G qdd +
+drift = 0, with G = J_b - J_a (Craig chapter 5) and drift = dG/dt qd.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def _place(robot: ModelArrays, q: Array, work: Array, world: Array) -> None:
 
 @kernel
 def _place_and_move(robot: ModelArrays, q: Array, qd: Array, work: Array, world: Array) -> None:
-    """Write placements, and the motion while no joint accelerates."""
+    """Write the placements of the bodies, and their motion at zero joint acceleration."""
     expand(robot, qd, work, JOINT_RATE)
     clear(work, JOINT_ACCELERATION)
     _place(robot, q, work, world)
@@ -57,7 +58,7 @@ def _position(body: int, point: Array, world: Array) -> Vector:
 
 @kernel
 def _acceleration(robot: ModelArrays, body: int, point: Array, work: Array, world: Array) -> Vector:
-    """Return the acceleration of a body's point while no joint accelerates, Craig (6.12)."""
+    """Return the acceleration of a body's point at zero joint acceleration, Craig (6.12)."""
     if body < 0:
         return 0.0, 0.0, 0.0
     m = work[body, MOTION:]
@@ -65,13 +66,13 @@ def _acceleration(robot: ModelArrays, body: int, point: Array, work: Array, worl
     cx, cy, cz = cross(m[0], m[1], m[2], cx, cy, cz)
     tx, ty, tz = cross(m[3], m[4], m[5], point[0], point[1], point[2])
     x, y, z = rotate(world[body], m[6] + cx + tx, m[7] + cy + ty, m[8] + cz + tz)
-    # The recursion's base accelerates against gravity: take that away again.
+    # Without the acceleration of the base against gravity.
     return x + robot.gravity[0], y + robot.gravity[1], z + robot.gravity[2]
 
 
 @kernel
 def _add_columns(robot: ModelArrays, i: int, sign: float, at: Vector, world: Array, rows: Array) -> None:
-    """Add ``sign`` times the velocity of the point ``at`` for a unit rate of joint i: z x (p - p_i) or z, Craig 5.7."""
+    """Add ``sign`` times the velocity of point ``at`` at unit velocity of joint i: z x (p - p_i) or z, Craig 5.7."""
     x, y, z = world[i, 2], world[i, 5], world[i, 8]
     if robot.tree[i, KIND] == REVOLUTE:
         x, y, z = cross(x, y, z, at[0] - world[i, 9], at[1] - world[i, 10], at[2] - world[i, 11])
@@ -99,7 +100,7 @@ def link_pose(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array
 
 @kernel
 def jacobian(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array, world: Array, matrix: Array) -> None:
-    """Write the link's Jacobian (6, n) to ``matrix``: columns (z x (p - p_i), z) or (z, 0), Craig 5.7."""
+    """Write the link's Jacobian (6, n) to ``matrix``, with columns (z x (p - p_i), z) or (z, 0): Craig 5.7."""
     _place(robot, q, work, world)
     matrix[:] = 0.0
     if body < 0:
@@ -126,7 +127,7 @@ def jacobian(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array,
 def jacobian_dot_qd(
     robot: ModelArrays, body: int, frame: Array, q: Array, qd: Array, work: Array, world: Array, product: Array
 ) -> None:
-    """Write Jdot qd (6,) to ``product``: the link's acceleration while no joint accelerates."""
+    """Write dJ/dt qd (6,), the link's acceleration at zero joint acceleration, to ``product``."""
     _place_and_move(robot, q, qd, work, world)
     product[:] = 0.0
     if body < 0:
@@ -137,31 +138,32 @@ def jacobian_dot_qd(
     cx, cy, cz = cross(m[0], m[1], m[2], cx, cy, cz)
     tx, ty, tz = cross(m[3], m[4], m[5], px, py, pz)
     x, y, z = rotate(world[body], m[6] + cx + tx, m[7] + cy + ty, m[8] + cz + tz)
-    # The recursion's base accelerates against gravity: take that away again.
+    # Without the acceleration of the base against gravity.
     product[0], product[1], product[2] = x + robot.gravity[0], y + robot.gravity[1], z + robot.gravity[2]
     product[3], product[4], product[5] = rotate(world[body], m[3], m[4], m[5])
 
 
 class Loops(NamedTuple):
-    """The loops of a robot."""
+    """Closed loops of a robot."""
 
-    bodies: IntArray  # (loops, 2) of points a and b; -1: the fixed base
-    points: Array  # (loops, 6) a and b, each in its body's frame
+    bodies: IntArray  # (loops, 2): bodies of the points a and b; -1 is the fixed base
+    points: Array  # (loops, 6): points a and b, each in its body's frame
 
 
-def append_loops(structure: IntArray, numbers: Array, loops: Loops) -> tuple[IntArray, Array]:
-    """Return the robot's two flat arrays with its loops behind, where ``unpack`` does not look."""
+def append_loops(topology: IntArray, parameters: Array, loops: Loops) -> tuple[IntArray, Array]:
+    """Return the robot's two model arrays with its loops appended; ``unpack`` ignores them."""
     count = np.array([len(loops.bodies)], dtype=np.int64)
-    return np.concatenate([structure, loops.bodies.ravel(), count]), np.concatenate([numbers, loops.points.ravel()])
+    return np.concatenate([topology, loops.bodies.ravel(), count]), np.concatenate([parameters, loops.points.ravel()])
 
 
 @allocating_kernel
-def unpack_loops(structure: IntArray, numbers: Array) -> Loops:
-    """Views into what ``append_loops`` added."""
-    end = structure.shape[0] - 1
-    count = structure[end]
+def unpack_loops(topology: IntArray, parameters: Array) -> Loops:
+    """Return views of the loops that ``append_loops`` added."""
+    end = topology.shape[0] - 1
+    count = topology[end]
     return Loops(
-        structure[end - 2 * count : end].reshape(count, 2), numbers[numbers.shape[0] - 6 * count :].reshape(count, 6)
+        topology[end - 2 * count : end].reshape(count, 2),
+        parameters[parameters.shape[0] - 6 * count :].reshape(count, 6),
     )
 
 
@@ -177,10 +179,9 @@ def measure_loops(
     jacobian: Array,
     drift: Array,
 ) -> None:
-    """Write phi (3 loops,), G (3 loops, n) and the drift (3 loops,) at q, qd; ``world`` (bodies, 12) is scratch.
+    """Write phi (3 loops,), G (3 loops, n) and drift (3 loops,) at q, qd; ``world`` (bodies, 12) is scratch.
 
-    Joints that carry both ends do not move one against the other: their columns are zero, also where a loop is open and
-    they turn its gap.
+    Columns of joints that move both points of a loop are zero, also if the loop is open.
     """
     _place_and_move(robot, q, qd, work, world)
     jacobian[:] = 0.0
@@ -194,7 +195,7 @@ def measure_loops(
             gap[3 * k + row] = at_b[row] - at_a[row]
             drift[3 * k + row] = bias_b[row] - bias_a[row]
         rows = jacobian[3 * k : 3 * k + 3]
-        # Parents have smaller numbers: the two ways to the root meet where they are equal.
+        # Parents have smaller indices, so the two paths to the root meet at the first equal index.
         while a != b:
             if a > b:
                 _add_columns(robot, a, -1.0, at_a, world, rows)

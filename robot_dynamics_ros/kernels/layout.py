@@ -1,12 +1,13 @@
-"""How a robot is packed into two flat arrays for the kernels, and how the kernels see it.
+"""Layout of the model arrays that kernels read.
 
-Bodies stand in an order in which parents come first; each body is moved by exactly one joint of the tree,
-and its frame has the z axis along that joint (Craig's convention), the origin on it.
+A robot is stored in two flat arrays: ``topology`` (int64) and ``parameters`` (float64). Parents precede their children
+in the order of the bodies. Exactly one joint of the tree moves each body. The z axis of the body's frame is the axis of
+that joint (Craig's convention), and its origin is on the axis.
 
-Rows: first the joints of the tree, one a body, then the rotors. The rates of all rows follow from the n
-independent coordinates by the coupling matrix G, rate_row = sum_c G[row, c] qd_c, kept row by row as
-``entries``: which coordinate, and the factor. So tau = G^T tau_rows and M = G^T M_rows G (Tsai 9.9 for
-the rotors). The constant offsets of coupled joints are inside the bodies' placements.
+Rows are the joints of the tree, one for each body, followed by the rotors. The rates of all rows follow from the n
+independent coordinates by the coupling matrix G: rate_row = sum_c G[row, c] qd_c. G is stored row by row as
+``entries``, each with its coordinate and factor. Hence tau = G^T tau_rows and M = G^T M_rows G (Tsai 9.9 for rotors).
+Constant offsets of coupled joints are included in the placements of the bodies.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from robot_dynamics_ros.kernels.compilation import inlined
 from robot_dynamics_ros.kernels.types import Array, IntArray
 
-# Columns of ``tree``; a rotor's parent is the body that carries it, or -1 where nothing turns it.
+# Columns of ``tree``. The parent of a rotor is the body that carries it, or -1 for the fixed base.
 PARENT, KIND, FIRST, AFTER = 0, 1, 2, 3  # entries FIRST to AFTER - 1 belong to the row
 TREE_SIZE = 4
 REVOLUTE, PRISMATIC, ROTOR = 0, 1, 2
@@ -27,7 +28,7 @@ REVOLUTE, PRISMATIC, ROTOR = 0, 1, 2
 ROTATION = 0  # 9 values, row by row: axes of the body's frame in the parent's frame, at zero position
 POSITION = 9  # 3 values: origin of the body's frame in the parent's frame, at zero position
 MASS = 12
-MOMENT = 13  # 3 values: mass times centre of mass
+FIRST_MOMENT = 13  # 3 values: first moment of mass, mass times centre of mass
 INERTIA = 16  # ixx ixy ixz iyy iyz izz about the frame's origin
 BODY_SIZE = 22
 
@@ -35,19 +36,19 @@ BODY_SIZE = 22
 SPIN_AXIS, ROTOR_INERTIA = 0, 3  # unit vector in the carrier's frame; axial inertia
 ROTOR_SIZE = 4
 
-# Columns of ``work``, one line a row: what one algorithm hands to the next.
+# Columns of ``work``, the intermediate results of the algorithms for each row.
 JOINT_POSITION, JOINT_RATE, JOINT_ACCELERATION, JOINT_TORQUE = 0, 1, 2, 3
-PLACEMENT = 4  # rotation 9, position 3: the body's frame in its parent's
+PLACEMENT = 4  # rotation (9), position (3): the body's frame in its parent's
 MOTION = 16  # angular velocity, angular acceleration, linear acceleration, in the body's axes
-LOAD = 25  # force, moment at the body's origin, in its axes
-COMPOSITE = 31  # mass, first moment, inertia of the body and all that it carries
+WRENCH = 25  # force, moment at the origin and in the axes of the body's frame
+COMPOSITE = 31  # mass, first moment, inertia of the body and all bodies beyond it
 WORK_SIZE = 41
 
 _HEADER = 4
 
 
 class ModelArrays(NamedTuple):
-    """Views into the two flat arrays."""
+    """Views of the two model arrays."""
 
     tree: IntArray  # (rows, 4)
     coordinates: IntArray  # (entries,)
@@ -58,38 +59,38 @@ class ModelArrays(NamedTuple):
 
 
 def pack(robot: ModelArrays, n: int) -> tuple[IntArray, Array]:
-    """Flatten a robot with ``n`` coordinates; ``unpack`` gives it back."""
+    """Return the model arrays of a robot with ``n`` coordinates; ``unpack`` is the inverse."""
     header = [len(robot.bodies), len(robot.rotors), len(robot.factors), n]
-    structure = np.concatenate([header, robot.tree.ravel(), robot.coordinates]).astype(np.int64)
-    numbers = [robot.gravity, robot.bodies.ravel(), robot.rotors.ravel(), robot.factors]
-    return structure, np.concatenate(numbers).astype(np.float64)
+    topology = np.concatenate([header, robot.tree.ravel(), robot.coordinates]).astype(np.int64)
+    parameters = [robot.gravity, robot.bodies.ravel(), robot.rotors.ravel(), robot.factors]
+    return topology, np.concatenate(parameters).astype(np.float64)
 
 
 @inlined
-def unpack(structure: IntArray, numbers: Array) -> ModelArrays:
-    """Views into what ``pack`` made."""
-    bodies, rotors, entries = structure[0], structure[1], structure[2]
+def unpack(topology: IntArray, parameters: Array) -> ModelArrays:
+    """Return views of the model arrays that ``pack`` made."""
+    bodies, rotors, entries = topology[0], topology[1], topology[2]
     rows = bodies + rotors
     first = _HEADER + rows * TREE_SIZE
     second = 3 + bodies * BODY_SIZE
     third = second + rotors * ROTOR_SIZE
     return ModelArrays(
-        structure[_HEADER:first].reshape(rows, TREE_SIZE),
-        structure[first : first + entries],
-        numbers[third : third + entries],
-        numbers[3:second].reshape(bodies, BODY_SIZE),
-        numbers[second:third].reshape(rotors, ROTOR_SIZE),
-        numbers[:3],
+        topology[_HEADER:first].reshape(rows, TREE_SIZE),
+        topology[first : first + entries],
+        parameters[third : third + entries],
+        parameters[3:second].reshape(bodies, BODY_SIZE),
+        parameters[second:third].reshape(rotors, ROTOR_SIZE),
+        parameters[:3],
     )
 
 
 @inlined
-def coordinate_count(structure: IntArray) -> int:
-    """Number n of independent coordinates."""
-    return int(structure[3])
+def coordinate_count(topology: IntArray) -> int:
+    """Return the number n of independent coordinates."""
+    return int(topology[3])
 
 
-# Columns of the friction table, one line for each moving joint of the tree. Static 0: as the Coulomb level.
+# Columns of the friction table, which has one row for each moving joint. A static level of 0 is the Coulomb level.
 VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, STRIBECK_VELOCITY = 0, 1, 2, 3, 4
 RIPPLE_AMPLITUDE, RIPPLE_PER_TURN, RIPPLE_PHASE = 5, 6, 7
 SIGMOID_AMPLITUDE, SIGMOID_SLOPE, SIGMOID_SHIFT = 8, 9, 10

@@ -1,39 +1,50 @@
 """Inverse dynamics by the recursive Newton-Euler algorithm.
 
-Craig (6.45)-(6.53), Tsai (9.49)-(9.70), with forces and moments taken at the origin of each body's
-frame, so that a body enters by its mass, first moment and inertia there. Rotors: Tsai (9.157).
+Craig (6.45)-(6.53), Tsai (9.49)-(9.70). Forces and moments are taken at the origin of each body's frame, so that a body
+enters by its mass, and its first moment and inertia about that origin. Rotors: Tsai (9.157).
 """
 
 from __future__ import annotations
 
-from robot_dynamics_ros.kernels.compilation import inlined, joined_kernel, kernel
+from robot_dynamics_ros.kernels.compilation import forceinlined_kernel, inlined, kernel
 from robot_dynamics_ros.kernels.couplings import clear, expand, project
 from robot_dynamics_ros.kernels.layout import (
+    FIRST_MOMENT,
     JOINT_ACCELERATION,
     JOINT_POSITION,
     JOINT_RATE,
     JOINT_TORQUE,
     KIND,
-    LOAD,
     MASS,
-    MOMENT,
     MOTION,
     PARENT,
     REVOLUTE,
     ROTOR_INERTIA,
     SPIN_AXIS,
+    WRENCH,
     ModelArrays,
 )
-from robot_dynamics_ros.kernels.placement import cross, origin, place_bodies, three, times_inertia, to_body, to_parent
+from robot_dynamics_ros.kernels.placement import (
+    cross,
+    origin,
+    place_bodies,
+    times_inertia,
+    to_body,
+    to_parent,
+    vector_at,
+)
 from robot_dynamics_ros.kernels.types import Array
 
-# The motion of a body, in its own axes: angular velocity and acceleration, linear acceleration.
+# Motion of a body in its own axes: angular velocity, angular acceleration, linear acceleration.
 _W, _DW, _A = MOTION, MOTION + 3, MOTION + 6
 
 
 @kernel
 def move_bodies(robot: ModelArrays, work: Array) -> None:
-    """Outward recursion, Craig (6.45)-(6.48); the base accelerates against gravity."""
+    """Write the velocities and accelerations of the bodies, from the base outwards: Craig (6.45)-(6.48).
+
+    The base accelerates against gravity.
+    """
     tree, gravity = robot.tree, robot.gravity
     for i in range(robot.bodies.shape[0]):
         parent = tree[i, PARENT]
@@ -44,9 +55,9 @@ def move_bodies(robot: ModelArrays, work: Array) -> None:
             dwx, dwy, dwz = 0.0, 0.0, 0.0
             ax, ay, az = to_body(work, i, -gravity[0], -gravity[1], -gravity[2])
         else:
-            ux, uy, uz = three(work, parent, _W)
-            dux, duy, duz = three(work, parent, _DW)
-            ax, ay, az = three(work, parent, _A)
+            ux, uy, uz = vector_at(work, parent, _W)
+            dux, duy, duz = vector_at(work, parent, _DW)
+            ax, ay, az = vector_at(work, parent, _A)
             px, py, pz = origin(work, i)
             cx, cy, cz = cross(ux, uy, uz, px, py, pz)
             cx, cy, cz = cross(ux, uy, uz, cx, cy, cz)
@@ -72,58 +83,58 @@ def move_bodies(robot: ModelArrays, work: Array) -> None:
 def _subtract_wrench(wrenches: Array, i: int, work: Array) -> None:
     if wrenches.shape[0] > 0:
         for k in range(6):
-            work[i, LOAD + k] -= wrenches[i, k]
+            work[i, WRENCH + k] -= wrenches[i, k]
 
 
 @kernel
-def _load_bodies(robot: ModelArrays, wrenches: Array, work: Array) -> None:
-    """Force and moment that each body needs for its motion, Craig (6.49)-(6.51), less external wrenches."""
+def _set_body_wrenches(robot: ModelArrays, wrenches: Array, work: Array) -> None:
+    """Write the wrench that each body's motion requires, minus external wrenches: Craig (6.49)-(6.51)."""
     bodies = robot.bodies
     for i in range(bodies.shape[0]):
         m = bodies[i, MASS]
-        hx, hy, hz = three(bodies, i, MOMENT)
-        wx, wy, wz = three(work, i, _W)
-        dwx, dwy, dwz = three(work, i, _DW)
-        ax, ay, az = three(work, i, _A)
+        hx, hy, hz = vector_at(bodies, i, FIRST_MOMENT)
+        wx, wy, wz = vector_at(work, i, _W)
+        dwx, dwy, dwz = vector_at(work, i, _DW)
+        ax, ay, az = vector_at(work, i, _A)
         cx, cy, cz = cross(wx, wy, wz, hx, hy, hz)
         cx, cy, cz = cross(wx, wy, wz, cx, cy, cz)
         tx, ty, tz = cross(dwx, dwy, dwz, hx, hy, hz)
-        work[i, LOAD] = m * ax + tx + cx
-        work[i, LOAD + 1] = m * ay + ty + cy
-        work[i, LOAD + 2] = m * az + tz + cz
+        work[i, WRENCH] = m * ax + tx + cx
+        work[i, WRENCH + 1] = m * ay + ty + cy
+        work[i, WRENCH + 2] = m * az + tz + cz
         lx, ly, lz = times_inertia(bodies, i, wx, wy, wz)
         gx, gy, gz = cross(wx, wy, wz, lx, ly, lz)
         ex, ey, ez = times_inertia(bodies, i, dwx, dwy, dwz)
         ox, oy, oz = cross(hx, hy, hz, ax, ay, az)
-        work[i, LOAD + 3], work[i, LOAD + 4], work[i, LOAD + 5] = ex + gx + ox, ey + gy + oy, ez + gz + oz
+        work[i, WRENCH + 3], work[i, WRENCH + 4], work[i, WRENCH + 5] = ex + gx + ox, ey + gy + oy, ez + gz + oz
         _subtract_wrench(wrenches, i, work)
 
 
 @kernel
-def _load_bodies_at_rest(robot: ModelArrays, wrenches: Array, work: Array) -> None:
-    """Craig (6.47)-(6.51) for bodies at rest: what carries their weights, less external wrenches."""
+def _set_body_wrenches_at_rest(robot: ModelArrays, wrenches: Array, work: Array) -> None:
+    """Write the wrench that balances each body's weight, minus external wrenches: Craig (6.47)-(6.51) at rest."""
     bodies, gravity = robot.bodies, robot.gravity
     for i in range(bodies.shape[0]):
         parent = robot.tree[i, PARENT]
         if parent < 0:
             ax, ay, az = to_body(work, i, -gravity[0], -gravity[1], -gravity[2])
         else:
-            ax, ay, az = three(work, parent, _A)
+            ax, ay, az = vector_at(work, parent, _A)
             ax, ay, az = to_body(work, i, ax, ay, az)
         work[i, _A], work[i, _A + 1], work[i, _A + 2] = ax, ay, az
         m = bodies[i, MASS]
-        hx, hy, hz = three(bodies, i, MOMENT)
-        work[i, LOAD], work[i, LOAD + 1], work[i, LOAD + 2] = m * ax, m * ay, m * az
+        hx, hy, hz = vector_at(bodies, i, FIRST_MOMENT)
+        work[i, WRENCH], work[i, WRENCH + 1], work[i, WRENCH + 2] = m * ax, m * ay, m * az
         ox, oy, oz = cross(hx, hy, hz, ax, ay, az)
-        work[i, LOAD + 3], work[i, LOAD + 4], work[i, LOAD + 5] = ox, oy, oz
+        work[i, WRENCH + 3], work[i, WRENCH + 4], work[i, WRENCH + 5] = ox, oy, oz
         _subtract_wrench(wrenches, i, work)
 
 
 @kernel
-def _turn_rotors(robot: ModelArrays, work: Array) -> None:
-    """Torque that spins the rotors up, and the moment that they put on their carriers, Tsai (9.157).
+def _add_rotor_torques(robot: ModelArrays, work: Array) -> None:
+    """Write the torques that accelerate the rotors and add their moments on the carriers, Tsai (9.157).
 
-    A carrier's own inertia holds the rotor at rest; what is added is the spin I s a in the carrier's frame.
+    The carrier's inertia includes the rotor at rest. The additional angular momentum is I s a in the carrier's frame.
     """
     count = robot.bodies.shape[0]
     for k in range(robot.rotors.shape[0]):
@@ -132,54 +143,54 @@ def _turn_rotors(robot: ModelArrays, work: Array) -> None:
         carrier = robot.tree[count + k, PARENT]
         along = 0.0
         if carrier >= 0:
-            x, y, z = three(robot.rotors, k, SPIN_AXIS)
-            wx, wy, wz = three(work, carrier, _W)
-            dwx, dwy, dwz = three(work, carrier, _DW)
+            x, y, z = vector_at(robot.rotors, k, SPIN_AXIS)
+            wx, wy, wz = vector_at(work, carrier, _W)
+            dwx, dwy, dwz = vector_at(work, carrier, _DW)
             gx, gy, gz = cross(wx, wy, wz, x, y, z)
-            work[carrier, LOAD + 3] += inertia * (acceleration * x + spin * gx)
-            work[carrier, LOAD + 4] += inertia * (acceleration * y + spin * gy)
-            work[carrier, LOAD + 5] += inertia * (acceleration * z + spin * gz)
+            work[carrier, WRENCH + 3] += inertia * (acceleration * x + spin * gx)
+            work[carrier, WRENCH + 4] += inertia * (acceleration * y + spin * gy)
+            work[carrier, WRENCH + 5] += inertia * (acceleration * z + spin * gz)
             along = x * dwx + y * dwy + z * dwz
         work[count + k, JOINT_TORQUE] = inertia * (acceleration + along)
 
 
 @kernel
-def _gather_torques(robot: ModelArrays, work: Array) -> None:
-    """Inward recursion, Craig (6.52)-(6.53): loads add up towards the base, joints carry the z part."""
+def _propagate_wrenches(robot: ModelArrays, work: Array) -> None:
+    """Write the joint torques, propagating the wrenches towards the base: Craig (6.52)-(6.53)."""
     tree = robot.tree
     for i in range(robot.bodies.shape[0] - 1, -1, -1):
-        work[i, JOINT_TORQUE] = work[i, LOAD + 5] if tree[i, KIND] == REVOLUTE else work[i, LOAD + 2]
+        work[i, JOINT_TORQUE] = work[i, WRENCH + 5] if tree[i, KIND] == REVOLUTE else work[i, WRENCH + 2]
         parent = tree[i, PARENT]
         if parent >= 0:
-            fx, fy, fz = three(work, i, LOAD)
-            nx, ny, nz = three(work, i, LOAD + 3)
+            fx, fy, fz = vector_at(work, i, WRENCH)
+            nx, ny, nz = vector_at(work, i, WRENCH + 3)
             fx, fy, fz = to_parent(work, i, fx, fy, fz)
             nx, ny, nz = to_parent(work, i, nx, ny, nz)
             px, py, pz = origin(work, i)
             px, py, pz = cross(px, py, pz, fx, fy, fz)
-            work[parent, LOAD] += fx
-            work[parent, LOAD + 1] += fy
-            work[parent, LOAD + 2] += fz
-            work[parent, LOAD + 3] += nx + px
-            work[parent, LOAD + 4] += ny + py
-            work[parent, LOAD + 5] += nz + pz
+            work[parent, WRENCH] += fx
+            work[parent, WRENCH + 1] += fy
+            work[parent, WRENCH + 2] += fz
+            work[parent, WRENCH + 3] += nx + px
+            work[parent, WRENCH + 4] += ny + py
+            work[parent, WRENCH + 5] += nz + pz
 
 
 @kernel
 def _recursion(robot: ModelArrays, wrenches: Array, work: Array) -> None:
-    """Torque of each row of the tree for the motion of the rows, all in ``work``."""
+    """Write the torque of each row of the tree to ``work``, for the motion of the rows in ``work``."""
     place_bodies(robot, work)
     move_bodies(robot, work)
-    _load_bodies(robot, wrenches, work)
-    _turn_rotors(robot, work)
-    _gather_torques(robot, work)
+    _set_body_wrenches(robot, wrenches, work)
+    _add_rotor_torques(robot, work)
+    _propagate_wrenches(robot, work)
 
 
-@joined_kernel
+@forceinlined_kernel
 def newton_euler(robot: ModelArrays, q: Array, qd: Array, qdd: Array, wrenches: Array, work: Array, tau: Array) -> None:
-    """Write to ``tau`` (n,) the torque that moves the robot with acceleration ``qdd``, friction left out.
+    """Write the torque (n,) for the motion ``q``, ``qd``, ``qdd`` without friction to ``tau``.
 
-    ``work`` then holds each body's placement, motion and the load on its joint.
+    Afterwards ``work`` has each body's placement and motion, and the wrench on it from its joint.
     """
     expand(robot, q, work, JOINT_POSITION)
     expand(robot, qd, work, JOINT_RATE)
@@ -190,7 +201,7 @@ def newton_euler(robot: ModelArrays, q: Array, qd: Array, qdd: Array, wrenches: 
 
 @kernel
 def bias_torque(robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: Array, tau: Array) -> None:
-    """Write to ``tau`` (n,) the torque without acceleration, V + G of Craig (6.59)."""
+    """Write the torque (n,) at zero acceleration, V + G of Craig (6.59), to ``tau``."""
     expand(robot, q, work, JOINT_POSITION)
     expand(robot, qd, work, JOINT_RATE)
     clear(work, JOINT_ACCELERATION)
@@ -198,12 +209,12 @@ def bias_torque(robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: 
     project(robot, work, JOINT_TORQUE, tau)
 
 
-@joined_kernel
+@forceinlined_kernel
 def gravity_torque(robot: ModelArrays, q: Array, wrenches: Array, work: Array, tau: Array) -> None:
-    """Write to ``tau`` (n,) the torque that holds the robot still, G of Craig (6.59)."""
+    """Write the gravity torque (n,), G of Craig (6.59), to ``tau``."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
-    _load_bodies_at_rest(robot, wrenches, work)
-    clear(work, JOINT_TORQUE)  # rotors have none
-    _gather_torques(robot, work)
+    _set_body_wrenches_at_rest(robot, wrenches, work)
+    clear(work, JOINT_TORQUE)  # rotors have no gravity torque
+    _propagate_wrenches(robot, work)
     project(robot, work, JOINT_TORQUE, tau)

@@ -1,10 +1,13 @@
-"""Placement of the bodies' frames: each in its parent's, at given joint positions, and each in the root's."""
+"""Placement of the bodies' frames in their parents' frames and in the root frame.
+
+A placement (12,) is a rotation (9,), row by row, and a position (3,).
+"""
 
 from __future__ import annotations
 
 import math
 
-from robot_dynamics_ros.kernels.compilation import inlined, joined_kernel, kernel
+from robot_dynamics_ros.kernels.compilation import forceinlined_kernel, inlined, kernel
 from robot_dynamics_ros.kernels.layout import (
     INERTIA,
     JOINT_POSITION,
@@ -21,15 +24,15 @@ from robot_dynamics_ros.kernels.types import Array
 Vector = tuple[float, float, float]
 
 
-@joined_kernel
+@forceinlined_kernel
 def cross(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> Vector:
-    """Cross product a x b."""
+    """Return the cross product a x b."""
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
-@joined_kernel
+@forceinlined_kernel
 def rotate(r: Array, x: float, y: float, z: float) -> Vector:
-    """R v: from the body's axes to its parent's; R is the first nine numbers of ``r``, row by row."""
+    """Return R v, from a body's axes to its parent's; R is the first nine elements of ``r``, row by row."""
     return (
         r[0] * x + r[1] * y + r[2] * z,
         r[3] * x + r[4] * y + r[5] * z,
@@ -39,7 +42,7 @@ def rotate(r: Array, x: float, y: float, z: float) -> Vector:
 
 @kernel
 def rotate_back(r: Array, x: float, y: float, z: float) -> Vector:
-    """R^T v: from the parent's axes to the body's."""
+    """Return R^T v, from the parent's axes to the body's."""
     return (
         r[0] * x + r[3] * y + r[6] * z,
         r[1] * x + r[4] * y + r[7] * z,
@@ -47,11 +50,11 @@ def rotate_back(r: Array, x: float, y: float, z: float) -> Vector:
     )
 
 
-@joined_kernel
+@forceinlined_kernel
 def place_bodies(robot: ModelArrays, work: Array) -> None:
-    """Write rotation (9, row by row) and position (3) of each body in its parent's frame to ``work``.
+    """Write the placement of each body in its parent's frame to ``work``.
 
-    The joint turns about or slides along the frame's own z axis: R = R0 Rz(q), p = p0 + R0 z q.
+    The joint rotates about or translates along the z axis of the body's frame: R = R0 Rz(q), p = p0 + R0 z q.
     """
     bodies = robot.bodies
     for i in range(bodies.shape[0]):
@@ -77,7 +80,7 @@ def place_bodies(robot: ModelArrays, work: Array) -> None:
 
 @inlined
 def to_parent(work: Array, i: int, x: float, y: float, z: float) -> Vector:
-    """From the axes of body i to those of its parent."""
+    """Return a vector in the axes of body i's parent, given in the axes of body i."""
     return (
         work[i, PLACEMENT] * x + work[i, PLACEMENT + 1] * y + work[i, PLACEMENT + 2] * z,
         work[i, PLACEMENT + 3] * x + work[i, PLACEMENT + 4] * y + work[i, PLACEMENT + 5] * z,
@@ -87,7 +90,7 @@ def to_parent(work: Array, i: int, x: float, y: float, z: float) -> Vector:
 
 @inlined
 def to_body(work: Array, i: int, x: float, y: float, z: float) -> Vector:
-    """From the axes of body i's parent to its own."""
+    """Return a vector in the axes of body i, given in the axes of its parent."""
     return (
         work[i, PLACEMENT] * x + work[i, PLACEMENT + 3] * y + work[i, PLACEMENT + 6] * z,
         work[i, PLACEMENT + 1] * x + work[i, PLACEMENT + 4] * y + work[i, PLACEMENT + 7] * z,
@@ -97,19 +100,19 @@ def to_body(work: Array, i: int, x: float, y: float, z: float) -> Vector:
 
 @inlined
 def origin(work: Array, i: int) -> Vector:
-    """Origin of body i's frame in its parent's."""
+    """Return the origin of body i's frame in its parent's frame."""
     return work[i, PLACEMENT + 9], work[i, PLACEMENT + 10], work[i, PLACEMENT + 11]
 
 
 @inlined
-def three(table: Array, i: int, column: int) -> Vector:
-    """Three numbers of a line."""
+def vector_at(table: Array, i: int, column: int) -> Vector:
+    """Return three consecutive elements of row i of ``table``, from ``column`` on."""
     return table[i, column], table[i, column + 1], table[i, column + 2]
 
 
 @inlined
 def times_inertia(bodies: Array, i: int, x: float, y: float, z: float) -> Vector:
-    """Inertia of body i, about its frame's origin, times a vector in its axes."""
+    """Return the inertia of body i about its frame's origin times a vector in its axes."""
     return (
         bodies[i, INERTIA] * x + bodies[i, INERTIA + 1] * y + bodies[i, INERTIA + 2] * z,
         bodies[i, INERTIA + 1] * x + bodies[i, INERTIA + 3] * y + bodies[i, INERTIA + 4] * z,
@@ -119,7 +122,7 @@ def times_inertia(bodies: Array, i: int, x: float, y: float, z: float) -> Vector
 
 @kernel
 def compose(r: Array, s: Array, product: Array) -> None:
-    """Write the placement (12) of C in A to ``product``: ``r`` places B in A, ``s`` places C in B."""
+    """Write the placement of C in A to ``product``, from the placements ``r`` of B in A and ``s`` of C in B."""
     for column in range(3):
         x, y, z = rotate(r, s[column], s[3 + column], s[6 + column])
         product[column], product[3 + column], product[6 + column] = x, y, z
@@ -129,7 +132,7 @@ def compose(r: Array, s: Array, product: Array) -> None:
 
 @kernel
 def place_in_root(robot: ModelArrays, work: Array, world: Array) -> None:
-    """Write each body's placement in the root frame to ``world`` (bodies, 12), from those in ``work``."""
+    """Write each body's placement in the root frame to ``world`` (bodies, 12), from the placements in ``work``."""
     for i in range(world.shape[0]):
         parent = robot.tree[i, PARENT]
         if parent < 0:

@@ -1,8 +1,8 @@
-"""The regressor: tau is linear in the inertial parameters, Spong (9.121); An, Atkeson, Hollerbach 1985.
+"""Regressor: the torque is linear in the inertial parameters, Spong (9.121); An, Atkeson, Hollerbach 1985.
 
-A column is the torque for a unit of one parameter: the load of that unit on its body (Craig (6.49)-(6.51)),
-carried down to the base (6.52)-(6.53). Per body: mass, first moment (3), inertia at the origin (ixx ixy ixz
-iyy iyz izz), in the axes of the body's link; then the axial inertia of each rotor, Tsai (9.157).
+A column is the torque for a unit value of one parameter. The wrench of that parameter on its body, Craig (6.49)-(6.51),
+is propagated to the base, (6.52)-(6.53). The parameters of a body are mass, first moment (3) and inertia about the
+origin (ixx ixy ixz iyy iyz izz), in the axes of the body's link. The axial inertia of each rotor follows, Tsai (9.157).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from robot_dynamics_ros.kernels.newton_euler import move_bodies
 from robot_dynamics_ros.kernels.placement import Vector, cross, place_bodies, rotate, rotate_back
 from robot_dynamics_ros.kernels.types import Array
 
-PARAMETERS = 10  # of a body
+PARAMETERS = 10  # inertial parameters of a body
 
 
 @kernel
-def _carry(robot: ModelArrays, work: Array, body: int, force: Vector, moment: Vector, column: Array) -> None:
-    """Add the joint torques that carry a load on a body, at and in its frame, to ``column`` (n,)."""
+def _add_torques(robot: ModelArrays, work: Array, body: int, force: Vector, moment: Vector, column: Array) -> None:
+    """Add the joint torques that balance a wrench on a body, at and in its frame, to ``column`` (n,)."""
     fx, fy, fz = force
     nx, ny, nz = moment
     i = body
@@ -45,8 +45,8 @@ def _carry(robot: ModelArrays, work: Array, body: int, force: Vector, moment: Ve
 
 
 @kernel
-def _unit_load(parameter: int, w: Vector, dw: Vector, a: Vector) -> tuple[Vector, Vector]:
-    """Force and moment on a body for a unit of one of its ten parameters."""
+def _unit_wrench(parameter: int, w: Vector, dw: Vector, a: Vector) -> tuple[Vector, Vector]:
+    """Return force and moment on a body for a unit value of one of its ten parameters."""
     wx, wy, wz = w
     dx, dy, dz = dw
     ax, ay, az = a
@@ -80,9 +80,9 @@ def _unit_load(parameter: int, w: Vector, dw: Vector, a: Vector) -> tuple[Vector
 def regressor(
     robot: ModelArrays, link_rotations: Array, q: Array, qd: Array, qdd: Array, work: Array, columns: Array
 ) -> None:
-    """Write the regressor's columns to ``columns`` (10 bodies + rotors, n): its transpose.
+    """Write the transposed regressor (10 bodies + rotors, n) to ``columns``.
 
-    ``link_rotations`` (bodies, 9): axes of the body's link in the body's frame.
+    ``link_rotations`` (bodies, 9): axes of the body's link in the body's frame, row by row.
     """
     tree, count = robot.tree, robot.bodies.shape[0]
     expand(robot, q, work, JOINT_POSITION)
@@ -97,10 +97,10 @@ def regressor(
         dw = rotate_back(r, m[3], m[4], m[5])
         a = rotate_back(r, m[6], m[7], m[8])
         for parameter in range(PARAMETERS):
-            force, moment = _unit_load(parameter, w, dw, a)
+            force, moment = _unit_wrench(parameter, w, dw, a)
             force = rotate(r, force[0], force[1], force[2])
             moment = rotate(r, moment[0], moment[1], moment[2])
-            _carry(robot, work, i, force, moment, columns[PARAMETERS * i + parameter])
+            _add_torques(robot, work, i, force, moment, columns[PARAMETERS * i + parameter])
     for k in range(robot.rotors.shape[0]):
         column = columns[PARAMETERS * count + k]
         spin, acceleration = work[count + k, JOINT_RATE], work[count + k, JOINT_ACCELERATION]
@@ -111,6 +111,6 @@ def regressor(
             x, y, z = robot.rotors[k, SPIN_AXIS], robot.rotors[k, SPIN_AXIS + 1], robot.rotors[k, SPIN_AXIS + 2]
             gx, gy, gz = cross(m[0], m[1], m[2], x, y, z)
             moment = (acceleration * x + spin * gx, acceleration * y + spin * gy, acceleration * z + spin * gz)
-            _carry(robot, work, carrier, (0.0, 0.0, 0.0), moment, column)
+            _add_torques(robot, work, carrier, (0.0, 0.0, 0.0), moment, column)
             along = x * m[3] + y * m[4] + z * m[5]
         add_column(robot, count + k, acceleration + along, column)

@@ -1,4 +1,4 @@
-"""Array types of the kernels' arguments."""
+"""Array types of the kernels."""
 
 import numpy as np
 from numpy.typing import NDArray

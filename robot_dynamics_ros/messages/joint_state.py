@@ -7,6 +7,7 @@ Only the stamp and the numbers differ from one message to the next.
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -44,65 +45,133 @@ def renaming(names: Mapping[str, str]) -> Renaming:
     return renamed
 
 
-_FIELDS = ("position", "velocity", "effort")
-_NAMES = HEADER + 8  # where frame_id and names begin, after the stamp
+FIELDS = ("position", "velocity", "effort")
+BEHIND_STAMP = _NAMES = HEADER + 8
+"""Where frame_id and names begin, after the stamp."""
+_MOST_LAYOUTS = 64
 
 
 class JointsMissing(RobotDynamicsError):
     """A message names some of the robot's joints, but not all."""
 
 
-class _Layout:
-    """The layout that messages have in common as long as their sender stays the same.
+class JointStateLayout:
+    """The layout of messages that differ only in stamp, text of frame_id, and numbers.
 
-    They have ``size`` joints; ``places`` (n,) are the indices of the robot's among them. ``same`` are the bytes from
-    the end of frame_id to the last name.
+    Attributes
+    ----------
+    joint_names
+        The joints, renamed.
+    counts
+        Of the numbers in each of FIELDS.
+    fields
+        Those of FIELDS that are not empty.
+    irregular
+        The first field that has neither a number for each name nor none; "" where there is no such field.
     """
 
-    def __init__(self, order: str, frame: bytes, same: bytes, size: int, places: NDArray[np.intp]) -> None:
-        self.order, self.same, self.size, self.places = order, same, size, places
-        self._frame_length, self._frame_end = frame[:4], _NAMES + len(frame)
-        end = self._frame_end + len(same)
-        self.start = end + padding(end - HEADER, 4)
-        gap = padding(self.start + 4 - HEADER, 8)
-        self._numbers = self.start + 4 + gap
-        self._lengths = struct.Struct(f"{order}I {gap + 8 * size}x I {4 + 8 * size}x I")
-        self._full = (size, size, size)
-        # All numbers are read as one row; a length and what pads it count as one of them.
-        self._count = 3 * size + 2
-        self._rows = places + np.array([[0], [size + 1], [2 * size + 2]])
-        self.stamp, self.length = struct.Struct(order + "iI"), struct.Struct(order + "I")
+    def __init__(self, data: bytes, renamed: Renaming) -> None:
+        """Raise ValueError for bytes that are no whole JointState."""
+        counts, ends, places = [], [], {}
+        try:
+            reader = CdrReader(data)
+            reader.stamp()
+            reader.text()
+            self._frame_end = HEADER + reader.at
+            names = reader.names()
+            names_end = HEADER + reader.at
+            for field in FIELDS:
+                counts.append(reader.number())
+                ends.append(HEADER + reader.at)
+                if counts[-1]:
+                    reader.at += padding(reader.at, 8)
+                    places[field] = HEADER + reader.at
+                    reader.at += 8 * counts[-1]
+        except (struct.error, RobotDynamicsError) as error:
+            raise ValueError(str(error)) from error
+        if HEADER + reader.at > len(data):
+            raise ValueError("it breaks off")
+        self.joint_names = tuple(renamed(name) for name in names)
+        self.counts, self.fields = tuple(counts), tuple(places)
+        regular = (0, len(names))
+        self.irregular = next((name for name, n in zip(FIELDS, counts, strict=True) if n not in regular), "")
+        self._head, self._same, self._size = data[:HEADER], data[self._frame_end : names_end], len(data)
+        self._frame_length = data[_NAMES : _NAMES + 4]
+        self._stamp = struct.Struct(reader.order + "iI")
+        first, second, third = ends
+        self._counts = struct.Struct(f"{reader.order}I{second - first - 4}xI{third - second - 4}xI")
+        self._counts_at = first - 4
+        self._number = np.dtype(reader.order + "f8")
+        self._places = [places.get(field) for field in FIELDS]
+        formats = {"sec": f"{reader.order}i4", "nanosec": f"{reader.order}u4"}
+        formats |= {f: f"({n},){reader.order}f8" for f, n in zip(FIELDS, counts, strict=True) if n}
+        self._record = np.dtype(
+            {
+                "names": list(formats),
+                "formats": list(formats.values()),
+                "offsets": [HEADER, HEADER + 4, *places.values()],
+                "itemsize": len(data),
+            }
+        )
 
     def fits(self, data: bytes) -> bool:
-        same = data.startswith(self.same, self._frame_end) and data.startswith(self._frame_length, _NAMES)
-        return same and BYTE_ORDERS[data[:2]] == self.order
+        """Return True if a message has this layout."""
+        return (
+            len(data) == self._size
+            and data.startswith(self._same, self._frame_end)
+            and data.startswith(self._frame_length, _NAMES)
+            and data.startswith(self._head)
+            and self._counts.unpack_from(data, self._counts_at) == self.counts
+        )
 
-    def full(self, data: bytes) -> Array | None:
-        """Return position, velocity and effort (3, n) of a message that has them all, else None."""
-        if len(data) < self._numbers + 8 * self._count or self._lengths.unpack_from(data, self.start) != self._full:
+    def frame_id(self, data: bytes) -> str:
+        """Return header.frame_id of a message that fits."""
+        return data[_NAMES + 4 : self._frame_end].split(b"\0", 1)[0].decode(errors="replace")
+
+    def stamp(self, data: bytes) -> int:
+        """Return the stamp (ns) of a message that fits."""
+        sec, nanosec = self._stamp.unpack_from(data, HEADER)
+        return int(sec) * 1_000_000_000 + int(nanosec)
+
+    def numbers(self, data: bytes) -> list[Array | None]:
+        """Return the numbers in each of FIELDS of a message that fits; None where there are none."""
+        return [
+            None if place is None else np.frombuffer(data, self._number, count, place)
+            for place, count in zip(self._places, self.counts, strict=True)
+        ]
+
+    def rows(self, places: NDArray[np.intp]) -> NDArray[np.intp] | None:
+        """Return where in ``span`` the numbers of joints (3, n) are; None where a field is empty or irregular."""
+        size = len(self.joint_names)
+        if self.counts != (size, size, size) or not size:
             return None
-        rows: Array = np.frombuffer(data, self.order + "f8", self._count, self._numbers)[self._rows]
-        return rows
+        # A length and what pads it count as one number.
+        return np.asarray(places + np.array([[0], [size + 1], [2 * size + 2]]), dtype=np.intp)
 
-    def fields(self, data: bytes, topic: str) -> list[Array | None]:
-        """Return the fields (n,), None where one is empty; RobotDynamicsError where one has another length."""
-        at = self.start
-        fields: list[Array | None] = []
-        for field in _FIELDS:
-            at += padding(at - HEADER, 4)
-            (count,) = self.length.unpack_from(data, at)
-            at += 4
-            if count == 0:
-                fields.append(None)
-                continue
-            if count != self.size:
-                raise RobotDynamicsError(
-                    f"{topic}: {count} numbers in {field} for {self.size} names. Cure: publish one for each joint"
-                )
-            at += padding(at - HEADER, 8)
-            fields.append(np.frombuffer(data, self.order + "f8", count, at)[self.places])
-            at += 8 * count
-        return fields
+    def span(self, data: bytes) -> Array:
+        """Return all from the first number of a message that fits to the last, where no field is empty."""
+        return np.frombuffer(data, self._number, 3 * self.counts[0] + 2, self._places[0] or 0)
+
+    def table(self, messages: Sequence[bytes]) -> NDArray[np.void]:
+        """Return m messages that fit as records (m,) of sec, nanosec and the fields."""
+        return np.frombuffer(b"".join(messages), self._record)
+
+
+class JointStateLayouts:
+    """The layouts of one topic, the newest ones of which are remembered."""
+
+    def __init__(self, renamed: Renaming) -> None:
+        self._renamed = renamed
+        self._known: deque[JointStateLayout] = deque(maxlen=_MOST_LAYOUTS)
+
+    def find(self, data: bytes) -> JointStateLayout:
+        """Return the layout of a message; errors as those of JointStateLayout."""
+        for layout in self._known:
+            if layout.fits(data):
+                return layout
+        layout = JointStateLayout(data, self._renamed)
+        self._known.appendleft(layout)
+        return layout
 
 
 class JointStateReader:
@@ -112,8 +181,10 @@ class JointStateReader:
         """``topic`` is named in errors; ``renamed`` maps the joint names of messages to the robot's."""
         self._joint_names = tuple(joint_names)
         self._topic = topic
-        self._renamed = renamed
-        self._layout: _Layout | None = None
+        self._layouts = JointStateLayouts(renamed)
+        self._layout: JointStateLayout | None = None  # of the last message with these joints
+        self._places: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        self._rows: NDArray[np.intp] | None = None
         names = ", ".join(joint_names)
         reason = f"{topic} name none of {names}. Cure: publish them by their names in the URDF"
         self._foreign = UnusableSample(0, reason, incomplete=True)
@@ -124,22 +195,29 @@ class JointStateReader:
         Raises JointsMissing for messages that lack some of the joints, and RobotDynamicsError for fields that
         do not have a number for each name, and for bytes that are no JointState.
         """
-        try:
-            layout = self._layout
-            if layout is None or not layout.fits(data):
-                layout = self._find(data)
-                if layout is None:
-                    return None
-            sec, nanosec = layout.stamp.unpack_from(data, HEADER)
-            full = layout.full(data)
-            q, qd, effort = layout.fields(data, self._topic) if full is None else full
-        except (struct.error, ValueError, KeyError) as error:
-            raise RobotDynamicsError(
-                f"{self._topic}: a message of {len(data)} bytes is no whole JointState. Cure: check its publisher"
-            ) from error
-        if q is None:
-            raise RobotDynamicsError(f"{self._topic}: no position. Cure: publish one for each joint")
-        return Sample(sec * 1_000_000_000 + nanosec, q, qd, effort)
+        layout = self._layout
+        if layout is None or not layout.fits(data):
+            try:
+                layout = self._layouts.find(data)
+            except ValueError as error:
+                if isinstance(error.__cause__, RobotDynamicsError):
+                    raise error.__cause__ from None
+                raise RobotDynamicsError(
+                    f"{self._topic}: a message of {len(data)} bytes is no whole JointState. Cure: check its publisher"
+                ) from error
+            if not self._choose(layout):
+                return None
+        if self._rows is not None:
+            q, qd, effort = layout.span(data)[self._rows].astype(np.float64, copy=False)
+        else:
+            position, *others = (
+                None if values is None else values[self._places].astype(np.float64, copy=False)
+                for values in layout.numbers(data)
+            )
+            if position is None:
+                raise RobotDynamicsError(f"{self._topic}: no position. Cure: publish one for each joint")
+            q, (qd, effort) = position, others
+        return Sample(layout.stamp(data), q, qd, effort)
 
     def sample(self, data: bytes) -> Sample | UnusableSample:
         """Return the content of a message, or the reason why it has none."""
@@ -149,17 +227,13 @@ class JointStateReader:
             return UnusableSample(stamp_of(data) or 0, str(error), isinstance(error, JointsMissing))
         return self._foreign if sample is None else sample
 
-    def _find(self, data: bytes) -> _Layout | None:
-        """Read frame_id and names, and remember the layout; None where none of the robot's joints is named."""
-        reader = CdrReader(data)
-        reader.stamp()
-        reader.text()
-        frame = data[_NAMES : HEADER + reader.at]
-        names = [self._renamed(name) for name in reader.names()]
+    def _choose(self, layout: JointStateLayout) -> bool:
+        """Find the robot's joints in a layout; False where none of them is named."""
+        names = layout.joint_names
         index = {name: i for i, name in enumerate(names)}
         missing = [name for name in self._joint_names if name not in index]
         if len(missing) == len(self._joint_names):
-            return None
+            return False
         if missing:
             raise JointsMissing(
                 f"{self._topic}: joints {', '.join(missing)} are missing. Cure: publish all in one message"
@@ -167,10 +241,16 @@ class JointStateReader:
         twice = [name for name in self._joint_names if names.count(name) > 1]
         if twice:
             raise RobotDynamicsError(f"{self._topic}: {twice[0]} is named twice. Cure: publish each joint once")
-        places = np.array([index[name] for name in self._joint_names], dtype=np.intp)
-        same = data[_NAMES + len(frame) : HEADER + reader.at]
-        self._layout = _Layout(reader.order, frame, same, len(names), places)
-        return self._layout
+        if layout.irregular:
+            count = layout.counts[FIELDS.index(layout.irregular)]
+            raise RobotDynamicsError(
+                f"{self._topic}: {count} numbers in {layout.irregular} for {len(names)} names. "
+                "Cure: publish one for each joint"
+            )
+        self._layout = layout
+        self._places = np.array([index[name] for name in self._joint_names], dtype=np.intp)
+        self._rows = layout.rows(self._places)
+        return True
 
 
 def stamp_of(data: bytes) -> int | None:

@@ -1,4 +1,4 @@
-"""URDF and dynamics file to RobotModel: topology, placements, inertias, limits, friction, rotors."""
+"""RobotModel from URDF and dynamics file: topology, placements, inertias, limits, friction, rotors."""
 
 from robot_dynamics_ros.model.robot_model import RobotModel
 

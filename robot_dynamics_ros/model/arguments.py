@@ -1,4 +1,4 @@
-"""Arguments of RobotModel's methods as float64 arrays, and calls of batch kernels on all cores."""
+"""Conversion of RobotModel arguments to float64 arrays, and calls of batched kernels on all cores."""
 
 from __future__ import annotations
 
@@ -17,46 +17,75 @@ from robot_dynamics_ros.kernels.compilation import numba
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.inertia import real_numbers
-from robot_dynamics_ros.model.packed import LinkFrame
+from robot_dynamics_ros.model.model_data import LinkFrame
 
 Result = TypeVar("Result")
 
 _NO_WRENCHES: Array = np.empty((0, 6))
-# NumPy broadcasts up to 32 axes, of which wrenches and results take some.
+# NumPy broadcasts up to 32 axes; wrenches and results need some of them.
 _MOST_AXES = 24
 
 
-def numbers(name: str, value: ArrayLike, joint_names: Sequence[str], *, single: bool = False) -> Array:
-    """Return ``value`` as float64 (..., n) in C order, the same array where it is that already.
+def joint_vectors(name: str, value: ArrayLike, joint_names: Sequence[str], *, single: bool = False) -> Array:
+    """Return ``value`` as a C-contiguous float64 array (..., n), without a copy if it already is one.
 
-    Raises RobotDynamicsError, calling it ``name``, for anything but real numbers whose last axis has length
-    n; where ``single``, for anything but n numbers. They may be infinite.
+    Infinite values and NaN are accepted.
+
+    Parameters
+    ----------
+    name
+        Name of the argument for messages.
+    value
+        Real numbers of shape (..., n).
+    joint_names
+        The n joint names, for messages.
+    single
+        True if the shape must be (n,).
+
+    Raises
+    ------
+    RobotDynamicsError
+        If ``value`` has another shape or is not an array of real numbers.
     """
     n = len(joint_names)
-    # Contiguous, aligned and writable (carray): for any other kind numba would compile anew.
+    # Contiguous, aligned and writeable (carray): numba would compile again for any other array.
     plain = type(value) is np.ndarray and value.dtype == np.float64 and value.flags.carray
     expected = f"({n},)" if single else f"({n},) or (..., {n})"
     array = value if plain else real_numbers(value)
     if array is None:
-        raise RobotDynamicsError(f"{name}: {value!r} is not an array of {n} numbers. Cure: pass shape {expected}")
+        raise RobotDynamicsError(f"{name}: {value!r} is not an array of {n} numbers. Cure: pass an array {expected}")
     assert isinstance(array, np.ndarray)
     if array.ndim < 1 or array.shape[-1] != n or (single and array.ndim != 1):
         raise RobotDynamicsError(
-            f"{name} has shape {array.shape}, expected {expected}. Cure: one value for each of {', '.join(joint_names)}"
+            f"{name} has shape {array.shape}, expected {expected}. "
+            f"Cure: pass one value for each of {', '.join(joint_names)}"
         )
     return array
 
 
 def wrenches_on_bodies(wrenches: Mapping[str, ArrayLike] | None, frames: Mapping[str, LinkFrame], bodies: int) -> Array:
-    """Wrenches (..., 6) on links as wrenches (..., bodies, 6) on the kernels' bodies; (0, 6) for None.
+    """Convert wrenches on links to wrenches (..., bodies, 6) on the kernels' bodies.
 
-    Raises RobotDynamicsError for an unknown link and for values that are not six numbers.
+    Parameters
+    ----------
+    wrenches
+        Force and moment (..., 6) by link, at the origin and in the axes of the link's frame. None gives an array
+        (0, 6).
+    frames
+        Frame of each link on its body.
+    bodies
+        Number of bodies.
+
+    Raises
+    ------
+    RobotDynamicsError
+        For an unknown link, and for a value that is not six numbers.
     """
     if wrenches is None:
         return _NO_WRENCHES
     if not isinstance(wrenches, Mapping):
         raise RobotDynamicsError(
-            f"external_wrenches: {wrenches!r} names no links. Cure: give a mapping from each link to six numbers"
+            f"external_wrenches: {wrenches!r} is not a mapping. Cure: pass a mapping from link names to six numbers"
         )
     checked: list[tuple[LinkFrame, Array]] = []
     for link, value in wrenches.items():
@@ -66,12 +95,12 @@ def wrenches_on_bodies(wrenches: Mapping[str, ArrayLike] | None, frames: Mapping
         wrench = real_numbers(value)
         if wrench is None:
             raise RobotDynamicsError(
-                f'external_wrenches: link "{link}": {value!r} is not 6 numbers. Cure: force, then moment'
+                f'external_wrenches: link "{link}": {value!r} is not 6 numbers. Cure: pass force, then moment'
             )
         if wrench.shape[-1:] != (6,):
             raise RobotDynamicsError(
                 f'external_wrenches: link "{link}": shape {wrench.shape}, expected (6,) or (..., 6). '
-                "Cure: force, then moment"
+                "Cure: pass force, then moment"
             )
         checked.append((frame, wrench))
     if not checked:
@@ -88,52 +117,57 @@ def wrenches_on_bodies(wrenches: Mapping[str, ArrayLike] | None, frames: Mapping
 
 
 def _turned(vectors: Array, rotation: Array) -> Array:
-    """Rotation times vectors (..., 3), element by element: a matrix product rounds by how many there are."""
+    """Return rotated vectors (..., 3), element by element: rounding in a matrix product depends on their number."""
     x, y, z = vectors[..., 0:1], vectors[..., 1:2], vectors[..., 2:3]
     turned: Array = x * rotation[:, 0] + y * rotation[:, 1] + z * rotation[:, 2]
     return turned
 
 
 def _own_axes(name: str) -> int:
-    """Number of axes of an argument that are not leading axes."""
+    """Return the number of axes of an argument that are not leading axes."""
     return 2 if name == "external_wrenches" else 1
 
 
 def _broadcast(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     first, *others = shapes.values()
     if max(map(len, shapes.values())) > _MOST_AXES:
-        raise RobotDynamicsError(f"leading axes are too many: {_listed(shapes)}. Cure: give at most {_MOST_AXES}")
+        raise RobotDynamicsError(f"too many leading axes: {_listed(shapes)}. Cure: use at most {_MOST_AXES}")
     if all(shape == first for shape in others):
         return first
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
-        raise RobotDynamicsError(f"leading axes do not go together: {_listed(shapes)}. Cure: give equal ones") from None
+        raise RobotDynamicsError(
+            f"leading axes cannot be broadcast: {_listed(shapes)}. Cure: pass equal leading axes"
+        ) from None
 
 
 def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:
     return ", ".join(f"{name} {shape}" for name, shape in shapes.items())
 
 
-# Fewer states than this are not worth another thread; whole blocks for kernels that work in blocks of 64.
+# Smallest number of states for another thread. Slices are whole blocks of the kernels that process blocks of 64.
 _LEAST = 512
 _BLOCK = 64
 
 
 def cores() -> int:
-    """Number of processor cores that this process may use, at most NUMBA_NUM_THREADS."""
+    """Return the number of processor cores that this process may use, at most NUMBA_NUM_THREADS."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return count if numba is None else min(count, numba.config.NUMBA_NUM_THREADS)
 
 
 @cache
 def _pool(process: int) -> ThreadPoolExecutor:
-    """Threads of this process (a fork has none); the compiled loops run on them without Python's lock."""
+    """Return the threads of this process, which a forked process does not inherit; compiled loops release the GIL."""
     return ThreadPoolExecutor(cores(), thread_name_prefix="robot_dynamics")
 
 
 def over_rows(function: Callable[[slice], Result], count: int, block: int, parts: int | None = None) -> list[Result]:
-    """Call ``function`` for parts of ``count`` rows, whole blocks each, on all cores at once; return its results."""
+    """Call ``function`` for slices of ``count`` rows in parallel on all cores, and return the results in order.
+
+    Each slice but the last is a multiple of ``block`` rows. ``parts`` is the number of slices; None: one for each core.
+    """
     size = max(1, -(-count // (parts or cores()) // block)) * block
     slices = [slice(start, start + size) for start in range(0, count, size)]
     if len(slices) == 1:
@@ -144,13 +178,31 @@ def over_rows(function: Callable[[slice], Result], count: int, block: int, parts
 def evaluate(
     function: Callable[..., int], shapes: Sequence[tuple[int, ...]], arguments: Mapping[str, Array]
 ) -> tuple[list[Array], tuple[int, Array] | None]:
-    """Call a batch kernel for every state of the broadcast arguments, on all cores.
+    """Call a batched kernel for every state of the broadcast arguments, on all cores.
 
-    Returns its results (..., *shape); and None, or the coordinate at which the mass matrix is not positive definite and
-    the position (n,). Of many states, those whose position ``q`` is not finite then have NaN.
+    Leading axes are all axes before the last one of a vector, and before the last two of wrenches on bodies.
 
-    Leading axes are those before a vector's last one, and before the last two of wrenches on bodies. Raises
-    RobotDynamicsError, giving the shapes, where they do not go together.
+    Parameters
+    ----------
+    function
+        Kernel with a status as its result. See kernels/entries.py.
+    shapes
+        Shape of each result for a single state.
+    arguments
+        Arrays by name, in the order of the kernel's arguments. "q" must be among them if the kernel can return
+        SINGULAR.
+
+    Returns
+    -------
+    results
+        Arrays (..., *shape). In a batch with a singular state, states whose ``q`` is not finite have NaN.
+    singular
+        None, or the coordinate at which the mass matrix is not positive definite and the position (n,).
+
+    Raises
+    ------
+    RobotDynamicsError
+        If the leading axes cannot be broadcast. The message has the shapes.
     """
     batch = _broadcast({name: array.shape[: -_own_axes(name)] for name, array in arguments.items()})
     results = [np.empty((*batch, *shape)) for shape in shapes]
@@ -174,7 +226,7 @@ def evaluate(
 def _spread(
     function: Callable[..., int], batch: tuple[int, ...], arguments: Mapping[str, Array], results: Sequence[Array]
 ) -> int:
-    """Call ``function(*arguments, *results)``; return its status, OK, or else the least: one of the first state."""
+    """Call ``function(*arguments, *results)``; return OK or the smallest other status, of the first such state."""
     count = math.prod(batch)
     arrays = [_in_a_row(array, batch, _own_axes(name), count) for name, array in arguments.items()]
     arrays += [result.reshape((count, *result.shape[len(batch) :])) for result in results]
@@ -192,6 +244,6 @@ def _spread(
 def _in_a_row(array: Array, batch: tuple[int, ...], axes: int, count: int) -> Array:
     own = array.shape[array.ndim - axes :]
     if array.shape != batch + own:
-        # A copy even where the view is contiguous: views are read-only, and numba would compile for that.
+        # A copy, since a broadcast view is read-only and numba would compile again for it.
         array = np.array(np.broadcast_to(array, batch + own), order="C")
     return array.reshape((count, *own))

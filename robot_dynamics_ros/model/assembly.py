@@ -1,4 +1,7 @@
-"""What drives and brakes the joints: rotors, Tsai 9.9, and the parameters of friction, Craig (6.110)-(6.113)."""
+"""Assembly of the model arrays from URDF, dynamics file and couplings.
+
+Rotors: Tsai 9.9. Friction parameters: Craig (6.110)-(6.113).
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model.couplings import Couplings
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
 from robot_dynamics_ros.model.inertia import InertiaSum
-from robot_dynamics_ros.model.packed import (
+from robot_dynamics_ros.model.model_data import (
     LinkFrame,
-    PackedModel,
+    ModelData,
     check_mass,
     gravity_vector,
     massless,
@@ -38,7 +41,21 @@ from robot_dynamics_ros.model.urdf import Description, Joint
 
 @dataclass(frozen=True)
 class RotorRow:
-    """A rotor as the kernels take it: carrier body (-1: none), axis in its frame, spin rate by coordinate."""
+    """Rotor in the form of the kernels.
+
+    Attributes
+    ----------
+    name
+        Name of the rotor.
+    body
+        Body that carries it, -1 for the fixed base.
+    axis
+        Axis (3,) in the body's frame.
+    inertia
+        Axial inertia, kg m^2.
+    factors
+        Spin rate by coordinate.
+    """
 
     name: str
     body: int
@@ -50,12 +67,16 @@ class RotorRow:
 def rotor_rows(
     description: Description, dynamics: DynamicsFile, couplings: Couplings, frames: Mapping[str, LinkFrame]
 ) -> list[RotorRow]:
-    """Rotors that can spin. Raises RobotModelError for one whose axis neither the file nor its place gives."""
+    """Return the rotors that can spin.
+
+    Raises RobotModelError for a rotor without an axis that does not drive exactly one joint from that joint's parent
+    link.
+    """
     rows: list[RotorRow] = []
     for name, rotor, factors in couplings.rotors:
         where = f"{dynamics.source}: {name}"
         axis = _axis_of_the_joint(description, where, rotor) if rotor.axis is None else rotor.axis
-        if factors:  # one that stands still on its carrier is a part of it already
+        if factors:  # the carrier's inertia includes a rotor that cannot spin
             frame = frames[description.root if rotor.carrier is None else rotor.carrier]
             rows.append(RotorRow(name, frame.body, frame.rotation @ axis, rotor.inertia, factors))
     return rows
@@ -63,18 +84,18 @@ def rotor_rows(
 
 def _axis_of_the_joint(description: Description, where: str, rotor: Rotor) -> Array:
     if rotor.carrier is None:
-        return np.array([0.0, 0.0, 1.0])  # any will do: nothing turns it
+        return np.array([0.0, 0.0, 1.0])  # the direction has no effect without a carrier
     driven = [joint for joint in description.joints if joint.name in rotor.ratio]
     if len(rotor.ratio) == 1 and driven and driven[0].parent == rotor.carrier:
         return driven[0].rotation @ driven[0].axis
     raise RobotModelError(
-        f'{where}: axis is missing, and link "{rotor.carrier}" is not the parent of one joint that alone it drives. '
-        f'Cure: give axis in the frame of link "{rotor.carrier}"'
+        f'{where}: axis is missing, and the rotor does not drive exactly one joint with parent link "{rotor.carrier}". '
+        f'Cure: add axis, in the frame of link "{rotor.carrier}"'
     )
 
 
 def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequence[Joint]) -> Array:
-    """Friction of the joints that move, (bodies, FRICTION_SIZE); the file goes before the URDF."""
+    """Return the friction of the moving joints (bodies, FRICTION_SIZE); the dynamics file overrides the URDF."""
     table = np.zeros((len(moving), FRICTION_SIZE))
     for row, joint in zip(table, moving, strict=True):
         extra = dynamics.joints.get(joint.name, JointDynamics())
@@ -86,32 +107,32 @@ def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequenc
             extra.stribeck_velocity,
             amplitude,
             per_turn,
-            phase + per_turn * couplings.rows[joint.name].offset,  # kernels know positions without offset
+            phase + per_turn * couplings.rows[joint.name].offset,  # positions in kernels are without the offset
             *extra.sigmoid,
         )
     return table
 
 
 def check_static(description: Description, dynamics: DynamicsFile) -> None:
-    """Raise RobotModelError where a joint would hold less at rest than it does while it slides."""
+    """Raise RobotModelError if a joint's static friction is below its Coulomb level."""
     for joint in description.joints:
         extra = dynamics.joints.get(joint.name, JointDynamics())
         level = max(_coulomb(joint, extra))
         if extra.static is not None and extra.static < level:
             raise RobotModelError(
                 f'{dynamics.source}: joint "{joint.name}" static: {extra.static:g} is below its Coulomb level '
-                f"{level:g}. Cure: give at least that, or leave it out"
+                f"{level:g}. Cure: increase static, or remove it"
             )
 
 
 def _coulomb(joint: Joint, extra: JointDynamics) -> tuple[float, float]:
-    """Coulomb level in the joint's positive and negative direction."""
+    """Return the Coulomb levels in the joint's positive and negative direction."""
     positive = joint.friction if extra.coulomb is None else extra.coulomb
     return positive, positive if extra.coulomb_negative is None else extra.coulomb_negative
 
 
 _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
-_NOISE = 1e-15  # of directions, and of metres
+_NOISE = 1e-15  # of direction cosines, and m
 
 
 def assemble(
@@ -120,11 +141,27 @@ def assemble(
     couplings: Couplings,
     gravity: Sequence[float] | None,
     strict: bool,
-) -> PackedModel:
-    """Merge what does not move, put each body's frame on its joint's axis, and pack the numbers.
+) -> ModelData:
+    """Build the model arrays: merge fixed links, and align each body's frame with its joint's axis.
 
-    Raises RobotModelError for links that the URDF does not have, rotors that cannot be, a static friction below the
-    Coulomb level, a gravity that is not three finite numbers, and, where ``strict``, moving bodies without mass.
+    Parameters
+    ----------
+    description
+        The URDF.
+    dynamics
+        The dynamics file.
+    couplings
+        Independent coordinates, and the rows of all joints.
+    gravity
+        Acceleration of gravity (3,) in the root frame, m/s^2. None: that of the dynamics file, else 0 0 -9.81.
+    strict
+        True to raise an error instead of a warning for moving bodies without mass.
+
+    Raises
+    ------
+    RobotModelError
+        For links that the URDF does not have, rotors without an axis, static friction below the Coulomb level, a
+        gravity that is not three finite numbers and, if ``strict``, moving bodies without mass.
     """
     _refuse_unknown_links(description, dynamics)
     check_static(description, dynamics)
@@ -133,7 +170,7 @@ def assemble(
     bodies[:, MASS:] = bare
     rotors = rotor_rows(description, dynamics, couplings, frames)
     followed = [couplings.rows[joint.name].factors for joint in moving]
-    offsets = [couplings.rows[joint.name].offset for joint in moving]  # kernels do not know them
+    offsets = [couplings.rows[joint.name].offset for joint in moving]  # positions in kernels are without them
     tree, coordinates, factors = _entries(
         couplings.names,
         [
@@ -155,16 +192,16 @@ def assemble(
     carrying = {joint.parent for joint in description.joints}
     limits, friction = _limits(description, couplings.names), friction_table(dynamics, couplings, moving)
     continuous = _continuous(description, couplings.names, followed)
-    structure, numbers = pack(robot, len(couplings.names))
-    packed = PackedModel(
+    topology, parameters = pack(robot, len(couplings.names))
+    data = ModelData(
         joint_names=couplings.names,
         moving_joints=tuple(joint.name for joint in moving),
         body_links=tuple(joint.child for joint in moving),
         rotor_names=tuple(rotor.name for rotor in rotors),
         frames=frames,
-        tips=tuple(link for link, frame in frames.items() if frame.body >= 0 and link not in carrying),
-        structure=structure,
-        numbers=numbers,
+        end_links=tuple(link for link, frame in frames.items() if frame.body >= 0 and link not in carrying),
+        topology=topology,
+        parameters=parameters,
         link_rotations=np.array([frames[joint.child].rotation.ravel() for joint in moving]),
         friction=friction,
         joint_ranges=np.array(
@@ -179,18 +216,18 @@ def assemble(
         continuous=continuous,
         soft_lower=limits[:, 4].copy(),
         soft_upper=limits[:, 5].copy(),
-        massless_ends=massless(robot, couplings.names),
+        massless_joints=massless(robot, couplings.names),
         loops=dynamics.loops,
         locked=couplings.locked,
     )
     if dynamics.payload is not None:
-        packed = with_payload(packed, *dynamics.payload)
-    check_mass(packed, description.source, strict)
-    return packed
+        data = with_payload(data, *dynamics.payload)
+    check_mass(data, description.source, strict)
+    return data
 
 
 def _place(description: Description, couplings: Couplings) -> tuple[dict[str, LinkFrame], list[Joint], Array]:
-    """Frames of all links, the joints that move, and their bodies' placements where all coordinates are zero."""
+    """Return the frames of all links, the moving joints, and the placements of their bodies at zero coordinates."""
     frames = {description.root: LinkFrame(-1, np.eye(3), np.zeros(3))}
     moving: list[Joint] = []
     placements: list[Array] = []
@@ -215,12 +252,12 @@ def _place(description: Description, couplings: Couplings) -> tuple[dict[str, Li
 
 
 def _without_noise(array: Array) -> Array:
-    """Zero for what is no more than rounding, as cos(pi / 2): kernels made for one robot leave zeros out."""
+    """Set values that are rounding errors, such as cos(pi / 2), to zero: generated kernels omit zeros."""
     return np.where(np.abs(array) < _NOISE, 0.0, array)
 
 
 def _frame_along(axis: Array) -> Array:
-    """Rotation (3, 3) whose third column is the unit vector ``axis``; exact for the axes x, y, z."""
+    """Return a rotation (3, 3) whose third column is the unit vector ``axis``; it is exact for coordinate axes."""
     if axis[2] == 1.0:
         return np.eye(3)
     least = np.zeros(3)
@@ -231,7 +268,7 @@ def _frame_along(axis: Array) -> Array:
 
 
 def _moved(joint: Joint, value: float, rotation: Array, position: Array) -> tuple[Array, Array]:
-    """Placement of a joint's child at joint position ``value``."""
+    """Return rotation and position of a joint's child at joint position ``value``."""
     if joint.kind == "prismatic":
         return rotation, position + rotation @ joint.axis * value
     aligned = _frame_along(joint.axis)
@@ -243,7 +280,7 @@ def _moved(joint: Joint, value: float, rotation: Array, position: Array) -> tupl
 def _entries(
     names: Sequence[str], rows: Sequence[tuple[int, int, Mapping[str, float]]]
 ) -> tuple[IntArray, IntArray, Array]:
-    """The table of the tree and the entries of G, from each row's parent, kind and factors."""
+    """Return the tree's table and the entries of G, from the parent, kind and factors of each row."""
     index = {name: k for k, name in enumerate(names)}
     tree: list[tuple[int, int, int, int]] = []
     coordinates: list[int] = []
@@ -269,13 +306,13 @@ def _body_inertias(description: Description, dynamics: DynamicsFile, frames: dic
             sums[frame.body].add(part, frame.rotation, frame.position)
             if not np.isfinite(sums[frame.body].flat()).all():
                 raise RobotModelError(
-                    f'{description.source}: link "{name}": its inertia is too large for a number. Cure: check the units'
+                    f'{description.source}: link "{name}": the inertia overflows a float. Cure: check the units'
                 )
     return np.array([total.flat() for total in sums]).reshape(count, BODY_SIZE - MASS)
 
 
 def _limits(description: Description, names: Sequence[str]) -> Array:
-    """Position lower and upper, velocity and effort limit, soft lower and upper of each name, (n, 6)."""
+    """Return lower and upper position, velocity, effort, and lower and upper soft limit of each name, (n, 6)."""
     table = {j.name: (j.lower, j.upper, j.velocity, j.effort, j.soft_lower, j.soft_upper) for j in description.joints}
     return np.array([table.get(name, (-math.inf, *3 * (math.inf,), -math.inf, math.inf)) for name in names])
 
@@ -284,7 +321,7 @@ def _continuous(
     description: Description, names: Sequence[str], followed: Sequence[Mapping[str, float]]
 ) -> NDArray[np.bool_]:
     kinds = {joint.name: joint.kind for joint in description.joints}
-    # A turn of a joint that others follow moves those elsewhere.
+    # A full turn of a joint that others follow changes the configuration.
     return np.array([kinds.get(name) == "continuous" and sum(name in row for row in followed) == 1 for name in names])
 
 
@@ -300,6 +337,6 @@ def _refuse_unknown_links(description: Description, dynamics: DynamicsFile) -> N
     for name in (*links, *(rotor.carrier for rotor in dynamics.rotors if rotor.carrier is not None)):
         if name not in description.links:
             raise RobotModelError(
-                f'{dynamics.source}: {description.source} has no link "{name}". '
+                f'{dynamics.source}: link "{name}" does not exist in {description.source}. '
                 f"Cure: use one of {', '.join(description.links)}"
             )

@@ -1,6 +1,6 @@
-"""Which coordinates are independent, and how every movable joint follows them: q_tree = G q + c.
+"""Independent coordinates, and the positions of all movable joints as affine functions of them: q_tree = G q + c.
 
-Rows come from the dynamics file, else from a URDF's <mimic>. Spong (9.89) is the remotely driven elbow,
+Coupling rows are read from the dynamics file, else from a URDF's <mimic>. Spong (9.89) is the remotely driven elbow,
 Spong (9.96) the parallelogram five-bar.
 """
 
@@ -20,18 +20,17 @@ from robot_dynamics_ros.model.urdf import MOVABLE, Description
 
 @dataclass(frozen=True)
 class Couplings:
-    """Which coordinates are independent, and what follows them.
+    """Independent coordinates and the joints and rotors that depend on them.
 
     Attributes
     ----------
     names
         The n independent coordinates.
     rows
-        Movable joints and coordinates in terms of them. They hold no factor of zero; a row without factors stands
-        still at its offset.
+        Rows of all movable joints and coordinates. Factors are nonzero. A joint whose row has no factors is locked
+        at its offset.
     rotors
-        Names of the rotors, those of moving joints (the short form) first, what the file says of them, and their spin
-        rates by coordinate.
+        Name, definition and spin rate by coordinate of each rotor. Rotors of joints (the short form) come first.
     locked
         Positions of the locked joints and coordinates.
     """
@@ -41,10 +40,10 @@ class Couplings:
     rotors: tuple[tuple[str, Rotor, Mapping[str, float]], ...] = ()
     locked: Mapping[str, float] = field(default_factory=dict)
 
-    def follow(self, row: Row, where: str) -> Row:
-        """Put for each name in ``row`` what it follows, so that only independent names are left.
+    def substitute(self, row: Row, where: str) -> Row:
+        """Return ``row`` with each name replaced by its own row, so that only independent names remain.
 
-        Raises RobotModelError, which begins with ``where``, for products that are no numbers any more.
+        Raises RobotModelError, which begins with ``where``, if a factor or the offset is not finite.
         """
         factors: dict[str, float] = {}
         offset = row.offset
@@ -55,7 +54,7 @@ class Couplings:
                 factors[independent] = factors.get(independent, 0.0) + factor * inner
         if not all(map(math.isfinite, (offset, *factors.values()))):
             raise RobotModelError(
-                f"{where} follows others by a factor or an offset that is too large to be a number. "
+                f"{where}: a factor or an offset of its coupling overflows a float. "
                 "Cure: correct the mimic multipliers, couplings or ratios"
             )
         return Row({name: factor for name, factor in factors.items() if factor != 0.0}, offset)
@@ -64,26 +63,40 @@ class Couplings:
 def resolve(
     description: Description, dynamics: DynamicsFile, joints: Sequence[str] | None, locked: Mapping[str, Any] | None
 ) -> Couplings:
-    """Choose the independent coordinates and express every movable joint by them.
+    """Select the independent coordinates and express every movable joint by them.
 
-    Independent is what has no row and is not locked; ``joints`` puts all of it in another order. A locked
-    joint stands still, and its own row no longer holds.
+    Joints and coordinates that have no coupling row and are not locked are independent. The coupling row of a locked
+    joint is ignored.
 
-    Raises RobotModelError for names that are not there, joints that follow themselves, dependent joints
-    in ``joints``, what is neither in ``joints`` nor locked, and coordinates that move nothing.
+    Parameters
+    ----------
+    description
+        The URDF.
+    dynamics
+        The dynamics file.
+    joints
+        All independent names in the desired order; None: depth first, as in the URDF.
+    locked
+        Position (rad or m) of each locked joint or coordinate.
+
+    Raises
+    ------
+    RobotModelError
+        For unknown names, joints that follow themselves, dependent joints in ``joints``, independent joints that
+        are neither in ``joints`` nor locked, and coordinates that move nothing.
     """
     movable = dict.fromkeys(joint.name for joint in description.joints if joint.kind in MOVABLE)
     for name in dynamics.coordinates:
         if name in movable:
             raise RobotModelError(
                 f'{dynamics.source}: coordinates: "{name}" is a joint of {description.source}. '
-                "Cure: choose another name; joints without a row in couplings are coordinates already"
+                "Cure: choose another name; joints without a row in couplings already are coordinates"
             )
     known = movable | dict.fromkeys(dynamics.coordinates)
     for name in (*dynamics.joints, *dynamics.couplings):
         if name not in movable:
             raise RobotModelError(_no_joint(description, dynamics.source, name, movable))
-    for where, used in _uses(dynamics):
+    for where, used in _references(dynamics):
         for name in used:
             if name not in known:
                 raise RobotModelError(_no_joint(description, f"{dynamics.source}: {where}", name, known))
@@ -98,9 +111,9 @@ def resolve(
     free = [name for name in known if name not in rows and name not in positions]
     names = tuple(free) if joints is None else _in_order(description, joints, known, rows, positions, free)
     start = {name: Row({name: 1.0}) for name in names} | {name: Row({}, value) for name, value in positions.items()}
-    couplings = Couplings(names, _followed(description, dynamics, rows, start))
+    couplings = Couplings(names, _resolved(description, dynamics, rows, start))
     if not any(couplings.rows[name].factors for name in movable):
-        raise RobotModelError(f"{description.source}: no joint is left to move. Cure: use a robot with movable joints")
+        raise RobotModelError(f"{description.source}: no joint can move. Cure: use a robot with movable joints")
     couplings = replace(couplings, rotors=tuple(_rotors(description, dynamics, couplings)), locked=positions)
     _refuse_idle(dynamics, couplings)
     return couplings
@@ -118,11 +131,11 @@ def _rotors(
             rotors.append((f"{joint.name} rotor", rotor))
     rotors += [(f"rotors[{k}]", rotor) for k, rotor in enumerate(dynamics.rotors)]
     for name, rotor in rotors:
-        yield name, rotor, couplings.follow(Row(rotor.ratio), f"{dynamics.source}: {name}").factors
+        yield name, rotor, couplings.substitute(Row(rotor.ratio), f"{dynamics.source}: {name}").factors
 
 
-def _uses(dynamics: DynamicsFile) -> list[tuple[str, list[str]]]:
-    """Where the file speaks of joints and coordinates, and of which."""
+def _references(dynamics: DynamicsFile) -> list[tuple[str, list[str]]]:
+    """Return each element of the file that names joints or coordinates, with these names."""
     rows = [(f'couplings: joint "{name}"', list(row.factors)) for name, row in dynamics.couplings.items()]
     return rows + [(f"rotors[{k}] ratio", list(rotor.ratio)) for k, rotor in enumerate(dynamics.rotors)]
 
@@ -135,17 +148,17 @@ def _checked_locked(
     description: Description, known: Collection[str], locked: Mapping[str, Any] | None
 ) -> dict[str, float]:
     if not isinstance(locked, Mapping | None):
-        raise RobotModelError(f"locked: {locked!r} gives no positions. Cure: give a mapping from joint to position")
+        raise RobotModelError(f"locked: {locked!r} is not a mapping. Cure: pass a mapping from joints to positions")
     result: dict[str, float] = {}
     for name, value in (locked or {}).items():
         if name not in known:
             raise RobotModelError(_no_joint(description, "locked", name, known))
         try:
             result[name] = float(value) if isinstance(value, Real) else math.nan
-        except OverflowError:  # integers may be larger
+        except OverflowError:  # an integer that is too large for a float
             result[name] = math.inf
         if not math.isfinite(result[name]):
-            raise RobotModelError(f'locked: joint "{name}": position {value!r} is not finite. Cure: give a number')
+            raise RobotModelError(f'locked: joint "{name}": position {value!r} is not finite. Cure: pass a number')
     return result
 
 
@@ -159,38 +172,39 @@ def _in_order(
 ) -> tuple[str, ...]:
     try:
         names = None if isinstance(joints, str | set | frozenset) else tuple(joints)  # a set has no order
-    except TypeError:  # an array of no dimension has __iter__, too
+    except TypeError:  # for example an array without dimensions
         names = None
     if names is None:
-        raise RobotModelError(f"joints: {joints!r} is no list. Cure: give a list of names")
+        raise RobotModelError(f"joints: {joints!r} is not a list of names. Cure: pass a list of joint names")
     for name in names:
         if not isinstance(name, str) or name not in known:
             raise RobotModelError(_no_joint(description, "joints", name, known))
         if name in rows:
-            followed = ", ".join(rows[name].factors) or "nothing, but stands still"
+            followed = ", ".join(rows[name].factors)
+            reason = f"it follows {followed}" if followed else "its coupling row locks it"
             raise RobotModelError(
-                f'joints: joint "{name}" is not independent: it follows {followed}. '
-                f"Cure: leave it out; the independent names are {', '.join(free)}"
+                f'joints: joint "{name}" is not independent: {reason}. '
+                f"Cure: remove it; the independent names are {', '.join(free)}"
             )
     chosen = set(names)
     if len(chosen) < len(names):
         raise RobotModelError(f"joints: {list(names)} names a joint twice. Cure: name each once")
     both = [name for name in names if name in positions]
     if both:
-        raise RobotModelError(f"joints: {both} are locked as well. Cure: name each joint in one of the two")
+        raise RobotModelError(f"joints: {both} are also in locked. Cure: name each joint in only one of the two")
     loose = [name for name in free if name not in chosen]
     if loose:
         raise RobotModelError(
-            f"joints: {loose} of {description.source} are neither controlled nor locked. "
-            "Cure: add them to joints, or give their positions in locked"
+            f"joints: {loose} of {description.source} are neither in joints nor locked. "
+            "Cure: add them to joints, or add their positions to locked"
         )
     return names
 
 
-def _followed(
+def _resolved(
     description: Description, dynamics: DynamicsFile, rows: Mapping[str, Row], start: dict[str, Row]
 ) -> dict[str, Row]:
-    """Resolve rows that name other rows, the nearest first."""
+    """Resolve rows that refer to other rows, in the order of their dependencies."""
     done = Couplings((), start)
     missing = {name: {source for source in row.factors if source in rows} for name, row in rows.items()}
     followers: dict[str, list[str]] = {name: [] for name in rows}
@@ -201,20 +215,20 @@ def _followed(
     pending = dict(rows)
     while ready:
         name = ready.popleft()
-        start[name] = done.follow(pending.pop(name), f'{description.source}: joint "{name}"')
+        start[name] = done.substitute(pending.pop(name), f'{description.source}: joint "{name}"')
         for follower in followers[name]:
             missing[follower].remove(name)
             if not missing[follower]:
                 ready.append(follower)
     if pending:
         raise RobotModelError(
-            f"{dynamics.source}: couplings: joints {_circle(pending)} follow each other in a cycle. "
+            f"{dynamics.source}: couplings: joints {_cycle(pending)} follow each other in a cycle. "
             "Cure: let one of them follow another joint or a coordinate"
         )
     return start
 
 
-def _circle(pending: Mapping[str, Row]) -> list[str]:
+def _cycle(pending: Mapping[str, Row]) -> list[str]:
     chain: list[str] = []
     name = next(iter(pending))
     while name not in chain:

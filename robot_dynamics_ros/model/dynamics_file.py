@@ -1,4 +1,4 @@
-"""The dynamics file (YAML): what a URDF cannot say about friction, rotors, inertias, couplings and payload."""
+"""Dynamics file (YAML): friction, rotors, inertias, couplings, loops and payload, for which URDF has no elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_yaml
 
 @dataclass(frozen=True)
 class JointDynamics:
-    """Friction and rotor of one joint; None where the file does not say, so that the URDF's value holds."""
+    """Friction and rotor of one joint; None where the URDF's value applies.
+
+    Units: N m s/rad or N s/m, and N m or N; rad/s or m/s for velocities; kg m^2 for the rotor's axial inertia.
+    """
 
     viscous: float | None = None
     coulomb: float | None = None
@@ -35,10 +38,19 @@ class JointDynamics:
 
 @dataclass(frozen=True)
 class Rotor:
-    """A rotor of the general form: it spins at the sum of ratio times rate of each name.
+    """Rotor in the general form, for any number of joints.
 
-    ``carrier`` None: only its reflected inertia counts; ``axis`` (3,), a unit vector in the carrier
-    link's frame, None: that of the one joint it drives from that joint's parent link.
+    Attributes
+    ----------
+    carrier
+        Link that carries the rotor. None: only its reflected inertia is considered.
+    axis
+        Unit vector (3,) in the frame of the carrier link. None: axis of the only joint that the rotor drives, from
+        that joint's parent link.
+    inertia
+        Axial inertia, kg m^2.
+    ratio
+        Spin rate = sum of ratio times rate over these joints and coordinates.
     """
 
     carrier: str | None
@@ -49,7 +61,7 @@ class Rotor:
 
 @dataclass(frozen=True)
 class Row:
-    """A joint's position as an affine function: the sum of factor times position of each name, plus offset."""
+    """Position of a joint as an affine function: the sum of factor times position over the names, plus ``offset``."""
 
     factors: dict[str, float]
     offset: float = 0.0
@@ -57,7 +69,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Loop:
-    """A closed chain: a point of one link stays at a point of another, each (3,) in its link's frame, m."""
+    """Closed kinematic chain: a point of ``link_a`` coincides with a point of ``link_b``.
+
+    Each point is (3,), m, in the frame of its link.
+    """
 
     link_a: str
     point_a: tuple[float, float, float]
@@ -67,7 +82,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class DynamicsFile:
-    """The checked content of a dynamics file."""
+    """Checked content of a dynamics file."""
 
     source: str = ""
     gravity: Array | None = None
@@ -90,7 +105,7 @@ _SIGMOID = ("amplitude", "slope", "shift")
 _INERTIAL = _keys(Inertial)
 _CARRIERS = ("parent", "none")
 _NO_CARRIER = "none"
-_LARGEST = float(np.finfo(np.float64).max)  # YAML's integers may be larger
+_LARGEST = float(np.finfo(np.float64).max)  # integers in YAML can be larger
 _OFFSET = "offset"
 
 
@@ -98,31 +113,40 @@ Content = TypeVar("Content")
 
 
 def read_bytes(path: str | Path, kind: str) -> bytes:
-    """Return what a file holds; RobotModelError, naming the path and its ``kind``, where it cannot be read."""
+    """Return the content of a file.
+
+    Raises RobotModelError if it cannot be read. The message contains the path and the ``kind`` of file.
+    """
     if not isinstance(path, str | Path):
-        raise RobotModelError(f"{path!r} is no path of a {kind}. Cure: give a str or a Path")
+        raise RobotModelError(f"{path!r} is not the path of a {kind}. Cure: pass a str or a Path")
     try:
         return Path(path).read_bytes()
-    except (OSError, ValueError) as problem:  # ValueError: a NUL in the path
-        reason = getattr(problem, "strerror", problem)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = getattr(error, "strerror", error)
         raise RobotModelError(f"{path}: cannot read the {kind}: {reason}. Cure: check the path") from None
 
 
 def read_dynamics_file(path: str | Path) -> DynamicsFile:
     """Read and check a dynamics file; every key is optional.
 
-    Raises RobotModelError naming file, key and cure: a file that is not there or not YAML, unknown keys
-    (the message lists the known ones), values of a wrong type or length, numbers that are not finite.
+    Raises
+    ------
+    RobotModelError
+        For a missing file, invalid YAML, unknown keys, values of a wrong type or length, and numbers that are not
+        finite. The message has the file, the key and the cure; for an unknown key, the known ones.
     """
     return parse_dynamics_file(read_bytes(path, "dynamics file"), str(path))
 
 
 def parse_dynamics_file(text: str | bytes, source: str) -> DynamicsFile:
-    """Check the content of a dynamics file that messages call ``source``; errors as ``read_dynamics_file``."""
+    """Check the content of a dynamics file; ``source`` is its name in messages.
+
+    Errors as for ``read_dynamics_file``.
+    """
     try:
         content = load_yaml(text, source)
-    except NotPlainYaml as problem:
-        raise RobotModelError(f"{source}: not plain YAML: {problem}. Cure: correct it") from None
+    except NotPlainYaml as error:
+        raise RobotModelError(f"{source}: not plain YAML: {error}. Cure: correct the file") from None
     if content is None:
         return DynamicsFile(source)
     top = _table(content, _TOP, f"{source}: top level")
@@ -155,10 +179,10 @@ def _table(value: Any, known: tuple[str, ...] | None, where: str) -> Mapping[str
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise RobotModelError(f"{where}: a table of keys and values is expected, not {value!r}. Cure: correct it")
+        raise RobotModelError(f"{where}: {value!r} is not a table. Cure: write a table of keys and values")
     for key in value:
         if not isinstance(key, str):
-            raise RobotModelError(f"{where}: key {key!r} is no name. Cure: put it in quotes")
+            raise RobotModelError(f"{where}: key {key!r} is not a string. Cure: put it in quotes")
         if known is not None and key not in known:
             raise RobotModelError(f"{where}: unknown key {key!r}. Cure: use one of {', '.join(known)}")
     return value
@@ -168,28 +192,28 @@ def _list(value: Any, content: str, where: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise RobotModelError(f"{where}: a list of {content} is expected, not {value!r}. Cure: correct it")
+        raise RobotModelError(f"{where}: {value!r} is not a list. Cure: write a list of {content}")
     return value
 
 
 def _required(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
     missing = [key for key in keys if key not in table]
     if missing:
-        raise RobotModelError(f"{where}: {', '.join(missing)} missing. Cure: give {', '.join(keys)}")
+        raise RobotModelError(f"{where}: {', '.join(missing)} missing. Cure: add {', '.join(missing)}")
 
 
 def _number(value: Any, where: str, *, least: float = -math.inf) -> float:
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     if not plain or abs(value) > _LARGEST or math.isnan(value):
-        raise RobotModelError(f"{where}: {value!r} is not a finite number. Cure: give a number, without a unit")
+        raise RobotModelError(f"{where}: {value!r} is not a finite number. Cure: write a number, without a unit")
     if value < least:
-        raise RobotModelError(f"{where}: {value!r} is below {least:g}. Cure: correct it")
+        raise RobotModelError(f"{where}: {value!r} is below {least:g}. Cure: write a number of at least {least:g}")
     return float(value)
 
 
 def _numbers(value: Any, count: int, where: str) -> Array:
     if not isinstance(value, list) or len(value) != count:
-        raise RobotModelError(f"{where}: a list of {count} numbers is expected, not {value!r}. Cure: correct it")
+        raise RobotModelError(f"{where}: {value!r} is not a list of {count} numbers. Cure: write {count} numbers")
     return np.array([_number(item, where) for item in value])
 
 
@@ -202,7 +226,7 @@ def _joint(value: Any, where: str) -> JointDynamics:
     for name, given, needed in (("gear_ratio", table, "rotor_inertia"), ("sigmoid", sigmoid, "slope")):
         if name in table and needed not in given:
             warnings.warn(
-                f"{where}: {name} without {needed} has no effect. Cure: give {needed}, or leave out {name}",
+                f"{where}: {name} without {needed} has no effect. Cure: add {needed}, or remove {name}",
                 RobotModelWarning,
                 stacklevel=8,
             )
@@ -228,7 +252,7 @@ def _joint(value: Any, where: str) -> JointDynamics:
 
 
 def _curve(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> tuple[float, float, float]:
-    """Return three numbers, 0 where they are missing; the first two are not negative."""
+    """Return three numbers, 0 for missing ones. The first two must not be negative."""
     bounds = (0.0, 0.0, -math.inf)
     first, second, third = (
         _number(table.get(key, 0.0), f"{where} {key}", least=least) for key, least in zip(keys, bounds, strict=True)
@@ -241,13 +265,13 @@ def _rotor(value: Any, where: str) -> Rotor:
     _required(table, ("carrier", "inertia", "ratio"), where)
     carrier = table["carrier"]
     if not isinstance(carrier, str):
-        raise RobotModelError(f"{where} carrier: {carrier!r} is no name. Cure: name a link, or {_NO_CARRIER}")
+        raise RobotModelError(f"{where} carrier: {carrier!r} is not a name. Cure: name a link, or {_NO_CARRIER}")
     axis = None
     if "axis" in table:
         axis = unit_vector(_numbers(table["axis"], 3, f"{where} axis"), f"{where} axis:")
     ratio = _table(table["ratio"], None, f"{where} ratio")
     if not ratio:
-        raise RobotModelError(f"{where} ratio: it is empty. Cure: give at least one joint or coordinate: number")
+        raise RobotModelError(f"{where} ratio: the table is empty. Cure: add a ratio for a joint or coordinate")
     return Rotor(
         carrier=None if carrier == _NO_CARRIER else carrier,
         axis=axis,
@@ -261,11 +285,11 @@ def _coordinates(value: Any, where: str) -> tuple[str, ...]:
     seen: set[str] = set()
     for name in names:
         if not isinstance(name, str) or not name.strip():
-            raise RobotModelError(f"{where}: {name!r} is no name. Cure: put it in quotes")
+            raise RobotModelError(f"{where}: {name!r} is not a name. Cure: put it in quotes")
         if name == _OFFSET:
-            raise RobotModelError(f'{where}: "{_OFFSET}" is the constant in couplings. Cure: rename it')
+            raise RobotModelError(f'{where}: "{_OFFSET}" is reserved for the constant in couplings. Cure: rename it')
         if name in seen:
-            raise RobotModelError(f'{where}: "{name}" stands twice. Cure: name each once')
+            raise RobotModelError(f'{where}: "{name}" is listed twice. Cure: remove one')
         seen.add(name)
     return tuple(names)
 
@@ -281,9 +305,9 @@ def _loop(value: Any, where: str) -> Loop:
     _required(table, _keys(Loop), where)
     for key in ("link_a", "link_b"):
         if not isinstance(table[key], str):
-            raise RobotModelError(f"{where} {key}: {table[key]!r} is no name. Cure: name a link")
+            raise RobotModelError(f"{where} {key}: {table[key]!r} is not a name. Cure: name a link")
     if table["link_a"] == table["link_b"]:
-        raise RobotModelError(f'{where}: "{table["link_a"]}" is both its links. Cure: name two different links')
+        raise RobotModelError(f'{where}: link_a and link_b are both "{table["link_a"]}". Cure: name different links')
     (ax, ay, az), (bx, by, bz) = (_numbers(table[key], 3, f"{where} {key}").tolist() for key in ("point_a", "point_b"))
     return Loop(table["link_a"], (ax, ay, az), table["link_b"], (bx, by, bz))
 

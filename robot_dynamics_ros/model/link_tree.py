@@ -1,7 +1,7 @@
-"""A robot's links and rotors as the books' forms need them, and its coordinates q: q_tree = G q + c.
+"""Links and rotors of a robot in the form of the textbooks, with coordinates q: q_tree = G q + c.
 
-Link frames are Craig's, with z on the link's own joint. In Tsai's and Milicevic's that axis is z_{i-1} and the origin
-on it p_{i-1}; here they are z_i, the third column of the link's rotation, and p_i.
+Link frames are Craig's, with z on the axis of the link's own joint. Tsai and Milicevic call this axis z_{i-1} and the
+origin on it p_{i-1}. Here they are z_i, the third column of the link's rotation, and p_i.
 """
 
 from __future__ import annotations
@@ -17,25 +17,29 @@ from robot_dynamics_ros.model.inertia import steiner, symmetric
 from robot_dynamics_ros.model.robot_model import RobotModel
 
 BASE = -1
-"""The parent of links on the fixed base."""
+"""Parent index of links on the fixed base."""
 
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A moving link in its own frame, whose z axis is the axis of the joint that moves it (Craig's frames).
+    """Moving link in its own frame, whose z axis is the axis of the joint that moves it (Craig's frames).
 
     Attributes
     ----------
     joint
         Name of that joint.
     parent
-        Number of the link that carries it, or BASE; parents come first.
+        Index of the parent link, or BASE. Parents precede their children.
     prismatic
-        True if the joint moves along z; else it turns about z.
+        True for a prismatic joint along z, False for a revolute joint about z.
     rotation, position
-        The frame's axes (3, 3), as columns, and origin (3,) in the parent's frame where the joint is at zero, m.
-    mass, com, inertia
-        kg; centre of mass (3,), m; inertia tensor about it (3, 3), kg m^2.
+        Axes (3, 3), as columns, and origin (3,), m, of the frame in the parent's frame at joint position zero.
+    mass
+        Mass, kg.
+    com
+        Centre of mass (3,), m.
+    inertia
+        Inertia (3, 3) about the centre of mass, kg m^2.
     """
 
     joint: str
@@ -48,7 +52,7 @@ class Link:
     inertia: Array
 
     def placed(self, q: float) -> tuple[Array, Array]:
-        """Rotation (3, 3) and origin (3,) in the parent's frame with the joint at q (rad or m), Craig (3.6)."""
+        """Return rotation (3, 3) and origin (3,), m, in the parent's frame at position q, rad or m: Craig (3.6)."""
         if self.prismatic:
             return self.rotation, self.position + q * self.rotation[:, 2]
         c, s = np.cos(q), np.sin(q)
@@ -57,9 +61,16 @@ class Link:
 
 @dataclass(frozen=True, eq=False)
 class LinkRotor:
-    """A motor's rotor: the link that carries it, or BASE; its axis (3,) there; its inertia about it, kg m^2.
+    """Rotor of a motor. Mass and inertia of its carrier include the rotor at rest.
 
-    The carrier's mass and inertia include the rotor at rest.
+    Attributes
+    ----------
+    carrier
+        Index of the link that carries it, or BASE.
+    axis
+        Unit vector (3,) along its axis in the carrier's frame.
+    inertia
+        Axial inertia, kg m^2.
     """
 
     carrier: int
@@ -69,19 +80,20 @@ class LinkRotor:
 
 @dataclass(frozen=True, eq=False)
 class LinkTree:
-    """A robot's links and rotors.
+    """Links and rotors of a robot.
 
     Attributes
     ----------
-    links, rotors
-        The moving links, parents first; the rotors.
+    links
+        Moving links; parents precede their children.
+    rotors
+        Rotors.
     couplings
-        (links, n): rates of the joints by those of the independent coordinates, G. Constant offsets are in the
-        links' placements.
+        G (links, n): rates of the joints = G qd. Constant offsets are included in the links' placements.
     rotor_couplings
-        (rotors, n): spin rates of the rotors by the same.
+        (rotors, n): spin rates of the rotors by coordinate.
     gravity
-        (3,) in the base frame, m/s^2.
+        Acceleration of gravity (3,) in the base frame, m/s^2.
     """
 
     links: tuple[Link, ...]
@@ -92,12 +104,12 @@ class LinkTree:
 
     @classmethod
     def of(cls, model: RobotModel) -> LinkTree:
-        """Return the links of a model, payload included."""
-        robot, count = model._packed.robot, len(model.moving_joints)
+        """Return the links and rotors of a model, including its payload."""
+        robot, count = model._data.robot, len(model.moving_joints)
         rates = model.coupling_matrix
         links = []
         for name, entry, numbers in zip(model.moving_joints, robot.tree, robot.bodies, strict=False):
-            mass, moment = float(numbers[layout.MASS]), numbers[layout.MOMENT : layout.MOMENT + 3]
+            mass, moment = float(numbers[layout.MASS]), numbers[layout.FIRST_MOMENT : layout.FIRST_MOMENT + 3]
             com = moment / mass if mass > 0.0 else np.zeros(3)
             inertia = symmetric(*numbers[layout.INERTIA : layout.INERTIA + 6]) - steiner(mass, com)  # Craig (6.26)
             rotation = numbers[layout.ROTATION : layout.ROTATION + 9].reshape(3, 3).copy()
@@ -111,11 +123,11 @@ class LinkTree:
         return cls(tuple(links), tuple(rotors), rates[:count], rates[count:], model.gravity)
 
     def joint_positions(self, q: ArrayLike) -> Array:
-        """Positions of the joints (links,), rad or m, by the coordinates q (n,)."""
+        """Return the positions of the joints (links,), rad or m, at coordinates q (n,)."""
         return np.asarray(self.couplings @ np.asarray(q, dtype=np.float64))
 
     def base_placements(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Rotations (links, 3, 3) and origins (links, 3) of the links' frames in the base frame at q (n,)."""
+        """Return rotations (links, 3, 3) and origins (links, 3), m, of the links' frames in the base frame at q."""
         rotations, origins = np.empty((len(self.links), 3, 3)), np.empty((len(self.links), 3))
         for i, (link, position) in enumerate(zip(self.links, self.joint_positions(q), strict=True)):
             rotation, origin = link.placed(float(position))
@@ -127,7 +139,7 @@ class LinkTree:
         return rotations, origins
 
     def path(self, i: int) -> list[int]:
-        """Numbers of the links from the base to link i, i included: those whose joints move it."""
+        """Return the indices of the links from the base to link i, including i: their joints move link i."""
         links: list[int] = []
         while i != BASE:
             links.append(i)

@@ -1,7 +1,7 @@
-"""First look at a URDF: well-formed, harmless, plain numbers; keeps only what dynamics need.
+"""URDF parser: a strict reading of links, inertials and joints.
 
-urdf_parser_py stumbles over visuals, transmissions and vendor tags and takes numbers that are none
-(nan, 1_000), so it gets a document reduced to links, inertials and joints, each value checked here.
+The document is first reduced to the elements that dynamics need, and each value is checked. urdf_parser_py reads the
+result: it fails on some visuals, transmissions and vendor tags, and it accepts texts such as nan and 1_000 as numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from robot_dynamics_ros.model.inertia import Inertial, check_inertia, symmetric,
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
-# tag -> (attribute -> how many numbers it holds, 0 for text), (child tags)
+# tag -> (attribute -> count of numbers, 0 for text), (child tags)
 _GRAMMAR: dict[str, tuple[dict[str, int], tuple[str, ...]]] = {
     "robot": ({"name": 0}, ("link", "joint")),
     "link": ({"name": 0}, ("inertial",)),
@@ -60,8 +60,11 @@ _REPEATED = ("link", "joint")
 def reduce_urdf(text: str | bytes, source: str) -> ElementTree.Element:
     """Parse a URDF and return its <robot> element with links, inertials and joints only.
 
-    Raises RobotModelError, naming ``source``, element and cure, for XML that is malformed or brings a
-    document type, a wrong root tag, xacro that is not expanded, and values that are not plain numbers.
+    Raises
+    ------
+    RobotModelError
+        For malformed XML, a document type, a root element other than <robot>, unexpanded xacro, and values that are
+        not plain numbers. The message has ``source``, the element and the cure.
     """
     root = parse_xml(text, source)
     if root.tag != "robot":
@@ -70,15 +73,17 @@ def reduce_urdf(text: str | bytes, source: str) -> ElementTree.Element:
 
 
 def parse_xml(text: str | bytes, source: str) -> ElementTree.Element:
-    """Return the root element of a document, its comments included. Errors as ``reduce_urdf``.
+    """Return the root element of a document, including comments. Errors as for ``reduce_urdf``.
 
     Namespaces are not resolved, as in urdfdom: a prefix needs no declaration, and xmlns is an ordinary attribute.
     """
     if not isinstance(text, (str, bytes)):
-        raise RobotModelError(f"{source}: {type(text).__name__} given. Cure: pass the URDF's text, str or bytes")
+        raise RobotModelError(f"{source}: {type(text).__name__} is not text. Cure: pass the URDF as str or bytes")
 
-    def refuse(name: str, *_: object) -> None:  # entities can read files and blow up
-        raise RobotModelError(f"{source}: <!DOCTYPE {name}>: document types and entities are refused. Cure: remove it")
+    def refuse(name: str, *_: object) -> None:  # entities can read files and exhaust memory
+        raise RobotModelError(
+            f"{source}: <!DOCTYPE {name}>: document types and entities are not allowed. Cure: remove it"
+        )
 
     builder = ElementTree.TreeBuilder(insert_comments=True)
     parser = expat.ParserCreate()
@@ -89,8 +94,8 @@ def parse_xml(text: str | bytes, source: str) -> ElementTree.Element:
     parser.StartDoctypeDeclHandler = refuse
     try:
         parser.Parse(text.lstrip(), True)
-    except (expat.ExpatError, ValueError, LookupError) as problem:
-        raise RobotModelError(f"{source}: not well-formed XML: {problem}. Cure: check it with xmllint") from None
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        raise RobotModelError(f"{source}: not well-formed XML: {error}. Cure: check it with xmllint") from None
     return builder.close()
 
 
@@ -105,10 +110,10 @@ def _reduced(element: ElementTree.Element, source: str, where: str) -> ElementTr
             continue
         if "${" in value or "$(" in value:
             raise RobotModelError(
-                f'{source}: {where}: {name}="{value}" is a left-over of xacro. Cure: expand the file with xacro first'
+                f'{source}: {where}: {name}="{value}" is unexpanded xacro. Cure: expand the file with xacro'
             )
         if count == 0 and not value.strip():
-            raise RobotModelError(f"{source}: {where}: attribute {name!r} is empty. Cure: give it a value")
+            raise RobotModelError(f"{source}: {where}: attribute {name!r} is empty. Cure: set its value")
         if count > 0:
             check_numbers(value, count, source, f'{where}: {name}="{value}"')
         result.set(name, value)
@@ -116,11 +121,11 @@ def _reduced(element: ElementTree.Element, source: str, where: str) -> ElementTr
     for child in element:
         tag = child.tag if isinstance(child.tag, str) else ""
         if "xacro" in tag:
-            raise RobotModelError(f"{source}: {where}: element {tag} is xacro. Cure: expand the file with xacro first")
+            raise RobotModelError(f"{source}: {where}: element {tag} is xacro. Cure: expand the file with xacro")
         if tag not in children or (tag == "axis" and element.get("type") == "fixed"):
             continue
         if tag in seen and tag not in _REPEATED:
-            raise RobotModelError(f"{source}: {where}: <{tag}> stands there twice. Cure: remove one")
+            raise RobotModelError(f"{source}: {where}: <{tag}> is defined twice. Cure: remove one")
         seen.add(tag)
         inner = f'{tag} "{child.get("name")}"' if tag in _REPEATED else f"{where} <{tag}>"
         result.append(_reduced(child, source, inner))
@@ -131,13 +136,13 @@ def _reduced(element: ElementTree.Element, source: str, where: str) -> ElementTr
 
 
 def check_numbers(value: str, count: int, source: str, where: str) -> None:
-    """Raise RobotModelError, naming ``source`` and ``where``, for an attribute that is not ``count`` finite numbers."""
+    """Raise RobotModelError, with ``source`` and ``where``, if an attribute is not ``count`` finite numbers."""
     words = value.split()
     if len(words) != count:
-        raise RobotModelError(f"{source}: {where}: {len(words)} numbers where {count} belong. Cure: correct it")
+        raise RobotModelError(f"{source}: {where}: {len(words)} numbers instead of {count}. Cure: write {count}")
     for word in words:
         if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
-            raise RobotModelError(f"{source}: {where}: {word!r} is not a finite number. Cure: correct it")
+            raise RobotModelError(f"{source}: {where}: {word!r} is not a finite number. Cure: write a number")
 
 
 MOVABLE = ("revolute", "continuous", "prismatic")
@@ -146,7 +151,7 @@ _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 @dataclass(frozen=True)
 class Mimic:
-    """A joint's position follows another's: multiplier * position of ``joint`` + offset."""
+    """Position of a mimic joint: multiplier * position of ``joint`` + offset."""
 
     joint: str
     multiplier: float
@@ -155,7 +160,11 @@ class Mimic:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint of the URDF; limits are infinite where none is set, and soft ones the same as the others."""
+    """Joint of a URDF.
+
+    Units: m, rad or m, rad/s or m/s, Nm or N. Limits are infinite if there is none; soft limits then equal the position
+    limits. ``rotation``, ``position`` and ``axis`` are in the frame of the parent link.
+    """
 
     name: str
     kind: str
@@ -177,7 +186,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Description:
-    """A checked URDF: ``joints`` depth first, children in document order."""
+    """Checked URDF. ``joints`` are in depth-first order, children in document order."""
 
     source: str
     name: str
@@ -187,7 +196,7 @@ class Description:
 
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
-    """Rotation (3, 3) of URDF angles: about fixed x by roll, then fixed y by pitch, then fixed z by yaw."""
+    """Return the rotation (3, 3) of URDF angles: roll about fixed x, pitch about fixed y, then yaw about fixed z."""
     cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin))
     return np.array(
         [
@@ -199,13 +208,25 @@ def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def parse_urdf(text: str | bytes, source: str, *, strict: bool = False) -> Description:
-    """Parse and check a URDF; ``source`` names it in messages.
+    """Parse and check a URDF.
 
-    Raises RobotModelError with file, element and cure. What works but is probably not meant is a
-    RobotModelWarning, or an error too where ``strict``.
+    Parameters
+    ----------
+    text
+        The URDF document.
+    source
+        Name of the file for messages.
+    strict
+        True to raise an error instead of a warning for an inertia that no body can have.
+
+    Raises
+    ------
+    RobotModelError
+        For a document that is not a valid URDF. The message has file, element and cure. Valid but probably
+        unintended content is a RobotModelWarning.
     """
     root_element = reduce_urdf(text, source)
-    _warn_of_gaps(root_element, source)
+    _warn_of_missing_values(root_element, source)
     for joint in root_element.iter("joint"):
         if joint.get("type") not in (*MOVABLE, "fixed"):
             raise RobotModelError(
@@ -226,7 +247,7 @@ def parse_urdf(text: str | bytes, source: str, *, strict: bool = False) -> Descr
 
 
 def _read(root: ElementTree.Element, source: str) -> Any:
-    for limit in root.iter("limit"):  # the parser requires what half of all files leave out
+    for limit in root.iter("limit"):  # urdf_parser_py requires attributes that many files omit
         for name in ("effort", "velocity"):
             limit.set(name, limit.get(name, "0"))
         if limit.get("lower") is None and limit.get("upper") is None:
@@ -239,17 +260,17 @@ def _read(root: ElementTree.Element, source: str) -> Any:
             inertia.set(name, inertia.get(name, "0"))
     try:
         return URDF.from_xml_string(ElementTree.tostring(root))
-    except Exception as problem:  # the parser raises bare Exception, AssertionError, ParseError, lxml's errors
+    except Exception as error:  # the parser raises Exception, AssertionError, ParseError and errors of lxml
         raise RobotModelError(
-            f"{source}: {' '.join(str(problem).split())}. Cure: correct the URDF (see wiki.ros.org/urdf/XML)"
-        ) from problem
+            f"{source}: {' '.join(str(error).split())}. Cure: correct the URDF (see wiki.ros.org/urdf/XML)"
+        ) from error
 
 
 def _refuse_duplicates(elements: list[Any], kind: str, source: str) -> None:
     seen: set[str] = set()
     for element in elements:
         if element.name in seen:
-            raise RobotModelError(f'{source}: {kind} "{element.name}": the name stands twice. Cure: rename one')
+            raise RobotModelError(f'{source}: {kind} "{element.name}": the name is used twice. Cure: rename one')
         seen.add(element.name)
 
 
@@ -266,15 +287,15 @@ def _inertial(link: Any, source: str) -> Inertial:
     where = f'{source}: link "{link.name}" <inertial>'
     mass = float(link.inertial.mass)
     if mass < 0.0:
-        raise RobotModelError(f"{where}: mass {mass} is negative. Cure: give the mass in kg, at least 0")
+        raise RobotModelError(f"{where}: mass {mass} is negative. Cure: set a mass of at least 0 kg")
     rotation, com = _origin(link.inertial)
     inertia = np.zeros((3, 3))
     if link.inertial.inertia is not None:
         i = link.inertial.inertia
         inertia = symmetric(i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz)
-    problem = check_inertia(inertia)
-    if problem is not None and problem.startswith("negative"):
-        raise RobotModelError(f"{where}: inertia has a {problem}. Cure: correct the inertia (kg m^2)")
+    error = check_inertia(inertia)
+    if error is not None and error.startswith("negative"):
+        raise RobotModelError(f"{where}: inertia has a {error}. Cure: correct the inertia (kg m^2)")
     return Inertial(mass, com, rotation @ inertia @ rotation.T)
 
 
@@ -295,14 +316,14 @@ def _joint(joint: Any, links: dict[str, Inertial], source: str) -> Joint:
     if lower > upper:
         raise RobotModelError(f"{where}: lower limit {lower} is above the upper {upper}. Cure: swap or correct them")
     if effort < 0.0 or velocity < 0.0:
-        raise RobotModelError(f"{where}: an effort or velocity limit is negative. Cure: give its magnitude")
+        raise RobotModelError(f"{where}: an effort or velocity limit is negative. Cure: set its magnitude")
     damping = float((joint.dynamics and joint.dynamics.damping) or 0.0)
     friction = float((joint.dynamics and joint.dynamics.friction) or 0.0)
     if damping < 0.0 or friction < 0.0:
-        raise RobotModelError(f"{where} <dynamics>: damping and friction must not be negative. Cure: correct them")
+        raise RobotModelError(f"{where} <dynamics>: damping or friction is negative. Cure: set values of at least 0")
     rotation, position = _origin(joint)
     mimic = None
-    if joint.mimic is not None and joint.type != "fixed":  # what cannot move follows nothing
+    if joint.mimic is not None and joint.type != "fixed":  # the <mimic> of a fixed joint has no effect
         multiplier, offset = joint.mimic.multiplier, joint.mimic.offset
         mimic = Mimic(joint.mimic.joint, 1.0 if multiplier is None else multiplier, offset or 0.0)
     return Joint(
@@ -325,7 +346,7 @@ def _joint(joint: Any, links: dict[str, Inertial], source: str) -> Joint:
 
 
 def _soft_limits(joint: Any, lower: float, upper: float, where: str) -> tuple[float, float]:
-    """Return the <safety_controller>'s limits where they lie within the others; both 0 means that there are none."""
+    """Return the limits of <safety_controller> if they are within the position limits; both 0 means none."""
     safety = joint.safety_controller
     soft = (0.0, 0.0) if safety is None else (safety.soft_lower_limit, safety.soft_upper_limit)
     if joint.type not in ("revolute", "prismatic") or soft == (0.0, 0.0):
@@ -334,7 +355,7 @@ def _soft_limits(joint: Any, lower: float, upper: float, where: str) -> tuple[fl
         return soft
     warnings.warn(
         f"{where} <safety_controller>: soft limits {soft[0]:g} to {soft[1]:g} are not within the limits {lower:g} to "
-        f"{upper:g} and are ignored. Cure: correct them",
+        f"{upper:g} and are ignored. Cure: set soft limits within the limits",
         RobotModelWarning,
         stacklevel=6,
     )
@@ -345,28 +366,28 @@ def _check_mimics(joints: dict[str, Joint], source: str) -> None:
     for joint in joints.values():
         followed = joint if joint.mimic is None else joints.get(joint.mimic.joint)
         if joint.mimic is not None and (followed is None or followed.kind not in MOVABLE):
-            problem = "does not exist" if followed is None else "is fixed"
+            error = "does not exist" if followed is None else "is fixed"
             raise RobotModelError(
-                f'{source}: joint "{joint.name}" <mimic>: joint "{joint.mimic.joint}" {problem}. '
+                f'{source}: joint "{joint.name}" <mimic>: joint "{joint.mimic.joint}" {error}. '
                 "Cure: name a movable joint, or remove the <mimic>"
             )
-    settled: set[str] = set()
+    resolved: set[str] = set()
     for joint in joints.values():
         chain: dict[str, None] = {}  # a set that keeps the order
-        while joint.mimic is not None and joint.name not in settled:
+        while joint.mimic is not None and joint.name not in resolved:
             if joint.name in chain:
-                circle = list(chain)[list(chain).index(joint.name) :]
+                cycle = list(chain)[list(chain).index(joint.name) :]
                 raise RobotModelError(
-                    f'{source}: joint "{joint.name}" <mimic>: joints {circle} follow each other in a cycle. '
+                    f'{source}: joint "{joint.name}" <mimic>: joints {cycle} follow each other in a cycle. '
                     "Cure: remove one <mimic>"
                 )
             chain[joint.name] = None
             joint = joints[joint.mimic.joint]
-        settled.update(chain)
+        resolved.update(chain)
 
 
 def _walk(links: dict[str, Inertial], joints: list[Joint], source: str) -> tuple[str, list[Joint]]:
-    """Return the root and the joints depth first, or say why the links form no tree."""
+    """Return the root link and the joints in depth-first order; RobotModelError if the links do not form a tree."""
     moved_by: dict[str, Joint] = {}
     children: dict[str, list[Joint]] = {name: [] for name in links}
     for joint in joints:
@@ -394,8 +415,8 @@ def _walk(links: dict[str, Inertial], joints: list[Joint], source: str) -> tuple
     return roots[0], ordered
 
 
-def _warn_of_gaps(root: ElementTree.Element, source: str) -> None:
-    """Warn of what is read as 0 because it is not there, and of joints whose limits are equal."""
+def _warn_of_missing_values(root: ElementTree.Element, source: str) -> None:
+    """Warn of missing values that are read as 0, and of joints whose limits are equal."""
     limits = {
         joint.get("name"): [limit.get("lower"), limit.get("upper")]
         for joint in root.iter("joint")
@@ -404,17 +425,21 @@ def _warn_of_gaps(root: ElementTree.Element, source: str) -> None:
     }
     single = [name for name, pair in limits.items() if pair.count(None) == 1]
     equal = [name for name, (low, high) in limits.items() if low and high and float(low) == float(high)]
-    gaps = [
+    incomplete = [
         link.get("name") for link in root.iter("link") for i in link.iter("inertia") if len(i.attrib) < len(_INERTIA)
     ]
-    for names, problem, cure in (
-        (single, "only one of lower and upper is given, the other is 0", "give both in <limit>"),
-        (equal, "lower and upper limit are equal, which leaves no motion", "correct <limit>, or make the joint fixed"),
-        (gaps, f"<inertia> has not all of {' '.join(_INERTIA)}: what is missing is 0", "correct <inertia>"),
+    for names, error, cure in (
+        (single, "only one of lower and upper is set, the other is 0", "set both in <limit>"),
+        (
+            equal,
+            "lower and upper limit are equal: the joint cannot move",
+            "correct <limit>, or make the joint fixed",
+        ),
+        (incomplete, f"<inertia> lacks some of {' '.join(_INERTIA)}, which are 0", "complete <inertia>"),
     ):
         if names:
             warnings.warn(
-                f"{source}: {', '.join(map(str, names))}: {problem}. Cure: {cure}", RobotModelWarning, stacklevel=5
+                f"{source}: {', '.join(map(str, names))}: {error}. Cure: {cure}", RobotModelWarning, stacklevel=5
             )
 
 
@@ -423,21 +448,21 @@ def _warn(links: dict[str, Inertial], joints: list[Joint], source: str, strict: 
     unlimited = [j.name for j in movable if j.kind != "continuous" and not math.isfinite(j.upper)]
     weak = [j.name for j in movable if not (math.isfinite(j.effort) and math.isfinite(j.velocity))]
     missing = [
-        f"{', '.join(names)}: no {what} limit"
-        for names, what in ((unlimited, "position"), (weak, "effort or velocity"))
+        f"{', '.join(names)}: no {quantity} limit"
+        for names, quantity in ((unlimited, "position"), (weak, "effort or velocity"))
         if names
     ]
     if missing:
         warnings.warn(
-            f"{source}: {'; '.join(missing)} (absent or 0): none is applied. Cure: give it in <limit>",
+            f"{source}: {'; '.join(missing)} (absent or 0): none is applied. Cure: set it in <limit>",
             RobotModelWarning,
             stacklevel=5,
         )
     for joint in joints:
-        problem = check_inertia(links[joint.child].inertia)
-        if problem is not None:
-            message = f'{source}: link "{joint.child}" <inertial>: {problem}: no body can have this inertia'
+        error = check_inertia(links[joint.child].inertia)
+        if error is not None:
+            message = f'{source}: link "{joint.child}" <inertial>: {error}: no body can have this inertia'
             if strict:
                 raise RobotModelError(f"{message}. Cure: correct it, or load with strict=False")
-            cure = "Cure: correct it, or give the link in a dynamics file"
+            cure = "Cure: correct it, or define the link in a dynamics file"
             warnings.warn(f"{message}. {cure}", RobotModelWarning, stacklevel=5)

@@ -29,7 +29,7 @@ from robot_dynamics_ros.nodes.control_interfaces import ABSENT, INSTALLED, Contr
 from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs, ControllerReport, black_box
 from robot_dynamics_ros.nodes.node_program import check_changes, run
 from robot_dynamics_ros.nodes.robot import ManagedRobotNode, load_robot
-from robot_dynamics_ros.realtime import keep_collector_away, let_collector_back, lock_memory, set_priority
+from robot_dynamics_ros.realtime import disable_garbage_collection, enable_garbage_collection, lock_memory, set_priority
 
 _WATCH_PERIOD, _REPORT_PERIOD = 0.02, 1.0  # s
 _CONFIGURED = (
@@ -117,7 +117,7 @@ class ComputedTorqueNode(ManagedRobotNode):
             raise RobotDynamicsError(others)
         output = self._session.activate(parameters.ACTIVATION_CHECK.read(self.values))
         self.warn(set_priority(parameters.REALTIME_PRIORITY.read(self.values)))
-        keep_collector_away()
+        disable_garbage_collection()
         self._report.begin()
         self._publish(output)
         names = ", ".join(self._session.robot.joint_names)
@@ -133,7 +133,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         timeout = parameters.STOP_TIMEOUT.read(self.values)
         self.spin_until(lambda: session.controller is None or session.controller.stopped, timeout)
         self._publish(session.deactivate(self._now()))
-        let_collector_back()
+        enable_garbage_collection()
 
     def cleanup(self) -> None:
         """Disconnect and forget the robot; configure reads the parameters again."""

@@ -34,7 +34,7 @@ from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.messages.joint_trajectory import write_trajectory
 from robot_dynamics_ros.nodes.conversions import diagnostics_message
 from robot_dynamics_ros.nodes.node_program import NodeProgram
-from robot_dynamics_ros.realtime import collect
+from robot_dynamics_ros.realtime import collect_garbage
 
 _RECORDED = {topic if topic == "joint_states" else f"~/{topic}": kind for topic, kind in INPUTS.items()} | {
     "effort_commands": FLOAT64_MULTI_ARRAY,
@@ -211,7 +211,7 @@ class ControllerReport:
         self.events(session, Output(notes=session.waiting()))
         self._send(self._controller_status(session, None), session.robot.name)
         self._status.report(session.controller, time.monotonic())
-        collect()
+        collect_garbage()
 
     def _controller_status(self, session: ControllerSession, transition: Transition | None) -> Status:
         assert session.controller is not None

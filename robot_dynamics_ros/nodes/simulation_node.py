@@ -30,7 +30,7 @@ from robot_dynamics_ros.nodes.conversions import diagnostics_message
 from robot_dynamics_ros.nodes.conversions import stamp as to_stamp
 from robot_dynamics_ros.nodes.node_program import NodeProgram, check_changes, run
 from robot_dynamics_ros.nodes.robot import RobotNode, StillCompilingError, load_robot
-from robot_dynamics_ros.realtime import collect, keep_collector_away
+from robot_dynamics_ros.realtime import collect_garbage, disable_garbage_collection
 from robot_dynamics_ros.simulation import parameters
 from robot_dynamics_ros.simulation.parameters import read_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
@@ -314,7 +314,7 @@ class RunningSimulation:
     def _report_regularly(self) -> None:
         mode = self._mode
         self._publish_status(self._report.regular(mode, self._reason(mode), self._stamp, time.monotonic()))
-        collect()
+        collect_garbage()
 
     def _publish_status(self, status: Status) -> None:
         stamp = to_stamp(self._stamp) if self._clock is not None else self._node.get_clock().now().to_msg()
@@ -405,7 +405,7 @@ class SimulationNode(RobotNode):
             settings = read_settings(self.values, model)
             self.warm_up.run(lambda: SimulatedArm(settings).warm_up())
             self._running = RunningSimulation(self, SimulatedArm(settings), settings)
-            keep_collector_away()
+            disable_garbage_collection()
         except StillCompilingError as error:
             self.get_logger().info(f"no simulation yet: {error}")
         except RobotDynamicsError as error:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import deque
-from collections.abc import Iterable, Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain, islice, repeat
 from pathlib import Path
 
 from robot_dynamics_ros.bags.reader import BagReader, find_topic
@@ -33,6 +34,8 @@ from robot_dynamics_ros.messages.joint_state import JointStateReader, renaming, 
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.offline.recorder import COMMANDS, DIAGNOSTICS, NodeTimers, Replay, SessionRecorder, time_of
 from robot_dynamics_ros.progress import progress
+
+_PATIENCE = 60_000_000_000  # ns from a state to the command that answers it
 
 _logger = logging.getLogger(__name__)
 
@@ -99,18 +102,19 @@ def replay(
         session = ControllerSession(model, settings)
         inputs = InputReader(session, joint_states, renamed)
         recorder = SessionRecorder(writer, commands, session)
-        state_reader = JointStateReader(model.joint_names, joint_states, renamed)
-        part = _answered_part(reader, commands, joint_states, state_reader)
-        session.activate(activation_check, None if part is None else part.held)
         timers = NodeTimers(session, settings)
+        answered = _AnsweredPart(commands, joint_states, JointStateReader(model.joint_names, joint_states, renamed))
+        read = [*names, commands] if reader.count([commands]) else [*names]
+        messages = progress(reader.messages(read), "replay", reader.count(read))
+        inputs_read = answered.messages(messages) if commands in read else zip(messages, repeat(True))
+        beginning = list(islice(inputs_read, 1))
+        session.activate(activation_check, answered.held)
         states = 0
-        for message in progress(reader.messages(names), "replay", reader.count(names)):
+        for message, counts in chain(beginning, inputs_read):
             for at, result in timers.until(message.received):
                 recorder.write(at, result)
             if message.topic == joint_states:
-                if part is not None and not part.has(message):
-                    if part.over:
-                        break
+                if not counts:
                     continue
                 if states == 0 and configuration is not None:
                     writer.write(own, message.received, text_message(configuration.text()))
@@ -124,66 +128,126 @@ def replay(
         return recorder.outcome(states)
 
 
-def _answered_part(bag: BagReader, commands: str, joint_states: str, reader: JointStateReader) -> _ReplayPart | None:
-    """Return the part of the recording that its own controller answered; None where that is not known."""
-    if commands not in bag.topics:
-        return None
-    answers = progress(bag.messages([commands]), "live commands", bag.count([commands]))
-    first = next(answers, None)
-    command = None if first is None else reader.read(first.data)
-    if first is None or command is None:
-        return None
-    (last,) = deque(answers, maxlen=1) or (first,)
-    state = _first_since(command.stamp, bag.messages([joint_states]), reader)
-    if state is None:
-        return None
-    held: Array | None = command.q
-    if command.qd is None or command.qd.any():
-        held = None
-        _logger.warning(
-            "the recording begins in the middle of a motion, so that what is commanded until the next trajectory "
-            "differs. Cure: start the recorder before the motion"
-        )
-    return _ReplayPart(held, state.stamp, stamp_of(last.data), last.received)
+class _AnsweredPart:
+    """The part of a recording that its own controller answered, found while the recording is read once.
 
-
-def _first_since(at: int, messages: Iterable[Message], reader: JointStateReader) -> Sample | None:
-    """Return the first state that can be read and has a stamp of ``at`` (ns) or later."""
-    for message in messages:
-        try:
-            state = reader.read(message.data)
-        except RobotDynamicsError:
-            continue
-        if state is not None and state.stamp >= at:
-            return state
-    return None
-
-
-class _ReplayPart:
-    """The states from the first that was answered to the last.
+    Inputs wait until a command answers the state behind them, or for ``_PATIENCE``.
 
     Attributes
     ----------
     held
-        Position (n,) that was held when it began; None where the arm moved.
-    over
-        True once the last state has come.
+        Position (n,) that was held when the part began; None where it is not known, or the arm moved. It is set before
+        the first input is given.
     """
 
-    def __init__(self, held: Array | None, first: int, last: int | None, last_received: int) -> None:
-        """Stamps (ns) of both, and when the answer to the last arrived."""
-        self.held = held
-        self._first, self._last = first, last
-        # The answer is not much later than the state; where time loops, there are several of one stamp.
-        self._near_end = last_received - 1_000_000_000
-        self._begun = self._at_end = self.over = False
+    def __init__(self, commands: str, joint_states: str, reader: JointStateReader) -> None:
+        """``commands`` and ``joint_states`` are topics; ``reader`` reads both."""
+        self.held: Array | None = None
+        self._commands, self._joint_states, self._reader = commands, joint_states, reader
+        self._waiting: deque[tuple[Message, int | None]] = deque()  # inputs, with the stamp (ns) of a state
+        self._stamps: Counter[int] = Counter()  # of the states among them
+        self._begin: int | None = None  # stamp of the first state that was answered
+        self._last: int | None = None  # stamp of the last command
+        self._begun = False
+        self._many = 10_000
 
-    def has(self, message: Message) -> bool:
-        """Return True if the next state of the recording is part of it."""
-        stamp = stamp_of(message.data)
-        self._begun = self._begun or stamp == self._first
-        if stamp == self._last:
-            self._at_end = message.received >= self._near_end
-        elif self._at_end:
-            self.over = True
-        return self._begun and not self.over
+    def messages(self, messages: Iterable[Message]) -> Iterator[tuple[Message, bool]]:
+        """Yield the inputs, and True for those that count: all but states before the first that was answered.
+
+        They end behind the last state that was answered, or that a command followed within ``_PATIENCE``. All count
+        where the first command cannot be read, or the commands do not have the stamps of the states.
+        """
+        rest = iter(messages)
+        is_known = self._find_begin(rest)
+        self._begun = not is_known
+        has_answers = False
+        while is_known:
+            if self._last is not None and self._stamps[self._last]:
+                has_answers = True
+                yield from self._through(self._last)
+            message = next(rest, None)
+            if message is None or self._waits_too_long(message):
+                break
+            self._take(message)
+        if not has_answers:
+            yield from self._through(None)
+            yield from ((message, True) for message in rest if message.topic != self._commands)
+            return
+        for message, stamp in self._waiting:
+            is_later = stamp not in (None, self._last)
+            yield message, not is_later
+            if is_later:
+                return
+
+    def _take(self, message: Message) -> None:
+        if message.topic == self._commands:
+            self._last = stamp_of(message.data)
+            return
+        stamp = (stamp_of(message.data) or 0) if message.topic == self._joint_states else None
+        self._waiting.append((message, stamp))
+        if stamp is not None:
+            self._stamps[stamp] += 1
+
+    def _waits_too_long(self, message: Message) -> bool:
+        return bool(self._waiting) and message.received - self._waiting[0][0].received > _PATIENCE
+
+    def _through(self, stamp: int | None) -> Iterator[tuple[Message, bool]]:
+        """Yield what waits, through the last state of a stamp; None: all."""
+        while self._waiting and (stamp is None or self._stamps[stamp]):
+            message, own = self._waiting.popleft()
+            if own is not None:
+                self._stamps[own] -= 1
+                if not self._stamps[own]:
+                    del self._stamps[own]
+                self._begun = self._begun or own == self._begin
+            yield message, own is None or self._begun
+
+    def _find_begin(self, rest: Iterator[Message]) -> bool:
+        """Take messages until the first state that was answered; return False where it is not known."""
+        command: Sample | None = None
+        for message in rest:
+            self._take(message)
+            if message.topic == self._commands and command is None:
+                command = self._read(message)
+                if command is None:
+                    return False
+                candidates = [other for other, stamp in self._waiting if stamp is not None]
+            else:
+                candidates = [message] if message.topic == self._joint_states else []
+            if command is None:
+                self._forget(message.received - _PATIENCE)
+                continue
+            for candidate in candidates:
+                state = self._read(candidate)
+                if state is not None and state.stamp >= command.stamp:
+                    self._begin = state.stamp
+                    self._hold(command)
+                    return True
+            if self._waits_too_long(message):
+                return False
+        return False
+
+    def _forget(self, before: int) -> None:
+        """Now and then drop states that arrived before a time (ns), but not the first message: it starts the timers."""
+        if len(self._waiting) < self._many:
+            return
+        first, *others = self._waiting
+        late = [(message, stamp) for message, stamp in others if stamp is None or message.received >= before]
+        self._waiting = deque([first, *late])
+        self._stamps = Counter(stamp for _, stamp in self._waiting if stamp is not None)
+        self._many = 2 * len(self._waiting)
+
+    def _read(self, message: Message) -> Sample | None:
+        try:
+            return self._reader.read(message.data)
+        except RobotDynamicsError:
+            return None
+
+    def _hold(self, command: Sample) -> None:
+        if command.qd is not None and not command.qd.any():
+            self.held = command.q
+            return
+        _logger.warning(
+            "the recording begins in the middle of a motion, so that what is commanded until the next trajectory "
+            "differs. Cure: start the recorder before the motion"
+        )

@@ -1,4 +1,4 @@
-"""Parameters of nodes: kinds, files, and those that several nodes share, the robot and the executor."""
+"""Declarations of node parameters: kinds, parameter files, and the parameters that several nodes share."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from robot_dynamics_ros.parameters.kinds import Names, Parameter, Text
 
-ROBOT_DESCRIPTION = Text("robot_description", "", "The URDF; empty: the topic robot_description brings it")
+ROBOT_DESCRIPTION = Text("robot_description", "", "URDF document; empty: received on the topic robot_description")
 DYNAMICS_FILE = Text("dynamics_file", "", "Path of the dynamics file (friction, rotors, payload); empty: none")
-JOINTS = Names("joints", [], "The joints to control, in the order of the commands; empty: all that move")
+JOINTS = Names("joints", [], "Joints to control, in the order of the commands; empty: all movable joints")
 
 EXECUTOR = Text(
     "executor",
     "auto",
-    "Executor of the process: rclpy's events executor, its single-threaded one, or the first where rclpy has it",
+    "rclpy executor of the process; auto: the events executor if rclpy has it, else the single-threaded one",
     when="start",
     choices=("auto", "events", "single_threaded"),
 )

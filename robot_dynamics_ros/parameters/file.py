@@ -1,4 +1,4 @@
-"""ROS 2 parameter files, read without ROS."""
+"""Reader of ROS 2 parameter files that needs no ROS."""
 
 from __future__ import annotations
 
@@ -19,13 +19,31 @@ _SIMILAR = 0.81  # difflib's similarity ratio; parameter names of different node
 
 
 def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable[Parameter[Any]]) -> Values:
-    """Return the values of a node's ``parameters``: those of a file, else their defaults.
+    """Return the values of a node's parameters from a parameter file, or their defaults.
 
-    ``node`` is its name with its namespace, as /arm/computed_torque_node. As in ROS, a key of the file is a node's
-    name, alone or in the tables of its namespaces; * matches one part of it, ** any number; parameters under /**
-    are applied first, those under the node's own name last. Names that the node does not declare are ignored.
+    As in ROS, a top-level key of the file is a node name, written alone or nested in tables of its namespaces. In a
+    key, * matches one part of a name and ** any number of parts. Parameters under /** are applied first, those under
+    the node's own name last. Parameters that the node does not declare are ignored; a RobotModelWarning is issued if
+    their names resemble declared ones.
 
-    Raises RobotDynamicsError if it is no parameter file or contains nothing for the node.
+    Parameters
+    ----------
+    path
+        The parameter file; None gives the defaults.
+    node
+        Name of the node with its namespace, such as /arm/computed_torque_node.
+    parameters
+        The parameters that the node declares.
+
+    Returns
+    -------
+    Values
+        Lookup of a value by the parameter's name.
+
+    Raises
+    ------
+    RobotDynamicsError
+        If the file cannot be read, is not a parameter file or has no entry for the node.
     """
     values: dict[str, object] = {parameter.name: parameter.default for parameter in parameters}
     if path is not None:
@@ -37,41 +55,47 @@ def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable
 
 
 def misspelt(names: Iterable[str], known: Sequence[str]) -> list[str]:
-    """Return a message for each unknown name that resembles a known one, or lacks its prefix.
+    """Return a message for each unknown name that resembles a known one or lacks only its prefix.
 
-    One file may serve several nodes, so that any other unknown name is taken for another node's parameter.
+    Other unknown names cause no message, since one file can serve several nodes.
     """
     messages = []
     for name in sorted(set(names).difference(known)):
         complete = [other for other in known if other.endswith(f".{name}")]
         if meant := complete or get_close_matches(name, known, 1, _SIMILAR):
-            messages.append(f"parameter {name} is unknown, and ignored. Cure: see if {meant[0]} is meant")
+            messages.append(f"parameter {name} is unknown and ignored. Cure: correct it if {meant[0]} is meant")
     return messages
 
 
 def file_parameters(path: str | Path, node: str) -> dict[str, object]:
-    """Return a file's parameters for a node, by their full names; errors and ``node`` as in read_parameter_file."""
+    """Return a file's parameters for a node, by their full names.
+
+    Arguments and errors as for ``read_parameter_file``.
+    """
     tables = parameter_tables(path)
     matching = [name for name in tables if _matches(name, node)]
     if not matching:
         raise RobotDynamicsError(
-            f"{path}: nothing in it is for {node}, only for {', '.join(tables)}. Cure: write /** for any node"
+            f"{path}: no entry for node {node}, only for {', '.join(tables)}. Cure: use the key /** for all nodes"
         )
     matching.sort(key=lambda name: (name != _EVERY_NODE, name == node))
     return {key: value for name in matching for key, value in _flat(tables[name], "")}
 
 
 def parameter_tables(path: str | Path) -> dict[str, Mapping[str, object]]:
-    """Return a file's parameters by the keys of their nodes; RobotDynamicsError if it is no parameter file."""
+    """Return the parameter tables of a file by node name.
+
+    Raises RobotDynamicsError if the file cannot be read or is not a parameter file.
+    """
     try:
         content = load_yaml(Path(path).read_bytes(), str(path))
     except OSError as error:
-        raise RobotDynamicsError(f"{path}: cannot read it: {error.strerror}. Cure: check the path") from None
+        raise RobotDynamicsError(f"{path}: cannot read the file: {error.strerror}. Cure: check the path") from None
     except NotPlainYaml as error:
-        raise RobotDynamicsError(f"{path}: not plain YAML: {error}. Cure: correct it") from None
+        raise RobotDynamicsError(f"{path}: not plain YAML: {error}. Cure: correct the file") from None
     tables = dict(_tables(content, ""))
     if not tables:
-        raise RobotDynamicsError(f'{path}: it has no "{_MARK}". Cure: give a parameter file, as config/panda.yaml')
+        raise RobotDynamicsError(f'{path}: no key "{_MARK}". Cure: pass a parameter file such as config/panda.yaml')
     return tables
 
 
@@ -84,7 +108,7 @@ def _tables(content: object, prefix: str) -> Iterator[tuple[str, Mapping[str, ob
 
 
 def _matches(pattern: str, node: str) -> bool:
-    """Return True if a node's name matches a pattern, in which * is one part of any name, ** any number of parts."""
+    """Return True if a node name matches a pattern: * is one part of a name, ** any number of parts."""
     collapsed = re.sub(r"(/\*\*)+(?=/|$)", "/**", f"/{pattern.strip('/')}")
     wildcards = {"*": "/[^/]+", "**": "(/[^/]+)*"}
     regex = "".join(wildcards.get(part, f"/{re.escape(part)}") for part in collapsed.split("/")[1:])
@@ -92,7 +116,7 @@ def _matches(pattern: str, node: str) -> bool:
 
 
 def _flat(table: Mapping[Any, object], prefix: str) -> Iterator[tuple[str, object]]:
-    """Yield parameters by their full names: names of nested tables are joined by dots."""
+    """Yield parameters by their full names, joining the names of nested tables with dots."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{key}.")

@@ -16,16 +16,18 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 
 @dataclass(frozen=True)
 class Bounds:
-    """Interval from ``least`` to ``most``, without NaN.
+    """Interval of allowed numbers from ``least`` to ``most``; NaN is never allowed.
 
     Attributes
     ----------
+    least, most
+        Ends of the interval, infinite if there is none.
     above
         True if ``least`` itself is excluded.
     infinite
-        True if infinity is included, provided that ``most`` is infinite.
+        True if infinity is allowed, provided that ``most`` is infinite.
     or_zero
-        True if zero is included, also below ``least``.
+        True if zero is allowed although it is below ``least``.
     """
 
     least: float = -math.inf
@@ -42,7 +44,7 @@ class Bounds:
         return inside and (self.infinite or math.isfinite(value))
 
     def phrase(self, noun: str) -> str:
-        """Return "a number from 0 to 1" where ``noun`` is "a number"."""
+        """Describe the interval, for example "a number from 0 to 1" if ``noun`` is "a number"."""
         if not math.isinf(self.most):
             noun += f" above {self.least:g}, at most" if self.above else f" from {self.least:g} to"
             noun += f" {self.most:g}"
@@ -53,7 +55,7 @@ class Bounds:
 
     @property
     def is_range(self) -> bool:
-        """True if both ends are finite, so that ROS tools can show a range."""
+        """True if both ends are finite, so that a ROS parameter range can show them."""
         return not (math.isinf(self.least) or math.isinf(self.most))
 
     @property
@@ -75,7 +77,7 @@ RATE_OR_ZERO = Bounds(1e-3, 1e5, or_zero=True)
 T = TypeVar("T")
 
 Values = Callable[[str], object]
-"""Lookup of a parameter's value by its name: a node's current values, candidates of a change, or a file's."""
+"""Lookup of a parameter value by name: current values of a node, candidates of a change, or values of a file."""
 
 When = Literal["start", "configure", "run"]
 
@@ -84,15 +86,19 @@ PER_JOINT = "one for each joint, or one for all"
 
 @dataclass(frozen=True, eq=False)
 class Parameter(ABC, Generic[T]):
-    """Declaration of a node's parameter.
+    """Declaration of a node parameter.
 
     Attributes
     ----------
-    name, default, description
-        As ROS tools show them; the description has no full stop at its end.
+    name
+        Name of the parameter.
+    default
+        Default value.
+    description
+        Description that ROS tools show, without a full stop at its end.
     when
-        start: read-only. configure: read when the node is configured or receives its robot. run: may change at any
-        time.
+        "start": read-only. "configure": read when the node is configured or receives its robot. "run": can be
+        changed at any time.
     """
 
     name: str
@@ -102,28 +108,42 @@ class Parameter(ABC, Generic[T]):
     when: When = "configure"
 
     def read(self, values: Values) -> T:
-        """Return its value as ``check`` does."""
+        """Look up the value, check it as ``check`` does and return it."""
         return self.check(values(self.name))
 
     @abstractmethod
     def check(self, value: object) -> T:
-        """Return ``value``, converted; RobotDynamicsError names the parameter, the value and the cure."""
+        """Return ``value`` converted to the parameter's type.
+
+        Raises RobotDynamicsError for a value that is not allowed. The message contains the parameter, the value and the
+        cure.
+        """
 
     @abstractmethod
     def allowed(self) -> str:
         """Describe the allowed values."""
 
     def refuse(self, value: object, where: str = "", hint: str = "") -> RobotDynamicsError:
-        """Return the error for a value that is not allowed; None stands for `[]` in a file or a deleted parameter."""
+        """Return the error for a value that is not allowed.
+
+        Parameters
+        ----------
+        value
+            The value. None is shown as "no value": `[]` in a file, or a deleted parameter.
+        where
+            Position of the value in a list, for the message.
+        hint
+            Addition to the cure.
+        """
         shown = "no value" if value is None else repr(value)
         return RobotDynamicsError(
-            f"parameter {self.name}: {shown}{where} is not allowed. Cure: give {self.allowed()}{hint}"
+            f"parameter {self.name}: {shown}{where} is not allowed. Cure: set {self.allowed()}{hint}"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Text(Parameter[str]):
-    """Text, or one of ``choices``."""
+    """Text parameter, optionally restricted to ``choices``."""
 
     choices: Collection[str] = ()
 
@@ -138,7 +158,7 @@ class Text(Parameter[str]):
 
 @dataclass(frozen=True, eq=False)
 class Flag(Parameter[bool]):
-    """True or false."""
+    """Boolean parameter."""
 
     def check(self, value: object) -> bool:
         if not isinstance(value, bool):
@@ -151,7 +171,7 @@ class Flag(Parameter[bool]):
 
 @dataclass(frozen=True, eq=False)
 class Number(Parameter[float]):
-    """Number within bounds."""
+    """Floating-point parameter within bounds. Integers are converted."""
 
     within: Bounds = ANY
 
@@ -166,7 +186,7 @@ class Number(Parameter[float]):
 
 @dataclass(frozen=True, eq=False)
 class WholeNumber(Parameter[int]):
-    """Whole number from ``least`` to ``most``."""
+    """Integer parameter from ``least`` to ``most``."""
 
     least: int
     most: int
@@ -182,9 +202,18 @@ class WholeNumber(Parameter[int]):
 
 @dataclass(frozen=True, eq=False)
 class Numbers(Parameter[Sequence[float]]):
-    """List of numbers within bounds; a single number is a list of one.
+    """List of floating-point numbers within bounds. A single number is a list of one element.
 
-    It may be empty only if the default is. ``count`` is the required length, ``how_many`` describes it.
+    An empty list is allowed only if the default is empty.
+
+    Attributes
+    ----------
+    within
+        Bounds of each number.
+    how_many
+        Description of the required length.
+    count
+        Required length, or None if it depends on the robot.
     """
 
     within: Bounds = ANY
@@ -193,7 +222,7 @@ class Numbers(Parameter[Sequence[float]]):
 
     def check(self, value: object) -> tuple[float, ...]:
         if isinstance(value, str):  # `ros2 param set` sends [1, 2.5] as text
-            raise self.refuse(value, hint="; all of them with decimal points, or none, as [1.0, 2.5]")
+            raise self.refuse(value, hint="; write all numbers with decimal points or none, as in [1.0, 2.5]")
         items = _items(value)
         for k, item in enumerate(items, start=1):
             if not _is_number(item) or float(item) not in self.within:
@@ -222,7 +251,10 @@ class Names(Parameter[Sequence[str]]):
 
 
 def setting(kind: Callable[..., Parameter[Any]], *arguments: Any, when: When = "run", **options: Any) -> Any:
-    """Return the field of a settings class that is a parameter of this kind, and has its default."""
+    """Return a dataclass field with the default and the declaration of a parameter.
+
+    ``kind`` is the class of the parameter; ``arguments`` and ``options`` are passed to it.
+    """
     parameter = kind(*arguments, when=when, **options)
     default = tuple(parameter.default) if isinstance(parameter.default, list) else parameter.default
     return field(default=default, metadata={"parameter": parameter})
@@ -232,14 +264,14 @@ flag, number, numbers, text = (partial(setting, kind) for kind in (Flag, Number,
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:
-    """Return True for a float, or an integer that float can hold."""
+    """Return True for a float, or for an integer that is not too large for a float."""
     if isinstance(value, int):
         return not isinstance(value, bool) and abs(value) <= sys.float_info.max
     return isinstance(value, float)
 
 
 def _items(value: object) -> Sequence[object]:
-    """Return the elements; a parameter file's `[]` is None."""
+    """Return the elements of a list, or a single value as a list; None (`[]` in a parameter file) is empty."""
     if value is None:
         return ()
     return value if isinstance(value, list | tuple | array) else (value,)

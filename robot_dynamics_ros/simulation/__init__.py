@@ -1,4 +1,4 @@
-"""The stand-in plant: friction that sticks, integrators, sensors, and whole runs. No ROS, no clock."""
+"""Simulated robots with Coulomb friction and joint limits, sensor models, and closed-loop simulation. No ROS."""
 
 from robot_dynamics_ros.moved import former_name
 from robot_dynamics_ros.simulation.plant import Plant

@@ -1,4 +1,4 @@
-"""Arrays that the compiled step works on: the robot, its state, and scratch."""
+"""Arrays of the compiled step: robot, state, scratch buffers and report."""
 
 from __future__ import annotations
 
@@ -20,72 +20,72 @@ from robot_dynamics_ros.kernels.layout import (
 )
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.packed import views
+from robot_dynamics_ros.model.model_data import views
 from robot_dynamics_ros.simulation.stick_slip import AT_LOWER, AT_UPPER, BACKWARD, FORWARD, ROW_SIZE, STUCK
 
 OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, BAD_ARGUMENTS, LOOP_OPEN = 0, 1, 2, 3, 4, 5
 
 Outcome = tuple[int, int, int, float]
-"""Status, the coordinate or loop to blame (-1: none), linear systems solved, residual of the friction problem."""
+"""Status, failing coordinate or loop (-1: none), linear systems solved, residual of the friction problem."""
 
 # Columns of ``ranges``.
 LOWEST, HIGHEST, FASTEST = 0, 1, 2
 
 
 class Joints(NamedTuple):
-    """Friction and limits of an arm of n coordinates and K constraint rows.
+    """Friction and limits of an arm with n coordinates and K constraint rows.
 
-    A row is a direction E_k in which dry friction and limits act: z_k = E_k v. Where each joint follows one
-    coordinate, the rows are the coordinates.
+    A constraint row is a direction E_k in which Coulomb friction and limits act: z_k = E_k v. If each joint depends on
+    one coordinate, the rows are the coordinates.
     """
 
     friction: Array  # (moving joints, FRICTION_SIZE), see kernels/layout.py
-    rows: IntArray  # (moving joints,) the row that each follows
-    factors: Array  # (moving joints,) and by which factor
-    ranges: Array  # (K, 3) lowest and highest position, largest speed
+    rows: IntArray  # (moving joints,) constraint row of each joint
+    factors: Array  # (moving joints,) joint velocity per row velocity
+    ranges: Array  # (K, 3) lower and upper position limit, velocity limit
     directions: Array  # E (K, n), or (0, n) where the arm is separable and has no loops
 
 
 class Separable(NamedTuple):
-    """The kind of an arm each of whose joints follows one coordinate: friction acts on coordinates, see separable."""
+    """Kind of an arm whose joints each depend on one coordinate: friction acts on coordinates, see separable."""
 
 
 class Coupled(NamedTuple):
-    """The kind of an arm with joints that follow several coordinates, see coupled."""
+    """Kind of an arm with joints that depend on several coordinates, see coupled."""
 
 
 class Looped(NamedTuple):
-    """The kind of an arm with closed loops, see loops."""
+    """Kind of an arm with closed loops, see loops."""
 
 
 Kind = Separable | Coupled | Looped
 
 
 class Arm(NamedTuple):
-    """What does not change from step to step."""
+    """Constant data of an arm."""
 
-    kind: Kind  # its class says which functions take the arm's steps
+    kind: Kind  # its class selects the overloads of the step functions
     robot: ModelArrays
-    structure: IntArray  # the flat arrays that ``robot`` looks into, with loops behind, see kernels/kinematics.py
+    structure: IntArray  # flat array behind ``robot``, with the loops appended, see kernels/kinematics.py
     numbers: Array
     joints: Joints
 
 
-# Places in the report of ``integrators.plant_step``. The number of steps is given; it tells status, coordinate to
-# blame, steps taken, linear systems solved, largest residual.
+# Indices in the report of ``integrators.plant_step``. Input: number of steps. Output: status, failing coordinate, steps
+# taken, linear systems solved, largest residual.
 COUNT, STATUS, JOINT, STEPS, SOLVES, RESIDUAL = 0, 1, 2, 3, 4, 5
 REPORT = 6
 
 
 def flatten(joints: Joints, effort_limits: Array) -> Array:
-    """Return all of ``joints`` but the rows, and ``effort_limits`` (n,), as one array, which ``unflatten`` reads."""
+    """Return ``joints`` without its rows and ``effort_limits`` (n,) as one array, the input of ``unflatten``."""
     parts = (joints.friction, joints.factors, joints.ranges, joints.directions, effort_limits)
     return np.concatenate([part.ravel() for part in parts])
 
 
 @inlined
 def unflatten(rows: IntArray, constants: Array, count: int, n: int) -> tuple[Joints, Array]:
-    """Return the joints, of so many rows and n coordinates, and the effort limits."""
+    """Return the joints, with ``count`` constraint rows and n coordinates, and the effort limits (n,)."""
     joints = rows.shape[0]
     factors = joints * FRICTION_SIZE
     ranges = factors + joints
@@ -104,16 +104,16 @@ def unflatten(rows: IntArray, constants: Array, count: int, n: int) -> tuple[Joi
 
 
 class State(NamedTuple):
-    """What a step renews, and leaves alone if it fails."""
+    """State that a step updates; unchanged if the step fails."""
 
     position: Array  # (n,)
     velocity: Array  # (n,)
     modes: IntArray  # (K,) friction modes, see stick_slip
-    impulse: Array  # (n + 3 loops,) of friction and limits in the last step, and of each loop; never read
+    impulse: Array  # (n + 3 loops,) impulse of friction and limits in the last step, and of each loop; output only
 
 
 class BatchState(NamedTuple):
-    """N arms that differ in their numbers, and their states."""
+    """States and parameters of N arms with the same structure."""
 
     numbers: Array  # (N, ...)
     friction: Array  # (N, moving joints, FRICTION_SIZE)
@@ -131,53 +131,53 @@ def state_of(batch: BatchState, i: int) -> State:
 
 @inlined
 def joints_of(shared: Joints, batch: BatchState, i: int) -> Joints:
-    """Return the joints of arm i of a batch, which have friction of their own."""
+    """Return the joints of arm i of a batch, with its friction."""
     return Joints(batch.friction[i], shared.rows, shared.factors, shared.ranges, shared.directions)
 
 
 class Buffers(NamedTuple):
-    """Scratch arrays, made once for many steps."""
+    """Scratch arrays, reused in all steps."""
 
     work: Array  # of the kernels
-    rows: Array  # (K, ROW_SIZE) the friction problem
+    rows: Array  # (K, ROW_SIZE) friction problem, columns in stick_slip
     modes: IntArray  # (K,)
-    motion: Array  # (2 + n, n) acceleration, reaction, A at the start of the step
-    spare: Array  # (2 + n, n) the same within it
+    motion: Array  # (2 + n, n) acceleration, reaction and A at the start of the step
+    spare: Array  # (2 + n, n) the same at the intermediate stages of rk4
     factor: Array  # (n, n)
     vectors: Array  # (VECTORS, n), see below
 
 
 # Rows of ``vectors``.
-DRIVE = 0  # the given torque and that of rows that slip
-FORCE = 1  # what is left of it after smooth friction
-STIFFNESS = 2  # slope of the smooth friction, times the step
-MOVES = 3  # 1, or 0 for a coordinate that is held at rest (separable arms)
-CARRIED = 4  # impulse of rows in the unconstrained motion
+DRIVE = 0  # motor torque plus Coulomb torque of slipping rows
+FORCE = 1  # DRIVE less smooth friction
+STIFFNESS = 2  # slope of smooth friction times the step size
+MOVES = 3  # 1, or 0 for a coordinate at rest (separable arms)
+CONSTRAINT_IMPULSE = 4  # impulse of friction and limits: first in the unconstrained motion, then the solution
 UNCONSTRAINED_POSITION = 5
 UNCONSTRAINED_VELOCITY = 6
 POSITION = 7
 VELOCITY = 8
 SCRATCH = 9
-EFFORT = 10  # the given torque within the effort limits
+EFFORT = 10  # commanded torque clamped to the effort limits
 VECTORS = 11
 
 
 def make_scratch(robot: ModelArrays, n: int, rows: int) -> Array:
-    """Room for the buffers of ``n`` coordinates and so many rows, but for the modes."""
+    """Return memory for ``buffers_in`` of ``n`` coordinates and ``rows`` constraint rows, without the modes."""
     return np.empty(robot.tree.shape[0] * WORK_SIZE + rows * ROW_SIZE + 2 * (2 + n) * n + n * n + VECTORS * n)
 
 
 @inlined
 def buffers_in(scratch: Array, modes: IntArray, robot: ModelArrays, n: int) -> Buffers:
-    """Views into what ``make_scratch`` made, and ``modes`` (K,)."""
-    lines, rows = robot.tree.shape[0], modes.shape[0]
-    problem = lines * WORK_SIZE
+    """Return the buffers as views of an array by ``make_scratch`` and ``modes`` (K,)."""
+    tree_rows, rows = robot.tree.shape[0], modes.shape[0]
+    problem = tree_rows * WORK_SIZE
     motion = problem + rows * ROW_SIZE
     spare = motion + (2 + n) * n
     factor = spare + (2 + n) * n
     vectors = factor + n * n
     return Buffers(
-        scratch[:problem].reshape(lines, WORK_SIZE),
+        scratch[:problem].reshape(tree_rows, WORK_SIZE),
         scratch[problem:motion].reshape(rows, ROW_SIZE),
         modes,
         scratch[motion:spare].reshape(2 + n, n),
@@ -191,7 +191,7 @@ _SAME = 1e-12
 
 
 def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
-    """Pack a robot; its velocity limits hold where ``velocity_limits``."""
+    """Return the arrays of a robot; the velocity limits are infinite unless ``velocity_limits``."""
     rows, factors, directions = _rows(model.coupling_matrix[: len(model.moving_joints)])
     ranges = np.tile([-math.inf, math.inf, math.inf], (len(directions), 1))
     for (lower, upper, fastest), row, factor in zip(model.moving_joint_limits, rows, factors, strict=True):
@@ -201,7 +201,7 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
         if velocity_limits:
             ranges[row, FASTEST] = min(ranges[row, FASTEST], fastest / abs(factor))
     separable = np.array_equal(directions, np.eye(model.n))
-    structure, numbers = model.kernels.structure.copy(), model.kernels.numbers.copy()
+    structure, numbers = model.kernels.topology.copy(), model.kernels.parameters.copy()
     if model.loops:
         structure, numbers = append_loops(structure, numbers, _loops(model))
     elif separable:
@@ -212,19 +212,19 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
 
 
 def initial_modes(joints: Joints, velocity: Array) -> IntArray:
-    """Return the rows' modes (K,) before the first step."""
+    """Return the modes (K,) of the constraint rows before the first step, at the velocity (n,)."""
     rates = velocity if len(joints.directions) == 0 else joints.directions @ velocity
     dry = np.zeros(len(joints.ranges))
     np.maximum.at(dry, joints.rows, joints.friction[:, [COULOMB, COULOMB_NEGATIVE, STATIC]].max(axis=1))
-    # A row without dry friction never sticks, not even at rest.
+    # A row without Coulomb friction is never stuck, even at rest.
     modes: IntArray = np.where((rates == 0.0) & (dry > 0.0), STUCK, np.where(rates < 0.0, BACKWARD, FORWARD))
     return modes.astype(np.int64)
 
 
 def stuck_joints(model: RobotModel, joints: Joints, velocity: Array, modes: IntArray) -> NDArray[np.bool_]:
-    """Return which coordinates (..., n) friction holds at rest; limits do not count.
+    """Return True for coordinates (..., n) held at rest by friction, and not by a limit.
 
-    In a loop those count that do not move while some joint of the robot sticks, which may hold them through the loop.
+    A robot with loops: True for all coordinates at rest if any joint is stuck, as it may hold them through the loop.
     """
     if len(joints.directions) == 0:
         return np.equal(modes, STUCK)
@@ -236,7 +236,7 @@ def stuck_joints(model: RobotModel, joints: Joints, velocity: Array, modes: IntA
 
 
 def _loops(model: RobotModel) -> Loops:
-    """The model's loops, their points in the bodies' frames."""
+    """Return the model's loops, with points in the bodies' frames."""
     bodies, points = [], []
     for loop in model.loops:
         for link, point in ((loop.link_a, loop.point_a), (loop.link_b, loop.point_b)):

@@ -1,4 +1,4 @@
-"""What is asked of a plant's arguments, and why a step could not be taken."""
+"""Checks of a plant's arguments, and messages for failed steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.arguments import numbers
+from robot_dynamics_ros.model.arguments import joint_vectors
 from robot_dynamics_ros.simulation.arrays import LOOP_OPEN, NOT_FINITE, TOO_STIFF
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.loops.checks import loop_name
@@ -24,20 +24,23 @@ def check_integrator(integrator: str) -> None:
 
 
 def check_step_size(step_size: float) -> None:
-    """Raise RobotDynamicsError for a step that nobody can take."""
+    """Raise RobotDynamicsError unless the step size (s) is positive and finite."""
     if not (math.isfinite(step_size) and step_size > 0.0):
-        raise RobotDynamicsError(f"step_size is {step_size!r} s. Cure: give a positive number, as 0.001")
+        raise RobotDynamicsError(f"step_size is {step_size!r} s. Cure: give a positive number such as 0.001")
 
 
 def check_count(count: int) -> None:
-    """Raise RobotDynamicsError for less than one step."""
+    """Raise RobotDynamicsError if ``count`` is less than 1."""
     if count < 1:
-        raise RobotDynamicsError(f"count is {count}. Cure: take at least one step")
+        raise RobotDynamicsError(f"count is {count}. Cure: give at least 1")
 
 
 def finite(model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ...] = ()) -> Array:
-    """Return ``value`` as (n,) or (*plants, n) finite numbers; RobotDynamicsError names the plant and the joint."""
-    array = numbers(name, value, model.joint_names, single=not plants)
+    """Return ``value`` as an array of finite numbers (n,) or (*plants, n).
+
+    Raises RobotDynamicsError, naming plant and joint, for a wrong shape or a number that is not finite.
+    """
+    array = joint_vectors(name, value, model.joint_names, single=not plants)
     if array.shape not in ((model.n,), (*plants, model.n)):
         raise RobotDynamicsError(
             f"{name} has shape {array.shape}. Cure: give {(*plants, model.n)}, or {(model.n,)} for all plants"
@@ -46,17 +49,20 @@ def finite(model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ..
     if len(bad):
         plant = f"plant {bad[0, 0]}: " if array.ndim > 1 else ""
         joint, number = model.joint_names[bad[0, -1]], float(array[tuple(bad[0])])
-        raise RobotDynamicsError(f'{name}: {plant}joint "{joint}": {number} is not finite. Cure: give a number')
+        raise RobotDynamicsError(f'{name}: {plant}joint "{joint}": {number} is not finite. Cure: give a finite number')
     return array
 
 
 def finite_wrenches(model: RobotModel, wrenches: Mapping[str, ArrayLike]) -> Array:
-    """Return wrenches on links as ``RobotModel.body_wrenches`` (bodies, 6); RobotDynamicsError names the link."""
+    """Return wrenches by link as ``RobotModel.body_wrenches`` (bodies, 6).
+
+    Raises RobotDynamicsError, naming the link, for a wrench that is not finite.
+    """
     packed = model.body_wrenches(wrenches)
     for link, value in wrenches.items():
         if not np.isfinite(np.asarray(value, dtype=np.float64)).all():
             raise RobotDynamicsError(
-                f'external_wrenches: link "{link}": {value!r} is not finite. Cure: give six numbers'
+                f'external_wrenches: link "{link}": {value!r} is not finite. Cure: give six finite numbers'
             )
     return packed
 
@@ -64,7 +70,10 @@ def finite_wrenches(model: RobotModel, wrenches: Mapping[str, ArrayLike]) -> Arr
 def initial_state(
     model: RobotModel, positions: ArrayLike | None, velocities: ArrayLike | None, plants: tuple[int, ...] = ()
 ) -> tuple[Array, Array]:
-    """Return positions and velocities (*plants, n); None: 0 or the position limit nearest to it, and at rest."""
+    """Return initial positions and velocities (*plants, n).
+
+    None: position 0 or the position limit nearest to it, and velocity 0.
+    """
     shape = (*plants, model.n)
     if positions is None:
         positions = np.clip(np.zeros(model.n), model.position_lower, model.position_upper)
@@ -76,24 +85,24 @@ def initial_state(
 
 
 def failure(model: RobotModel, status: int, joint: int, time: float, step_size: float, position: Array) -> str:
-    """Return why the step after ``time`` s could not be taken, and the cure; ``joint`` is what the status blames."""
+    """Return the message for a step that failed at ``time`` (s); ``joint`` is the failing coordinate or loop."""
     if status == LOOP_OPEN:
         return (
-            f"t = {time:.6g} s: {loop_name(model, joint)} cannot be closed after a step of {step_size} s, for which it "
-            "moves too fast. Cure: take a smaller step_size, or smaller torques"
+            f"t = {time:.6g} s: {loop_name(model, joint)} cannot be closed after a step of {step_size} s, because it "
+            "moves too fast. Cure: use a smaller step_size or smaller torques"
         )
     where = f't = {time:.6g} s: joint "{model.joint_names[joint]}"'
     if status == TOO_STIFF:
         return (
-            f"{where}: its viscous friction or sigmoid is too stiff for rk4 at a step_size of {step_size} s, "
-            'which would feed its motion instead. Cure: take a smaller step_size, or the integrator "semi_implicit"'
+            f"{where}: its viscous or sigmoid friction is too stiff for rk4 with a step_size of {step_size} s; the "
+            'integration would be unstable. Cure: use a smaller step_size, or the integrator "semi_implicit"'
         )
     if status == NOT_FINITE:
         return (
-            f"{where}: its motion becomes infinite in this step. Cure: take a smaller step_size than "
-            f"{step_size} s, or smaller torques; check the masses and the friction"
+            f"{where}: its motion becomes infinite in this step. Cure: use a smaller step_size than "
+            f"{step_size} s or smaller torques; check masses and friction"
         )
     return (
-        f"{where}: the mass matrix is not positive definite, position {position.tolist()}. "
-        "Cure: give the links beyond it mass and inertia"
+        f"{where}: the mass matrix is not positive definite at position {position.tolist()}. "
+        "Cure: give the links that it moves mass and inertia"
     )

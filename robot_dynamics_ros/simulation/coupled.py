@@ -1,13 +1,13 @@
-"""Steps of arms with joints that follow several coordinates: friction along combinations of coordinates, z_k = E_k v.
+"""Friction step of arms with joints that depend on several coordinates: friction acts on z_k = E_k v.
 
 The velocity after a step minimises
 
     1/2 (v - v_free)^T A (v - v_free) + sum_k (forward_k max(E_k v, 0) + backward_k max(-E_k v, 0))
 
-over lower_k <= E_k v <= upper_k. Optimality: A (v - v_free) = E^T lambda, each pair (E_k v, lambda_k) on the graph of
-five modes that stick_slip describes. v has one solution; lambda may have many, where rows depend on each other.
+over lower_k <= E_k v <= upper_k. Optimality: A (v - v_free) = E^T lambda, with each pair (E_k v, lambda_k) on the graph
+of five modes in stick_slip. v is unique; lambda is not if rows are linearly dependent.
 
-Rows that stick or meet a limit are equations E_w v = b, see elimination.
+Rows that stick or are at a limit are equality constraints E_w v = b, see elimination.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from robot_dynamics_ros.kernels.forward_dynamics import equations_of_motion
 from robot_dynamics_ros.kernels.friction import smooth_slope
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
-    CARRIED,
+    CONSTRAINT_IMPULSE,
     FORCE,
     HIGHEST,
     LOWEST,
@@ -37,19 +37,19 @@ from robot_dynamics_ros.simulation.arrays import (
     State,
 )
 from robot_dynamics_ros.simulation.elimination import (
-    DEPENDENT,
+    DEPENDENCE_TOLERANCE,
     Equations,
-    accelerate_within,
     contains,
     eliminate,
     hold_at_rest,
+    minimise_in_null_space,
     multiplier,
-    pin,
-    respect,
+    project_position,
+    satisfy,
 )
 from robot_dynamics_ros.simulation.integrators import plant_step
 from robot_dynamics_ros.simulation.separable import fixed_mode_motion, solve_friction
-from robot_dynamics_ros.simulation.step_stages import along, pinned
+from robot_dynamics_ros.simulation.step_stages import exact_position, row_product
 from robot_dynamics_ros.simulation.stick_slip import (
     AT_LOWER,
     AT_UPPER,
@@ -69,13 +69,13 @@ from robot_dynamics_ros.simulation.stick_slip import (
 )
 from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
-_PATIENT = 10  # solves for each row, after which the first row that may move does, not the one that gains most
-_MOST = 100  # solves for each row
+_BLAND_AFTER = 10  # solves per row after which Bland's rule replaces the largest excess, to prevent cycling
+_MAX_SOLVES = 100  # solves per row
 
 
 @allocating_kernel
 def _working_set(directions: Array, rows: Array, modes: IntArray) -> Equations:
-    """Return the equations of the rows that stick or meet a limit."""
+    """Return the equations of the rows that stick or are at a limit."""
     chosen = np.empty(modes.shape[0], np.bool_)
     targets = np.empty(modes.shape[0])
     for k in range(modes.shape[0]):
@@ -86,10 +86,10 @@ def _working_set(directions: Array, rows: Array, modes: IntArray) -> Equations:
 
 @allocating_kernel
 def _pull(
-    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, carried: Array, v: Array
+    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, prior_impulse: Array, v: Array
 ) -> Array:
-    """Return E_w^T lambda_w = A (v - free) + carried - E_s^T lambda_s, s the rows that slip, w the others."""
-    pull = carried.copy()
+    """Return E_w^T lambda_w = A (v - v_free) + prior impulse - E_s^T lambda_s, s the slipping rows, w the others."""
+    pull = prior_impulse.copy()
     for i in range(v.shape[0]):
         for j in range(v.shape[0]):
             pull[i] += matrix[i, j] * (v[j] - free[j])
@@ -101,30 +101,30 @@ def _pull(
 
 
 @kernel
-def _share_out(equations: Equations, rows: Array, pull: Array) -> None:
-    """Write the impulses of the equations' rows, E_w^T lambda_w = pull; those that depend on others give nothing."""
+def _write_impulses(equations: Equations, rows: Array, pull: Array) -> None:
+    """Write the impulses of the rows in the equations, E_w^T lambda_w = pull; dependent rows keep 0."""
     for i in range(equations.rank):
         rows[equations.members[i], IMPULSE] = multiplier(equations, pull, i)
 
 
 @kernel
 def _excess(rows: Array, k: int, state: int) -> float:
-    """Return how far the impulse of a row that sticks or meets a limit lies outside its mode; 0 or less: inside."""
+    """Return the amount by which the impulse of a row that does not slip exceeds its bounds; inside if not positive."""
     impulse, forward, backward = rows[k, IMPULSE], rows[k, BOUND_FORWARD], rows[k, BOUND_BACKWARD]
     slack = SLACK * (abs(impulse) + forward + backward)
     if state == AT_LOWER:
         return float(backward - impulse - slack)
     if state == AT_UPPER:
         return float(impulse + forward - slack)
-    # Without room to move that way, the limit holds it.
+    # A velocity bound of 0 means that the position limit carries the impulse on that side.
     above = impulse - backward if rows[k, LOWER] < 0.0 else -math.inf
     below = -forward - impulse if rows[k, UPPER] > 0.0 else -math.inf
     return float(max(above, below) - slack)
 
 
 @kernel
-def _released(rows: Array, k: int, state: int) -> int:
-    """Return the mode beside the one that row k leaves."""
+def _neighbour_mode(rows: Array, k: int, state: int) -> int:
+    """Return the mode to which row k is released."""
     if state == AT_LOWER:
         return BACKWARD
     if state == AT_UPPER:
@@ -134,7 +134,7 @@ def _released(rows: Array, k: int, state: int) -> int:
 
 @kernel
 def _bounds(rows: Array, k: int, state: int) -> tuple[float, float]:
-    """Return the range of velocities in this mode; both directions are one where nothing can hold the row."""
+    """Return the range of velocities in a slipping mode; without friction it covers both directions."""
     loose = rows[k, BOUND_FORWARD] + rows[k, BOUND_BACKWARD] == 0.0
     return (
         rows[k, LOWER] if state == BACKWARD or loose else 0.0,
@@ -144,18 +144,18 @@ def _bounds(rows: Array, k: int, state: int) -> tuple[float, float]:
 
 @kernel
 def _is_solution(directions: Array, rows: Array, modes: IntArray, v: Array) -> bool:
-    """True if velocity and impulses fit the modes."""
+    """True if velocity and impulses satisfy the conditions of the modes."""
     for k in range(modes.shape[0]):
         if slips(modes[k]):
             low, high = _bounds(rows, k, modes[k])
-            if not low <= along(directions, k, v) <= high:
+            if not low <= row_product(directions, k, v) <= high:
                 return False
         else:
             size = 0.0
             for j in range(v.shape[0]):
                 size += abs(directions[k, j] * v[j])
-            # One that depends on others may contradict them.
-            if abs(along(directions, k, v) - target_velocity(rows, k, modes[k])) > DEPENDENT * size:
+            # A dependent row, which is not among the equations, may contradict them.
+            if abs(row_product(directions, k, v) - target_velocity(rows, k, modes[k])) > DEPENDENCE_TOLERANCE * size:
                 return False
             if not _excess(rows, k, modes[k]) <= 0.0:
                 return False
@@ -164,7 +164,7 @@ def _is_solution(directions: Array, rows: Array, modes: IntArray, v: Array) -> b
 
 @allocating_kernel
 def _from_rest(directions: Array, rows: Array, modes: IntArray) -> None:
-    """Write the modes of an arm at rest: as many rows stick as are independent, the others are about to slip."""
+    """Write the modes of an arm at rest: independent rows are stuck, dependent ones in a slipping mode."""
     for k in range(modes.shape[0]):
         loose = rows[k, BOUND_FORWARD] + rows[k, BOUND_BACKWARD] == 0.0
         modes[k] = FORWARD if loose and rows[k, LOWER] < 0.0 < rows[k, UPPER] else STUCK
@@ -176,54 +176,55 @@ def _from_rest(directions: Array, rows: Array, modes: IntArray) -> None:
 
 @allocating_kernel
 def solve_coupled(
-    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, carried: Array, v: Array
+    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, prior_impulse: Array, v: Array
 ) -> tuple[int, float]:
-    """Write the velocity ``v`` (n,), and velocity and impulse of the ``rows``; ``modes`` (K,) is renewed.
+    """Solve the friction problem: write the velocity ``v`` (n,), velocity and impulse of ``rows``, and ``modes`` (K,).
 
-    First the solution for the modes as they are; where that breaks a condition, the primal active-set method from rest,
-    Nocedal and Wright, Numerical Optimization, algorithm 16.3, as in ``stick_slip.descend``. Returns the linear
-    systems solved and the residual of the optimality conditions, a velocity.
+    The modes of the last step are tried first. If they violate a condition, the primal active-set method starts from
+    rest (Nocedal and Wright, Numerical Optimization, algorithm 16.3), as in ``stick_slip.descend``. Returns the number
+    of linear systems solved and the residual of the optimality conditions, a velocity.
 
-    ``matrix`` A (n, n) is positive definite, both triangles; ``directions`` E (K, n); ``rows`` (K, ROW_SIZE), see
-    stick_slip, FREE and HELD unused; ``free`` (n,) the unconstrained velocity, ``carried`` (n,) the impulses in it.
+    ``matrix`` A (n, n) is positive definite, with both triangles; ``directions`` E (K, n); ``rows`` (K, ROW_SIZE) has
+    the columns in stick_slip, without UNCONSTRAINED and INITIAL_IMPULSE; ``free`` (n,) is the unconstrained velocity
+    and ``prior_impulse`` (n,) the impulse that it includes.
     """
     n, count = v.shape[0], modes.shape[0]
     step = np.empty(n)
     equations = _working_set(directions, rows, modes)
     v[:] = 0.0
-    respect(equations, v)
-    pull = _pull(matrix, directions, rows, modes, free, carried, v)
-    good = accelerate_within(equations, matrix, -pull, step) < 0
+    satisfy(equations, v)
+    pull = _pull(matrix, directions, rows, modes, free, prior_impulse, v)
+    good = minimise_in_null_space(equations, matrix, -pull, step) < 0
     v += step
-    respect(equations, v)
-    _share_out(equations, rows, _pull(matrix, directions, rows, modes, free, carried, v))
+    satisfy(equations, v)
+    _write_impulses(equations, rows, _pull(matrix, directions, rows, modes, free, prior_impulse, v))
     solves = 1
     if not (good and _is_solution(directions, rows, modes, v)):
-        solves += _descend(matrix, directions, rows, modes, free, carried, v)
+        solves += _descend(matrix, directions, rows, modes, free, prior_impulse, v)
     for k in range(count):
-        rows[k, ROW_VELOCITY] = along(directions, k, v)
-    return solves, _residual(matrix, directions, rows, free, carried, v)
+        rows[k, ROW_VELOCITY] = row_product(directions, k, v)
+    return solves, _residual(matrix, directions, rows, free, prior_impulse, v)
 
 
 @allocating_kernel
 def _descend(
-    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, carried: Array, v: Array
+    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, prior_impulse: Array, v: Array
 ) -> int:
-    """The primal active-set method from rest; returns the linear systems solved."""
+    """Run the primal active-set method from rest; return the number of linear systems solved."""
     count = modes.shape[0]
     step = np.empty(v.shape[0])
     v[:] = 0.0
     _from_rest(directions, rows, modes)
-    for solves in range(_MOST * (count + 1)):
+    for solves in range(_MAX_SOLVES * (count + 1)):
         equations = _working_set(directions, rows, modes)
-        pull = _pull(matrix, directions, rows, modes, free, carried, v)
-        if accelerate_within(equations, matrix, -pull, step) >= 0:
+        pull = _pull(matrix, directions, rows, modes, free, prior_impulse, v)
+        if minimise_in_null_space(equations, matrix, -pull, step) >= 0:
             v[:] = math.nan
             return solves
         fraction, first, mode = 1.0, -1, STUCK
         for k in range(count):
-            z, dz = along(directions, k, v), along(directions, k, step)
-            if slips(modes[k]) and abs(dz) > DEPENDENT * np.abs(step).max():
+            z, dz = row_product(directions, k, v), row_product(directions, k, step)
+            if slips(modes[k]) and abs(dz) > DEPENDENCE_TOLERANCE * np.abs(step).max():
                 low, high = _bounds(rows, k, modes[k])
                 bound = low if dz < 0.0 else high
                 share = max((bound - z) / dz, 0.0)
@@ -232,14 +233,14 @@ def _descend(
                     mode = STUCK if bound == 0.0 else AT_LOWER if dz < 0.0 else AT_UPPER
         v += fraction * step
         if first < 0:
-            respect(equations, v)
-            _share_out(equations, rows, _pull(matrix, directions, rows, modes, free, carried, v))
+            satisfy(equations, v)
+            _write_impulses(equations, rows, _pull(matrix, directions, rows, modes, free, prior_impulse, v))
             most = 0.0
             for k in range(count):
                 if not slips(modes[k]):
                     excess = _excess(rows, k, modes[k])
-                    if excess > most and (first < 0 or solves < _PATIENT * (count + 1)):
-                        most, first, mode = excess, k, _released(rows, k, modes[k])
+                    if excess > most and (first < 0 or solves < _BLAND_AFTER * (count + 1)):
+                        most, first, mode = excess, k, _neighbour_mode(rows, k, modes[k])
             if first < 0:
                 return solves + 1
         modes[first] = mode
@@ -247,11 +248,11 @@ def _descend(
 
 
 @kernel
-def _residual(matrix: Array, directions: Array, rows: Array, free: Array, carried: Array, v: Array) -> float:
-    """Return how far velocity and impulses are from optimal, as a velocity, and A (v - v_free) from E^T lambda."""
+def _residual(matrix: Array, directions: Array, rows: Array, free: Array, prior_impulse: Array, v: Array) -> float:
+    """Return the largest residual of the optimality conditions and of A (v - v_free) = E^T lambda, as a velocity."""
     worst = 0.0
     for i in range(v.shape[0]):
-        total = carried[i]
+        total = prior_impulse[i]
         for j in range(v.shape[0]):
             total += matrix[i, j] * (v[j] - free[j])
         for k in range(rows.shape[0]):
@@ -267,8 +268,8 @@ def _residual(matrix: Array, directions: Array, rows: Array, free: Array, carrie
 
 
 @kernel
-def pose_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> None:
-    """Write the load (n,), the force less M's bias, to the second row of ``motion``, and A = M + dt B below it."""
+def set_up_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> None:
+    """Write the load, force less bias torque, to ``motion[1]`` (n,), and A = M + dt B to ``motion[2:]`` (n, n)."""
     joints, n = arm.joints, v.shape[0]
     matrix, load = motion[2:], motion[1]
     equations_of_motion(arm.robot, q, v, wrenches, buffers.work, load, matrix)
@@ -277,7 +278,7 @@ def pose_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffer
     if dt > 0.0:
         for i in range(joints.rows.shape[0]):
             k, factor = joints.rows[i], joints.factors[i]
-            rate = factor * along(joints.directions, k, v)
+            rate = factor * row_product(joints.directions, k, v)
             stiffness = dt * factor * factor * smooth_slope(joints.friction[i], rate)
             for j in range(n):
                 for other in range(n):
@@ -287,22 +288,22 @@ def pose_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffer
 def _fixed_mode_motion(
     kind: Coupled, arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array
 ) -> int:
-    """As in ``separable``; the reaction is E^T of that of the rows at rest."""
-    pose_motion(arm, dt, q, v, wrenches, buffers, motion)
+    """Overload of ``separable.fixed_mode_motion``; the reaction of rows at rest is E^T lambda."""
+    set_up_motion(arm, dt, q, v, wrenches, buffers, motion)
     return hold_at_rest(motion[2:], arm.joints.directions, buffers.rows, motion)
 
 
 @allocating_kernel
-def row_ends(joints: Joints, state: State, buffers: Buffers) -> Array:
-    """Where rows (K,) end: pinned ones, and those that the position after the step has past a limit; NaN: anywhere."""
+def row_targets(joints: Joints, state: State, buffers: Buffers) -> Array:
+    """Return the exact new positions (K,) of rows that stick, are at a limit or would pass one; NaN for the others."""
     directions, position = joints.directions, buffers.vectors[POSITION]
     targets = np.empty(directions.shape[0])
     for k in range(directions.shape[0]):
-        y = along(directions, k, state.position)
-        targets[k] = pinned(joints, buffers, k, along(directions, k, state.velocity) == 0.0, y)
+        y = row_product(directions, k, state.position)
+        targets[k] = exact_position(joints, buffers, k, row_product(directions, k, state.velocity) == 0.0, y)
         if math.isnan(targets[k]):
             lowest, highest = min(y, joints.ranges[k, LOWEST]), max(y, joints.ranges[k, HIGHEST])
-            end = along(directions, k, position)
+            end = row_product(directions, k, position)
             if end < lowest or end > highest:
                 targets[k] = min(max(end, lowest), highest)
     return targets
@@ -310,20 +311,26 @@ def row_ends(joints: Joints, state: State, buffers: Buffers) -> Array:
 
 @allocating_kernel
 def _solve_friction(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
-    """As in ``separable``; rows that are held, and those at limits, end where they must to rounding."""
+    """Overload of ``separable.solve_friction``; positions of stuck rows and limits are exact up to rounding."""
     rows, directions, vectors, count = buffers.rows, joints.directions, buffers.vectors, buffers.modes.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]
     for k in range(count):
         buffers.modes[k] = state.modes[k]
     solves, error = solve_coupled(
-        buffers.motion[2:], directions, rows, buffers.modes, vectors[UNCONSTRAINED_VELOCITY], vectors[CARRIED], velocity
+        buffers.motion[2:],
+        directions,
+        rows,
+        buffers.modes,
+        vectors[UNCONSTRAINED_VELOCITY],
+        vectors[CONSTRAINT_IMPULSE],
+        velocity,
     )
     for j in range(position.shape[0]):
         position[j] = vectors[UNCONSTRAINED_POSITION, j] + half * (velocity[j] - vectors[UNCONSTRAINED_VELOCITY, j])
-        vectors[CARRIED, j] = 0.0
+        vectors[CONSTRAINT_IMPULSE, j] = 0.0
         for k in range(count):
-            vectors[CARRIED, j] += directions[k, j] * rows[k, IMPULSE]
-    pin(directions, row_ends(joints, state, buffers), position)
+            vectors[CONSTRAINT_IMPULSE, j] += directions[k, j] * rows[k, IMPULSE]
+    project_position(directions, row_targets(joints, state, buffers), position)
     return solves, error
 
 
@@ -337,5 +344,5 @@ solve_friction.register(Coupled, _solve)
 
 @kernel
 def coupled_step(*arrays: Any) -> int:
-    """``plant_step`` of these arms."""
+    """Run ``plant_step`` for an arm with coupled joints."""
     return plant_step(Coupled(), *arrays)

@@ -1,8 +1,7 @@
-"""Rows that are held, as equations E_k v = b_k, and motions that respect them.
+"""Linear equality constraints E_k v = b_k, solved by Gauss-Jordan elimination.
 
-Gauss-Jordan elimination solves them for some coordinates in terms of the others, v_p = b' - F v_f, and finds those
-that depend on the rest. So what sticks, sticks to the last bit where a row is one coordinate, and to rounding where
-it is a combination.
+Elimination expresses pivot coordinates by the others, v_p = b' - F v_f, and detects linearly dependent rows. A row
+that is a single coordinate is satisfied exactly, a combination of coordinates up to rounding.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.types import Array, IntArray
-from robot_dynamics_ros.simulation.stick_slip import RESTS
+from robot_dynamics_ros.simulation.stick_slip import AT_REST
 
-DEPENDENT = 1e-11
-"""What elimination leaves of a row, relative to it, where it depends on others."""
+DEPENDENCE_TOLERANCE = 1e-11
+"""A row is linearly dependent if elimination reduces it below this share of its largest coefficient."""
 
 
 class Equations(NamedTuple):
-    """Rows as equations, eliminated: row i reads v[pivots[i]] + sum over other columns of table v = target."""
+    """Reduced row echelon form of the constraints: table[i] v = targets[i] for the first ``rank`` rows."""
 
-    table: Array  # (n, n) coefficients; 1 in the row's own pivot column, 0 in those of the others
+    table: Array  # (n, n) coefficients; 1 in the row's own pivot column, 0 in the other pivot columns
     targets: Array  # (n,)
-    mixture: Array  # (n, n) row i is this combination of the rows ``members``
+    mixture: Array  # (n, n) coefficients of row i as a combination of the original rows ``members``
     pivots: IntArray  # (n,)
     members: IntArray  # (n,)
     rank: int
@@ -50,7 +49,7 @@ def contains(numbers: IntArray, count: int, number: int) -> bool:
 
 @allocating_kernel
 def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> Equations:
-    """Equations E_k v = targets[k] of the ``chosen`` rows; one that depends on those before it is left out."""
+    """Reduce the equations E_k v = targets[k] of the ``chosen`` rows; rows that depend on earlier ones are skipped."""
     rows, n = directions.shape
     table, values, mixture = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
     pivots, members, rank = np.full(n, -1), np.full(n, -1), 0
@@ -72,7 +71,7 @@ def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> E
         for j in range(n):
             pivot = j if abs(row[j]) > abs(row[pivot]) else pivot
         leading = row[pivot]
-        if not abs(leading) > DEPENDENT * size:
+        if not abs(leading) > DEPENDENCE_TOLERANCE * size:
             continue
         for j in range(n):
             table[rank, j], mixture[rank, j] = row[j] / leading, part[j] / leading
@@ -89,7 +88,7 @@ def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> E
 
 
 @kernel
-def respect(equations: Equations, vector: Array) -> None:
+def satisfy(equations: Equations, vector: Array) -> None:
     """Change the pivots of ``vector`` (n,) so that it satisfies the equations."""
     for i in range(equations.rank):
         total = equations.targets[i]
@@ -101,7 +100,7 @@ def respect(equations: Equations, vector: Array) -> None:
 
 @allocating_kernel
 def _free_coordinates(equations: Equations) -> IntArray:
-    """Return the coordinates that are no pivots."""
+    """Return the coordinates that are not pivots."""
     n = equations.targets.shape[0]
     others = np.empty(n - equations.rank, np.int64)
     count = 0
@@ -113,10 +112,10 @@ def _free_coordinates(equations: Equations) -> IntArray:
 
 
 @allocating_kernel
-def accelerate_within(equations: Equations, matrix: Array, force: Array, result: Array) -> int:
-    """Write to ``result`` (n,) the x that minimises 1/2 x^T A x - force^T x where the equations' left sides are 0.
+def minimise_in_null_space(equations: Equations, matrix: Array, force: Array, result: Array) -> int:
+    """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x in the null space of the equations.
 
-    Returns -1, or the coordinate at which ``matrix`` (n, n) is found not positive definite.
+    Returns -1, or the coordinate at which the factorisation of A, ``matrix`` (n, n), fails.
     """
     n, others = force.shape[0], _free_coordinates(equations)
     basis = np.zeros((n, others.shape[0]))
@@ -155,12 +154,12 @@ def multiplier(equations: Equations, pull: Array, i: int) -> float:
 
 @allocating_kernel
 def hold_at_rest(matrix: Array, directions: Array, rows: Array, motion: Array) -> int:
-    """Complete ``motion``, which has the load (n,) in its second row: acceleration, and reaction of the rows at rest.
+    """Replace the load in ``motion[1]`` by the reaction of the rows at rest; write the acceleration to ``motion[0]``.
 
-    Returns -1, or the coordinate at which ``matrix`` is found not positive definite.
+    Returns -1, or the coordinate at which the factorisation of ``matrix`` fails.
     """
-    equations = eliminate(directions, rows[:, RESTS] > 0.0, np.zeros(rows.shape[0]))
-    failed = accelerate_within(equations, matrix, motion[1], motion[0])
+    equations = eliminate(directions, rows[:, AT_REST] > 0.0, np.zeros(rows.shape[0]))
+    failed = minimise_in_null_space(equations, matrix, motion[1], motion[0])
     for i in range(motion.shape[1]):
         motion[1, i] = -motion[1, i]
         for j in range(motion.shape[1]):
@@ -169,6 +168,6 @@ def hold_at_rest(matrix: Array, directions: Array, rows: Array, motion: Array) -
 
 
 @allocating_kernel
-def pin(directions: Array, targets: Array, position: Array) -> None:
-    """Change ``position`` (n,) so that rows are where ``targets`` say, to rounding; NaN leaves a row alone."""
-    respect(eliminate(directions, ~np.isnan(targets), targets), position)
+def project_position(directions: Array, targets: Array, position: Array) -> None:
+    """Change ``position`` (n,) so that E_k position = targets[k] up to rounding; rows with target NaN are free."""
+    satisfy(eliminate(directions, ~np.isnan(targets), targets), position)

@@ -1,6 +1,6 @@
-"""One step of a robot with friction, as one compiled function: rk4 and semi_implicit.
+"""Integrators of a robot with friction, rk4 and semi_implicit, compiled as one function.
 
-Both find an unconstrained motion first (friction modes fixed), then solve for friction and limits.
+Both first compute the unconstrained motion, with the friction modes fixed, then solve for friction and limits.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from robot_dynamics_ros.simulation.arrays import (
 )
 from robot_dynamics_ros.simulation.separable import fixed_mode_motion, fixed_mode_motions, solve_friction
 from robot_dynamics_ros.simulation.step_stages import (
-    carry,
+    add_reaction_impulse,
     check_motion,
     check_stiffness,
     end_unconstrained,
-    pose_problem,
     raise_bounds_at_reversal,
-    renew,
+    set_up_problem,
     subtract_smooth_friction,
+    update_state,
 )
 
 RK4, SEMI_IMPLICIT = 0, 1
@@ -57,9 +57,9 @@ INTEGRATORS = {"rk4": RK4, "semi_implicit": SEMI_IMPLICIT}
 def unconstrained_motion(
     arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array
 ) -> tuple[int, int]:
-    """Write the unconstrained motion's acceleration to ``motion``.
+    """Write the acceleration of the unconstrained motion to ``motion``.
 
-    Smooth friction is implicit in ``dt`` seconds; 0: explicit. Returns a status and the coordinate to blame.
+    Smooth friction is implicit over ``dt`` (s), or explicit if it is 0. Returns status and failing coordinate or -1.
     """
     subtract_smooth_friction(arm.joints, dt, v, buffers)
     return check_motion(q, motion, fixed_mode_motion(arm.kind, arm, dt, q, v, wrenches, buffers, motion))
@@ -67,21 +67,21 @@ def unconstrained_motion(
 
 @inlined
 def finish(arm: Arm, dt: float, half: float, state: State, buffers: Buffers) -> Outcome:
-    """Solve for friction and limits, then renew the state: q+ = q_free + half (v+ - v_free)."""
+    """Solve for friction and limits, then update the state: q+ = q_free + half (v+ - v_free)."""
     raise_bounds_at_reversal(arm.joints, dt, state, buffers)
     solves, error = solve_friction(arm.kind, arm.joints, half, state, buffers)
-    return renew(state, buffers, solves, error)
+    return update_state(state, buffers, solves, error)
 
 
 @part
 def rk4_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers) -> Outcome:
-    """Classical Runge-Kutta step of ``dt`` seconds under torque ``tau`` (n,), A = M(q).
+    """Take a classical Runge-Kutta step of ``dt`` seconds under the torque ``tau`` (n,), with A = M(q).
 
-    Fourth order while no joint starts or stops; where one does, q+ = q_free + dt/2 (v+ - v_free).
+    Fourth order if no joint breaks away or stops; otherwise q+ = q_free + dt/2 (v+ - v_free).
     """
     q, v, vectors = state.position, state.velocity, buffers.vectors
     position, velocity = vectors[POSITION], vectors[VELOCITY]
-    pose_problem(arm.joints, dt, tau, state, buffers)
+    set_up_problem(arm.joints, dt, tau, state, buffers)
     for j in range(q.shape[0]):
         position[j], velocity[j] = q[j], v[j]
         vectors[UNCONSTRAINED_POSITION, j], vectors[UNCONSTRAINED_VELOCITY, j] = q[j], v[j]
@@ -93,7 +93,7 @@ def rk4_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buf
         if status != OK:
             return status, bad, 0, 0.0
         weight = dt / 3.0 if stage == 1 or stage == 2 else dt / 6.0
-        carry(buffers, motion, weight)
+        add_reaction_impulse(buffers, motion, weight)
         ahead = dt if stage == 2 else 0.5 * dt
         for j in range(q.shape[0]):
             vectors[UNCONSTRAINED_POSITION, j] += weight * velocity[j]
@@ -105,12 +105,12 @@ def rk4_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buf
 
 @part
 def semi_implicit_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers) -> Outcome:
-    """First order step of ``dt`` seconds under torque ``tau`` (n,), several times as fast as rk4.
+    """Take a semi-implicit Euler step of ``dt`` seconds under the torque ``tau`` (n,), first order.
 
-    Smooth friction is implicit, A = M + dt B with B its slope, and q+ = q + dt v+. Velocity terms are
-    explicit: an arm that spins fast without friction can gain energy.
+    Smooth friction is implicit, A = M + dt B with B its slope, and q+ = q + dt v+. Velocity product terms are explicit:
+    an arm that moves fast without friction can gain energy.
     """
-    pose_problem(arm.joints, dt, tau, state, buffers)
+    set_up_problem(arm.joints, dt, tau, state, buffers)
     status, bad = unconstrained_motion(arm, dt, state.position, state.velocity, wrenches, buffers, buffers.motion)
     if status != OK:
         return status, bad, 0, 0.0
@@ -122,7 +122,7 @@ def semi_implicit_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: 
 def step(
     kind: Kind, arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers
 ) -> Outcome:
-    """One step by the given integrator."""
+    """Take one step; overloaded for arms with loops."""
     if integrator == RK4:
         return rk4_step(arm, dt, tau, wrenches, state, buffers)
     return semi_implicit_step(arm, dt, tau, wrenches, state, buffers)
@@ -132,9 +132,9 @@ def step(
 def take_steps(
     arm: Arm, integrator: int, dt: float, count: int, tau: Array, wrenches: Array, state: State, buffers: Buffers
 ) -> tuple[int, int, int, int, float]:
-    """Take ``count`` steps under constant torque ``tau`` (n,); stop before one that fails.
+    """Take ``count`` steps under the constant torque ``tau`` (n,); stop at the first that fails.
 
-    Returns status, coordinate to blame, steps taken, linear systems solved, largest residual of them all.
+    Returns status, failing coordinate or -1, steps taken, linear systems solved and largest residual.
     """
     total, worst = 0, 0.0
     for k in range(count):
@@ -162,11 +162,11 @@ def plant_step(
     wrenches: Array,
     report: Array,
 ) -> int:
-    """``take_steps`` for one arm of this kind, all in few flat arrays; ``tau`` (n,) is clamped to the effort limits.
+    """Run ``take_steps`` for one arm in flat arrays; ``tau`` (n,) is clamped to the effort limits.
 
-    ``settings``: integrator and length of a step. ``state`` (4 n + 3 loops,): position, velocity, effort, impulse;
-    ``modes`` (K,). ``scratch`` and ``next_modes`` (K,) are the buffers. Writes ``report``, see arrays; returns its
-    status, BAD_ARGUMENTS for others than finite numbers (n,) and wrenches (0 or bodies, 6).
+    ``settings``: integrator and step size. ``state`` (4 n + 3 loops,): position, velocity, effort, impulse; ``modes``
+    (K,). ``scratch`` and ``next_modes`` (K,) are the buffers. Writes ``report``, see arrays, and returns its status,
+    BAD_ARGUMENTS unless ``tau`` is finite numbers (n,) and ``wrenches`` has shape (0 or bodies, 6).
     """
     n = coordinate_count(structure)
     robot = unpack(structure, numbers)
@@ -204,10 +204,9 @@ def advance_each(
     outcomes: IntArray,
     buffers: Buffers,
 ) -> None:
-    """``take_steps`` for each of a batch, ``tau`` (N, n); ``arm`` has all that they share.
+    """Run ``take_steps`` for each arm of a batch under ``tau`` (N, n); ``arm`` has their common data.
 
-    Adds up status, coordinate to blame and steps taken of each in ``outcomes`` (N, 3), and leaves out those whose
-    status is not OK.
+    Writes status, failing coordinate and accumulated steps to ``outcomes`` (N, 3); skips arms whose status is not OK.
     """
     for i in range(tau.shape[0]):
         if outcomes[i, 0] == OK:
@@ -230,9 +229,9 @@ def advance_together(
     buffers: Buffers,
     block: separable.Block,
 ) -> None:
-    """``advance_each`` by semi_implicit for customised arms: motions of many at once, in vector registers.
+    """Run ``advance_each`` by semi_implicit for customised arms, with the unconstrained motions of LANES arms by SIMD.
 
-    An arm whose joints start, stop or meet a limit takes its step alone.
+    An arm of which a joint breaks away, stops or reaches a limit takes its step separately.
     """
     for first in range(0, tau.shape[0], separable.LANES):
         after = min(first + separable.LANES, tau.shape[0])

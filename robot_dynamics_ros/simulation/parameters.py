@@ -1,4 +1,4 @@
-"""The parameters of simulation_node."""
+"""Parameters of simulation_node."""
 
 from __future__ import annotations
 
@@ -27,65 +27,70 @@ from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.simulated_arm import SimulationSettings
 
-# Read when the node learns its robot, beside those of robot.py
+# Read when the node receives its robot description, with the robot's parameters
 
 INTEGRATOR = Text(
     "integrator",
     "rk4",
-    "rk4, or the faster semi_implicit, which can feed energy to a fast free arm",
+    "rk4 (fourth order), or semi_implicit (faster, first order; an arm that moves fast without friction can gain "
+    "energy)",
     choices=tuple(INTEGRATORS),
 )
-STEP_SIZE = Number("step_size", 0.001, "Step (s) of the integration", POSITIVE)
+STEP_SIZE = Number("step_size", 0.001, "Integration step (s)", POSITIVE)
 PUBLISH_RATE = Number(
-    "publish_rate", 500.0, "joint_states per simulated second; a period is a whole number of steps", RATE
+    "publish_rate",
+    500.0,
+    "joint_states messages per simulated second; the period must be a whole number of steps",
+    RATE,
 )
 INITIAL_POSITIONS = Numbers(
     "initial_positions",
     [],
-    "Where the joints start (rad or m); empty: 0, or the nearest limit",
+    "Initial joint positions (rad or m); empty: 0, or the position limit nearest to it",
     how_many="one for each joint",
 )
-VELOCITY_LIMITS = Flag("velocity_limits", False, "Stop each joint from going faster than the URDF's velocity limit")
+VELOCITY_LIMITS = Flag("velocity_limits", False, "Limit the velocity of each joint to that of the URDF")
 EFFORT_DELAY = Number(
     "effort_delay",
     0.0,
-    "Seconds from a command's arrival until the motors follow it, a whole number of steps",
+    "Seconds from the arrival of a command to its effect, a whole number of steps",
     NOT_NEGATIVE,
 )
 PUBLISH_CLOCK = Flag(
-    "publish_clock", False, "Publish /clock, which starts at one period of publish_rate, and there again after a reset"
+    "publish_clock", False, "Publish /clock; after the start and each reset its first time is 1 / publish_rate"
 )
-START_PAUSED = Flag("start_paused", False, "Start paused: time stands still until ~/pause or ~/step is called")
+START_PAUSED = Flag("start_paused", False, "Start with time stopped, until ~/pause or ~/step is called")
 LOCKSTEP = Flag(
     "lockstep",
     False,
-    "Step only when the controller (with update_rate 0) has answered the state: each run is the same, to the bit",
+    "Take the next step only after the controller (with update_rate 0) has sent the command for the last state; runs "
+    "are then bitwise reproducible",
 )
 LOCKSTEP_TOPIC = Text(
-    "lockstep_topic", "computed_torque_node/command_states", "Where the controller's answers come from with lockstep"
+    "lockstep_topic", "computed_torque_node/command_states", "Topic of the controller's commands in lockstep"
 )
 
-# How fast, and what happens without commands
+# Pacing and command timeout
 
 REAL_TIME_FACTOR = Number(
-    "real_time_factor", 1.0, "Simulated seconds per second; 0: as fast as it can", NOT_NEGATIVE, when="run"
+    "real_time_factor", 1.0, "Simulated seconds per second; 0: as fast as possible", NOT_NEGATIVE, when="run"
 )
 COMMAND_TIMEOUT = Number(
     "command_timeout",
     float("inf"),
-    "Simulated seconds after the last command until on_command_timeout; .inf: commands stay for ever",
+    "Simulated seconds after the last command until on_command_timeout takes effect; .inf: never",
     POSITIVE_OR_INFINITE,
     when="run",
 )
 ON_COMMAND_TIMEOUT = Text(
     "on_command_timeout",
     "zero",
-    "When commands stop: zero (no effort) or hold (brakes on, until the next command)",
+    "Reaction to the timeout: zero (no effort) or hold (brakes on, until the next command)",
     when="run",
     choices=("zero", "hold"),
 )
 
-# What the sensors say
+# Sensors
 
 POSITION_NOISE = Numbers(
     "position_noise", [0.0], "Standard deviation (rad or m) of measured positions", NOT_NEGATIVE, when="run"
@@ -94,27 +99,33 @@ VELOCITY_NOISE = Numbers(
     "velocity_noise", [0.0], "Standard deviation (rad/s or m/s) of measured velocities", NOT_NEGATIVE, when="run"
 )
 POSITION_RESOLUTION = Numbers(
-    "position_resolution", [0.0], "Smallest step (rad or m) of the encoders; 0: none", NOT_NEGATIVE, when="run"
+    "position_resolution", [0.0], "Resolution (rad or m) of the encoders; 0: exact", NOT_NEGATIVE, when="run"
 )
-SEED = WholeNumber(
-    "seed", 0, "The same seed gives the same noise; it starts anew at each reset", 0, 2**31 - 1, when="run"
-)
+SEED = WholeNumber("seed", 0, "Seed of the noise; each reset restarts the noise from it", 0, 2**31 - 1, when="run")
 
-# A plant that differs from the controller's model on purpose
+# Model error: deviations of the plant from the controller's model
 
 MASS_SCALE = Number("mass_scale", 1.0, "Factor of the masses and inertias of all links", POSITIVE, when="run")
 FRICTION_SCALE = Numbers("friction_scale", [1.0], "Factor of the joints' friction", NOT_NEGATIVE, when="run")
 PAYLOAD_LINK = Text(
-    "payload.link", "", "Link that carries a payload; empty: the dynamics file's payload, if any", when="run"
+    "payload.link", "", "Link that the payload is attached to; empty: the dynamics file's payload, if any", when="run"
 )
-PAYLOAD_MASS = Number("payload.mass", 0.0, "Its mass (kg), which mass_scale leaves alone", NOT_NEGATIVE, when="run")
+PAYLOAD_MASS = Number(
+    "payload.mass", 0.0, "Mass of the payload (kg), not scaled by mass_scale", NOT_NEGATIVE, when="run"
+)
 PAYLOAD_COM = Numbers(
-    "payload.com", [0.0, 0.0, 0.0], "Its centre of mass (m) in the link's frame", ANY, "three of them", 3, when="run"
+    "payload.com",
+    [0.0, 0.0, 0.0],
+    "Centre of mass of the payload (m) in the link's frame",
+    ANY,
+    "three of them",
+    3,
+    when="run",
 )
 PAYLOAD_INERTIA = Numbers(
     "payload.inertia",
     [0.0] * 6,
-    "Its inertia (kg m^2) about that point: ixx ixy ixz iyy iyz izz",
+    "Inertia of the payload (kg m^2) about its centre of mass: ixx ixy ixz iyy iyz izz",
     ANY,
     "six of them",
     6,
@@ -154,7 +165,10 @@ _MOST_STEPS = 1e9
 
 
 def read_settings(values: Values, model: RobotModel) -> SimulationSettings:
-    """Return the settings for the ``model`` of the files; RobotDynamicsError names the parameter and the cure."""
+    """Return the settings from parameter values, for a plant derived from ``model``.
+
+    Raises RobotDynamicsError, naming the parameter and the cure, for invalid values.
+    """
     step_size, publish_rate = STEP_SIZE.read(values), PUBLISH_RATE.read(values)
     effort_delay = EFFORT_DELAY.read(values)
     return SimulationSettings(
@@ -182,7 +196,7 @@ def _steps(name: str, time: float, step_size: float, least: int) -> int:
     whole = steps < _MOST_STEPS and abs(steps - round(steps)) <= min(1e-6 * steps, 0.01)
     if not whole or round(steps) < least:
         raise RobotDynamicsError(
-            f"parameters {name} and step_size {step_size}: {time:.6g} s are {steps:.6g} steps. "
+            f"parameters {name} and step_size {step_size}: {time:.6g} s is {steps:.6g} steps. "
             f"Cure: make it a whole number from {least} to a billion"
         )
     return round(steps)

@@ -1,4 +1,4 @@
-"""The simulated robot: a model, an integrator, and the state of both."""
+"""Simulated robot: model, integrator and state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from robot_dynamics_ros.simulation.steps import steps_for
 
 
 class BasePlant:
-    """What one plant and many have in common: (...) is nothing for one, (N,) for many."""
+    """Base class of ``Plant`` and ``PlantBatch``; in shapes, ... is () for a plant and (N,) for a batch."""
 
     _arm: Arm
     _state: State | BatchState
@@ -43,17 +43,17 @@ class BasePlant:
 
     @property
     def model(self) -> RobotModel:
-        """The robot; of many the first."""
+        """Robot model; of a batch the first one."""
         return self._model
 
     @property
     def step_size(self) -> float:
-        """Length of a step, s."""
+        """Integration step, s."""
         return self._step_size
 
     @property
     def time(self) -> float:
-        """Simulated time since the start or the last reset, s: steps taken times step size."""
+        """Simulated time since construction or the last ``reset``, s: number of steps times step size."""
         return self._steps * self._step_size
 
     @property
@@ -63,58 +63,60 @@ class BasePlant:
 
     @property
     def velocity(self) -> Array:
-        """Joint velocities (..., n), rad/s or m/s; exactly 0 for joints that stick."""
+        """Joint velocities (..., n), rad/s or m/s; exactly 0 for stuck joints."""
         return self._state.velocity.copy()
 
     @property
     def effort(self) -> Array:
-        """Torque (..., n) of the motors in the last step, Nm or N: as asked for, within the effort limits."""
+        """Motor torque (..., n) in the last step, Nm or N: the commanded torque clamped to the effort limits."""
         return self._effort.copy()
 
     @property
     def loop_forces(self) -> Array:
-        """Force (..., loops, 3) that link a of each loop exerts on link b, N, root axes: the mean of the last step.
+        """Force (..., loops, 3) that link a of each loop exerts on link b, N, averaged over the last step.
 
-        Across its plane a planar loop gives none. Where more of a loop's joints stick, or more loops hold a link, than
-        would do, rigid bodies do not tell how they share the load: one way that is possible.
+        In the axes of the root link. The component normal to the plane of a planar loop is 0. If stuck joints or
+        further loops make the mechanism statically indeterminate, this is one possible distribution of the load.
         """
         impulse = self._state.impulse[..., self._model.n :]
         return impulse.reshape(*impulse.shape[:-1], -1, 3) / self._step_size
 
     @property
     def stuck(self) -> NDArray[np.bool_]:
-        """Which joints (..., n) friction holds at rest; a joint pressed against its limit is not among them."""
+        """True for joints (..., n) held at rest by friction, and not by a joint limit."""
         return stuck_joints(self._model, self._arm.joints, self._state.velocity, self._state.modes)
 
 
 class Plant(BasePlant):
-    """A robot that moves under joint torques, with friction that really sticks and position limits.
+    """Simulated robot under joint torques, with Coulomb friction, exact sticking and inelastic position limits.
 
-    Its state is time, positions, velocities and which joints stick; the same inputs give the same bits.
-    Joints stop at their position limits without bouncing; nothing pushes a joint that starts beyond one. Loops that the
-    dynamics file names are closed.
+    Its state is time, positions, velocities and friction modes. Equal inputs give bitwise equal results. A joint stops
+    at its position limit without rebound; a joint that starts beyond one is not pushed back. The loop constraints of
+    the dynamics file are enforced.
 
     Parameters
     ----------
     model
-        The robot; where it is customised, so is the step. RobotModelError if some joint moves no mass.
+        Robot model. If it is customised, so is the compiled step.
     integrator
-        "rk4": fourth order. "semi_implicit": two to four times as fast, first order, stable under any smooth
-        friction; an arm that spins fast without friction can gain energy.
+        "rk4": fourth order. "semi_implicit": first order, two to four times as fast, stable with any viscous or
+        sigmoid friction; an arm that moves fast without friction can gain energy.
     step_size
-        Length of a step (s).
+        Integration step (s).
     initial_positions
-        Shape (n,), rad or m; None: 0, or the limit nearest to it.
+        Shape (n,), rad or m. None: 0 or the position limit nearest to it.
     initial_velocities
-        Shape (n,), rad/s or m/s; None: at rest.
+        Shape (n,), rad/s or m/s. None: 0.
     velocity_limits
-        Whether no joint gets faster than its velocity limit, as if a brake held it there.
+        True to limit the joint velocities to those of the URDF.
 
     Raises
     ------
+    RobotModelError
+        If a joint moves no mass.
     RobotDynamicsError
-        For an unknown integrator, a step size that is not positive, an initial state that is not n finite numbers, or
-        one in which a loop is open by more than 1e-5 m or opens, naming the loop.
+        For an unknown integrator, a step size that is not positive, and an initial state that is not n finite numbers;
+        also if a loop is open by more than 1e-5 m or opens in the initial state. The message names joint or loop.
     """
 
     def __init__(
@@ -129,7 +131,7 @@ class Plant(BasePlant):
         super().__init__(model, integrator, step_size)
         self._settings = np.array([INTEGRATORS[integrator], step_size], dtype=np.float64)
         self._velocity_limits = velocity_limits
-        self._load(model)
+        self._set_model(model)
         self._flat = np.zeros(4 * model.n + 3 * len(model.loops))
         position, velocity, self._effort = self._flat[: 3 * model.n].reshape(3, model.n)
         impulse = self._flat[3 * model.n :]
@@ -138,7 +140,7 @@ class Plant(BasePlant):
         require_closed(model, self._start, self._start_velocity)
         self.reset()
 
-    def _load(self, model: RobotModel) -> None:
+    def _set_model(self, model: RobotModel) -> None:
         model.require_mass()
         self._model, self._arm = model, make_arm(model, self._velocity_limits)
         self.__dict__.pop("_advance", None)
@@ -146,7 +148,7 @@ class Plant(BasePlant):
 
     @cached_property
     def _advance(self) -> Callable[..., object]:
-        """(tau, wrenches, report): the step, tied to the robot's numbers and to this plant's state, and compiled."""
+        """Compiled step, a function of (tau, wrenches, report), bound to the arrays of this plant."""
         arm = self._arm
         constants = flatten(arm.joints, self._model.effort_limits)
         own = (self._settings, self._flat, self._state.modes)
@@ -157,89 +159,99 @@ class Plant(BasePlant):
 
     @property
     def impulse(self) -> Array:
-        """Impulse (n,) of dry friction and limits in the last step, Nm s or N s; it does no positive work."""
+        """Impulse (n,) of Coulomb friction and joint limits in the last step, Nm s or N s; does no positive work."""
         return self._state.impulse[: self._model.n].copy()
 
     @property
     def loop_gaps(self) -> Array:
-        """How far the two points of each loop (loops,) are apart, m."""
+        """Distance (loops,) between the two points of each loop, m."""
         return loop_gaps(self._model, self._state.position)
 
     @property
     def solves(self) -> int:
-        """Linear systems solved for friction and limits in the last call of ``step``; none where all goes on."""
+        """Number of linear systems solved for friction and limits in the last call of ``step``.
+
+        0 if no friction mode changed.
+        """
         return int(self._report[arrays.SOLVES])
 
     @property
     def residual(self) -> float:
-        """How far from optimal the friction problem's solutions were in the last call of ``step``, at most.
+        """Largest residual of the friction problem's optimality conditions in the last call of ``step``.
 
-        A velocity, rad/s or m/s; 0 where all conditions hold exactly.
+        A velocity, rad/s or m/s; 0 for exact solutions.
         """
         return float(self._report[arrays.RESIDUAL])
 
     def reset(self) -> None:
-        """Go back to time 0 and the initial state."""
+        """Restore time 0 and the initial state."""
         self._state.position[:], self._state.velocity[:] = self._start, self._start_velocity
-        self._forget()
+        self._reset_history()
         self._steps = 0
 
     def brake(self, count: int = 1) -> None:
-        """Let the time of ``count`` steps pass with brakes on, which stop each joint at once where it is."""
+        """Advance ``count`` steps with all joints locked; RobotDynamicsError if ``count`` is less than 1."""
         checks.check_count(count)
         self._state.velocity[:] = 0.0
-        self._forget()
+        self._reset_history()
         self._steps += count
 
-    def _forget(self) -> None:
-        """Begin as if nothing had happened before."""
+    def _reset_history(self) -> None:
+        """Reset modes, impulse, effort and report."""
         self._state.modes[:] = initial_modes(self._arm.joints, self._state.velocity)
         self._state.impulse[:] = self._effort[:] = 0.0
         self._report = np.zeros(arrays.REPORT)
 
     def change_model(self, model: RobotModel) -> None:
-        """Go on with a robot whose numbers differ: payload, masses, friction. Time and state stay.
+        """Replace the model by one with other payload, masses or friction; time and state are kept.
 
-        Raises RobotDynamicsError for a robot with other joints, links or placements.
+        Raises RobotDynamicsError if joints, links or their placements differ.
         """
-        if not self._model.differs_in_numbers_only(model):
+        if not self._model.differs_in_parameters_only(model):
             raise RobotDynamicsError(
-                f'robot "{model.name}" has other joints than "{self._model.name}". '
-                "Cure: make another plant, or take with_payload or scaled of the same model"
+                f'robot "{model.name}" differs from "{self._model.name}" in its joints, links or placements. '
+                "Cure: create another plant, or use with_payload or scaled of the same model"
             )
-        self._load(model)
+        self._set_model(model)
 
     def warm_up(self) -> None:
-        """Compile the step, or load it from the cache, without moving the robot."""
-        self._take(np.zeros(self._model.n), 0, self._no_wrenches)
+        """Compile the step or load it from the cache; the state is unchanged."""
+        self._call_step(np.zeros(self._model.n), 0, self._no_wrenches)
 
     def step(self, tau: ArrayLike, count: int = 1, external_wrenches: Mapping[str, ArrayLike] | None = None) -> None:
-        """Take ``count`` steps under motor torque ``tau`` (n,), Nm or N, clamped to the effort limits.
+        """Take steps under a constant motor torque.
 
-        ``external_wrenches`` maps a link to the force and moment (6,) that act on it, at its frame's
-        origin, in its axes.
+        Parameters
+        ----------
+        tau
+            Motor torque (n,), Nm or N; clamped to the effort limits.
+        count
+            Number of steps, at least 1.
+        external_wrenches
+            Wrench (6,) by link name: force (N) and moment (Nm) that act on the link at the origin of its frame, in
+            the axes of its frame.
 
         Raises
         ------
         RobotDynamicsError
-            For arguments of the wrong shape or not finite, naming the joint or link: the state stays as it
-            was. Also where the motion becomes infinite, the mass matrix singular or a loop cannot be closed: the state
-            is then that after the last good step.
+            For arguments of the wrong shape or not finite, naming the joint or link; the state is then unchanged. Also
+            if the motion becomes infinite, the mass matrix is singular or a loop cannot be closed; the state is then
+            that after the last successful step.
         """
         checks.check_count(count)
         wrenches = (
             self._no_wrenches if external_wrenches is None else checks.finite_wrenches(self._model, external_wrenches)
         )
-        if not self._take(tau, count, wrenches):
-            self._take(checks.finite(self._model, "tau", tau), count, wrenches)
+        if not self._call_step(tau, count, wrenches):
+            self._call_step(checks.finite(self._model, "tau", tau), count, wrenches)
         self._steps += int(self._report[arrays.STEPS])
         status = int(self._report[arrays.STATUS])
         if status != arrays.OK:
             joint, position = int(self._report[arrays.JOINT]), self._state.position
             raise RobotDynamicsError(checks.failure(self._model, status, joint, self.time, self._step_size, position))
 
-    def _take(self, tau: ArrayLike, count: int, wrenches: Array) -> bool:
-        """Take steps and write the report; return whether ``tau`` is an array as the compiled code takes it."""
+    def _call_step(self, tau: ArrayLike, count: int, wrenches: Array) -> bool:
+        """Call the compiled step, which writes the report; return False if it cannot take ``tau`` in this form."""
         self._report[arrays.COUNT], self._report[arrays.STATUS] = count, arrays.BAD_ARGUMENTS
         self._advance(tau, wrenches, self._report)
         return bool(self._report[arrays.STATUS] != arrays.BAD_ARGUMENTS)

@@ -1,4 +1,4 @@
-"""Many simulated robots at once, on all cores."""
+"""Batch of simulated robots, stepped in parallel on all cores."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ from robot_dynamics_ros.simulation.steps import steps_for
 
 
 def models_of(models: RobotModel | Sequence[RobotModel], count: int | None) -> list[RobotModel]:
-    """Return one model for each plant; RobotDynamicsError where ``count`` is missing, or another number of them."""
+    """Return one model per plant; RobotDynamicsError if ``count`` is missing or differs from the number of models."""
     each = [models] * (count or 0) if isinstance(models, RobotModel) else list(models)
     if not each or count not in (None, len(each)):
         given = "one model" if isinstance(models, RobotModel) else f"{len(each)} models"
-        raise RobotDynamicsError(f"{given}, count {count}. Cure: give one model and a count, or one model for each")
+        raise RobotDynamicsError(f"{given}, count {count}. Cure: give one model and a count, or one model per plant")
     return each
 
 
 class PlantBatch(BasePlant):
-    """N plants, see ``Plant``, that take their steps together; arrays have a leading axis N.
+    """Batch of N independent plants, see ``Plant``; arrays have a leading axis N.
 
-    With customised models and "semi_implicit" the free motions of several are computed at once. What a plant does
-    depends on no other.
+    With customised models and "semi_implicit", unconstrained motions are computed by SIMD instructions.
 
     Parameters
     ----------
     models
-        One robot, of which there are ``count``; or N that differ in numbers only (``scaled``, ``with_payload``).
+        One model for all ``count`` plants, or N models that differ in inertias and friction only (``scaled``,
+        ``with_payload``).
     count
-        The number N of plants, for one model.
+        Number N of plants; required with one model.
     integrator, step_size, velocity_limits
         As in ``Plant``.
     initial_positions, initial_velocities
-        (n,) for all plants or (N, n); None as in ``Plant``.
+        Shape (n,) for all plants or (N, n), rad or m, rad/s or m/s. None as in ``Plant``.
 
     Raises
     ------
     RobotDynamicsError
-        As ``Plant``, and for models that differ in more than numbers.
+        As ``Plant``, and if the models differ in more than inertias and friction.
     """
 
     def __init__(
@@ -74,15 +74,15 @@ class PlantBatch(BasePlant):
         super().__init__(first, integrator, step_size)
         for i, model in enumerate(each):
             model.require_mass()
-            if not first.differs_in_numbers_only(model):
+            if not first.differs_in_parameters_only(model):
                 raise RobotDynamicsError(
                     f"models[{i}] differs from models[0] in more than inertias and friction. "
-                    "Cure: make them by scaled and with_payload of one model"
+                    "Cure: create them by scaled and with_payload from one model"
                 )
         self._arm = make_arm(first, velocity_limits)
-        loops = self._arm.numbers[len(first.kernels.numbers) :]
+        loops = self._arm.numbers[len(first.kernels.parameters) :]
         self._sizes = first.n, len(self._arm.joints.ranges)
-        self._numbers = np.array([np.append(model.kernels.numbers, loops) for model in each])
+        self._numbers = np.array([np.append(model.kernels.parameters, loops) for model in each])
         self._friction = np.array([model.friction_parameters for model in each])
         self._no_wrenches = first.body_wrenches(None)
         steps = steps_for(first, self._arm)
@@ -98,7 +98,7 @@ class PlantBatch(BasePlant):
         return self._count
 
     def reset(self) -> None:
-        """Go back to time 0 and the initial state."""
+        """Restore time 0 and the initial states."""
         position, velocity = (array.copy() for array in self._start)
         modes: IntArray = np.array(
             [
@@ -112,13 +112,15 @@ class PlantBatch(BasePlant):
         self._steps = 0
 
     def step(self, tau: ArrayLike, count: int = 1) -> None:
-        """Take ``count`` steps under motor torques ``tau`` (N, n), or (n,) for all, clamped to the effort limits.
+        """Take ``count`` steps under motor torques ``tau`` (N, n), or (n,) for all plants, Nm or N.
+
+        The torques are clamped to the effort limits.
 
         Raises
         ------
         RobotDynamicsError
-            As ``Plant.step``, naming the plant. Where one cannot go on, the others have taken their steps, and it
-            keeps the state after its last good step.
+            As ``Plant.step``, naming the plant. A plant whose step fails keeps the state after its last successful
+            step; the others take all their steps.
         """
         checks.check_count(count)
         limits, shape = self._model.effort_limits, self._state.position.shape

@@ -1,4 +1,4 @@
-"""Sensors and delays between the plant and its controller: noise, encoder steps, delayed commands."""
+"""Sensor noise, encoder resolution and effort delay between plant and controller."""
 
 from __future__ import annotations
 
@@ -15,21 +15,19 @@ from robot_dynamics_ros.model.inertia import real_numbers
 
 
 class EffortDelay:
-    """A delay line for torques: one that is given before a step acts from ``steps`` steps later on.
-
-    It holds until the next one acts. With 0 steps it acts at once.
+    """Delay line for torques. A command acts ``steps`` steps after ``give`` and is held until the next one acts.
 
     Parameters
     ----------
     steps
-        How many steps of the plant a command takes on its way.
+        Delay in plant steps, at least 0.
     effort
-        Torque (..., n), Nm or N, that acts until the first command does.
+        Torque (..., n), Nm or N, before the first command acts.
 
     Raises
     ------
     RobotDynamicsError
-        For a number of steps that is negative or not whole.
+        If ``steps`` is negative or not an integer.
     """
 
     def __init__(self, steps: int, effort: ArrayLike) -> None:
@@ -38,53 +36,53 @@ class EffortDelay:
         self._steps = int(steps)
         self._acting: Array = np.array(effort, dtype=np.float64)
         self._now = 0
-        self._coming: deque[tuple[int, Array]] = deque()
+        self._pending: deque[tuple[int, Array]] = deque()
 
     def give(self, tau: ArrayLike) -> None:
-        """Send a torque (..., n) on its way; of several given before the same step, the last one counts."""
+        """Add a command (..., n), Nm or N; it replaces an earlier one for the same step."""
         due = self._now + self._steps
-        if self._coming and self._coming[-1][0] == due:
-            self._coming.pop()
-        self._coming.append((due, np.array(tau, dtype=np.float64)))
+        if self._pending and self._pending[-1][0] == due:
+            self._pending.pop()
+        self._pending.append((due, np.array(tau, dtype=np.float64)))
 
     def pieces(self, count: int) -> Iterator[tuple[Array, int]]:
-        """The next ``count`` steps, cut where the acting torque changes: each torque (..., n) and how many steps.
+        """Yield the torques (..., n) of the next ``count`` steps, each with its number of steps.
 
-        A piece counts as done when it has been handed out.
+        Time advances when a pair is yielded.
         """
         end = self._now + count
         while self._now < end:
-            while self._coming and self._coming[0][0] <= self._now:
-                self._acting = self._coming.popleft()[1]
-            until = min(end, self._coming[0][0]) if self._coming else end
+            while self._pending and self._pending[0][0] <= self._now:
+                self._acting = self._pending.popleft()[1]
+            until = min(end, self._pending[0][0]) if self._pending else end
             steps, self._now = until - self._now, until
             yield self._acting, steps
 
 
-# Normal deviates that are drawn at once for each plant; the numbers do not depend on it.
-_AHEAD = 32
+# Block size of the random numbers of each plant; their values do not depend on it.
+_BLOCK_SIZE = 32
 
 
 @dataclass(frozen=True)
 class Sensors:
-    """How joint positions and velocities are measured. As it is by default, nothing changes, not a bit.
+    """Sensor model of joint positions and velocities; the default is exact.
 
-    The noise is white and normal: independent from reading to reading and from joint to joint. Encoders round the
-    position, noise included, to the nearest multiple of their step: alone, an error of variance step^2 / 12.
+    The noise is Gaussian and white, independent between readings and joints. The encoder rounds the position with its
+    noise to the nearest multiple of its resolution; the variance of the rounding error is resolution^2 / 12.
 
     Attributes
     ----------
     position_noise, velocity_noise
-        Standard deviations (rad or m, rad/s or m/s), at least 0; one for all joints, or n.
+        Standard deviations (rad or m, rad/s or m/s), at least 0; one number for all joints, or n numbers.
     position_resolution
-        The encoder's step (rad or m), 0 for none; one for all joints, or n.
+        Encoder resolution (rad or m), 0 for none; one number for all joints, or n numbers.
     seed
-        Of the noise, a whole number, at least 0.
+        Seed of the noise, an integer, at least 0.
 
     Raises
     ------
     RobotDynamicsError
-        For numbers that are negative or not finite, and a seed that is no such number.
+        For negative or non-finite numbers and an invalid seed, naming the field.
     """
 
     position_noise: ArrayLike = 0.0
@@ -100,27 +98,29 @@ class Sensors:
                 raise RobotDynamicsError(
                     f"{field.name}: {given!r}. Cure: give a finite number, at least 0, or one for each joint"
                 )
-            # Plain numbers, so that sensors can be compared and do not change behind anybody's back.
+            # Immutable and comparable.
             object.__setattr__(self, field.name, array.item() if array.ndim == 0 else tuple(array.tolist()))
         if not isinstance(self.seed, int | np.integer) or isinstance(self.seed, bool) or self.seed < 0:
             raise RobotDynamicsError(f"seed: {self.seed!r}. Cure: give a whole number, at least 0")
 
     def start(self, n: int, plants: range | None = None) -> Measurement:
-        """Begin to measure a robot of ``n`` joints: plant 0, whose noise is that of any simulation of one plant.
+        """Return the measurement of a robot with ``n`` joints, or of a batch.
 
-        Of many plants at once, ``plants`` are the numbers; the noise of each has its own stream of the seed, whatever
-        the others do. RobotDynamicsError for settings that have another number of joints.
+        ``plants`` are the indices of a batch's plants. The noise of each plant is an independent random stream that
+        depends on seed and index only; a single robot has the stream of index 0.
+
+        Raises RobotDynamicsError if a field has neither 1 nor ``n`` numbers.
         """
         return Measurement(self, n, plants)
 
 
 class Measurement:
-    """Readings of the sensors of one robot, or of many, one after the other; made by ``Sensors.start``.
+    """Sequence of sensor readings of a robot or a batch; created by ``Sensors.start``.
 
     Attributes
     ----------
     exact_position, exact_velocity
-        Whether a reading is the very number that is measured.
+        True if readings have neither noise nor rounding.
     """
 
     def __init__(self, sensors: Sensors, n: int, plants: range | None) -> None:
@@ -135,9 +135,9 @@ class Measurement:
         self.exact_velocity = not np.any(sensors.velocity_noise)
 
     def read(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Measure positions (n,) and velocities (n,) once, (plants, n) of many plants; the arguments stay as they are.
+        """Return measured positions (rad or m) and velocities, both (n,), or (N, n) of a batch.
 
-        A sensor without noise and steps gives its very argument.
+        The arguments are not changed; an exact sensor returns the argument itself.
         """
         q = self._position_noise.added_to(q)
         if self._resolution.any():
@@ -147,7 +147,7 @@ class Measurement:
 
 
 class _Noise:
-    """Normal deviates of each plant from a stream of its own: NumPy's SeedSequence with a key to it."""
+    """Gaussian noise with one random stream per plant, by the ``spawn_key`` of NumPy's SeedSequence."""
 
     def __init__(self, deviation: Array, shape: tuple[int, ...], seed: int, plants: range, kind: int) -> None:
         self._deviation = deviation
@@ -155,17 +155,17 @@ class _Noise:
         self._streams: list[np.random.Generator] = []
         if deviation.any():
             self._streams = [
-                # A key, because further words of the seed could be mistaken for those of a longer one.
+                # Appending to the seed instead of spawn_key could collide with a longer seed.
                 np.random.Generator(np.random.PCG64(np.random.SeedSequence(int(seed), spawn_key=(plant, kind))))
                 for plant in plants
             ]
-            self._drawn: Array = np.empty((len(plants), _AHEAD, shape[-1]))
-            self._next = _AHEAD
+            self._drawn: Array = np.empty((len(plants), _BLOCK_SIZE, shape[-1]))
+            self._next = _BLOCK_SIZE
 
     def added_to(self, values: Array) -> Array:
         if not self._streams:
             return values
-        if self._next == _AHEAD:
+        if self._next == _BLOCK_SIZE:
             for stream, drawn in zip(self._streams, self._drawn, strict=True):
                 stream.standard_normal(out=drawn)
             self._next = 0
@@ -177,5 +177,5 @@ class _Noise:
 def _for_each(name: str, value: ArrayLike, n: int) -> Array:
     array: Array = np.array(value)
     if array.shape not in ((), (n,)):
-        raise RobotDynamicsError(f"{name}: {array.size} numbers. Cure: give one, or {n}: one for each joint")
+        raise RobotDynamicsError(f"{name}: {array.size} numbers. Cure: give 1 number for all joints, or {n}")
     return array

@@ -1,6 +1,6 @@
-"""Steps of arms each of whose joints follows one coordinate, alone and in blocks.
+"""Friction step of arms whose joints each depend on one coordinate (E = I), for one arm and for blocks of arms.
 
-A customised robot has a ``fixed_mode_motion`` and ``fixed_mode_motions`` of its own (see steps).
+For a customised robot, ``steps`` overloads ``fixed_mode_motion`` and ``fixed_mode_motions`` with generated code.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from robot_dynamics_ros.kernels.compilation import by_class, inlined, kernel
 from robot_dynamics_ros.kernels.forward_dynamics import solve_fixed_mode_motion
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
-    CARRIED,
+    CONSTRAINT_IMPULSE,
     FORCE,
     HIGHEST,
     LOWEST,
@@ -39,12 +39,20 @@ from robot_dynamics_ros.simulation.arrays import (
 )
 from robot_dynamics_ros.simulation.step_stages import (
     end_unconstrained,
-    pinned,
-    pose_problem,
-    renew,
+    exact_position,
+    set_up_problem,
     subtract_smooth_friction,
+    update_state,
 )
-from robot_dynamics_ros.simulation.stick_slip import FREE, HELD, IMPULSE, ROW_SIZE, admit, modes_unchanged, solve
+from robot_dynamics_ros.simulation.stick_slip import (
+    IMPULSE,
+    INITIAL_IMPULSE,
+    ROW_SIZE,
+    UNCONSTRAINED,
+    modes_unchanged,
+    replace_invalid_modes,
+    solve,
+)
 from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
 
@@ -52,9 +60,9 @@ from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 def fixed_mode_motion(
     kind: Separable, arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array
 ) -> int:
-    """Write acceleration, reaction of the joints at rest, and A = M + dt B to ``motion``.
+    """Write acceleration, reaction of the joints at rest, and A = M + dt B to ``motion`` (2 + n, n).
 
-    Returns -1, or the coordinate at which A is found not positive definite.
+    Returns -1, or the coordinate at which the factorisation of A fails.
     """
     force, stiffness, moves = buffers.vectors[FORCE], buffers.vectors[STIFFNESS], buffers.vectors[MOVES]
     return solve_fixed_mode_motion(
@@ -66,47 +74,50 @@ def fixed_mode_motion(
 def fixed_mode_motions(
     kind: Separable, numbers: Array, q: Array, v: Array, force: Array, stiffness: Array, moves: Array, motions: Array
 ) -> bool:
-    """The same for many arms (count, ...) on which no wrench acts; ``motions`` (count, 2, n) are without A.
+    """Write acceleration and reaction of many arms without external wrenches to ``motions`` (count, 2, n).
 
-    Returns True if it has done so; if not, as here, nothing in ``motions`` holds.
+    Returns False if there is no batched implementation, as here; ``motions`` is then undefined.
     """
     return False
 
 
 @kernel
-def _pose(state: State, buffers: Buffers) -> None:
-    """Write the unconstrained motion to its rows."""
+def _set_up_problem(state: State, buffers: Buffers) -> None:
+    """Copy the unconstrained motion and the modes of the last step to the friction problem."""
     rows, vectors = buffers.rows, buffers.vectors
     for j in range(rows.shape[0]):
-        rows[j, FREE], rows[j, HELD] = vectors[UNCONSTRAINED_VELOCITY, j], vectors[CARRIED, j]
+        rows[j, UNCONSTRAINED], rows[j, INITIAL_IMPULSE] = (
+            vectors[UNCONSTRAINED_VELOCITY, j],
+            vectors[CONSTRAINT_IMPULSE, j],
+        )
         buffers.modes[j] = state.modes[j]
 
 
 @kernel
 def motion_unchanged(state: State, buffers: Buffers) -> bool:
-    """True if friction and limits leave the unconstrained motion as it is."""
-    _pose(state, buffers)
-    admit(buffers.rows, buffers.modes)
+    """True if the unconstrained motion satisfies the friction and limit conditions without a change of mode."""
+    _set_up_problem(state, buffers)
+    replace_invalid_modes(buffers.rows, buffers.modes)
     return modes_unchanged(buffers.rows, buffers.modes)
 
 
 @kernel
 def solve_separable(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
-    """Solve for friction and limits; write position, velocity and impulse after it to the buffers.
+    """Solve the friction problem and write the new position, velocity and impulse to the buffers.
 
-    A joint that was and stays at rest keeps the very bits of its position, and none goes past a limit:
-    q+ = q_free + half (v+ - v_free). Returns the linear systems solved and the residual.
+    q+ = q_free + half (v+ - v_free), clamped to the position limits. The position of a joint that remains stuck is
+    unchanged exactly. Returns the number of linear systems solved and the residual.
     """
     rows, vectors = buffers.rows, buffers.vectors
-    _pose(state, buffers)
+    _set_up_problem(state, buffers)
     solves, error = solve(buffers.motion[2:], rows, buffers.modes, buffers.factor, vectors[SCRATCH])
     for j in range(rows.shape[0]):
         q, v = state.position[j], rows[j, ROW_VELOCITY]
-        vectors[VELOCITY, j], vectors[CARRIED, j] = v, rows[j, IMPULSE]
-        place = pinned(joints, buffers, j, state.velocity[j] == 0.0, q)
+        vectors[VELOCITY, j], vectors[CONSTRAINT_IMPULSE, j] = v, rows[j, IMPULSE]
+        place = exact_position(joints, buffers, j, state.velocity[j] == 0.0, q)
         if math.isnan(place):
             lowest, highest = min(q, joints.ranges[j, LOWEST]), max(q, joints.ranges[j, HIGHEST])
-            moved = vectors[UNCONSTRAINED_POSITION, j] + half * (v - rows[j, FREE])
+            moved = vectors[UNCONSTRAINED_POSITION, j] + half * (v - rows[j, UNCONSTRAINED])
             place = moved if math.isnan(moved) else min(max(moved, lowest), highest)
         vectors[POSITION, j] = place
     return solves, error
@@ -114,16 +125,16 @@ def solve_separable(joints: Joints, half: float, state: State, buffers: Buffers)
 
 @by_class
 def solve_friction(kind: Separable, joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
-    """``solve_separable``, or what other kinds of arms have in its place."""
+    """Solve the friction problem; overloaded for each kind of arm, see ``solve_separable``."""
     return solve_separable(joints, half, state, buffers)
 
 
 LANES = 16
-"""Arms in a block: with more, what they keep leaves the nearest cache."""
+"""Arms in a block; the intermediate results of larger blocks would not fit the L1 cache."""
 
 
 class Block(NamedTuple):
-    """What a block of arms keeps between the two parts of a step; the first axis has LANES places."""
+    """Intermediate results of a block of arms between ``begin_steps`` and ``end_steps``; first axis LANES."""
 
     rows: Array  # (LANES, K, ROW_SIZE)
     vectors: Array  # (LANES, VECTORS, n)
@@ -132,11 +143,11 @@ class Block(NamedTuple):
     stiffness: Array  # (LANES, n)
     moves: Array  # (LANES, n)
     motions: Array  # (LANES, 2, n) acceleration and reaction
-    done: NDArray[np.bool_]  # (LANES,) whether the step has been taken
+    done: NDArray[np.bool_]  # (LANES,) True where the step is complete
 
 
 def make_block(n: int, rows: int) -> Block:
-    """Scratch arrays for arms of ``n`` coordinates and so many rows."""
+    """Return scratch arrays for arms with ``n`` coordinates and ``rows`` constraint rows."""
     return Block(
         np.empty((LANES, rows, ROW_SIZE)),
         np.empty((LANES, VECTORS, n)),
@@ -161,11 +172,11 @@ def _scratch(buffers: Buffers, block: Block, k: int) -> Buffers:
 def begin_steps(
     joints: Joints, dt: float, tau: Array, batch: BatchState, first: int, buffers: Buffers, block: Block
 ) -> None:
-    """Pose the problems of arms from ``first`` on under ``tau`` (arms, n); write inputs of ``fixed_mode_motions``."""
+    """Write the inputs of ``fixed_mode_motions`` for the arms from ``first`` on, under ``tau`` (arms, n)."""
     for k in range(tau.shape[0]):
         own, state = joints_of(joints, batch, first + k), state_of(batch, first + k)
         vectors, scratch = block.vectors[k], _scratch(buffers, block, k)
-        pose_problem(own, dt, tau[k], state, scratch)
+        set_up_problem(own, dt, tau[k], state, scratch)
         subtract_smooth_friction(own, dt, state.velocity, scratch)
         for j in range(tau.shape[1]):
             block.force[k, j], block.stiffness[k, j] = vectors[FORCE, j], vectors[STIFFNESS, j]
@@ -183,9 +194,9 @@ def end_steps(
     buffers: Buffers,
     block: Block,
 ) -> None:
-    """Renew the states of arms where friction and limits leave the unconstrained motion as it is; count their steps.
+    """Update the states of arms whose modes do not change, set their ``done`` flags and count their steps.
 
-    The others, and all where the unconstrained motions could not be computed ``together``, are left to be done alone.
+    The other arms have to take the step one by one; so do all arms if ``together`` is False.
     """
     for k in range(outcomes.shape[0]):
         motion = block.motions[k]
@@ -198,5 +209,5 @@ def end_steps(
             block.done[k] = motion_unchanged(state, scratch)
             if block.done[k]:
                 solve_separable(joints, dt, state, scratch)
-                renew(state, scratch, 0, 0.0)
+                update_state(state, scratch, 0, 0.0)
                 outcomes[k, 2] += 1

@@ -1,4 +1,4 @@
-"""What a simulation gives: the motion, what was measured of it, and the torques."""
+"""Closed-loop simulation of a robot and a controller, and its result."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ _INPUTS = ("command", "effort")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """A simulated motion, sampled once in each of T control periods and at the end. SI units.
+    """Result of a simulation, sampled at the start of each of T control periods and at the end. SI units.
 
-    Arrays of many plants have a leading axis more: (N, T + 1, n) and (N, T, n). What is measured exactly is the very
-    array of the motion.
+    Arrays of a batch of N plants have the batch axis first: (N, T + 1, n) and (N, T, n).
 
     Attributes
     ----------
     time
-        (T + 1,) s.
+        (T + 1,), s.
     position, velocity
-        (T + 1, n): the plant's state at ``time``.
+        (T + 1, n), rad or m, rad/s or m/s: state of the plant at ``time``.
     measured_position, measured_velocity
-        (T + 1, n): what the sensors made of it, and the controller saw.
+        (T + 1, n): sensor readings, the input of the controller. Without noise and encoder resolution these are the
+        same array objects as ``position`` and ``velocity``.
     stuck
-        (T + 1, n): which joints friction held at rest.
+        (T + 1, n): True for joints held at rest by friction.
     command
-        (T, n): what the controller answered at ``time[k]``.
+        (T, n), Nm or N: output of the controller at ``time[k]``.
     effort
-        (T, n): torque of the motors in the last step before ``time[k + 1]``: what was commanded, delayed, within the
-        effort limits. It was the same in the whole period, unless the delay ends within periods.
+        (T, n), Nm or N: motor torque in the last step before ``time[k + 1]``, that is the command after delay and
+        effort limits. It is constant over the period if the delay is a whole number of periods.
     residual, solves
-        (T,): for one plant of method rk4 or semi_implicit, the largest residual of the conditions of friction and
-        limits in the period, and the linear systems solved for them. None for others.
+        (T,): largest residual of the friction problem in the period, rad/s or m/s, and the number of linear systems
+        solved for it. None for a batch.
     loop_forces
-        (T, loops, 3), (N, T, loops, 3) of many plants: force that link a of each loop exerts on link b, N, root axes,
-        the mean of the last step before ``time[k + 1]``. None for a robot without loops.
+        (T, loops, 3), of a batch (N, T, loops, 3), N: force that link a of each loop exerts on link b, in the axes of
+        the root link, averaged over the last step before ``time[k + 1]``. None for a robot without loops.
     """
 
     time: Array
@@ -74,7 +74,13 @@ class Run:
 
 
 class SimulationError(RobotDynamicsError):
-    """A simulation that could not go on; ``run`` is what was simulated until then."""
+    """Error that ended a simulation early.
+
+    Attributes
+    ----------
+    run
+        The completed control periods, a ``Run``.
+    """
 
     def __init__(self, message: str, run: Run) -> None:
         super().__init__(message)
@@ -85,10 +91,10 @@ class SimulationError(RobotDynamicsError):
 
 
 def joined(runs: Sequence[Run], periods: int) -> Run:
-    """One run of all their plants, as long as the first ``periods`` control periods."""
+    """Concatenate the first ``periods`` control periods of batches along the batch axis."""
     arrays: dict[str, Any] = {}
     first = runs[0]
-    made: dict[int, Any] = {}  # what is measured may be the very array of the motion
+    made: dict[int, Any] = {}  # by id: exact measurements share the arrays of the motion
     for name in (*_STATES, *_INPUTS):
         key = id(getattr(first, name))
         if key not in made:
@@ -103,17 +109,17 @@ def joined(runs: Sequence[Run], periods: int) -> Run:
 
 
 Controller = Callable[[float, Array, Array], ArrayLike]
-"""From time (s), measured positions and velocities (n,) to a torque (n,), Nm or N; (N, n) each for many plants."""
+"""Function of time (s), measured positions and velocities (n,) that returns a torque (n,), Nm or N; batch: (N, n)."""
 
 EXACT = Sensors()
 
 
 class Schedule(NamedTuple):
-    """When what happens, in steps of the plant."""
+    """Timing of a simulation in plant steps."""
 
-    periods: int  # of control, in the whole simulation
-    steps: int  # in a period
-    delay: int  # of the torques
+    periods: int  # number of control periods
+    steps: int  # steps in a control period
+    delay: int  # effort delay in steps
 
 
 def simulate(
@@ -130,41 +136,48 @@ def simulate(
     sensors: Sensors = EXACT,
     effort_delay: float = 0.0,
 ) -> Run:
-    """Let a controller move a robot for ``duration`` seconds from time 0 on. The same arguments give the same bits.
+    """Simulate a robot under a controller from time 0 to ``duration``.
 
-    A run that takes more than a second shows its progress on a terminal.
+    Deterministic: equal arguments give bitwise equal results. A terminal shows a progress bar if it takes more than a
+    second.
 
     Parameters
     ----------
     model
-        The robot that moves; the controller may believe in another one.
+        Model of the plant. The controller may use another model.
     controller
-        ``controller(t, q, qd)`` gives the torque (n,), Nm or N, for time t and measured positions and velocities
-        (n,), once in each control period. Or all these torques as an array (T, n). A torque holds until the next.
+        Function ``controller(t, q, qd)`` that returns the torque (n,), Nm or N, for the time t (s) and the measured
+        positions (rad or m) and velocities, both (n,). It is called once per control period. Alternatively an array
+        (T, n) of torques. A torque is held until the next one.
     duration
         Simulated time (s), a whole number T of control periods.
     method
-        "rk4" or "semi_implicit", see ``Plant``.
+        Integrator, "rk4" or "semi_implicit", see ``Plant``.
     step_size
-        Length of the plant's steps (s).
+        Integration step (s).
     control_period
-        Time between calls of the controller (s), a whole number of steps; None: one step.
+        Time between calls of the controller (s), a whole number of steps. None: one step.
     initial_positions, initial_velocities
-        (n,), rad or m, rad/s or m/s; None: 0, or the position limit nearest to it, and at rest.
+        Shape (n,), rad or m, rad/s or m/s. None: position 0 or the position limit nearest to it, velocity 0.
     velocity_limits
-        Whether joints cannot go faster than their limits, see ``Plant``.
+        True to enforce the velocity limits, see ``Plant``.
     sensors
-        What the controller measures; exact by default.
+        Sensor model. Default: exact measurements.
     effort_delay
-        Time after which a torque acts (s), a whole number of steps. Until the first one acts there is none.
+        Time from a command to its effect (s), a whole number of steps. The torque is 0 before the first command acts.
+
+    Returns
+    -------
+    Run
+        Motion, measurements and torques.
 
     Raises
     ------
     SimulationError
-        Where the plant cannot go on or the controller's torque is not n finite numbers, with the time; its ``run`` is
-        what was simulated until then. Other errors of the controller come through as they are.
+        If a step fails or the controller's torque is not n finite numbers; the message states the time, and ``run``
+        has the completed periods. Other exceptions of the controller are not caught.
     RobotDynamicsError
-        For settings that cannot be, and for what ``Plant`` refuses.
+        For invalid arguments, as ``Plant``.
     """
     plant = Plant(model, method, step_size, initial_positions, initial_velocities, velocity_limits)
     schedule = schedule_of(duration, step_size, control_period, effort_delay)
@@ -172,7 +185,7 @@ def simulate(
 
 
 def schedule_of(duration: float, step_size: float, control_period: float | None, effort_delay: float) -> Schedule:
-    """Express times (s) in steps of ``step_size``; RobotDynamicsError for what is no whole number of them."""
+    """Convert times (s) to steps of ``step_size`` (s); RobotDynamicsError if one is not a whole number of steps."""
     period = step_size if control_period is None else control_period
     return Schedule(
         steps=_whole("control_period", period, "steps", step_size, 1),
@@ -188,10 +201,10 @@ def run_plant(
     measurement: Measurement,
     progress: bool = True,
 ) -> Run:
-    """Run a controller on a plant, or on many at once; errors as ``simulate``."""
+    """Simulate a plant or a batch under a controller; errors as ``simulate``."""
     periods, steps, delay = schedule
     shape = plant.position.shape
-    ask = controller if callable(controller) else _prescribed(controller, shape, periods, plant.model.joint_names)
+    ask = controller if callable(controller) else _open_loop(controller, shape, periods, plant.model.joint_names)
     run = _empty(shape, periods, measurement, isinstance(plant, Plant), len(plant.model.loops))
     delayed = EffortDelay(delay, np.zeros(shape))
     with tqdm(total=periods, unit="period", **(BAR if progress else {"disable": True})) as bar:
@@ -207,9 +220,9 @@ def run_plant(
                     if isinstance(plant, Plant) and run.residual is not None and run.solves is not None:
                         run.residual[k] = max(run.residual[k], plant.residual)
                         run.solves[k] += plant.solves
-            except RobotDynamicsError as problem:
-                message = f"the simulation ends at t = {plant.time:.6g} s: {problem}"
-                raise SimulationError(message, joined([run], k)) from problem
+            except RobotDynamicsError as error:
+                message = f"the simulation ends at t = {plant.time:.6g} s: {error}"
+                raise SimulationError(message, joined([run], k)) from error
             run.effort[..., k, :] = plant.effort
             if run.loop_forces is not None:
                 run.loop_forces[..., k, :, :] = plant.loop_forces
@@ -219,7 +232,7 @@ def run_plant(
 
 
 def _sample(plant: Plant | PlantBatch, measurement: Measurement, run: Run, k: int) -> tuple[Array, Array]:
-    """Write the plant's state down as the k-th sample; return what is measured of it."""
+    """Record the plant's state as sample k; return measured position and velocity."""
     position, velocity = plant.position, plant.velocity
     q, qd = measurement.read(position, velocity)
     run.time[k] = plant.time
@@ -230,7 +243,7 @@ def _sample(plant: Plant | PlantBatch, measurement: Measurement, run: Run, k: in
 
 
 def _empty(shape: tuple[int, ...], periods: int, measurement: Measurement, optimality: bool, loops: int) -> Run:
-    """A run to be filled in; in memory the time's axis is the first, so that a sample is written in one place."""
+    """Return an uninitialised run; the time axis is the first in memory, so that a sample is contiguous."""
 
     def states(dtype: type = np.float64) -> Any:
         return np.moveaxis(np.empty((periods + 1, *shape), dtype), 0, -2)
@@ -258,20 +271,20 @@ def _whole(name: str, value: float, units: str, unit: float, least: int) -> int:
     count = value / unit
     if not (math.isfinite(count) and math.isclose(count, round(count), rel_tol=1e-9) and round(count) >= least):
         raise RobotDynamicsError(
-            f"{name}: {value!r} s are {count:.9g} {units} of {unit!r} s. Cure: make it a whole number, at least {least}"
+            f"{name}: {value!r} s is {count:.9g} {units} of {unit!r} s. Cure: make it a whole number, at least {least}"
         )
     return round(count)
 
 
-def _prescribed(torques: ArrayLike, shape: tuple[int, ...], periods: int, names: tuple[str, ...]) -> Controller:
-    """A controller that gives one row after the other, whatever happens."""
+def _open_loop(torques: ArrayLike, shape: tuple[int, ...], periods: int, names: tuple[str, ...]) -> Controller:
+    """Return a controller that ignores its arguments and returns the rows of ``torques`` in order."""
     array = real_numbers(torques)
     expected = [(*lead, periods, shape[-1]) for lead in {(), shape[:-1]}]
     if array is None or array.shape not in expected:
         given = f"{torques!r}" if array is None else f"an array {array.shape}"
         raise RobotDynamicsError(
-            f"controller: {given}. Cure: give a function of t, q and qd, or torques "
-            f"{' or '.join(map(str, expected))}: a row for each control period, for {', '.join(names)}"
+            f"controller: {given}. Cure: give a function of t, q and qd, or an array of torques of shape "
+            f"{' or '.join(map(str, expected))}, one row per control period, columns {', '.join(names)}"
         )
     rows = iter(np.moveaxis(array, -2, 0))
     return lambda t, q, qd: next(rows)

@@ -1,4 +1,4 @@
-"""Many simulations at once: one robot many times, or robots that differ in their numbers. Monte Carlo without ROS."""
+"""Simulation of a batch of robots under one controller, e.g. for Monte Carlo studies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from robot_dynamics_ros.simulation.simulate import (
     schedule_of,
 )
 
-# A task of an executor: few enough plants for many workers, enough to be worth the way.
+# Size of an executor's tasks: a compromise between load balance and overhead.
 _MOST_PLANTS = 64
 _FEWEST_TASKS = 8
 
@@ -49,43 +49,45 @@ def simulate_batch(
     effort_delay: float = 0.0,
     executor: Executor | None = None,
 ) -> Run:
-    """Let a controller move N robots, each for ``duration`` seconds from time 0 on: as ``simulate``, for all at once.
+    """Simulate N robots under one controller from time 0 to ``duration``; a batched ``simulate``.
 
-    The methods of RobotModel take leading axes, so that one controller serves one plant and many. Plant i measures
-    with the noise of stream i of the sensors' seed: plant 0 as in ``simulate``.
+    The methods of RobotModel accept leading axes, so that the same controller can serve one plant and a batch. The
+    sensor noise of plant i is random stream i of the seed; plant 0 has the noise of ``simulate``.
 
     Parameters
     ----------
     models
-        One robot, of which there are ``count``; or N that differ in numbers only (``scaled``, ``with_payload``).
+        One model for all ``count`` plants, or N models that differ in inertias and friction only (``scaled``,
+        ``with_payload``).
     controller
-        ``controller(t, q, qd)`` gives the torques (N, n), or (n,) for all plants, for measured positions and velocities
-        (N, n); once in each control period. Or all these torques as an array (T, n) or (N, T, n).
+        Function ``controller(t, q, qd)`` that returns the torques (N, n), or (n,) for all plants, Nm or N, for the
+        measured positions and velocities (N, n). It is called once per control period. Alternatively an array (T, n)
+        or (N, T, n) of torques.
     duration, step_size, control_period, velocity_limits, sensors, effort_delay
         As in ``simulate``.
     count
-        Number N of plants, for one model.
+        Number N of plants; required with one model.
     method
         "rk4" or "semi_implicit".
     initial_positions, initial_velocities
-        (n,) for all plants, or (N, n); None as in ``simulate``.
+        Shape (n,) for all plants, or (N, n). None as in ``simulate``.
     executor
-        None: here, on all cores. Else the plants are cut into parts, and each is a task of this
-        ``concurrent.futures.Executor``: processes, or machines (``dask.distributed``: ``client.get_executor()``). Each
-        part has its own copy of the controller, which sees the plants of its part only. If it treats every plant by
-        itself, row by row without matrix products over all, the numbers are those without executor, bit for bit.
+        None: run in this process on all cores. A ``concurrent.futures.Executor``: split the batch into tasks for
+        processes or machines (``dask.distributed``: ``client.get_executor()``). Each task has a copy of the controller,
+        which receives the plants of that task only. If the controller computes each row independently, without matrix
+        products over the batch, the result is bitwise equal to that without executor.
 
     Returns
     -------
     Run
-        Its arrays have the axis of the plants first.
+        Arrays with the batch axis first.
 
     Raises
     ------
     SimulationError
-        Where one plant cannot go on, as ``simulate``; ``run`` is what was simulated of all plants until then.
+        If a step of any plant fails, as ``simulate``; ``run`` has the periods that all plants completed.
     RobotDynamicsError
-        For settings that cannot be.
+        For invalid arguments.
     """
     check_integrator(method)
     each = models_of(models, count)
@@ -106,12 +108,12 @@ def simulate_batch(
         return whole.simulate(progress=True)
     size = min(_MOST_PLANTS, -(-number // _FEWEST_TASKS))
     parts = [whole.part(first, min(first + size, number)) for first in range(0, number, size)]
-    return _spread(parts, executor)
+    return _run_tasks(parts, executor)
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Some of the plants, and all that another process has to know of them."""
+    """Slice of a batch with the arguments of its simulation; picklable for another process."""
 
     models: list[RobotModel]
     controller: Any
@@ -147,36 +149,36 @@ class _Part:
 
 
 def _task(part: _Part) -> Run:
-    # Threads would share one controller, and with it what it remembers.
+    # Threads would share the state of one controller.
     return replace(part, controller=copy.deepcopy(part.controller)).simulate(progress=False)
 
 
-def _spread(parts: Sequence[_Part], executor: Executor) -> Run:
+def _run_tasks(parts: Sequence[_Part], executor: Executor) -> Run:
     futures = [executor.submit(_task, part) for part in parts]
     runs: list[Run] = []
-    problems: list[SimulationError] = []
+    errors: list[SimulationError] = []
     try:
         with tqdm(total=parts[-1].numbers.stop, unit="plant", **BAR) as bar:
             for part, future in zip(parts, futures, strict=True):
                 try:
                     runs.append(future.result())
-                except SimulationError as problem:
-                    where = f"plants {part.numbers.start} to {part.numbers.stop - 1}, which count from 0 here"
-                    problems.append(SimulationError(f"{where}: {problem}", problem.run))
-                    runs.append(problem.run)
+                except SimulationError as error:
+                    where = f"plants {part.numbers.start} to {part.numbers.stop - 1}, numbered from 0 here"
+                    errors.append(SimulationError(f"{where}: {error}", error.run))
+                    runs.append(error.run)
                 bar.update(len(part.numbers))
     finally:
         for future in futures:
             future.cancel()
     together = joined(runs, min(len(run.time) for run in runs) - 1)
-    if problems:
-        first = min(problems, key=lambda problem: len(problem.run.time))
+    if errors:
+        first = min(errors, key=lambda error: len(error.run.time))
         raise SimulationError(str(first), together) from first
     return together
 
 
 def _per_plant(name: str, value: ArrayLike | None, number: int, axes: int) -> Any:
-    """An array with ``axes`` axes for all plants, or one more for each of them; None as it is."""
+    """Return an array with ``axes`` axes for all plants, or with a batch axis in front; None for None."""
     if value is None:
         return None
     array = real_numbers(value)

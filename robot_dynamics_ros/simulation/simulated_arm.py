@@ -1,4 +1,4 @@
-"""What a simulated arm is told: its model, its steps, its sensors, and what it does without commands."""
+"""Plant with sensors, effort delay, brakes and command timeout, advanced by one publishing period at a time."""
 
 from __future__ import annotations
 
@@ -17,14 +17,28 @@ from robot_dynamics_ros.simulation.sensors import EffortDelay, Sensors
 
 @dataclass(frozen=True)
 class SimulationSettings:
-    """What the user set; times in seconds, or in steps where the name says so.
+    """Settings of a simulation, from the parameters of simulation_node.
 
     Attributes
     ----------
     model
-        The plant's model, which mass_scale, friction_scale and payload have made differ from the one of its files.
+        Model of the plant, after mass_scale, friction_scale and payload.
+    integrator, step_size, velocity_limits
+        As in ``Plant``.
     period_steps
-        Steps from one joint_states message to the next.
+        Steps between joint_states messages.
+    initial_positions
+        (n,), rad or m; empty: as ``Plant`` chooses them.
+    delay_steps
+        Steps from a command to its effect.
+    real_time_factor
+        Simulated seconds per second; 0: without pacing.
+    command_timeout
+        Simulated seconds after the last command until ``on_command_timeout``; infinite: never.
+    on_command_timeout
+        "zero" (no effort) or "hold" (brakes on).
+    sensors
+        Sensor model.
     """
 
     model: RobotModel
@@ -41,37 +55,37 @@ class SimulationSettings:
 
     @property
     def period(self) -> float:
-        """Simulated seconds from one joint_states message to the next."""
+        """Simulated seconds between joint_states messages."""
         return self.period_steps * self.step_size
 
 
 class SimulatedArm:
-    """Goes from one measured state to the next under the commands that came last; knows neither ROS nor clocks.
+    """Simulated arm with sensors, brakes and a command timeout; independent of ROS and clocks.
 
-    Until the first command acts the brakes are on: no joint moves. With ``command_timeout`` they, or no effort,
-    come back that many simulated seconds after the last command. A step that fails ends the simulation until
-    ``reset``; the measured state stays that of the last good period.
+    The brakes lock all joints until the first command acts. ``command_timeout`` simulated seconds after the last
+    command the effort is 0 or the brakes lock again, by ``on_command_timeout``. After a failed step the simulation
+    stops until ``reset``; the measured state is then that of the last completed period.
 
     Attributes
     ----------
     periods
-        How many have passed since the start or the last reset, under the brakes included.
+        Number of periods since the start or the last reset, including those with brakes on.
     position, velocity, effort
-        The measured state (n,), rad or m and a second, and the effort that acted last, Nm or N.
+        Measured position (rad or m) and velocity, and the last motor torque (Nm or N), all (n,).
     failure
-        Why the simulation cannot go on, or nothing.
+        Reason for which the last step failed, or "".
     braked
         True if the brakes were on at the end of the last period.
     timed_out
-        True if the last command is too old.
+        True if the last command is older than ``command_timeout``.
     steps, solves, residual
-        Steps taken, linear systems solved and the largest residual of the friction problem, since ``count_anew``.
+        Steps taken, linear systems solved and largest residual of the friction problem since ``reset_counts``.
     """
 
     def __init__(self, settings: SimulationSettings) -> None:
-        """RobotDynamicsError where the plant cannot be made, as ``Plant`` says."""
+        """Create the plant in its initial state; raises as ``Plant``."""
         self._settings = settings
-        self._brakes = np.full(settings.model.n, math.nan)  # stands for the brakes among the efforts
+        self._brakes = np.full(settings.model.n, math.nan)  # in the delay line, NaN means brakes on
         self._none = np.zeros(settings.model.n)
         self._plant = Plant(
             settings.model,
@@ -80,27 +94,31 @@ class SimulatedArm:
             initial_positions=settings.initial_positions or None,
             velocity_limits=settings.velocity_limits,
         )
-        self.count_anew()
+        self.reset_counts()
         self.reset()
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """The joints, in the order of every vector."""
+        """Joint names, in the order of all vectors."""
         return self._settings.model.joint_names
 
     @property
     def command_age(self) -> float:
-        """Simulated seconds since the last command; infinite where there was none."""
+        """Simulated seconds since the last command; infinite before the first."""
         return math.inf if self._age is None else self._age * self._settings.step_size
 
     @property
     def pushed(self) -> tuple[str, ...]:
-        """The links on which wrenches act."""
+        """Names of the links on which external wrenches act."""
         return tuple(self._wrenches)
 
     @property
     def loops(self) -> dict[str, object]:
-        """By loop the force (3,) that link a exerts on link b, N, root axes, mean of the last step, and the gap, m."""
+        """Diagnostic values of the loops.
+
+        For each loop the force (3,) of link a on link b, averaged over the last step, in root axes (N), and the gap
+        (m).
+        """
         values: dict[str, object] = {}
         measured = zip(self._settings.model.loops, self._plant.loop_forces, self._plant.loop_gaps, strict=True)
         for k, (loop, force, gap) in enumerate(measured, start=1):
@@ -109,11 +127,11 @@ class SimulatedArm:
         return values
 
     def warm_up(self) -> None:
-        """Compile what steps, or load it from the cache."""
+        """Compile the step or load it from the cache."""
         self._plant.warm_up()
 
     def reset(self) -> None:
-        """Go back to the initial state: no command, no wrench, the brakes on, the same noise as at the start."""
+        """Restore the initial state: brakes on, no command, no wrench, and the noise from its beginning."""
         settings = self._settings
         self._plant.reset()
         self._sensors = settings.sensors.start(settings.model.n)
@@ -127,7 +145,7 @@ class SimulatedArm:
         self._measure()
 
     def tune(self, settings: SimulationSettings) -> None:
-        """Take those settings that may change while it runs; RobotDynamicsError, and nothing changes, for bad ones."""
+        """Apply settings that may change at run time; RobotDynamicsError for invalid ones, which change nothing."""
         if settings.model is not self._settings.model:
             self._plant.change_model(settings.model)
         if settings.sensors != self._settings.sensors:
@@ -135,14 +153,14 @@ class SimulatedArm:
         self._settings = settings
 
     def command(self, effort: Array) -> None:
-        """Let the motors follow ``effort`` (n,), Nm or N, after the delay.
+        """Command the ``effort`` (n,), Nm or N, which acts after the delay.
 
-        Raises RobotDynamicsError naming the joint for a wrong number of them and for what is not finite.
+        Raises RobotDynamicsError, naming the joint, for a wrong size or a number that is not finite.
         """
         if effort.shape != (len(self.joint_names),):
             raise RobotDynamicsError(
                 f"{effort.size} numbers for {len(self.joint_names)} joints, ignored. "
-                f"Cure: one for each of {', '.join(self.joint_names)}"
+                f"Cure: send one for each of {', '.join(self.joint_names)}"
             )
         finite = np.isfinite(effort)
         if not finite.all():
@@ -153,13 +171,14 @@ class SimulatedArm:
         self.timed_out = False
 
     def push(self, link: str, wrench: Sequence[float]) -> None:
-        """Let force and moment (6,) act on a link from now on, at and in its frame, in place of those before.
+        """Set the external wrench (6,) on a link: force (N) and moment (Nm), at the origin of its frame, in its axes.
 
-        Six zeros end it. Raises RobotDynamicsError for an unknown link and for what is not finite.
+        It replaces the link's previous wrench; zeros remove it. Raises RobotDynamicsError for an unknown link and for
+        numbers that are not finite.
         """
         if link not in self._settings.model.link_names:
             raise RobotDynamicsError(
-                f'no link "{link}", ignored. Cure: give header.frame_id as one of '
+                f'no link "{link}", wrench ignored. Cure: set header.frame_id to one of '
                 f"{', '.join(self._settings.model.link_names)}"
             )
         numbers = np.array(wrench, dtype=np.float64)
@@ -170,7 +189,7 @@ class SimulatedArm:
             self._wrenches[link] = numbers
 
     def advance(self) -> None:
-        """Go on by one period; where a step fails, ``failure`` says why and the measured state stays as it was."""
+        """Advance one period and measure; if a step fails, set ``failure`` and keep the measured state."""
         steps = self._settings.period_steps
         before = min(steps, self._steps_to_timeout())
         try:
@@ -178,32 +197,32 @@ class SimulatedArm:
             if before < steps:
                 self._time_out()
                 self._follow(steps - before)
-        except RobotDynamicsError as problem:
-            self.failure = str(problem)
+        except RobotDynamicsError as error:
+            self.failure = str(error)
             return
         self.periods += 1
         self._measure()
 
-    def count_anew(self) -> None:
-        """Forget ``steps``, ``solves`` and ``residual``."""
+    def reset_counts(self) -> None:
+        """Set ``steps``, ``solves`` and ``residual`` to 0."""
         self.steps = self.solves = 0
         self.residual = 0.0
 
     def _steps_to_timeout(self) -> int:
-        """Return how many steps may pass until the last command is too old; more than a period where never."""
+        """Return the number of steps until the last command times out; a period or more if not within this one."""
         timeout = self._settings.command_timeout / self._settings.step_size
         if self._age is None or self.timed_out or math.isinf(timeout):
             return self._settings.period_steps
         return max(0, math.ceil(timeout - 1e-6) - self._age)
 
     def _time_out(self) -> None:
-        """The motors' own watchdog, so that no delay counts and what is on its way is lost."""
+        """Stop the motors as their own watchdog would: without delay, and without the commands in the delay line."""
         self.timed_out = True
         instead = self._brakes if self._settings.on_command_timeout == "hold" else self._none
         self._delay = EffortDelay(self._settings.delay_steps, instead)
 
     def _follow(self, steps: int) -> None:
-        """Take steps under the efforts that act meanwhile."""
+        """Take steps under the efforts of the delay line."""
         if steps == 0:
             return
         if self._age is not None:

@@ -14,9 +14,9 @@ _TOO_SLOW = 0.95  # share of the requested pace
 class SimulationMode(str, Enum):
     """Mode of the simulation.
 
-    failed: a step was impossible, time stands still until ~/reset. paused: time stands still. waiting: in lockstep
-    for the controller's answer. timed out: the last command is older than command_timeout. braked: no command has
-    come yet, so that the arm stands still while time goes on.
+    FAILED: a step failed; time is stopped until ~/reset. PAUSED: time is stopped. WAITING: in lockstep, the command
+    for the last state has not arrived. TIMED_OUT: the last command is older than command_timeout. BRAKED: time runs,
+    but no command has arrived yet.
     """
 
     RUNNING = "running"
@@ -41,9 +41,9 @@ class Counts:
     commands, refused
         Accepted commands, and refused commands and wrenches.
     repeated, strays
-        In lockstep: states sent again because their answer had not come, and answers to other states.
+        In lockstep: states published again because no command arrived for them, and commands for other states.
     skipped
-        Seconds skipped because the simulation could not keep its pace.
+        Seconds skipped because the simulation was slower than real_time_factor.
     """
 
     periods: int = 0
@@ -55,7 +55,7 @@ class Counts:
 
 
 class SimulationReport:
-    """Status of a simulation, with its pace since the last report."""
+    """Status of a simulation, with its real-time factor since the last report."""
 
     def __init__(self, arm: SimulatedArm, settings: SimulationSettings, counts: Counts, now: float) -> None:
         """Start at ``now`` (s) by a steady clock."""
@@ -63,17 +63,17 @@ class SimulationReport:
         self.begin(settings.real_time_factor, now)
 
     def begin(self, factor: float, now: float) -> None:
-        """Measure the pace from now on, of which ``factor`` is requested."""
+        """Start measuring the real-time factor at ``now`` (s); ``factor`` is the requested one."""
         self._factor = self._measured = factor
         self._since, self._periods = now, self._counts.periods
 
     def regular(self, mode: SimulationMode, why: str, at: int, now: float) -> Status:
-        """Return the status, measured over the time since the last call."""
+        """Return the status with the real-time factor since the last call, and reset the counters of the arm."""
         periods = self._counts.periods
         self._measured = (periods - self._periods) * self._period / max(now - self._since, 1e-3)
         self._since, self._periods = now, periods
         status = self.status(mode, why, at)
-        self._arm.count_anew()
+        self._arm.reset_counts()
         return status
 
     def status(self, mode: SimulationMode, why: str, at: int) -> Status:

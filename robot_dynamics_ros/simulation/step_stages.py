@@ -1,8 +1,8 @@
-"""The stages of a step that all robots share: pose the friction problem, unconstrained motion, new state.
+"""Stages of a step shared by all kinds of arms: set-up of the friction problem, unconstrained motion, new state.
 
-In the unconstrained motion every constraint row goes on sticking or slipping as it did. It contains the Coulomb torque
-of rows that slip, smooth friction (viscous and sigmoid), and the reaction of rows at rest, so that only rows that start
-or stop are left to the friction problem.
+The unconstrained motion keeps the friction mode of every constraint row. It includes the Coulomb torque of slipping
+rows, smooth friction (viscous and sigmoid) and the reaction of rows at rest. The friction problem then only corrects
+it where a row changes its mode.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from robot_dynamics_ros.kernels.friction import friction_bound, smooth_friction,
 from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
-    CARRIED,
+    CONSTRAINT_IMPULSE,
     DRIVE,
     FASTEST,
     FORCE,
@@ -39,25 +39,25 @@ from robot_dynamics_ros.simulation.arrays import (
 )
 from robot_dynamics_ros.simulation.stick_slip import (
     AT_LOWER,
+    AT_REST,
     AT_UPPER,
     BOUND_BACKWARD,
     BOUND_FORWARD,
     LOWER,
-    RESTS,
     STUCK,
     UPPER,
     slip_impulse,
     slips,
 )
 
-_SUSPECT = 0.2  # of M_kk: below it, the look at M^-1 is not worth its time
-_RK4_STABLE = 2.785  # the real axis of its region of stability
-_HUGE = 1e100  # metres: beyond it products in the mass matrix overflow
+_CHECK_ABOVE = 0.2  # of M_kk: below it, rk4 is taken as stable without computing M^-1
+_RK4_STABLE = 2.785  # extent of rk4's stability region along the negative real axis
+_LARGEST_POSITION = 1e100  # rad or m: products in the mass matrix overflow beyond it
 
 
 @kernel
-def along(directions: Array, k: int, vector: Array) -> float:
-    """E_k times ``vector`` (n,): its k-th number where the arm is separable."""
+def row_product(directions: Array, k: int, vector: Array) -> float:
+    """Return E_k times ``vector`` (n,), which is vector[k] if the arm is separable."""
     if directions.shape[0] == 0:
         return float(vector[k])
     total = 0.0
@@ -68,7 +68,7 @@ def along(directions: Array, k: int, vector: Array) -> float:
 
 @kernel
 def _add_bounds(joints: Joints, i: int, dt: float, y: float, z: float, rows: Array) -> None:
-    """Add the friction bounds of joint i in ``dt`` seconds to its row, which is at ``y`` and moves at ``z``."""
+    """Add joint i's friction bounds over ``dt`` (s) to its row, which has position ``y`` and velocity ``z``."""
     k, factor = joints.rows[i], joints.factors[i]
     share, friction = dt * abs(factor), joints.friction[i]
     forward = share * friction_bound(friction, friction[COULOMB], factor * y, factor * z)
@@ -79,13 +79,13 @@ def _add_bounds(joints: Joints, i: int, dt: float, y: float, z: float, rows: Arr
 
 @kernel
 def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: Buffers) -> None:
-    """Give rows that would reverse within the step the static level: they come to rest first."""
+    """Use the static friction bound for rows whose velocity changes sign within the step."""
     rows, directions, free = buffers.rows, joints.directions, buffers.vectors[UNCONSTRAINED_VELOCITY]
     for k in range(rows.shape[0]):
-        before = along(directions, k, state.velocity)
-        after = along(directions, k, free)
+        before = row_product(directions, k, state.velocity)
+        after = row_product(directions, k, free)
         if before * after < 0.0:
-            y = along(directions, k, state.position)
+            y = row_product(directions, k, state.position)
             rows[k, BOUND_FORWARD] = rows[k, BOUND_BACKWARD] = 0.0
             for i in range(joints.rows.shape[0]):
                 if joints.rows[i] == k:
@@ -93,39 +93,39 @@ def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: B
 
 
 @kernel
-def pose_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
-    """Write friction bounds, limits, rows at rest, and the torque on rows that slip."""
+def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
+    """Write friction bounds, velocity limits, rows at rest and the Coulomb torque of slipping rows to the buffers."""
     rows, vectors, ranges = buffers.rows, buffers.vectors, joints.ranges
     separable = joints.directions.shape[0] == 0
     for k in range(rows.shape[0]):
         rows[k, BOUND_FORWARD] = rows[k, BOUND_BACKWARD] = 0.0
     for i in range(joints.rows.shape[0]):
         k = joints.rows[i]
-        y = along(joints.directions, k, state.position)
-        z = along(joints.directions, k, state.velocity)
+        y = row_product(joints.directions, k, state.position)
+        z = row_product(joints.directions, k, state.velocity)
         _add_bounds(joints, i, dt, y, z, rows)
     for j in range(tau.shape[0]):
-        vectors[DRIVE, j], vectors[CARRIED, j] = tau[j], 0.0
+        vectors[DRIVE, j], vectors[CONSTRAINT_IMPULSE, j] = tau[j], 0.0
     for k in range(rows.shape[0]):
-        y = along(joints.directions, k, state.position)
-        z = along(joints.directions, k, state.velocity)
+        y = row_product(joints.directions, k, state.position)
+        z = row_product(joints.directions, k, state.velocity)
         rows[k, LOWER] = max(-ranges[k, FASTEST], min(0.0, (ranges[k, LOWEST] - y) / dt))
         rows[k, UPPER] = min(ranges[k, FASTEST], max(0.0, (ranges[k, HIGHEST] - y) / dt))
         impulse = slip_impulse(rows, k, state.modes[k])
-        rows[k, RESTS] = 0.0 if slips(state.modes[k]) or z != 0.0 else 1.0
+        rows[k, AT_REST] = 0.0 if slips(state.modes[k]) or z != 0.0 else 1.0
         if separable:
-            vectors[MOVES, k] = 1.0 - rows[k, RESTS]
+            vectors[MOVES, k] = 1.0 - rows[k, AT_REST]
             vectors[DRIVE, k] += impulse / dt
-            vectors[CARRIED, k] = impulse
+            vectors[CONSTRAINT_IMPULSE, k] = impulse
         elif impulse != 0.0:
             for j in range(tau.shape[0]):
                 vectors[DRIVE, j] += joints.directions[k, j] * impulse / dt
-                vectors[CARRIED, j] += joints.directions[k, j] * impulse
+                vectors[CONSTRAINT_IMPULSE, j] += joints.directions[k, j] * impulse
 
 
 @kernel
 def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffers) -> None:
-    """Write what smooth friction at the velocity ``v`` (n,) leaves of the drive, and dt times its slope."""
+    """Write the torque less smooth friction at the velocity ``v`` (n,), and dt times the friction's slope."""
     vectors, separable = buffers.vectors, joints.directions.shape[0] == 0
     for j in range(v.shape[0]):
         vectors[FORCE, j], vectors[STIFFNESS, j] = vectors[DRIVE, j], 0.0
@@ -136,16 +136,16 @@ def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffe
             if dt > 0.0:
                 vectors[STIFFNESS, k] += dt * factor * factor * smooth_slope(joints.friction[i], factor * v[k])
         else:
-            torque = factor * smooth_friction(joints.friction[i], factor * along(joints.directions, k, v))
+            torque = factor * smooth_friction(joints.friction[i], factor * row_product(joints.directions, k, v))
             for j in range(v.shape[0]):
                 vectors[FORCE, j] -= joints.directions[k, j] * torque
 
 
 @kernel
 def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
-    """Return a status, and the coordinate to blame, of the accelerations in ``motion`` at position ``q``."""
+    """Return the status of the accelerations in ``motion`` at position ``q`` (n,), and the failing coordinate or -1."""
     for j in range(q.shape[0]):
-        if not abs(q[j]) < _HUGE:
+        if not abs(q[j]) < _LARGEST_POSITION:
             return NOT_FINITE, j
     if failed >= 0:
         return NOT_POSITIVE_DEFINITE, failed
@@ -156,16 +156,16 @@ def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
 
 
 @kernel
-def carry(buffers: Buffers, motion: Array, duration: float) -> None:
-    """Add the impulse over ``duration`` that holds rows at rest."""
+def add_reaction_impulse(buffers: Buffers, motion: Array, duration: float) -> None:
+    """Add the impulse of the rows at rest over ``duration`` (s)."""
     for j in range(motion.shape[1]):
-        buffers.vectors[CARRIED, j] += duration * motion[1, j]
+        buffers.vectors[CONSTRAINT_IMPULSE, j] += duration * motion[1, j]
 
 
 @kernel
 def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) -> None:
-    """End an unconstrained motion of constant acceleration semi-implicitly."""
-    carry(buffers, motion, dt)
+    """Integrate the acceleration over ``dt`` (s) by the semi-implicit Euler method."""
+    add_reaction_impulse(buffers, motion, dt)
     vectors = buffers.vectors
     for j in range(motion.shape[1]):
         vectors[UNCONSTRAINED_VELOCITY, j] = state.velocity[j] + dt * motion[0, j]
@@ -174,17 +174,17 @@ def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) 
 
 @kernel
 def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tuple[int, int]:
-    """TOO_STIFF, and the joint, where rk4 would make the motion grow that smooth friction dampens.
+    """Return TOO_STIFF and the joint if smooth friction makes rk4 unstable, else OK and -1.
 
-    It does where dt times an eigenvalue of M^-1 B exceeds 2.785, as it does where an element on the diagonal of
-    B^1/2 M^-1 B^1/2 does. Only for separable arms; motions of the others end as not finite.
+    rk4 is unstable if dt times an eigenvalue of M^-1 B exceeds 2.785. A diagonal element of dt B^1/2 M^-1 B^1/2 above
+    it is sufficient for that, and is checked here. Only for separable arms; others fail with NOT_FINITE.
     """
     factor, column, ready = buffers.factor, buffers.vectors[SCRATCH], False
     if joints.directions.shape[0] == 0:
         for i in range(joints.rows.shape[0]):
             k, ratio = joints.rows[i], joints.factors[i]
             stiffness = dt * ratio * ratio * smooth_slope(joints.friction[i], ratio * v[k])
-            if stiffness > _SUSPECT * buffers.motion[2 + k, k] and buffers.vectors[MOVES, k] > 0.0:
+            if stiffness > _CHECK_ABOVE * buffers.motion[2 + k, k] and buffers.vectors[MOVES, k] > 0.0:
                 if not ready:
                     for a in range(v.shape[0]):
                         for b in range(a + 1):
@@ -206,12 +206,12 @@ def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tu
 
 
 @kernel
-def pinned(joints: Joints, buffers: Buffers, k: int, rested: bool, y: float) -> float:
-    """Where row k ends exactly: at its limit, or where it was; NaN where neither holds."""
+def exact_position(joints: Joints, buffers: Buffers, k: int, rested: bool, y: float) -> float:
+    """Return the exact new position of row k if it is at a limit or remains stuck, else NaN."""
     state, rows, ranges = buffers.modes[k], buffers.rows, joints.ranges
     if state == STUCK and rested:
         return y
-    # A limit may also be that of the largest speed.
+    # The active bound may be the velocity limit instead of the position limit.
     if state == AT_LOWER and rows[k, LOWER] > -ranges[k, FASTEST]:
         return float(min(y, ranges[k, LOWEST]))
     if state == AT_UPPER and rows[k, UPPER] < ranges[k, FASTEST]:
@@ -220,8 +220,8 @@ def pinned(joints: Joints, buffers: Buffers, k: int, rested: bool, y: float) -> 
 
 
 @kernel
-def renew(state: State, buffers: Buffers, solves: int, error: float) -> Outcome:
-    """Take over position, velocity, impulse and modes from the buffers, unless they are not finite."""
+def update_state(state: State, buffers: Buffers, solves: int, error: float) -> Outcome:
+    """Copy position, velocity, impulse and modes from the buffers to ``state`` if they are finite."""
     vectors = buffers.vectors
     for j in range(vectors.shape[1]):
         if not (math.isfinite(vectors[POSITION, j]) and math.isfinite(vectors[VELOCITY, j])):
@@ -229,7 +229,7 @@ def renew(state: State, buffers: Buffers, solves: int, error: float) -> Outcome:
             return (NOT_POSITIVE_DEFINITE, bad, solves, error) if bad >= 0 else (NOT_FINITE, j, solves, error)
     for j in range(vectors.shape[1]):
         state.position[j], state.velocity[j] = vectors[POSITION, j], vectors[VELOCITY, j]
-        state.impulse[j] = vectors[CARRIED, j]
+        state.impulse[j] = vectors[CONSTRAINT_IMPULSE, j]
     for k in range(buffers.modes.shape[0]):
         state.modes[k] = buffers.modes[k]
     return OK, -1, solves, error

@@ -1,6 +1,6 @@
-"""The compiled steps for a robot: those of its kind, or a customised robot's own.
+"""Compiled step functions of a robot: those of its kind of arm, or generated ones for a customised robot.
 
-One compiled function for all robots would take several times as long to compile as each needs.
+One function for all kinds of arms would take several times as long to compile.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from robot_dynamics_ros.simulation.separable import LANES, Block
 
 
 class Steps(NamedTuple):
-    """The compiled ``plant_step`` and ``advance_each`` of integrators for an arm."""
+    """Compiled ``plant_step`` and ``advance_each`` of ``integrators`` for an arm."""
 
     arm: Arm
     plant_step: Callable[..., Any]
@@ -28,7 +28,7 @@ class Steps(NamedTuple):
 
 @kernel
 def separable_step(*arrays: Any) -> int:
-    """``plant_step`` of separable arms."""
+    """Run ``plant_step`` for a separable arm."""
     return plant_step(Separable(), *arrays)
 
 
@@ -46,7 +46,7 @@ def advance(
     next_modes: IntArray,
     block: Block,
 ) -> None:
-    """``advance_each`` of all arms; scratch arrays come last, of which the ``block`` is for customised ones."""
+    """Run ``advance_each`` for a batch; only customised arms use ``block``."""
     buffers = buffers_in(scratch, next_modes, arm.robot, tau.shape[1])
     advance_each(arm, integrator, dt, count, tau, wrenches, batch, outcomes, buffers)
 
@@ -99,22 +99,22 @@ def advance(arm, integrator, dt, count, tau, wrenches, batch, outcomes, scratch,
 
 
 def steps_for(model: RobotModel, arm: Arm) -> Steps:
-    """Return the steps for a robot; a customised one has its own forward dynamics in them, where no wrench acts.
+    """Return the step functions for a robot.
 
-    Arms that are not separable have the steps of their kind, customised or not.
+    Those of a customised separable arm use its generated forward dynamics in steps without external wrenches.
     """
     general = Steps(arm, _PLANT_STEPS[type(arm.kind)], advance)
     if not model.kernels.customised or type(arm.kind) is not Separable:
         return general
-    # Here, so that a model that is not customised does not wait for it.
+    # Deferred: only customised models need code generation.
     from robot_dynamics_ros.codegen.source import batch_source, function_source
     from robot_dynamics_ros.codegen.tracing import FIXED_MODE_MOTION, trace_algorithm
 
-    program = trace_algorithm(FIXED_MODE_MOTION, model.kernels.structure, model.kernels.numbers)
+    program = trace_algorithm(FIXED_MODE_MOTION, model.kernels.topology, model.kernels.parameters)
     if program is None:
         return general
     many = program._replace(results=program.results[:2])
-    batch = batch_source(many, own_numbers=True, block=LANES)
+    batch = batch_source(many, own_parameters=True, block=LANES)
     source = _CUSTOMISED.format(one=function_source(program), many=batch)
     own = load_source(source, "step")
     return Steps(arm._replace(kind=own["Customised"]()), own["plant_step"], own["advance"])

@@ -1,20 +1,20 @@
-"""Friction that sticks, and position limits, as one convex problem a step.
+"""Coulomb friction with sticking, and position limits, as one convex optimisation problem per step.
 
 The velocity after a step minimises
 
     1/2 (v - v_free)^T A (v - v_free) + dt sum_j (tau+_j max(v_j, 0) + tau-_j max(-v_j, 0))
 
-over lower_j <= v_j <= upper_j, with tau+ and tau- the Coulomb levels by direction (Craig 6.112) and A the
-mass matrix. Optimality: A (v - v_free) = lambda, where joint by joint the pair (v, lambda) lies on a
-falling graph of five modes. lambda is the impulse of friction and limit on the joint; it never does
-positive work. The problem has exactly one solution.
+over lower_j <= v_j <= upper_j. tau+ and tau- are the Coulomb torques by direction (Craig 6.112), A is the mass matrix.
+Optimality: A (v - v_free) = lambda, where for each joint the pair (v, lambda) lies on a monotonically decreasing graph
+with five modes. lambda is the impulse of friction and limit on the joint; it never does positive work. The solution is
+unique.
 
-Active set: guess each joint's mode (that of the last step), solve the linear system, move every joint
-that leaves its mode to the next one, repeat: about one solve a step. It may cycle; then a primal
-active set takes over, which moves one joint at a time and ends for every positive definite A.
+The active-set method starts from the modes of the last step, solves the linear system, moves every joint that
+violates its mode to the neighbouring mode, and repeats: about one solve per step. This iteration may cycle. The
+fallback is a primal active-set method, which changes one joint at a time and terminates for every positive definite A.
 
-The unconstrained velocity may already contain impulses ``held``. Carrying there what most joints feel anyway leaves
-nothing to perturb where no joint changes its mode.
+The unconstrained velocity may already contain an initial impulse, that of the last step's modes. If no mode changes,
+the unconstrained velocity is then the solution, without rounding errors.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.types import Array, IntArray
 
-# Modes in the order of rising velocity; lambda falls from one to the next. A joint that may not move
-# one way at all has no limit on that side: it is stuck with lambda unbounded there.
+# Modes in the order of increasing velocity and decreasing lambda. If lower (upper) is 0 there is no mode AT_LOWER
+# (AT_UPPER): the joint is STUCK, with lambda unbounded on that side.
 AT_LOWER = 0  # v = lower < 0, lambda >= dt tau-
 BACKWARD = 1  # lower <= v <= 0, lambda = dt tau-
 STUCK = 2  # v = 0, -dt tau+ <= lambda <= dt tau-
@@ -36,23 +36,23 @@ FORWARD = 3  # 0 <= v <= upper, lambda = -dt tau+
 AT_UPPER = 4  # v = upper > 0, lambda <= -dt tau+
 
 # Columns of ``joints``, float64 (n, 11): the problem, the solution, scratch.
-FREE = 0  # unconstrained velocity, with the impulses HELD in it
-HELD = 1
+UNCONSTRAINED = 0  # unconstrained velocity, which includes INITIAL_IMPULSE
+INITIAL_IMPULSE = 1
 BOUND_FORWARD = 2  # dt tau+ >= 0
 BOUND_BACKWARD = 3  # dt tau- >= 0
-LOWER = 4  # least velocity, <= 0
+LOWER = 4  # smallest velocity, <= 0
 UPPER = 5  # largest velocity, >= 0
 VELOCITY = 6
 IMPULSE = 7  # lambda
-NOISE = 8  # rounding of lambda
-SLIPPERY = 9  # 1 where nothing can hold the joint at rest: both directions of slipping are then one mode
-RESTS = 10  # 1 where the unconstrained motion holds it at rest; only for arms that are not separable
+NOISE = 8  # rounding error of lambda
+FRICTIONLESS = 9  # 1 for joints without friction and limit: both directions of slipping are then one mode
+AT_REST = 10  # 1 if the unconstrained motion keeps the row at rest; only for arms that are not separable
 ROW_SIZE = 11
 
-# Relative rounding of a multiplier that still counts as inside its bounds. Only multipliers have this
-# slack, not velocities, so that rounding alone cannot send a joint back and forth.
+# Relative tolerance of the bounds of a multiplier. Velocities have none, so that rounding errors cannot make a joint
+# alternate between two modes.
 SLACK = 1e-12
-_MAX_DESCENT = 100  # solves for each joint; some three are usual
+_MAX_DESCENT = 100  # solves per joint; about three are usual
 
 
 @kernel
@@ -63,7 +63,7 @@ def slips(mode: int) -> bool:
 
 @kernel
 def slip_impulse(joints: Array, j: int, mode: int) -> float:
-    """Return lambda of joint j while it slips in this mode; 0 in other modes."""
+    """Return lambda of joint j in a slipping mode; 0 in other modes."""
     if mode == FORWARD:
         return float(-joints[j, BOUND_FORWARD])
     return float(joints[j, BOUND_BACKWARD]) if mode == BACKWARD else 0.0
@@ -71,23 +71,23 @@ def slip_impulse(joints: Array, j: int, mode: int) -> float:
 
 @kernel
 def target_velocity(joints: Array, j: int, mode: int) -> float:
-    """Return the velocity of joint j, which sticks or is at a limit in this mode."""
+    """Return the velocity of joint j in a mode that is stuck or at a limit."""
     if mode == AT_LOWER:
         return float(joints[j, LOWER])
     return float(joints[j, UPPER]) if mode == AT_UPPER else 0.0
 
 
 @kernel
-def admit(joints: Array, modes: IntArray) -> None:
-    """Replace modes that do not exist in this step."""
+def replace_invalid_modes(joints: Array, modes: IntArray) -> None:
+    """Replace modes that do not exist in this step, and set FRICTIONLESS."""
     for j in range(modes.shape[0]):
         state, lower, upper = modes[j], joints[j, LOWER], joints[j, UPPER]
         friction_bound = joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD]
-        slippery = friction_bound == 0.0 and lower < 0.0 and upper > 0.0
-        joints[j, SLIPPERY] = 1.0 if slippery else 0.0
+        frictionless = friction_bound == 0.0 and lower < 0.0 and upper > 0.0
+        joints[j, FRICTIONLESS] = 1.0 if frictionless else 0.0
         if (lower == 0.0 and state < STUCK) or (upper == 0.0 and state > STUCK):
             modes[j] = STUCK
-        elif state == STUCK and slippery:
+        elif state == STUCK and frictionless:
             modes[j] = FORWARD
         elif state == AT_LOWER and lower == -math.inf:
             modes[j] = BACKWARD
@@ -96,8 +96,8 @@ def admit(joints: Array, modes: IntArray) -> None:
 
 
 @kernel
-def label(joints: Array, modes: IntArray) -> None:
-    """Name what a joint at rest against its limit feels, and the direction of a joint without friction."""
+def label_modes(joints: Array, modes: IntArray) -> None:
+    """Set the reported mode of joints at rest against a limit and of frictionless joints."""
     for j in range(modes.shape[0]):
         impulse = joints[j, IMPULSE]
         if modes[j] == STUCK:
@@ -105,35 +105,34 @@ def label(joints: Array, modes: IntArray) -> None:
                 modes[j] = AT_LOWER
             elif joints[j, UPPER] == 0.0 and impulse <= -joints[j, BOUND_FORWARD]:
                 modes[j] = AT_UPPER
-        elif joints[j, SLIPPERY] > 0.0 and slips(modes[j]):
+        elif joints[j, FRICTIONLESS] > 0.0 and slips(modes[j]):
             modes[j] = BACKWARD if joints[j, VELOCITY] < 0.0 else FORWARD
 
 
 @kernel
 def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array) -> None:
-    """Velocity and impulse if each joint keeps its mode, and the rounding of the impulses.
+    """Compute velocity and impulse with all modes fixed, and the rounding error of the impulses.
 
-    Joints that slip: A_ss (v - free)_s = (lambda - held)_s - A_sf (v - free)_f, f the joints of known
-    velocity, whose impulses follow by multiplication. Where nothing differs from the unconstrained motion, v is
-    its very bits.
+    For slipping joints s and joints f of known velocity, A_ss (v - v_free)_s = (lambda - initial impulse)_s -
+    A_sf (v - v_free)_f. If the right-hand side is 0, v is exactly the unconstrained velocity.
     """
     n = modes.shape[0]
     for j in range(n):
         if slips(modes[j]):
-            joints[j, IMPULSE], joints[j, VELOCITY] = slip_impulse(joints, j, modes[j]), joints[j, FREE]
+            joints[j, IMPULSE], joints[j, VELOCITY] = slip_impulse(joints, j, modes[j]), joints[j, UNCONSTRAINED]
         else:
             joints[j, VELOCITY] = target_velocity(joints, j, modes[j])
     changed = False
     for i in range(n):
         change[i] = 0.0
         if slips(modes[i]):
-            total = joints[i, IMPULSE] - joints[i, HELD]
+            total = joints[i, IMPULSE] - joints[i, INITIAL_IMPULSE]
             for k in range(n):
-                total -= matrix[i, k] * (joints[k, VELOCITY] - joints[k, FREE])
+                total -= matrix[i, k] * (joints[k, VELOCITY] - joints[k, UNCONSTRAINED])
             change[i] = total
             changed = changed or total != 0.0
     if changed:
-        # Rows of the identity stand for the joints of known velocity.
+        # Joints of known velocity have rows of the identity matrix.
         for i in range(n):
             for k in range(i):
                 factor[i, k] = matrix[i, k] if slips(modes[i]) and slips(modes[k]) else 0.0
@@ -146,10 +145,10 @@ def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, c
                 joints[i, VELOCITY] += change[i]
     for j in range(n):
         if not slips(modes[j]):
-            total = joints[j, HELD]
+            total = joints[j, INITIAL_IMPULSE]
             size = abs(total) + joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD]
             for k in range(n):
-                part = matrix[j, k] * (joints[k, VELOCITY] - joints[k, FREE])
+                part = matrix[j, k] * (joints[k, VELOCITY] - joints[k, UNCONSTRAINED])
                 total += part
                 size += abs(part)
             joints[j, IMPULSE] = total
@@ -157,11 +156,11 @@ def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, c
 
 
 @kernel
-def _next(joints: Array, j: int, state: int) -> int:
-    """Return the mode beside the one that joint j leaves, or its own where it stays."""
+def _next_mode(joints: Array, j: int, state: int) -> int:
+    """Return the neighbouring mode if joint j violates the conditions of its mode, else its mode."""
     velocity, impulse = joints[j, VELOCITY], joints[j, IMPULSE]
     if slips(state):
-        either = joints[j, SLIPPERY] > 0.0
+        either = joints[j, FRICTIONLESS] > 0.0
         if velocity > joints[j, UPPER] and (state == FORWARD or either):
             return AT_UPPER
         if velocity < joints[j, LOWER] and (state == BACKWARD or either):
@@ -186,36 +185,36 @@ def _next(joints: Array, j: int, state: int) -> int:
 def modes_unchanged(joints: Array, modes: IntArray) -> bool:
     """True if no friction mode changes; velocity and impulse are then those of the unconstrained motion.
 
-    True in nearly every step, where nothing is to be solved. Call it after ``admit``.
+    Call ``replace_invalid_modes`` first.
     """
     for j in range(modes.shape[0]):
-        state, impulse, velocity = modes[j], joints[j, HELD], joints[j, FREE]
+        state, impulse, velocity = modes[j], joints[j, INITIAL_IMPULSE], joints[j, UNCONSTRAINED]
         if slips(state):
             supposed = impulse == slip_impulse(joints, j, state)
         else:
             supposed = velocity == target_velocity(joints, j, state)
         joints[j, VELOCITY], joints[j, IMPULSE] = velocity, impulse
         joints[j, NOISE] = SLACK * (abs(impulse) + joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD])
-        if not supposed or _next(joints, j, state) != state:
+        if not supposed or _next_mode(joints, j, state) != state:
             return False
     return True
 
 
 @kernel
 def _advance_modes(joints: Array, modes: IntArray) -> bool:
-    """Move every joint that leaves its mode to the next one; return True if there was none."""
-    settled = True
+    """Move every joint that violates its mode to the neighbouring mode; return True if the active set is unchanged."""
+    unchanged = True
     for j in range(modes.shape[0]):
-        state = _next(joints, j, modes[j])
+        state = _next_mode(joints, j, modes[j])
         if state != modes[j]:
             modes[j] = state
-            settled = False
-    return settled
+            unchanged = False
+    return unchanged
 
 
 @kernel
 def _excess(joints: Array, j: int, state: int) -> float:
-    """Return how far the impulse of a joint of known velocity lies outside the bounds of its mode."""
+    """Return the amount by which the impulse of a joint that does not slip exceeds the bounds of its mode."""
     above: float = joints[j, IMPULSE] - joints[j, BOUND_BACKWARD]
     below: float = -joints[j, BOUND_FORWARD] - joints[j, IMPULSE]
     if state == STUCK:
@@ -227,13 +226,13 @@ def _excess(joints: Array, j: int, state: int) -> float:
 def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array) -> int:
     """Solve the problem by the primal active-set method from rest; return the linear systems solved.
 
-    Nocedal and Wright, Numerical Optimization, algorithm 16.3: go towards the solution for the modes as far
-    as every joint stays on its mode, and fix the joint that would leave first; at the solution, release
-    the joint that gains most. The objective falls at each step, so that no set of modes comes back.
+    Nocedal and Wright, Numerical Optimization, algorithm 16.3: a step goes towards the solution of the current modes up
+    to the first blocking joint, which is then fixed. At that solution the joint with the largest decrease of the
+    objective is released. The objective decreases in each step, so that no set of modes repeats.
     """
     n = modes.shape[0]
     modes[:] = STUCK
-    admit(joints, modes)
+    replace_invalid_modes(joints, modes)
     v = np.zeros(n)
     solves = 0
     while solves < _MAX_DESCENT * (n + 1):
@@ -242,7 +241,7 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
         fraction, first, mode = 1.0, -1, STUCK
         for j in range(n):
             if slips(modes[j]):
-                either = joints[j, SLIPPERY] > 0.0
+                either = joints[j, FRICTIONLESS] > 0.0
                 low = joints[j, LOWER] if modes[j] == BACKWARD or either else 0.0
                 high = joints[j, UPPER] if modes[j] == FORWARD or either else 0.0
                 target = joints[j, VELOCITY]
@@ -259,7 +258,7 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
         best = 0.0
         for j in range(n):
             v[j] = joints[j, VELOCITY]
-            state = _next(joints, j, modes[j])
+            state = _next_mode(joints, j, modes[j])
             if state != modes[j]:
                 gain = _excess(joints, j, modes[j]) ** 2 / matrix[j, j]
                 if gain > best:
@@ -272,16 +271,16 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
 
 @kernel
 def residual(matrix: Array, joints: Array) -> float:
-    """Return how far the velocity is from optimal, as a velocity; 0 at the solution.
+    """Return the residual of the optimality conditions, a velocity; 0 at the solution.
 
-    Largest |v_j - prox(v_j - lambda_j / A_jj)|, with lambda = held + A (v - free) and prox the proximal map
-    of the joint's friction and limits: shrinking by dt tau / A_jj, then clipping.
+    Largest |v_j - prox(v_j - lambda_j / A_jj)|, with lambda = initial impulse + A (v - v_free) and prox the proximal
+    map of the joint's friction and limits: soft thresholding by dt tau / A_jj, then clipping.
     """
     worst = 0.0
     for j in range(joints.shape[0]):
-        pull = joints[j, HELD]
+        pull = joints[j, INITIAL_IMPULSE]
         for k in range(joints.shape[0]):
-            pull += matrix[j, k] * (joints[k, VELOCITY] - joints[k, FREE])
+            pull += matrix[j, k] * (joints[k, VELOCITY] - joints[k, UNCONSTRAINED])
         own = 1.0 / matrix[j, j]
         best = nearest(joints, j, own, joints[j, VELOCITY] - own * pull)
         worst = max(worst, abs(best - joints[j, VELOCITY]))
@@ -290,7 +289,7 @@ def residual(matrix: Array, joints: Array) -> float:
 
 @kernel
 def nearest(joints: Array, j: int, own: float, velocity: float) -> float:
-    """Proximal map of joint j's friction and limits: shrink by own times the friction bound, then clip."""
+    """Return the proximal map of joint j: soft thresholding by ``own`` times the friction bound, then clipping."""
     if velocity > own * joints[j, BOUND_FORWARD]:
         return float(min(velocity - own * joints[j, BOUND_FORWARD], joints[j, UPPER]))
     if velocity < -own * joints[j, BOUND_BACKWARD]:
@@ -300,25 +299,24 @@ def nearest(joints: Array, j: int, own: float, velocity: float) -> float:
 
 @kernel
 def solve(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array) -> tuple[int, float]:
-    """Write velocity and impulse to ``joints``, starting from ``modes``, which is renewed.
+    """Solve the friction problem: write velocity and impulse to ``joints`` and update ``modes`` (n,).
 
-    Joints that stick get exactly 0. Returns the linear systems solved, none where the unconstrained motion is the
-    solution, and the residual of the optimality conditions, a velocity.
-
-    ``matrix`` A (n, n) is positive definite, both triangles; ``joints`` (n, 11) has the columns above; ``modes`` (n,);
-    ``factor`` (n, n) and ``change`` (n,) are scratch.
+    The velocity of joints that stick is exactly 0. ``matrix`` A (n, n) is positive definite, with both triangles;
+    ``joints`` (n, ROW_SIZE) has the columns above; ``modes`` is the initial guess; ``factor`` (n, n) and ``change``
+    (n,) are scratch. Returns the number of linear systems solved, 0 if the unconstrained motion is the solution, and
+    the residual of the optimality conditions, a velocity.
     """
-    admit(joints, modes)
+    replace_invalid_modes(joints, modes)
     if modes_unchanged(joints, modes):
-        label(joints, modes)
+        label_modes(joints, modes)
         return 0, 0.0
     solves = 0
-    settled = False
-    while not settled and solves < 3 * modes.shape[0] + 10:
+    unchanged = False
+    while not unchanged and solves < 3 * modes.shape[0] + 10:
         _solve_modes(matrix, joints, modes, factor, change)
-        settled = _advance_modes(joints, modes)
+        unchanged = _advance_modes(joints, modes)
         solves += 1
-    if not settled:
+    if not unchanged:
         solves += descend(matrix, joints, modes, factor, change)
-    label(joints, modes)
+    label_modes(joints, modes)
     return solves, residual(matrix, joints)

@@ -167,6 +167,29 @@ def test_alignment(a: list[int], b: list[int]) -> None:
     assert list(paired(*messages, pairs)) == [(messages[0][i].data, messages[1][k].data) for i, k in expected]
 
 
+@pytest.mark.parametrize("shift", [1_234_567, -3 * PERIOD, 20 * PERIOD, 10**9])
+@pytest.mark.parametrize("lost", [0, 4])
+def test_a_constant_shift_of_time_and_a_constant_offset(shift: int, lost: int, tmp_path: Path) -> None:
+    """Neither hides the other, also where shifted stamps are stamps of the other bag, too."""
+    q, effort = (lambda k: [np.sin(0.1 * k), 0.0]), (lambda k: [np.cos(0.3 * k), 1.0])
+    a = [state(START + k * PERIOD, q(k), effort=effort(k)) for k in range(200)]
+    b = [state(START + k * PERIOD + shift, q(k), effort=np.array([0.25, 0]) + effort(k)) for k in range(lost, 200)]
+    if lost and shift % PERIOD == 0:
+        return  # which stamps belong together cannot be known
+    topic = compare(tmp_path, a, b)
+    assert not topic.matches and (topic.shift, topic.count, topic.only_a) == (shift, 200 - lost, lost)
+    offset = fields(topic)["a effort"].offset
+    assert offset == pytest.approx(0.25, abs=1e-12)
+    assert all(field.equal and field.offset is None for name, field in fields(topic).items() if name != "a effort")
+    assert "B - A = 0.25" in str(compare_bags(tmp_path / "a", tmp_path / "b"))
+
+
+def test_recordings_that_begin_at_other_times_are_not_shifted(tmp_path: Path) -> None:
+    states = [state(START + k * PERIOD, [np.sin(0.1 * k), 0.0]) for k in range(200)]
+    topic = compare(tmp_path, states[:190], states[10:], common=True)
+    assert topic.matches and topic.shift == 0 and topic.count == 180
+
+
 def test_joints_are_found_by_their_new_names(tmp_path: Path) -> None:
     a = [state(START, [1, 2], names=("a", "b")), state(START + 1, [3, 4], names=("b", "a"))]
     b = [state(START, [2, 1], names=("old_b", "x")), state(START + 1, [3, 4.5], names=("old_b", "x"))]

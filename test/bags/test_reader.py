@@ -134,7 +134,7 @@ def test_other_databases_of_recorders(tmp_path: Path) -> None:
         database = open_database(tmp_path / name, KINDS, journal)
         if journal == "DELETE":
             database.execute("ALTER TABLE topics DROP COLUMN offered_qos_profiles")
-            database.execute("DROP INDEX timestamp_idx")
+            database.executescript("DROP INDEX timestamp_idx; DROP TABLE schema; DROP TABLE metadata")
         insert(database, written)
         database.close()
         assert read(tmp_path / name) == written

@@ -87,11 +87,24 @@ def test_table_and_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     names = csv.read_text(encoding="utf-8").splitlines()[0].split(",")
     table = np.loadtxt(csv, delimiter=",", skiprows=1)
     column = {name: table[:, k] for k, name in enumerate(names)}
-    assert len(names) == 1 + 6 * 7 and table.shape[1] == len(names)
+    assert len(names) == 1 + 9 * 7 and table.shape[1] == len(names)
     parts = sum(column[f"panda_joint2.{part}"] for part in ("inertia", "velocity", "gravity", "friction", "residual"))
     np.testing.assert_allclose(parts, column["panda_joint2.measured"], atol=1e-6)
     measured = np.sqrt(np.mean(column["panda_joint2.measured"] ** 2))
     assert f"panda_joint2 Nm {measured:.3f} " in out
+
+
+def test_effort_in_other_units_is_read(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One gain for a joint, one for all others."""
+    csv = tmp_path / "torque.csv"
+    gains = ("--drive-gains", "panda_joint2=-2", "0.5")
+    columns = []
+    for more in ((), gains):
+        run("torque", bag, "--robot", "panda", "--rename", "fer_=panda_", "-o", csv, "--overwrite", *more)
+        names = csv.read_text(encoding="utf-8").splitlines()[0].split(",")
+        table = np.loadtxt(csv, delimiter=",", skiprows=1)
+        columns.append(table[:, [names.index(f"panda_joint{k}.measured") for k in (1, 2, 3)]])
+    np.testing.assert_allclose(columns[1], columns[0] * [0.5, -2.0, 0.5], atol=1e-6)
 
 
 # --- identify

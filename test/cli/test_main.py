@@ -113,11 +113,11 @@ def test_nothing_is_overwritten_unasked_and_no_input_ever(
 def test_a_bag_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
     line = ["simulate", "scara", "--duration", "4", "-o", str(tmp_path / "kept")]
     assert main(line) == 0
-    before = (tmp_path / "kept" / "kept.mcap").read_bytes()
+    before = (tmp_path / "kept" / "bag.mcap").read_bytes()
     replayed = ["replay", str(tmp_path / "other"), "-o", str(tmp_path / "kept"), "--overwrite"]
     assert main([*line[:-1], str(tmp_path / "other")]) == 0
     assert main([*replayed, "--topic", "joint_states=/nothing"]) == 1
-    assert (tmp_path / "kept" / "kept.mcap").read_bytes() == before
+    assert (tmp_path / "kept" / "bag.mcap").read_bytes() == before
     assert main(replayed) == 0
-    assert (tmp_path / "kept" / "kept.mcap").read_bytes() != before
+    assert (tmp_path / "kept" / "bag.mcap").read_bytes() != before
     assert {file.name for file in tmp_path.iterdir()} == {"kept", "other"}

@@ -30,9 +30,18 @@ def started(monkeypatch: pytest.MonkeyPatch, *line: str) -> tuple[str, dict[str,
 
 def test_play(monkeypatch: pytest.MonkeyPatch) -> None:
     assert started(monkeypatch, "play", "my bag") == ("player_node", {"input": "my bag", "rate": 1.0})
-    line = ["play", "123", "--rate", "2.5", "--topics", "/a", "/b", "--wait-for", "yes"]
+    topics, listeners = ["--topics", "/a", "/b"], ["--wait-for", "yes"]
     expected = {"input": "123", "rate": 2.5, "topics": ("/a", "/b"), "listeners": ("yes",)}
-    assert started(monkeypatch, *line) == ("player_node", expected)
+    for line in (
+        ["123", "--rate", "2.5", *topics, *listeners],
+        ["--rate", "2.5", *topics, *listeners, "123"],
+        [*listeners, *topics, "123", "--rate", "2.5"],
+        [*listeners, "--rate", "2.5", "123", *topics],
+    ):
+        assert started(monkeypatch, "play", *line) == ("player_node", expected)
+    for line in ([], listeners):
+        with pytest.raises(SystemExit):
+            run("play", *line)
 
 
 def test_record(monkeypatch: pytest.MonkeyPatch) -> None:

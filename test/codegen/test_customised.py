@@ -1,4 +1,4 @@
-"""Customised kernels as they are compiled, kept on disk and called."""
+"""Customised kernels: compilation, cache on disk and calls."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from robot_dynamics_ros.kernels.compilation import COMPILED
 from robot_dynamics_ros.kernels.entries import OK, SINGULAR, WRONG_SHAPE
 from robot_dynamics_ros.kernels.general import GeneralKernels
 from robot_dynamics_ros.kernels.layout import MASS
-from robot_dynamics_ros.model.packed import views
+from robot_dynamics_ros.model.model_data import views
 from support.comparing import assert_close
 from support.generated import ALGORITHMS, general, kernels_of, random_vectors, result
 
@@ -25,64 +25,64 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def packed(load_robot: Any) -> GeneralKernels:
-    """Three joints, one of them prismatic."""
+def robot(load_robot: Any) -> GeneralKernels:
+    """Kernels of a robot with three joints, one of them prismatic."""
     model = kernels_of(load_robot("scara", "scara"))
     return model
 
 
-def kernels(algorithm: Algorithm, packed: GeneralKernels) -> tuple[Any, Any]:
-    single = customised_kernel(algorithm, packed.structure, packed.numbers)
-    batch = customised_batch(algorithm, packed.structure, packed.numbers)
+def kernels(algorithm: Algorithm, robot: GeneralKernels) -> tuple[Any, Any]:
+    single = customised_kernel(algorithm, robot.topology, robot.parameters)
+    batch = customised_batch(algorithm, robot.topology, robot.parameters)
     assert single is not None and batch is not None
     return single, batch
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
-def test_one_state_has_the_general_kernels_bits_and_many_agree(algorithm: Algorithm, packed: GeneralKernels) -> None:
-    single, batch = kernels(algorithm, packed)
+def test_one_state_has_the_general_kernels_bits_and_many_agree(algorithm: Algorithm, robot: GeneralKernels) -> None:
+    single, batch = kernels(algorithm, robot)
     vectors = random_vectors(algorithm, 11, 150, 3)
     many = result(algorithm, 3, 150)
-    assert batch(packed.numbers, *vectors, many) == OK
+    assert batch(robot.parameters, *vectors, many) == OK
     for k in range(150):
         state = [vector[k] for vector in vectors]
         out = result(algorithm, 3)
-        assert single(packed.numbers, *state, out) == OK
-        np.testing.assert_array_equal(out, general(algorithm, packed, *state)[1])
+        assert single(robot.parameters, *state, out) == OK
+        np.testing.assert_array_equal(out, general(algorithm, robot, *state)[1])
         assert_close(many[k], out, 1e-12)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
-def test_a_state_has_the_same_bits_wherever_it_stands(algorithm: Algorithm, packed: GeneralKernels) -> None:
-    _, batch = kernels(algorithm, packed)
+def test_bits_of_a_state_do_not_depend_on_its_index(algorithm: Algorithm, robot: GeneralKernels) -> None:
+    _, batch = kernels(algorithm, robot)
     count = 3 * BLOCK + 5
     vectors = random_vectors(algorithm, 12, count, 3)
     expected = result(algorithm, 3, count)
-    assert batch(packed.numbers, *vectors, expected) == OK
+    assert batch(robot.parameters, *vectors, expected) == OK
     for start, stop in ((0, 1), (7, 7 + BLOCK), (BLOCK - 1, count), (5, 5)):
         out = result(algorithm, 3, stop - start)
-        assert batch(packed.numbers, *(vector[start:stop] for vector in vectors), out) == OK
+        assert batch(robot.parameters, *(vector[start:stop] for vector in vectors), out) == OK
         np.testing.assert_array_equal(out, expected[start:stop])
     out = result(algorithm, 3, count)
     parts = [slice(start, start + 50) for start in range(0, count, 50)]
     with ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(lambda p: batch(packed.numbers, *(v[p] for v in vectors), out[p]), parts)) == {OK}
+        assert set(pool.map(lambda p: batch(robot.parameters, *(v[p] for v in vectors), out[p]), parts)) == {OK}
     np.testing.assert_array_equal(out, expected)
 
 
-def test_statuses(packed: GeneralKernels) -> None:
-    single, batch = kernels(FORWARD_DYNAMICS, packed)
+def test_statuses(robot: GeneralKernels) -> None:
+    single, batch = kernels(FORWARD_DYNAMICS, robot)
     vectors = random_vectors(FORWARD_DYNAMICS, 13, 90, 3)
     state = [vector[0] for vector in vectors]
-    assert single(packed.numbers, *state, np.empty(4)) == WRONG_SHAPE
-    assert single(packed.numbers[:-1], *state, np.empty(3)) == WRONG_SHAPE
-    assert batch(packed.numbers, *vectors, np.empty((89, 3))) == WRONG_SHAPE
-    numbers = packed.numbers.copy()
-    views(packed.structure, numbers).bodies[2, MASS:] = 0.0
-    assert single(numbers, *state, np.empty(3)) == SINGULAR + 2
-    assert batch(numbers, *vectors, np.empty((90, 3))) == SINGULAR + 2
+    assert single(robot.parameters, *state, np.empty(4)) == WRONG_SHAPE
+    assert single(robot.parameters[:-1], *state, np.empty(3)) == WRONG_SHAPE
+    assert batch(robot.parameters, *vectors, np.empty((89, 3))) == WRONG_SHAPE
+    parameters = robot.parameters.copy()
+    views(robot.topology, parameters).bodies[2, MASS:] = 0.0
+    assert single(parameters, *state, np.empty(3)) == SINGULAR + 2
+    assert batch(parameters, *vectors, np.empty((90, 3))) == SINGULAR + 2
     vectors[0][77] = np.nan
-    assert batch(packed.numbers, *vectors, np.empty((90, 3))) in range(SINGULAR + 77 * 3, SINGULAR + 78 * 3)
+    assert batch(robot.parameters, *vectors, np.empty((90, 3))) in range(SINGULAR + 77 * 3, SINGULAR + 78 * 3)
 
 
 def test_robots_that_differ_in_their_bodies_only_share_a_kernel(load_robot: Any) -> None:
@@ -99,11 +99,11 @@ import numpy as np
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.codegen.customised import customised_batch, customised_kernel
 from robot_dynamics_ros.codegen.tracing import INVERSE_DYNAMICS
-packed = RobotModel.from_urdf_file({str(ROOT / "urdf" / "planar_2r.urdf")!r}).kernels
+robot = RobotModel.from_urdf_file({str(ROOT / "urdf" / "planar_2r.urdf")!r}).kernels
 tau = np.empty((1, 2))
 for make, shape in ((customised_kernel, 2), (customised_batch, (1, 2))):
     vectors = [np.full(shape, x) for x in (0.3, 0.5, -1.0)]
-    make(INVERSE_DYNAMICS, packed.structure, packed.numbers)(packed.numbers.copy(), *vectors, tau.reshape(shape))
+    make(INVERSE_DYNAMICS, robot.topology, robot.parameters)(robot.parameters.copy(), *vectors, tau.reshape(shape))
     print(*map(float.hex, tau.ravel().tolist()))
 """
 
@@ -121,8 +121,8 @@ def finished(process: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not COMPILED, reason="nothing is kept on disk where nothing is compiled")
-def test_several_processes_at_once_share_what_is_kept(tmp_path: Path) -> None:
+@pytest.mark.skipif(not COMPILED, reason="kernels are not compiled")
+def test_concurrent_processes_share_the_cache(tmp_path: Path) -> None:
     def kept() -> dict[Path, int]:
         return {file: file.stat().st_mtime_ns for file in tmp_path.rglob("inverse_dynamics*.*") if file.is_file()}
 
@@ -131,8 +131,8 @@ def test_several_processes_at_once_share_what_is_kept(tmp_path: Path) -> None:
     assert len(outputs) == 1
     sources = [file for file in kept() if file.suffix == ".py"]
     assert len(sources) == 2
-    assert all(file.stat().st_mode & 0o044 for file in sources), "others may read what is kept"
-    finished(start(NUMBA_CACHE_DIR=str(tmp_path)))  # where two wrote at once, the next start may compile again
+    assert all(file.stat().st_mode & 0o044 for file in sources), "other users can read the cache"
+    finished(start(NUMBA_CACHE_DIR=str(tmp_path)))  # may compile again if two processes wrote at once
     before = kept()
     assert any(file.suffix == ".nbc" for file in before)
     assert {finished(start(NUMBA_CACHE_DIR=str(tmp_path)))[0]} == outputs
@@ -141,7 +141,7 @@ def test_several_processes_at_once_share_what_is_kept(tmp_path: Path) -> None:
     assert {finished(start(NUMBA_CACHE_DIR=str(tmp_path)))[0]} == outputs
 
 
-def test_where_nothing_is_kept_or_compiled_it_works_all_the_same() -> None:
+def test_kernels_work_without_cache_or_compiler() -> None:
     unwritable, warned = finished(start(NUMBA_CACHE_DIR="/proc/nowhere"))
     if COMPILED:
         assert warned.count("RuntimeWarning") == 1 and "NUMBA_CACHE_DIR" in warned

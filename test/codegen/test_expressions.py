@@ -1,4 +1,4 @@
-"""Rules by which traced arithmetic is simplified, and that none of them changes a result."""
+"""Simplification rules of traced arithmetic, which do not change any result."""
 
 import math
 
@@ -12,7 +12,7 @@ from robot_dynamics_ros.codegen.source import Statements
 
 
 def evaluate(trace: Trace, result: Scalar, x: list[float]) -> float:
-    """The result's statements, run with these inputs."""
+    """Run the result's statements with these inputs."""
     statements = Statements(trace, [result], lambda node: f"x[{node.element}]" if node.array else None)
     names = {"x": x, "math": math}
     exec("\n".join(statements.lines), names)
@@ -20,12 +20,12 @@ def evaluate(trace: Trace, result: Scalar, x: list[float]) -> float:
 
 
 def same(left: Scalar, right: Scalar) -> bool:
-    """Whether two results are one and the same node, with one sign."""
+    """Return True if two results are the same node with the same sign."""
     assert isinstance(left, Expression) and isinstance(right, Expression)
     return (left.place, left.negative) == (right.place, right.negative)
 
 
-def test_what_folds_away() -> None:
+def test_trivial_operations_are_folded() -> None:
     trace = Trace()
     x = trace.input("x", 0)
     for zero in (0.0, -0.0, 0):
@@ -50,7 +50,7 @@ def test_equal_operations_are_done_once() -> None:
     assert same(x * -3.0, -(x * 3.0)) and same(x + -3.0, x - 3.0)
     assert same((-x).sin(), -x.sin()) and same((-x).cos(), x.cos())
     assert not same(x / y, y / x)
-    # Only what results need is counted.
+    # Only operations that results need are counted.
     assert trace.count_operations([x + y, y + x, x * y, (x * y) * (y * x), 3.0]) == {"+": 1, "*": 2}
 
 

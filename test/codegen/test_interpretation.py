@@ -1,4 +1,4 @@
-"""The plain-Python twins of compiled kernels, on floats and on other numbers."""
+"""Kernels as plain Python functions, on floats and on other number types."""
 
 import math
 from fractions import Fraction
@@ -12,14 +12,14 @@ from robot_dynamics_ros.kernels.compilation import kernel
 from robot_dynamics_ros.kernels.layout import WORK_SIZE
 from robot_dynamics_ros.kernels.newton_euler import newton_euler
 from robot_dynamics_ros.kernels.placement import cross
-from robot_dynamics_ros.model.packed import views
+from robot_dynamics_ros.model.model_data import views
 
 
-def test_a_twin_computes_what_the_kernel_computes(load_robot: Any) -> None:
-    """On arrays of objects."""
+def test_plain_python_computes_the_same_as_the_kernel(load_robot: Any) -> None:
+    """Arguments are arrays of objects."""
     model = load_robot("panda", "panda")
     states = [np.linspace(low, high, model.n) for low, high in ((-1, 2), (0.5, -1), (3, -4))]
-    robot = views(model.kernels.structure, model.kernels.numbers)
+    robot = views(model.kernels.topology, model.kernels.parameters)
     robot = robot._replace(**{x: getattr(robot, x).astype(object) for x in ("bodies", "rotors", "factors", "gravity")})
     work, tau = np.empty((len(robot.tree), WORK_SIZE), dtype=object), np.empty(model.n, dtype=object)
     interpreted(newton_euler)(robot, *(x.astype(object) for x in states), np.empty((0, 6)), work, tau)
@@ -35,7 +35,7 @@ def test_fractions_stay_exact() -> None:
     )
 
 
-def test_a_twin_takes_no_compiled_kernel_with_it() -> None:
+def test_plain_python_calls_no_compiled_kernel() -> None:
     @kernel
     def through_default(x: float, inner: Any = cross) -> float:
         return float(inner(x, 0.0, 0.0, 0.0, 1.0, 0.0)[2]) + math.floor(0.5)

@@ -1,4 +1,4 @@
-"""The controller, cycle by cycle: what it commands when, in normal operation, after faults and with odd clocks."""
+"""Commands of the controller in normal operation, after faults and with irregular clocks."""
 
 import math
 from typing import Any
@@ -17,22 +17,35 @@ from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from support.comparing import assert_close
-from support.controlled_arm import ARM, GRAVITY, HAND, MODEL, REST, WEIGHT, P, Q, command, move, started, teleporting
+from support.controlled_arm import (
+    ARM,
+    GRAVITY,
+    MODEL,
+    REST,
+    TASK_SPACE,
+    WEIGHT,
+    P,
+    Q,
+    command,
+    move,
+    started,
+    teleporting,
+)
 
 NAN = [np.nan, 0.0]
 OUTSIDE = [0.3, 2.5]  # the limit of joint2 is 2 rad
 
 
 def desired(controller: Controller, time: float) -> tuple[Any, Any]:
-    """Desired position and velocity, while the arm is wherever it should be."""
+    """Return desired position and velocity after a cycle in the state q, qd."""
     q, qd = (x.copy() for x in (controller._desired.q, controller._desired.qd))
-    found = command(controller, time, q, qd).desired
-    return found.q.copy(), found.qd.copy()
+    result = command(controller, time, q, qd).desired
+    return result.q.copy(), result.qd.copy()
 
 
 @pytest.mark.parametrize("law", ["computed_torque", "pd_gravity"])
-def test_it_holds_where_it_finds_the_arm(law: str) -> None:
-    """Gravity alone, Tsai (9.117)-(9.118), from the first command on; later the arm is pulled back to its place."""
+def test_it_holds_the_first_measured_position(law: str) -> None:
+    """Gravity torque, Tsai (9.117)-(9.118), from the first command on; later position errors are corrected."""
     controller = Controller(MODEL, teleporting(law=law, ramp_time=2.0, torque_rate_limit=[20.0]))
     first = command(controller, 0.0)
     assert_close(first.desired.q, Q, 0.0)
@@ -42,7 +55,7 @@ def test_it_holds_where_it_finds_the_arm(law: str) -> None:
     assert np.abs(pushed.effort - tsai.gravity(P, Q + 0.1)).min() > 0.1
 
 
-def test_before_the_first_state_there_is_no_start() -> None:
+def test_no_command_before_the_first_state() -> None:
     controller = Controller(MODEL, teleporting())
     with pytest.raises(TrajectoryError, match="joint_states"):
         controller.follow(move((1.0, 0.5)), None, 0.0)
@@ -51,9 +64,9 @@ def test_before_the_first_state_there_is_no_start() -> None:
 
 
 @pytest.mark.parametrize("law", ["computed_torque", "task_space_computed_torque"])
-def test_it_begins_where_an_earlier_run_has_begun(law: str) -> None:
-    """The caller's array is not kept."""
-    controller, start = Controller(MODEL, teleporting(law=law, task_space=HAND)), Q.copy()
+def test_it_holds_a_given_position_from_the_start(law: str) -> None:
+    """The array of the caller is copied."""
+    controller, start = Controller(MODEL, teleporting(law=law, task_space=TASK_SPACE)), Q.copy()
     controller.hold_from_the_start(start)
     start += 1.0
     assert_close(command(controller, 0.0, Q + 0.1).desired.q, Q, 0.0)
@@ -63,15 +76,15 @@ def test_it_begins_where_an_earlier_run_has_begun(law: str) -> None:
     assert (controller.end_effector is None) == (law == "computed_torque")
 
 
-def test_a_trajectory_may_begin_where_the_arm_is_measured() -> None:
+def test_a_trajectory_may_begin_in_the_measured_state() -> None:
     controller = started(trajectories=TrajectoryRules(interpolate_from_desired_state=False))
     command(controller, 0.1, Q + 0.2)
     controller.follow(move(Q), None, 0.1)
     assert_close(command(controller, 0.1, Q + 0.2).desired.q, Q + 0.2, 1e-12)
 
 
-def test_the_start_fades_from_the_measured_effort() -> None:
-    """The motors carry a load that the model does not know: within ramp_time less and less of it is added."""
+def test_the_command_starts_at_the_measured_effort() -> None:
+    """The measured effort of an unmodelled load is added, decreasing to zero within ramp_time."""
     controller = Controller(MODEL, teleporting(law="pd_gravity", kp=[100.0], kd=[0.0], ramp_time=2.0))
     load = np.array([3.0, 1.0])
     controller.start_effort = WEIGHT + load
@@ -81,7 +94,7 @@ def test_the_start_fades_from_the_measured_effort() -> None:
 
 @pytest.mark.parametrize(("law", "stiffness"), [("pd_gravity", [20.0, 5.0]), ("computed_torque", None)])
 def test_the_start_takes_longer_where_the_law_is_too_soft_for_the_load(law: str, stiffness: Any) -> None:
-    """The arm sags by load / kp, at most at 0.05 rad/s; under computed torque by M^-1 load / kp, kp in 1/s^2."""
+    """The arm yields by load / kp, at most at 0.05 rad/s; under computed torque by M^-1 load / kp, kp in 1/s^2."""
     kp = stiffness or [5.0]
     controller = Controller(MODEL, teleporting(law=law, kp=kp, kd=[0.0], ramp_time=1.0))
     load = np.array([3.0, 1.0])
@@ -94,8 +107,8 @@ def test_the_start_takes_longer_where_the_law_is_too_soft_for_the_load(law: str,
 
 
 @pytest.mark.parametrize("law", ["pd", "pd_gravity"])
-def test_torque_laws_get_gains_of_the_arm_where_it_started(law: str) -> None:
-    """omega^2 diag M(q_start) and 2 zeta omega diag M(q_start), M from Tsai (9.114), and they stay."""
+def test_torque_laws_use_the_inertia_at_the_start(law: str) -> None:
+    """omega^2 diag M(q_start) and 2 zeta omega diag M(q_start), M from Tsai (9.114), constant."""
     controller = started(law=law, natural_frequency=[8.0, 12.0], damping_ratio=[0.7])
     inertia = np.diag(tsai.mass_matrix(P, Q))
     omega, q, qd = np.array([8.0, 12.0]), Q + [0.5, 1.0], np.array([0.3, -0.2])
@@ -105,17 +118,17 @@ def test_torque_laws_get_gains_of_the_arm_where_it_started(law: str) -> None:
     assert_close(command(controller, 0.1, q, qd).effort, expected, 1e-12)
 
 
-def test_an_open_loop_law_does_without_states() -> None:
-    """It starts at its first point; a clock that goes back makes it hold where the arm should be."""
+def test_an_open_loop_law_needs_no_states() -> None:
+    """It starts at its first point; if the clock goes back it holds the desired position."""
     start = np.array([1.0, 0.5])
     controller = Controller(MODEL, teleporting(law="feedforward"))
     assert controller.update(5.0, 5.0) is None
     controller.follow(move(start, (0.2, 0.3)), None, 5.0)
     for time, clock in ((5.0, 5.0), (5.5, 5.5), (6.0, 6.0), (1.0, 6.1)):
-        found = controller.update(time, clock)
-        assert found.mode is (Mode.ACTIVE if time > 1.0 else Mode.HOLD)
-        assert_close(found.desired.q, start, 1e-12)
-        assert_close(found.effort, tsai.gravity(P, start), 1e-12)
+        result = controller.update(time, clock)
+        assert result.mode is (Mode.ACTIVE if time > 1.0 else Mode.HOLD)
+        assert_close(result.desired.q, start, 1e-12)
+        assert_close(result.effort, tsai.gravity(P, start), 1e-12)
         assert_close(controller.last_effort(controller.time), tsai.gravity(P, start), 1e-12)
     controller.clear_fault(6.1)
     assert_close(controller.update(1.1, 6.2).desired.q, start, 1e-12)
@@ -138,10 +151,10 @@ def test_missing_states_are_no_fault_under_an_open_loop_law_or_before_the_start(
 
 
 @pytest.mark.parametrize("law", sorted(LAWS))
-def test_gravity_is_left_out_where_the_robot_adds_it(law: str) -> None:
-    """In the law, in hold, and in the last command."""
-    controller = Controller(MODEL, teleporting(law=law, robot_compensates_gravity=True, task_space=HAND))
-    weightless = Controller(MODEL.without_gravity(), teleporting(law=law, task_space=HAND))
+def test_gravity_is_omitted_if_the_robot_adds_it(law: str) -> None:
+    """In law, hold and last command."""
+    controller = Controller(MODEL, teleporting(law=law, robot_compensates_gravity=True, task_space=TASK_SPACE))
+    weightless = Controller(MODEL.without_gravity(), teleporting(law=law, task_space=TASK_SPACE))
     for each in (controller, weightless):
         command(each, 0.0)
         if LAWS[law].follows:
@@ -155,16 +168,16 @@ def test_gravity_is_left_out_where_the_robot_adds_it(law: str) -> None:
 
 @pytest.mark.parametrize("on", [True, False])
 def test_the_friction_of_the_desired_motion_is_compensated(on: bool) -> None:
-    """Not that of the measured one, which would drive an arm that is pushed; here it rests where it was."""
+    """Not that of the measured motion; the arm rests here."""
     arm = ARM.with_joint("joint1", extra='<dynamics damping="0.5" friction="2"/>')
     model = RobotModel.from_urdf(arm.urdf, gravity=GRAVITY)
     controller = Controller(model, teleporting(friction_compensation=on, kp=[0.0], kd=[0.0]))
     command(controller, 0.0)
     controller.follow(move(Q + [1.0, 0.5]), None, 0.0)
-    found = command(controller, 0.3)
-    friction = [2.0 + 0.5 * found.desired.qd[0], 0.0]
-    expected = tsai.torque(P, Q, REST, found.desired.qdd) + (friction if on else REST)
-    assert_close(found.effort, expected, 1e-9)
+    result = command(controller, 0.3)
+    friction = [2.0 + 0.5 * result.desired.qd[0], 0.0]
+    expected = tsai.torque(P, Q, REST, result.desired.qdd) + (friction if on else REST)
+    assert_close(result.effort, expected, 1e-9)
 
 
 def test_the_rate_of_the_torque_is_limited() -> None:
@@ -174,8 +187,8 @@ def test_the_rate_of_the_torque_is_limited() -> None:
     assert controller.slowed_cycles == 2 + 1  # joint1 in all three
 
 
-def test_the_rate_limit_holds_where_cycles_come_back() -> None:
-    """In 0.25 s without a cycle the hold commands; in the next cycle only the rest of the time counts."""
+def test_the_rate_limit_applies_when_cycles_resume() -> None:
+    """Hold commands during 0.25 s without cycles; the next cycle's step counts from its last command."""
     controller = Controller(MODEL, teleporting(law="pd_gravity", torque_rate_limit=[10.0]))
     command(controller, 100.0)
     controller.measure(100.25, 100.25, Q, np.full(2, 2.0))
@@ -201,7 +214,7 @@ def test_cancel(decelerate: bool) -> None:
 
 
 def points(times: Any, elbow: Any, velocities: Any = None) -> TrajectoryPoints:
-    """Joint2 alone moves; with velocities, by quintics without acceleration at the points."""
+    """Return points of which only joint2 moves, with velocities for quintics without acceleration at the points."""
     q = np.array([[Q[0], x] for x in elbow])
     qd = None if velocities is None else np.array([[0.0, x] for x in velocities])
     return TrajectoryPoints(MODEL.joint_names, np.array(times), q, qd, None if qd is None else 0.0 * q)
@@ -235,7 +248,7 @@ def test_points_are_clamped() -> None:
         controller.follow(BEYOND["between points, quintic"], None, 5.0)
 
 
-def test_a_joint_beyond_its_limit_may_move_back_but_not_on() -> None:
+def test_a_joint_beyond_its_limit_may_only_move_back() -> None:
     controller = Controller(MODEL, teleporting())
     command(controller, 0.0, [Q[0], 2.03])
     controller.follow(points([1.0], [1.5], [0.0]), None, 0.0)
@@ -244,8 +257,8 @@ def test_a_joint_beyond_its_limit_may_move_back_but_not_on() -> None:
 
 
 @pytest.mark.parametrize("kind", ["continuous", "revolute"])
-def test_goals_of_a_continuous_joint_are_a_turn_away_at_most(kind: str) -> None:
-    """From its first point on, turns are turns; what leads on to another controller keeps its numbers."""
+def test_goals_of_a_continuous_joint_are_at_most_half_a_turn_away(kind: str) -> None:
+    """Only the first point is wrapped; the trajectory with effort keeps the positions of the points."""
     model = RobotModel.from_urdf(ARM.with_joint("joint1", type=kind).urdf, gravity=GRAVITY)
     controller = Controller(model, teleporting(law="feedforward"))
     command(controller, 0.0)
@@ -272,7 +285,7 @@ CASES = {
 @pytest.mark.parametrize("law", ["computed_torque", "gravity_compensation", "task_space_computed_torque"])
 def test_each_check(law: str, on_fault: str, case: str) -> None:
     change, expected_cause, joint = CASES[case]
-    controller = started(law=law, safety=SafetySettings(on_fault=on_fault), task_space=HAND)
+    controller = started(law=law, safety=SafetySettings(on_fault=on_fault), task_space=TASK_SPACE)
     if LAWS[law].follows:
         controller.follow(move((1.0, 0.5)), None, 0.0)
     failed = command(controller, 0.1, **{"q": Q, **change})
@@ -281,10 +294,10 @@ def test_each_check(law: str, on_fault: str, case: str) -> None:
     assert failed.mode.value == transition.after.value == on_fault
     q = np.array(Q if expected_cause is Cause.STATE_INVALID else change.get("q", Q))
     qd = np.array(change.get("qd", REST) if expected_cause is Cause.VELOCITY_LIMIT else REST)
-    # It slows down within 0.1 s, as that takes more than the deceleration that is set.
+    # It stops within 0.1 s, which takes more than the set deceleration.
     expected = REST if on_fault == "zero" else tsai.gravity(P, q) - tsai.mass_matrix(P, q) @ (qd / 0.1)
     assert_close(failed.effort, np.clip(expected, -MODEL.effort_limits, MODEL.effort_limits), 1e-9)
-    # Nothing moves afterwards, whatever trajectory was followed, until it is cleared.
+    # The arm rests until the fault is cleared.
     with pytest.raises(TrajectoryError, match=f"{on_fault}.*joint|gravity_compensation"):
         controller.follow(move((1.0, 0.5)), None, 0.1)
     stop = Q + 0.05 * qd
@@ -303,7 +316,7 @@ def test_each_check(law: str, on_fault: str, case: str) -> None:
 
 def test_it_does_not_clear_while_the_check_fails() -> None:
     controller = started()
-    controller.clear_fault(0.0)  # there is none
+    controller.clear_fault(0.0)  # no fault
     assert controller.mode is Mode.ACTIVE and controller.take_transitions() == []
     command(controller, 0.1, NAN)
     drops = controller.dropped_trajectories
@@ -332,7 +345,7 @@ def test_an_arm_beyond_a_limit_moves_back_after_the_fault_is_cleared() -> None:
 
 
 def test_old_feedback() -> None:
-    """Gravity compensation without damping for stale_hold_time, then zero; clear only when states are back."""
+    """Gravity compensation without damping for stale_hold_time, then zero; clearing requires states."""
     controller = Controller(MODEL, teleporting(safety=SafetySettings(state_timeout=0.1, stale_hold_time=0.5)))
     command(controller, 0.0, Q, [0.5, 0.5])
     assert controller.watch(0.1) is None
@@ -352,7 +365,7 @@ def test_old_feedback() -> None:
     assert [t.after for t in controller.take_transitions()] == [Mode.HOLD, Mode.ZERO, Mode.HOLD]
 
 
-def test_desired_motion_that_gives_no_torque() -> None:
+def test_desired_motion_with_non_finite_torque() -> None:
     controller = started(law="pd_feedforward")
     huge = TrajectoryPoints(MODEL.joint_names, np.array([0.0]), np.array([[0.0, 0.0]]), np.array([[1e200, 0.0]]))
     rules = TrajectoryRules(
@@ -383,7 +396,7 @@ def test_the_last_command_obeys_the_rate_limit() -> None:
 
 @pytest.mark.parametrize(("effect", "mode"), [("stop", Mode.HOLD), ("zero", Mode.ZERO)])
 def test_an_emergency_stop_ends_by_clear_fault_alone(effect: str, mode: Mode) -> None:
-    """Not by fault_reset auto, nor while it is engaged; where no cycle comes, the watch carries it out."""
+    """Not by fault_reset auto, nor while it is engaged; without cycles ``watch`` executes it."""
     safety = SafetySettings(on_fault="zero", fault_reset="auto", emergency_stop_effect=effect)
     controller = started(torque_rate_limit=(1.0,), safety=safety)
     controller.emergency_stop(True)
@@ -399,8 +412,8 @@ def test_an_emergency_stop_ends_by_clear_fault_alone(effect: str, mode: Mode) ->
     assert command(controller, 0.53).mode is Mode.ACTIVE
 
 
-def test_an_emergency_stop_gives_no_torque_to_an_arm_without() -> None:
-    """A command that is zero stays zero, also as a measured state that could be held comes back."""
+def test_an_emergency_stop_keeps_zero_effort() -> None:
+    """A zero command stays zero, also when valid states return."""
     controller = started()
     controller.watch(0.2)
     controller.watch(0.8)
@@ -428,7 +441,7 @@ def test_time_that_goes_back_is_a_fault_that_drops_the_trajectory(reset: str) ->
     assert_close(command(controller, 7.0, there).desired.q, there, 0.0)
 
 
-def test_the_rate_limit_goes_by_the_steady_clock_where_the_other_one_goes_back() -> None:
+def test_the_rate_limit_uses_the_steady_clock_after_a_jump_back() -> None:
     controller = Controller(MODEL, teleporting(law="pd_gravity", torque_rate_limit=[10.0]))
     command(controller, 5.0)
     command(controller, 5.5)
@@ -438,7 +451,7 @@ def test_the_rate_limit_goes_by_the_steady_clock_where_the_other_one_goes_back()
 
 
 @pytest.mark.parametrize(("leap", "mode"), [(0.125, Mode.ACTIVE), (0.126, Mode.HOLD)])
-def test_a_leap_ahead_by_more_than_the_state_timeout(leap: float, mode: Mode) -> None:
+def test_a_jump_ahead_by_more_than_the_state_timeout(leap: float, mode: Mode) -> None:
     controller = started(safety=SafetySettings(state_timeout=0.125))
     assert command(controller, 1.0 + leap, steady=1.0).mode is mode
     if mode is Mode.HOLD:
@@ -446,7 +459,7 @@ def test_a_leap_ahead_by_more_than_the_state_timeout(leap: float, mode: Mode) ->
 
 
 def test_a_rate_that_is_not_kept() -> None:
-    """Counted from the start, and from a clock that goes back."""
+    """Counted from the start, and from a jump back of the clock."""
     controller = Controller(MODEL, teleporting(update_rate=100.0))
     command(controller, 100.0, steady=0.0)
     modes = [command(controller, 0.05 * k, steady=0.05 * k).mode for k in range(1, 40)]
@@ -466,7 +479,7 @@ def test_a_rate_that_is_not_kept() -> None:
         (100.0, 100.5, False),
     ],
 )
-def test_cycles_are_missed_where_both_clocks_go_on(stamp: float, steady: float, held: bool) -> None:
+def test_missing_cycles_are_a_fault_if_both_clocks_advance(stamp: float, steady: float, held: bool) -> None:
     controller = Controller(MODEL, teleporting(safety=SafetySettings(state_timeout=0.125)))
     command(controller, 100.0)
     controller.measure(stamp, steady, Q, REST)
@@ -477,7 +490,7 @@ def test_cycles_are_missed_where_both_clocks_go_on(stamp: float, steady: float, 
         assert_close(decided.effort, WEIGHT, 1e-12)
 
 
-def test_a_payload_is_carried_from_the_next_cycle_on() -> None:
+def test_a_payload_applies_from_the_next_cycle_on() -> None:
     controller = started()
     payload = (MODEL.link_names[-1], 2.0, (0.1, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
     controller.set_payload(*payload)
@@ -488,22 +501,22 @@ def test_a_payload_is_carried_from_the_next_cycle_on() -> None:
         controller.set_payload("hand", *payload[1:])
 
 
-def test_a_law_that_takes_over_holds_the_same_place() -> None:
+def test_a_change_of_law_keeps_the_position() -> None:
     controller = started()
     for k, law in enumerate(LAWS):
-        controller.period = 0.0  # the gains are not those of 10 Hz
-        controller.tune(teleporting(law=law, task_space=HAND))
+        controller.period = 0.0  # the gains are unstable at 10 Hz
+        controller.tune(teleporting(law=law, task_space=TASK_SPACE))
         for time in (k + 0.1, k + 1.0):
-            found = command(controller, time)
-        assert_close(found.desired.q, Q, 0.0)
-        assert_close(found.effort, REST if law == "pd" else WEIGHT, 1e-12)
+            result = command(controller, time)
+        assert_close(result.desired.q, Q, 0.0)
+        assert_close(result.effort, REST if law == "pd" else WEIGHT, 1e-12)
 
 
-def test_a_law_that_follows_nothing_takes_neither_trajectories_nor_their_effort() -> None:
+def test_gravity_compensation_refuses_trajectories() -> None:
     controller = started()
     controller.follow(move(Q, Q, effort=np.full((2, 2), 3.0)), None, 0.0)
     assert_close(command(controller, 1.1).effort, WEIGHT + 3.0, 1e-9)
-    controller.period = 0.0  # the gains are not those of 10 Hz
+    controller.period = 0.0  # the gains are unstable at 10 Hz
     controller.tune(teleporting(law="gravity_compensation"))
     command(controller, 1.2)
     there = Q + 0.4
@@ -511,28 +524,28 @@ def test_a_law_that_follows_nothing_takes_neither_trajectories_nor_their_effort(
     with pytest.raises(TrajectoryError, match="gravity_compensation"):
         controller.follow(move((1.0, 0.5)), None, 1.5)
     controller.period = 0.0
-    controller.tune(teleporting())  # the arm stays where it was led
-    found = command(controller, 2.0, there)
-    assert_close(found.desired.q, there, 0.0)
-    assert_close(found.effort, tsai.gravity(P, there), 1e-12)
+    controller.tune(teleporting())  # the new law holds the position to which the arm was guided
+    result = command(controller, 2.0, there)
+    assert_close(result.desired.q, there, 0.0)
+    assert_close(result.effort, tsai.gravity(P, there), 1e-12)
 
 
 def test_a_new_integral_gain_keeps_the_torque() -> None:
-    """A tenth of a second of a constant error: int e = 0.1 e, times ki, times M."""
+    """A constant error for 0.1 s: int e = 0.1 e, times ki, times M."""
     error = np.array([0.1, -0.05])
     controller = started(ki=[100.0])
     for k in range(1, 12):
-        found = command(controller, 0.01 * k, Q - error)
+        result = command(controller, 0.01 * k, Q - error)
     expected = tsai.torque(P, Q - error, REST, 100.0 * error + 100.0 * 0.1 * error)
-    assert_close(found.effort, expected, 1e-9)
+    assert_close(result.effort, expected, 1e-9)
     for ki, share in ((200.0, 11.0), (0.0, 0.0)):
         controller.tune(teleporting(ki=[ki]))
-        found = command(controller, controller.time + 0.5, Q - error)  # the last cycles have added their errors
-        assert_close(found.effort, tsai.torque(P, Q - error, REST, 100.0 * error + share * error), 1e-9)
+        result = command(controller, controller.time + 0.5, Q - error)  # the last cycles have added their errors
+        assert_close(result.effort, tsai.torque(P, Q - error, REST, 100.0 * error + share * error), 1e-9)
 
 
-def test_a_new_cutoff_filters_from_then_on() -> None:
-    """A damper of 1 Nms/rad shows the velocity that is used; other settings leave the filter as it is."""
+def test_a_new_cutoff_applies_at_once() -> None:
+    """A velocity gain of 1 Nms/rad shows the velocity in use; other settings do not affect the filter."""
     damper: dict[str, Any] = {"law": "pd", "kp": [0.0], "kd": [1.0]}
     controller = started(**damper)
     assert_close(command(controller, 0.01, qd=[1.0, 1.0]).effort, [-1.0, -1.0], 1e-12)
@@ -556,8 +569,8 @@ def test_new_effort_limits_and_a_new_fall_back() -> None:
     assert command(controller, 0.3, NAN).mode is Mode.ZERO
 
 
-def test_a_new_margin_counts_from_where_the_arm_is() -> None:
-    """One that started beyond its limit of 2 may stay there, and move back, but goes no further."""
+def test_a_new_margin_accepts_the_present_position() -> None:
+    """An arm that started beyond its limit of 2 may stay there and move back, but not further out."""
     controller = Controller(MODEL, teleporting())
     command(controller, 0.0, OUTSIDE)
     controller.tune(teleporting(safety=SafetySettings(position_limit_margin=[0.1])))
@@ -566,7 +579,7 @@ def test_a_new_margin_counts_from_where_the_arm_is() -> None:
 
 
 def test_other_settings_do_not_move_the_limits() -> None:
-    """New gains while the arm is held beyond a limit: that is no leave to stay there."""
+    """New gains while the arm is held beyond a limit do not accept its position."""
     controller = started()
     for time in (0.1, 0.2, 0.3, 0.6):
         assert command(controller, time, OUTSIDE).mode is Mode.HOLD

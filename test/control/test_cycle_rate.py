@@ -1,4 +1,4 @@
-"""The check whether a controller keeps its update rate, by its own time."""
+"""Check of the update rate by the controller's time."""
 
 import pytest
 
@@ -20,14 +20,14 @@ def test_a_slow_rate_is_checked_over_some_cycles() -> None:
 
 @pytest.mark.parametrize(("hertz", "counts"), [(4.0, (0, 0, 0, 1, 1)), (0.0, (0, 0, 0, 0, 0))])
 def test_late_is_more_than_half_a_period(hertz: float, counts: tuple[int, ...]) -> None:
-    """Cycles that answer states have no rate and are never late."""
+    """Cycles without an update rate are never late."""
     rate = CycleRate(hertz)
     for time, late in zip((0.0, 0.25, 0.625, 1.125, 1.25), counts, strict=True):
         assert (rate.cycle(time, 0.0), rate.late) == (None, late)
 
 
 def test_the_share_of_cycles_is_compared_with_the_least_ratio() -> None:
-    """At 4 Hz after 1.25 s, five periods, or with the next cycle: every second one is half of them."""
+    """At 4 Hz after 1.25 s, five periods, or with the next cycle; every second cycle is a ratio of one half."""
     rate = CycleRate(4.0)
     faults = [rate.cycle(0.5 * k, 0.6) for k in range(10)]
     assert faults[:3] == [None] * 3

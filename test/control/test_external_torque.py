@@ -1,4 +1,4 @@
-"""The observed torque, when it is taken, and when it counts as a collision."""
+"""External torque of the controlled arm, and collisions."""
 
 import math
 from typing import Any
@@ -14,11 +14,11 @@ from support.controlled_arm import MODEL, REST, Q
 
 NAMES = ("joint1", "joint2")
 EFFORT, GAIN = np.array([3.0, -5.0]), 20.0
-ARM = MODEL.without_gravity()  # the effort that holds it comes from outside
+ARM = MODEL.without_gravity()  # the arm is held by an external torque
 
 
 def observe(external: ExternalTorque, times: Any, speed: Any = 0.0, cutoff: float = 0.0) -> Any:
-    """The estimate after states at these times under EFFORT, with speed times the number of the state."""
+    """Return the estimate after states at these times under EFFORT, with velocity speed times the index."""
     feedback = Feedback(NAMES, cutoff, 0.1)
     for k, time in enumerate(times):
         feedback.take(time, time, Q, None if speed is None else k * (REST + speed))
@@ -26,29 +26,29 @@ def observe(external: ExternalTorque, times: Any, speed: Any = 0.0, cutoff: floa
     return external.torque
 
 
-def test_torque_that_holds_the_arm_against_its_motors_is_found() -> None:
-    """- u (1 - exp(- K t)), the observer's lag; it starts anew after a gap."""
+def test_torque_that_holds_the_arm_against_its_motors() -> None:
+    """- u (1 - exp(- K t)), the lag of the observer, which is reset after a gap."""
     external = ExternalTorque(GAIN, 0.01)
     for start in (0.0, 9.0):
         assert_close(observe(external, [start]), REST, 0.0)
-        found = observe(external, [start, start + 0.01, start + 0.05])
-        assert_close(found, -EFFORT * (1.0 - math.exp(-GAIN * 0.05)), 1e-13)
-        external.forget()
+        torque = observe(external, [start, start + 0.01, start + 0.05])
+        assert_close(torque, -EFFORT * (1.0 - math.exp(-GAIN * 0.05)), 1e-13)
+        external.reset()
         assert external.torque is None and external.collision(NAMES, REST) is None
 
 
 def test_nothing_is_observed_without_a_gain_or_before_the_velocity_is_known() -> None:
     off, external = ExternalTorque(0.0, 0.01), ExternalTorque(GAIN, 0.01)
     assert observe(off, [0.0, 1.0]) is None
-    off.forget()
+    off.reset()
     assert observe(external, [0.0], speed=None) is None
     for each in (off, external):
         assert each.torque is None and each.collision(NAMES, REST) is None
     assert observe(external, [0.0, 0.01], speed=None) is not None
 
 
-def test_a_filter_of_the_velocity_does_not_show_as_torque() -> None:
-    """The same with the slowest of filters, for an arm that speeds up."""
+def test_the_velocity_filter_does_not_appear_as_torque() -> None:
+    """The same result with a slow filter, for an accelerating arm."""
     times, speed = 0.01 * np.arange(10), np.array([0.3, 0.1])
     plain, filtered = (observe(ExternalTorque(GAIN, 0.01), times, speed, cutoff) for cutoff in (0.0, 0.1))
     np.testing.assert_array_equal(plain, filtered)

@@ -1,4 +1,4 @@
-"""Feedback: which measured states are taken, which are faults, and for how long."""
+"""Feedback: valid states, faults and their duration."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ def feedback(cutoff: float = 0.0) -> Feedback:
 
 
 def known() -> Feedback:
-    """With one good state, at 1 s."""
+    """Return a feedback with one valid state at 1 s."""
     made = feedback()
     assert made.take(1.0, 1.0, Q, QD)
     return made
@@ -31,43 +31,43 @@ def fault_of(given: Feedback, steady: float = 1.0) -> Fault:
 
 def test_the_first_good_state_is_kept() -> None:
     one = feedback()
-    assert not one.known and not one.settled and one.trouble
+    assert not one.known and not one.velocity_known and one.trouble
     assert one.stamp == one.arrival == -math.inf
     assert np.array_equal(one.state, np.zeros((2, 2))) and np.array_equal(one.unfiltered, [0.0, 0.0])
     assert fault_of(one, 0.0).cause is Cause.STATE_STALE
     assert one.take(7.0, 3.0, Q, QD)
-    assert one.known and one.settled and (one.stamp, one.arrival) == (7.0, 3.0)
+    assert one.known and one.velocity_known and (one.stamp, one.arrival) == (7.0, 3.0)
     np.testing.assert_array_equal(one.state, [Q, QD])
     np.testing.assert_array_equal(one.unfiltered, QD)
     assert one.fault(3.0) is None
 
 
 def test_velocities_are_filtered_and_kept_unfiltered_too() -> None:
-    """y = u (1 - exp(-2 pi fc t)) after a step; a new cutoff starts anew."""
+    """y = u (1 - exp(-2 pi fc t)) after a step; a new cutoff resets the filter."""
     one = feedback(cutoff=2.0)
     one.take(0.0, 0.0, Q, np.zeros(2))
     one.take(0.125, 0.125, Q, QD)
     np.testing.assert_allclose(one.state[1], QD * (1.0 - math.exp(-4.0 * math.pi * 0.125)), rtol=1e-14)
     np.testing.assert_array_equal(one.unfiltered, QD)
     one.set_cutoff(0.0)
-    assert not one.settled
+    assert not one.velocity_known
     one.take(0.25, 0.25, Q, -QD)
     np.testing.assert_array_equal(one.state, [Q, -QD])
 
 
 @pytest.mark.parametrize("qd", [None, np.full(2, np.nan)])
-def test_where_no_velocity_is_measured_positions_are_differentiated(qd: Any) -> None:
+def test_positions_are_differentiated_without_measured_velocities(qd: Any) -> None:
     one = feedback()
-    assert one.take(1.0, 1.0, Q, qd) and not one.settled
+    assert one.take(1.0, 1.0, Q, qd) and not one.velocity_known
     np.testing.assert_array_equal(one.state, [Q, [0.0, 0.0]])
-    assert one.take(1.5, 1.1, Q + [0.25, -0.5], qd) and one.settled
+    assert one.take(1.5, 1.1, Q + [0.25, -0.5], qd) and one.velocity_known
     np.testing.assert_allclose(one.state[1], [0.5, -1.0], rtol=1e-14)
     np.testing.assert_allclose(one.unfiltered, [0.5, -1.0], rtol=1e-14)
 
 
 @pytest.mark.parametrize("first", [QD, np.array([np.nan, 1.0])])
 def test_velocities_that_become_nan_are_a_fault(first: Any) -> None:
-    """All NaN counts as not measured only from the first message on; and one joint alone never does."""
+    """NaN means not measured only if all velocities are NaN from the first message on."""
     one = feedback()
     one.take(1.0, 1.0, Q, first)
     assert not one.take(1.1, 1.1, Q, np.full(2, np.nan))
@@ -75,28 +75,28 @@ def test_velocities_that_become_nan_are_a_fault(first: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf, -1.0000001e9])
-@pytest.mark.parametrize(("row", "what"), [(0, "position"), (1, "velocity")])
-def test_numbers_that_are_not_finite_or_too_large_are_refused(value: float, row: int, what: str) -> None:
+@pytest.mark.parametrize(("row", "quantity"), [(0, "position"), (1, "velocity")])
+def test_numbers_that_are_not_finite_or_too_large_are_refused(value: float, row: int, quantity: str) -> None:
     one, bad = known(), np.array([Q, QD])
     bad[row, 1] = value
     assert not one.take(1.1, 1.1, bad[0], bad[1])
     np.testing.assert_array_equal(one.state, [Q, QD])
     assert (one.stamp, one.arrival) == (1.0, 1.1)
-    for _ in range(2):  # until a good one comes
+    for _ in range(2):  # until a valid one arrives
         fault = fault_of(one, 1.1)
         assert (fault.cause, fault.joint) == (Cause.STATE_INVALID, "b")
         assert fault.value == value or math.isnan(value)
-        assert what in fault.message
+        assert quantity in fault.message
     assert one.trouble == fault.message
     one.take(1.2, 1.2, Q, QD)
     assert one.fault(1.2) is None
 
 
-def test_the_largest_numbers_that_are_taken() -> None:
+def test_the_largest_accepted_numbers() -> None:
     assert feedback().take(0.0, 0.0, np.array([1e9, -1e9]), np.array([-1e9, 1e9]))
 
 
-def test_a_rejected_message_is_a_fault_until_a_good_one_comes() -> None:
+def test_an_invalid_message_is_a_fault_until_a_valid_one_arrives() -> None:
     one = known()
     one.reject(1.2, "two positions for one name")
     assert one.arrival == 1.2
@@ -104,12 +104,12 @@ def test_a_rejected_message_is_a_fault_until_a_good_one_comes() -> None:
         assert fault_of(one, 1.2).message == one.trouble == "two positions for one name"
     one.take(1.3, 1.3, Q, QD)
     assert one.fault(1.3) is None
-    one.take(1.4, 1.4, Q * np.nan, QD)  # reported once where a good one follows at once
+    one.take(1.4, 1.4, Q * np.nan, QD)  # reported once if a valid one follows at once
     one.take(1.5, 1.5, Q, QD)
     assert fault_of(one, 1.5).cause is Cause.STATE_INVALID and one.fault(1.5) is None
 
 
-def test_the_filter_starts_anew_when_the_time_goes_back() -> None:
+def test_the_filter_is_reset_when_the_time_goes_back() -> None:
     one = feedback(cutoff=2.0)
     one.take(5.0, 1.0, Q, np.zeros(2))
     assert one.take(3.5, 1.1, Q, QD) and one.stamp == 3.5
@@ -143,7 +143,7 @@ CLOCKS: dict[str, list[tuple[float, float, Cause | None]]] = {
 
 
 @pytest.mark.parametrize("name", CLOCKS)
-def test_stamps_beside_the_steady_clock(name: str) -> None:
+def test_stamps_relative_to_the_steady_clock(name: str) -> None:
     one = feedback()
     for stamp, steady, cause in CLOCKS[name]:
         assert one.take(stamp, steady, Q, QD)
@@ -162,8 +162,8 @@ def test_a_state_is_stale_after_state_timeout_unless_it_is_sent_again() -> None:
     assert one.arrival == 1.5 and one.fault(1.5) is None and one.stamp == 1.0
 
 
-def test_which_state_is_usable() -> None:
-    """The newest state, unless it is stale; or a good one beside a bad one, once."""
+def test_usable_states() -> None:
+    """The newest state unless it is stale; a valid one before an invalid one only once."""
     one = feedback()
     one.fault(0.0)
     assert not one.usable and one.missing(0.0)
@@ -174,7 +174,7 @@ def test_which_state_is_usable() -> None:
     one.take(1.5, 1.5, Q, QD)
     one.reject(1.5, "two positions for one name")
     assert one.missing(1.5)
-    for usable in (True, False):  # the good one is used once
+    for usable in (True, False):  # the valid one is used once
         assert fault_of(one, 1.5).cause is Cause.STATE_INVALID
         assert one.usable == usable
     one.take(1.75, 1.75, Q, QD)
@@ -197,14 +197,14 @@ def test_messages_without_these_joints_are_an_error_after_state_timeout() -> Non
     [
         (2.0, 0.59, True),  # 0.1 and twice the velocity times 0.125 s
         (2.0, -0.61, False),
-        (0.0, 0.59, True),  # it was as fast before
-        (8.0, 0.26, True),  # beyond 5 rad/s it has to move by a quarter of that
+        (0.0, 0.59, True),  # same velocity as before
+        (8.0, 0.26, True),  # faster than 5 rad/s
         (8.0, 0.24, False),
         (None, 0.72, True),  # not measured: 0.1 and 5 rad/s
         (None, 0.73, False),
     ],
 )
-def test_a_position_that_jumps_is_implausible_and_not_taken(velocity: Any, change: float, taken: bool) -> None:
+def test_a_position_jump_is_implausible_and_rejected(velocity: Any, change: float, taken: bool) -> None:
     one = feedback()
     one.set_plausible(np.array([0.1, np.inf]), np.full(2, 5.0))
     assert one.take(1.0, 1.0, Q, None if velocity is None else QD)
@@ -216,8 +216,8 @@ def test_a_position_that_jumps_is_implausible_and_not_taken(velocity: Any, chang
         assert fault_of(one).value == Q[0] + change
 
 
-def test_a_continuous_joint_counts_on_over_full_turns() -> None:
-    """Its encoder reports angles modulo a turn; the other joint's positions are taken as they are."""
+def test_a_continuous_joint_is_unwrapped() -> None:
+    """Its encoder reports angles modulo 2 pi; positions of the other joint are unchanged."""
     one = Feedback(("a", "b"), 0.0, 0.25, np.array([True, False]))
     for k, angle in enumerate(np.arange(0.0, 15.0, 0.5)):
         wrapped = math.remainder(angle, math.tau)
@@ -229,14 +229,14 @@ def test_a_continuous_joint_counts_on_over_full_turns() -> None:
     ("speed", "change", "seconds", "frozen"),
     [
         (0.5, 0.0, 0.2, False),
-        (0.5, 0.0, 0.21, True),  # it must have moved by 0.1
+        (0.5, 0.0, 0.21, True),  # it has to have moved by 0.1
         (0.1, 0.0, 0.9, False),
         (0.0, 3.0, 0.26, False),  # friction may hold 3 Nm
-        (0.0, 3.1, 0.25, False),  # within state_timeout it need not move yet
+        (0.0, 3.1, 0.25, False),  # no motion required within state_timeout
         (0.0, 3.1, 0.26, True),
     ],
 )
-def test_values_that_stay_while_the_arm_must_move(speed: float, change: float, seconds: float, frozen: bool) -> None:
+def test_frozen_values_of_a_moving_arm(speed: float, change: float, seconds: float, frozen: bool) -> None:
     one, qd = feedback(), np.array([0.0, -speed])
     one.set_plausible(np.full(2, 0.1), np.full(2, 5.0))
     one.set_breakaway_effort(np.full(2, 3.0))

@@ -1,4 +1,4 @@
-"""Hold after a fault: it carries the load on, and leaves out damping that drives the arm."""
+"""Hold after a fault: compensation of the load, and no unstable damping."""
 
 from collections import deque
 from collections.abc import Callable
@@ -19,8 +19,8 @@ from support.task_space_loops import READY
 PERIOD, LATE = 0.002, 25
 
 
-def test_damping_that_drives_the_arm_through_a_long_delay_is_left_out(load_robot: Callable[..., RobotModel]) -> None:
-    """50 ms each way: the law swings until a joint is too fast, and so would hold; with gravity alone the arm stops."""
+def test_damping_is_omitted_if_it_is_unstable_behind_a_delay(load_robot: Callable[..., RobotModel]) -> None:
+    """With delays of 50 ms the law and the hold oscillate; with gravity compensation alone the arm stops."""
     model = load_robot("panda", "panda")
     controller = Controller(model, ControllerSettings())
     start = READY["panda"]
@@ -44,8 +44,8 @@ def test_damping_that_drives_the_arm_through_a_long_delay_is_left_out(load_robot
     assert_close(controller.command.effort, model.gravity_torque(controller.feedback.state[0]), 1e-9)
 
 
-def test_the_load_is_held_and_carried_on() -> None:
-    """A joint that the law holds up by its integral and its error stays up in hold, and when the fault is cleared."""
+def test_the_load_is_compensated_in_hold_and_afterwards() -> None:
+    """The law's integral and error torque of a load is kept in hold, and when the fault is cleared."""
     controller = started(ki=[100.0])
     q = Q + [0.01, 0.0]
     for k in range(1, 10):
@@ -60,18 +60,18 @@ def test_the_load_is_held_and_carried_on() -> None:
 
 
 @pytest.mark.parametrize("mass", [2e307, 5e307])
-def test_an_arm_too_heavy_to_be_held_gets_no_torque(mass: float) -> None:
-    """With a payload in kg whose weight is infinite, or not a number."""
+def test_zero_effort_if_the_torque_to_hold_is_not_finite(mass: float) -> None:
+    """With a payload mass for which the gravity torque is infinite or NaN."""
     controller = started()
     controller.set_payload(MODEL.link_names[-1], mass, (0.0, 0.0, 0.0), np.zeros((3, 3)))
     assert_close(controller.last_effort(controller.time), REST, 0.0)
     for time in (0.1, 0.2):
-        found = command(controller, time)
-        assert found.mode is Mode.ZERO and not found.effort.any()
+        result = command(controller, time)
+        assert result.mode is Mode.ZERO and not result.effort.any()
     assert controller.fault.cause is Cause.TORQUE_NOT_FINITE
 
 
-def test_damping_that_drives_the_arm_is_left_out_until_the_fault_is_cleared() -> None:
+def test_unstable_damping_is_omitted_until_the_fault_is_cleared() -> None:
     """The limit of joint2 is 5 rad/s and a margin of 0.2."""
     controller = started()
     for time, speed, damped in ((0.05, 6.0, True), (0.1, -6.0, False), (0.15, 1.0, False), (0.3, 6.0, True)):
@@ -79,5 +79,5 @@ def test_damping_that_drives_the_arm_is_left_out_until_the_fault_is_cleared() ->
             command(controller, 0.2)
             controller.clear_fault(0.2)
             assert command(controller, 0.25).mode is Mode.ACTIVE
-        found = command(controller, time, qd=[0.0, speed])
-        assert found.mode is Mode.HOLD and np.allclose(found.effort, WEIGHT) != damped
+        result = command(controller, time, qd=[0.0, speed])
+        assert result.mode is Mode.HOLD and np.allclose(result.effort, WEIGHT) != damped

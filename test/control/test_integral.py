@@ -1,4 +1,4 @@
-"""The integral of the error, and that it does not wind up."""
+"""Integral of the position error with anti-windup."""
 
 import numpy as np
 import pytest
@@ -21,11 +21,11 @@ def test_it_sums_error_times_time() -> None:
 
 @pytest.mark.parametrize(
     ("cut", "error", "moves"),
-    # Beyond the limit and further, back from beyond, and at the limit, where nothing is cut.
+    # Beyond the limit and increasing, beyond and decreasing, and at the limit without excess.
     [(0.1, 1.0, False), (-0.1, -1.0, False), (0.1, -1.0, True), (-0.1, 1.0, True), (0.0, 1.0, True)],
 )
-def test_it_stands_still_where_growing_would_only_push_further(cut: float, error: float, moves: bool) -> None:
-    """Each joint for itself: the other one goes on."""
+def test_it_is_constant_if_it_would_increase_the_excess(cut: float, error: float, moves: bool) -> None:
+    """Joints are independent: the other one integrates."""
     integral = ErrorIntegral(2)
     integral.value[:] = 0.3
     integral.add(np.array([error, error]), 0.1, np.array([cut, 0.0]))

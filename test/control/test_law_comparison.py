@@ -1,4 +1,4 @@
-"""Computed torque beside independent joint control: Craig 10.4; Khosla and Kanade 1989."""
+"""Computed torque compared with independent joint control: Craig 10.4; Khosla and Kanade 1989."""
 
 import pytest
 
@@ -7,14 +7,14 @@ from benchmarks.control_laws import EXACT, FRICTION, OFF, compare, load
 
 
 def test_computed_torque_beats_independent_joint_control(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the torque does not saturate, with the right model by far."""
+    """Without saturation, by far with an exact model."""
     monkeypatch.setattr(control_laws, "DRAWS", 1)
-    found = compare(load("Panda", 4.0), (EXACT, OFF, FRICTION), ("pd", "pd_gravity", "computed_torque"))
-    pd, _, ours = ({column: result.error for column, result in found[law].items()} for law in found)
+    results = compare(load("Panda", 4.0), (EXACT, OFF, FRICTION), ("pd", "pd_gravity", "computed_torque"))
+    pd, _, ours = ({column: result.error for column, result in results[law].items()} for law in results)
     assert ours[EXACT] < 1.0 and ours[EXACT] < pd[EXACT] / 100.0
     assert ours[OFF] < pd[OFF] / 10.0
     assert ours[FRICTION] < pd[FRICTION]
-    # Each column spoils something, and independent joints do not notice what they do not use.
+    # Model errors do not affect laws that do not use that part of the model.
     assert ours[EXACT] < ours[OFF] < ours[FRICTION]
-    assert found["pd"][FRICTION] == found["pd"][EXACT]
-    assert found["pd_gravity"][EXACT].error < pd[EXACT]
+    assert results["pd"][FRICTION] == results["pd"][EXACT]
+    assert results["pd_gravity"][EXACT].error < pd[EXACT]

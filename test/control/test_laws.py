@@ -1,4 +1,4 @@
-"""Each control law against its closed form on the textbook arms, and what closed loops must do."""
+"""Control laws against closed forms of textbook arms, and their closed-loop properties."""
 
 from collections.abc import Callable
 from types import ModuleType
@@ -17,19 +17,19 @@ IN_PLANE, DOWN = [0.0, -9.81, 0.0], [0.0, 0.0, -9.81]
 
 
 class Book:
-    """An arm of a textbook: its closed forms, and our model of it."""
+    """Textbook arm: its closed forms, and its model."""
 
     def __init__(self, forms: ModuleType, build: Callable[[Any], arms.Arm], gravity: list[float], *parameters: float):
         self._forms, self._parameters = forms, forms.Parameters(*parameters)
         self.model = RobotModel.from_urdf(build(self._parameters).urdf, gravity=gravity)
 
     def velocity_terms(self, q: Any, qd: Any) -> Any:
-        """C(q, qd) qd."""
+        """Return C(q, qd) qd."""
         forms = self._forms
         return (getattr(forms, "velocity_terms", None) or forms.velocity_coupling)(self._parameters, q, qd)
 
     def coriolis(self, q: Any, a: Any, b: Any) -> Any:
-        """C(q, a) b with C by Christoffel symbols: the symmetric bilinear form of C(q, a) a."""
+        """Return C(q, a) b with C by Christoffel symbols: the symmetric bilinear form of C(q, a) a."""
         return (self.velocity_terms(q, a + b) - self.velocity_terms(q, a - b)) / 4
 
     def mass_matrix(self, q: Any) -> Any:
@@ -84,7 +84,7 @@ def _pd(g: Gains, d: Motion, q: Any, qd: Any) -> Any:
     return g.kp * (d.q - q) + g.kd * (d.qd - qd)
 
 
-# The formulas of the table in docs/control.md, with the terms of the books.
+# Formulas of the table in docs/control.md, with the terms of the textbooks.
 CLOSED_FORMS: dict[str, Callable[[Book, Gains, Motion, Any, Any, Any], Any]] = {
     "feedforward": lambda book, g, d, q, qd, z: book.torque(d.q, d.qd, d.qdd),
     "computed_torque": lambda book, g, d, q, qd, z: book.torque(q, qd, d.qdd + _pd(g, d, q, qd) + g.ki * z),
@@ -111,8 +111,8 @@ def test_closed_form(name: str, book: Book) -> None:
 
 
 @pytest.mark.parametrize("name", JOINT_LAWS)
-def test_what_a_law_does_not_need_does_not_enter(name: str, panda: RobotModel) -> None:
-    """As Law says; it asks for what does."""
+def test_laws_use_the_inputs_of_their_properties(name: str, panda: RobotModel) -> None:
+    """Inputs that a Law does not declare have no effect; NaN in the others appears in the torque."""
     law, g, case, unknown = JOINT_LAWS[name], gains(7, ki=30.0), cases(7)[0], np.full(7, np.nan)
     torque = law.torque(panda, g, *case)
     for needed, without in (
@@ -120,13 +120,13 @@ def test_what_a_law_does_not_need_does_not_enter(name: str, panda: RobotModel) -
         (law.follows, case._replace(desired=Motion(unknown, unknown, unknown))),
         (law.integrates, case._replace(integral=unknown)),
     ):
-        found = law.torque(panda, g, *without)
-        assert np.isnan(found).all() if needed else np.array_equal(found, torque)
+        effort = law.torque(panda, g, *without)
+        assert np.isnan(effort).all() if needed else np.array_equal(effort, torque)
 
 
 @pytest.mark.parametrize("name", JOINT_LAWS)
-def test_gravity_is_always_compensated_where_the_law_says_so(name: str, panda: RobotModel) -> None:
-    """Hold goes by it: what a law commands at rest beyond g(q) is a load, so that g(q) must never be left out."""
+def test_laws_that_compensate_gravity_always_do(name: str, panda: RobotModel) -> None:
+    """Hold relies on it: torque at rest beyond g(q) is taken as a load."""
     law, floating, rng = JOINT_LAWS[name], panda.without_gravity(), np.random.default_rng(5)
     gains, always = Gains(*np.full((3, 7), 10.0)), True
     for speed in np.geomspace(1e-3, 10.0, 9):
@@ -138,7 +138,7 @@ def test_gravity_is_always_compensated_where_the_law_says_so(name: str, panda: R
 
 
 @pytest.mark.parametrize("ki", [0.0, 300.0])
-def test_computed_torque_makes_the_error_of_a_panda_linear(ki: float, panda: RobotModel) -> None:
+def test_computed_torque_linearises_the_error_of_a_panda(ki: float, panda: RobotModel) -> None:
     """e'' + Kd e' + Kp e + Ki int e = 0, with the acceleration from forward dynamics."""
     g = gains(7, ki)
     for desired, q, qd, integral in cases(7):
@@ -147,7 +147,7 @@ def test_computed_torque_makes_the_error_of_a_panda_linear(ki: float, panda: Rob
         assert_close(error, np.zeros(7), 1e-9, scale=1e3)
 
 
-def test_pd_plus_loses_energy_to_damping_alone(book: Book) -> None:
+def test_pd_plus_dissipates_energy_by_damping_only(book: Book) -> None:
     """d/dt (1/2 e'^T M e' + 1/2 e^T Kp e) = -e'^T Kd e' (Paden and Panja), with the book's M and dM/dt."""
     g, n, step = gains(book.model.n), book.model.n, 1e-6
     for desired, q, qd, _ in cases(n):

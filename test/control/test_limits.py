@@ -1,4 +1,4 @@
-"""Limits of the commanded effort and of the arm's motion."""
+"""Limits of commanded effort and motion."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,13 +23,13 @@ FREE = np.full(2, np.inf)
 
 
 def limiter(rates: Any) -> EffortLimiter:
-    """It starts from zero."""
+    """Return a limiter that starts at zero effort."""
     made = EffortLimiter(np.array([10.0, 5.0]), np.array(rates))
     made.start(np.zeros(2), np.zeros(2), 0.0)
     return made
 
 
-def test_effort_is_cut_on_both_sides_and_the_joints_are_named() -> None:
+def test_effort_is_clamped_on_both_sides_and_the_joints_are_named() -> None:
     cut = limiter([1000.0, 1000.0])
     assert not cut.clamped and not cut.slowed
     np.testing.assert_array_equal(cut.limit(np.array([9.0, -5.0]), 0.1), [9.0, -5.0])
@@ -43,7 +43,7 @@ def test_effort_is_cut_on_both_sides_and_the_joints_are_named() -> None:
     assert not cut.clamped and not cut.slowed
 
 
-def test_a_lowered_limit_binds_at_once() -> None:
+def test_a_lowered_limit_applies_at_once() -> None:
     slow = limiter([1.0, 1.0])
     slow.limit(np.array([6.0, -4.0]), 5.0)
     slow.set(np.array([2.0, 1.0]), np.array([1.0, 1.0]))
@@ -59,7 +59,7 @@ sane = st.floats(-1e6, 1e6)
     arrays(float, 2, elements=st.one_of(st.floats(0.1, 1e3), st.just(np.inf))),
     st.floats(0.0, 2.0),
 )
-def test_no_limit_is_ever_broken(history: Any, limits: Any, rates: Any, ramp_time: float) -> None:
+def test_no_limit_is_ever_exceeded(history: Any, limits: Any, rates: Any, ramp_time: float) -> None:
     each = EffortLimiter(limits, rates)
     last = np.zeros(2)
     each.start(last, np.ones(2), ramp_time)
@@ -74,7 +74,7 @@ def test_no_limit_is_ever_broken(history: Any, limits: Any, rates: Any, ramp_tim
 @pytest.mark.parametrize(
     ("q", "qd", "cause", "limit"),
     [
-        (2.0625, 0.0, None, ""),  # on the edge of the margin
+        (2.0625, 0.0, None, ""),  # exactly at the margin
         (-1.0625, 0.0, None, ""),
         (0.0, 3.5, None, ""),
         (0.0, -3.5, None, ""),
@@ -100,14 +100,14 @@ def test_beyond_a_limit_and_its_margin(q: float, qd: float, cause: Cause | None,
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_a_joint_on_the_edge_is_not_named_for_another(side: float) -> None:
+def test_a_joint_at_its_margin_is_not_reported(side: float) -> None:
     limits = MotionLimits(NAMES, *(x * np.ones(2) for x in (-2.0, 2.0, 3.0, 0.25, 0.5)))
     fault = limits.check(np.array([[2.25 * side, 2.5 * side], [0.0, 0.0]]))
     assert fault is not None and (fault.joint, fault.value) == ("b", 2.5 * side)
 
 
 def test_a_limit_may_be_reached_for_some_time() -> None:
-    """Each joint for itself, and anew after it has been left."""
+    """Each joint separately; leaving the limit resets the time."""
     check, limits = LastingCheck(NAMES, Cause.SATURATION), np.array([1.0, 2.0])
     for a, b, counts, fails in (
         (-1.0, 0.0, True, False),
@@ -126,8 +126,8 @@ def test_a_limit_may_be_reached_for_some_time() -> None:
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_the_way_back_inside_is_one_way_on_both_sides(side: float) -> None:
-    """Also for the only joint of an arm, and in steps that are smaller than the margin."""
+def test_a_widened_limit_follows_the_joint_inwards(side: float) -> None:
+    """On both sides, also for the only joint of an arm, and with steps smaller than the margin."""
     one = np.ones(1)
     limits = MotionLimits(("a",), -2.0 * one, 2.0 * one, 9.0 * one, 0.1 * one, one)
     limits.accept(2.5 * side * one)
@@ -138,8 +138,8 @@ def test_the_way_back_inside_is_one_way_on_both_sides(side: float) -> None:
     limits.accept(0.0 * one)
 
 
-def test_an_arm_led_by_hand_stops_before_its_soft_limit(urdf_path: Callable[[str], Path]) -> None:
-    """Pushed on at 5 Nm, Pinocchio's Panda brakes at 2 rad/s^2 and stands; pulled back it floats as before."""
+def test_a_manually_guided_arm_stops_before_its_soft_limit(urdf_path: Callable[[str], Path]) -> None:
+    """Pushed with 5 Nm, Pinocchio's Panda brakes at 2 rad/s^2 and stops; pulled back it moves freely."""
     urdf = urdf_path("panda").read_text()
     soft = '<safety_controller soft_lower_limit="-2" soft_upper_limit="1.2" k_velocity="10"/>'
     model = RobotModel.from_urdf(urdf.replace('type="revolute">', f'type="revolute">{soft}', 1)).scaled(friction=0.0)
@@ -152,7 +152,7 @@ def test_an_arm_led_by_hand_stops_before_its_soft_limit(urdf_path: Callable[[str
         braked.append(not np.array_equal(command.effort, model.gravity_torque(q)))
         if k == 1200:
             assert q[0] == pytest.approx(1.2, abs=0.01) and abs(qd[0]) < 0.01
-        hand = np.array([5.0 if k < 1200 else -5.0, 0, 0, 0, 0, 0, 0])
-        q, qd = peer.step(q, qd, command.effort + hand - 3.0 * qd, 0.002)
+        push = np.array([5.0 if k < 1200 else -5.0, 0, 0, 0, 0, 0, 0])
+        q, qd = peer.step(q, qd, command.effort + push - 3.0 * qd, 0.002)
     assert not any(braked[:100]) and all(braked[800:1200]) and not any(braked[-100:])
     assert q[0] < 1.0

@@ -1,4 +1,4 @@
-"""The momentum observer against pushes on the simulated arm and closed forms of its lag."""
+"""Momentum observer: external wrenches on the simulated arm, and closed forms of its lag."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -28,19 +28,19 @@ VELOCITY = np.array([0.3, 0.2, -0.3, 0.25, 0.4, -0.3, 0.5])
 
 
 def sliding(t: float) -> tuple[Array, Array, Array]:
-    """Every joint at constant velocity: none comes to rest, so that Coulomb friction is known."""
+    """Return a motion at constant joint velocities, for which Coulomb friction is known."""
     return START + VELOCITY * t, VELOCITY, np.zeros(7)
 
 
 def swinging(t: float) -> tuple[Array, Array, Array]:
-    """Back and forth, with accelerations."""
+    """Return an oscillation, with accelerations."""
     w = 5.0
     s, c = math.sin(w * t), math.cos(w * t)
     return START + VELOCITY * s / w, VELOCITY * c, -VELOCITY * w * s
 
 
 def _follow(model: RobotModel, plan: Plan, intervals: Sequence[int]) -> tuple[Array, Array, Array]:
-    """Times (k), estimates and true torques J^T wrench (k, n); the wrench is held in the link's axes between states."""
+    """Return times (k,), estimates and true torques J^T wrench (k, n); the wrench is constant in the link's axes."""
     q_d, qd_d, _ = plan(0.0)
     plant = Plant(model, initial_positions=q_d, initial_velocities=qd_d)
     observer = MomentumObserver(GAIN)
@@ -58,12 +58,12 @@ def _follow(model: RobotModel, plan: Plan, intervals: Sequence[int]) -> tuple[Ar
         to_link = model.link_pose(q, LINK)[:3, :3].T
         wrench = np.concatenate([to_link @ push[:3], to_link @ push[3:]])
         plant.step(effort, count, external_wrenches={LINK: wrench})
-        np.testing.assert_array_equal(plant.effort, effort)  # no limit cut it
+        np.testing.assert_array_equal(plant.effort, effort)  # not limited
     return np.array(times), np.array(estimates), np.array(truths)
 
 
 def _lagged(times: Array, truths: Array) -> Array:
-    """r' = K (truth - r) from the push on, solved for a truth that runs straight from sample to sample."""
+    """Return r of r' = K (truth - r) from the push on, for a truth that is linear between samples."""
     lagged = np.zeros_like(truths)
     for k in range(1, len(times)):
         if times[k - 1] >= PUSH_AT - 1e-9:
@@ -83,10 +83,10 @@ def _lagged(times: Array, truths: Array) -> Array:
     ],
     ids=["sliding", "500 Hz", "uneven"],
 )
-def test_a_push_on_the_moving_arm_is_found_with_a_first_order_lag(
+def test_the_estimate_of_a_push_has_a_first_order_lag(
     dynamics: str | None, plan: Plan, intervals: list[int], tolerance: float, load_robot: Callable[..., RobotModel]
 ) -> None:
-    """On the whole course after the push; before it the estimate is about 0."""
+    """During the whole motion after the push; before it the estimate is about 0."""
     times, estimates, truths = _follow(load_robot("panda", dynamics), plan, intervals)
     size = np.abs(truths).max()
     assert np.abs(estimates - _lagged(times, truths)).max() < tolerance * size
@@ -94,8 +94,8 @@ def test_a_push_on_the_moving_arm_is_found_with_a_first_order_lag(
 
 
 @pytest.mark.parametrize(("smoothing", "fraction"), [((), 0.4), ((0.02,), 0.2), ((0.0,), 1.0)])
-def test_friction_fades_in_below_the_smoothing_velocity(smoothing: tuple[float, ...], fraction: float) -> None:
-    """Joint 1 creeps at 0.004 rad/s, a plane arm without gravity: u - F is all that acts, with F known in part."""
+def test_friction_is_reduced_below_the_smoothing_velocity(smoothing: tuple[float, ...], fraction: float) -> None:
+    """Joint 1 of a planar arm without gravity moves at 0.004 rad/s: the estimate is from u and the reduced F."""
     arm = FREE_ARM.with_joint("joint1", extra='<dynamics friction="2"/>')
     model = RobotModel.from_urdf(arm.urdf, gravity=[0.0, 0.0, 0.0])
     observer = MomentumObserver(20.0, *smoothing)  # by default 0.01 rad/s
@@ -105,13 +105,13 @@ def test_friction_fades_in_below_the_smoothing_velocity(smoothing: tuple[float, 
 
 
 def _samples(count: int) -> list[tuple[float, Array, Array, Array]]:
-    """Times, positions, velocities and efforts that belong to no motion at all: every term counts."""
+    """Return random times, positions, velocities and efforts, for which all terms matter."""
     rng = np.random.default_rng(3)
     times = np.cumsum(rng.uniform(0.001, 0.02, count))
     return [(float(t), *rng.uniform(-2.0, 2.0, (3, 2))) for t in times]
 
 
-def test_reset_and_a_time_that_goes_back_start_anew() -> None:
+def test_a_time_that_goes_back_resets_the_observer() -> None:
     samples = _samples(6)
     fresh, used, jumped = (MomentumObserver(30.0) for _ in range(3))
     expected = [fresh.update(MODEL, *sample) for sample in samples]
@@ -130,12 +130,12 @@ def test_a_repeated_stamp_changes_nothing() -> None:
     plain, repeated = MomentumObserver(30.0), MomentumObserver(30.0)
     expected = [plain.update(MODEL, *sample) for sample in (first, second, third)]
     for sample, estimate in zip((first, second, third), expected, strict=True):
-        repeated.update(MODEL, *sample)[:] = 1e9  # the caller's own
+        repeated.update(MODEL, *sample)[:] = 1e9  # copies for the caller
         np.testing.assert_array_equal(repeated.update(MODEL, sample[0], *third[1:]), estimate)
 
 
-def test_another_model_takes_over_without_a_jump() -> None:
-    """A payload set while the arm moves: the last interval is looked at with the new model alone."""
+def test_a_change_of_model_is_continuous() -> None:
+    """After a change of payload the interval is evaluated with the new model only."""
     first, second, third = _samples(3)
     loaded = MODEL.with_payload("tool", 4.0, [0.1, 0.0, 0.0], np.zeros((3, 3)))
     observer, after = MomentumObserver(30.0), MomentumObserver(30.0)
@@ -146,7 +146,7 @@ def test_another_model_takes_over_without_a_jump() -> None:
     assert_close(observer.update(loaded, *third), kept * before + after.update(loaded, *third), 1e-12)
 
 
-def test_what_is_not_finite_is_refused_and_forgotten() -> None:
+def test_non_finite_estimates_are_rejected() -> None:
     first, second, third = _samples(3)
     plain, disturbed = MomentumObserver(30.0), MomentumObserver(30.0)
     bad = np.array([0.0, math.nan])
@@ -170,9 +170,9 @@ def test_bad_arguments_are_refused(bad: Any) -> None:
 
 
 @pytest.mark.parametrize("gain", [0.5, np.array([0.5]), np.array([0.5, 2.0])])
-def test_any_positive_gain_will_do(gain: Any) -> None:
-    """One number, or one for each joint: - u (1 - exp(- K t)) of an arm that rests under a constant effort."""
+def test_any_positive_gain_is_stable(gain: Any) -> None:
+    """One number, or one per joint: - u (1 - exp(- K t)) for an arm at rest under a constant effort."""
     observer, effort = MomentumObserver(gain), np.array([3.0, -2.0])
     for t in (0.0, 0.5):
-        found = observer.update(MODEL, t, Q, REST, tsai.gravity(P, Q) + effort)
-    assert_close(found, -effort * (1.0 - np.exp(-gain * 0.5)), 1e-12)
+        estimate = observer.update(MODEL, t, Q, REST, tsai.gravity(P, Q) + effort)
+    assert_close(estimate, -effort * (1.0 - np.exp(-gain * 0.5)), 1e-12)

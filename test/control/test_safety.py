@@ -1,4 +1,4 @@
-"""The safety state machine: each transition, and no others; and the check for damping that drives the arm."""
+"""Transitions of the safety state machine, and the check for unstable damping."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_a_failed_check_leads_to_on_fault(on_fault: str, after: Mode) -> None:
 
 A, H, Z, F = Mode.ACTIVE, Mode.HOLD, Mode.ZERO, Mode.FAULT
 BACK = Fault(Cause.CLOCK_JUMPED_BACK, "back")
-#: What is found at which time (s), the controller's or, where there are two, the steady one beside it; the mode after.
+#: Fault at a time (s) of the controller, or a pair of controller and steady time, and the mode afterwards.
 HISTORIES = {
     "manual: a fault waits until a check fails again": [
         (LIMIT, 0.0, H), (None, 0.1, H), (None, 0.4, F), (None, 8.0, F), (NAN, 9.0, H),
@@ -47,15 +47,15 @@ HISTORIES = {
         (LIMIT, 1.0, H), (None, 1.15, H), (LIMIT, 1.26, H), (None, 1.3, H), (None, 1.29 + RECOVERY_TIME, H),
         (None, 1.31 + RECOVERY_TIME, A),
     ],
-    "auto: a clock that goes back begins the time anew": [
+    "auto: a clock that goes back restarts the time": [
         (BACK, 100.0, H), (None, 100.1, H), (None, 0.0, H), (None, 0.9 * RECOVERY_TIME, H),
         (None, 1.1 * RECOVERY_TIME, A),
     ],
-    "manual: blind, the steady clock tells how long to hold; a state is held by, and blind anew it counts anew": [
+    "manual: without states the hold time is by the steady clock; a state restarts it": [
         (STALE, (1.0, 10.0), H), (STALE, (1.0, 10.49), H), (STALE, (1.0, 10.5), Z), (None, (3.0, 12.0), H),
         (STALE, (3.0, 12.1), H),
     ],
-    "manual: a good state beside bad messages is held by for ever": [
+    "manual: valid states among invalid ones keep the hold for ever": [
         (NAN if second % 2 else LIMIT, float(second), H) for second in range(10)
     ],
 }  # fmt: skip
@@ -72,7 +72,7 @@ def test_modes_after_each_check(name: str) -> None:
 
 
 def test_the_first_fault_of_each_cause_is_reported() -> None:
-    """Until the arm has been active again; a new cause gives a transition of its own."""
+    """Until the next activation; a new cause gives a transition."""
     safety = machine(reset="auto")
     further = Fault(Cause.POSITION_LIMIT, "still too far", "joint1", 2.1)
     safety.evaluate(LIMIT, 1.0, 1.0)
@@ -87,7 +87,7 @@ def test_the_first_fault_of_each_cause_is_reported() -> None:
     assert safety.mode is Mode.HOLD and safety.fault is further
 
 
-def test_zero_is_forced_where_holding_is_impossible() -> None:
+def test_zero_is_forced_if_holding_is_impossible() -> None:
     safety = machine()
     safety.evaluate(LIMIT, 1.0, 1.0)
     for time in (1.1, 1.4):
@@ -117,7 +117,7 @@ _ALLOWED = {
     st.lists(st.tuples(st.sampled_from([None, LIMIT, STALE, NAN]), st.floats(0.0, 0.4)), max_size=60),
 )
 def test_any_history(on_fault: str, reset: str, history: list[tuple[Fault | None, float]]) -> None:
-    """Only known transitions; a failing check is never active; only auto leads back to active by itself."""
+    """Only the defined transitions; never active with a fault; back to active only by auto reset."""
     safety = machine(on_fault, reset)
     time, modes = 0.0, [safety.mode]
     for fault, dt in history:
@@ -137,33 +137,35 @@ def test_any_history(on_fault: str, reset: str, history: list[tuple[Fault | None
 
 
 @pytest.mark.parametrize(
-    ("states", "drives"),
+    ("states", "unstable"),
     [
         ([(0.0, 2.5), (0.0, 0.1), (0.0, -2.5)], True),
         ([(1000.0, -2.5), (1000.05, 0.1), (1000.1, 2.5)], True),
-        ([(0.0, 2.5), (0.3, 0.1), (0.6, -2.5)], False),  # slow for a while between
+        ([(0.0, 2.5), (0.3, 0.1), (0.6, -2.5)], False),  # slow for RECOVERY_TIME in between
         ([(0.0, 2.5), *((0.1 * k, 0.1) for k in range(1, 21)), (2.1, -2.5)], False),
-        ([(0.0, 2.5), (RECOVERY_TIME, -2.5)], False),  # from exactly that while on
-        ([(0.0, 2.0), (0.05, -2.5), (0.1, 2.0)], False),  # the limit itself is not too fast
+        ([(0.0, 2.5), (RECOVERY_TIME, -2.5)], False),  # exactly RECOVERY_TIME
+        ([(0.0, 2.0), (0.05, -2.5), (0.1, 2.0)], False),  # the limit itself is allowed
         ([(0.0, -2.0), (0.05, 2.5), (0.1, -2.0)], False),
         ([(0.0, -2.0), (0.05, 2.5), (0.1, -2.0), (0.15, -2.1)], True),
-        ([(100.0, 2.5), (100.1, 0.1), (0.0, -2.5)], False),  # a time that goes back begins anew
+        ([(100.0, 2.5), (100.1, 0.1), (0.0, -2.5)], False),  # a time that goes back restarts the check
         ([(100.0, 2.5), (100.1, 0.1), (0.0, -2.5), (0.1, 2.5)], True),
     ],
 )
-def test_damping_drives_a_joint_that_is_too_fast_both_ways(states: list[tuple[float, float]], drives: bool) -> None:
+def test_damping_is_unstable_if_a_joint_is_too_fast_in_both_directions(
+    states: list[tuple[float, float]], unstable: bool
+) -> None:
     """The limit is 2 rad/s."""
     check = DampingCheck(np.array([2.0, 2.0]))
     for time, velocity in states:
-        assert not check.drives
-        check.look(np.array([0.0, velocity]), time)
-    assert check.drives == drives
-    check.look(np.array([0.0, 0.1]), time + 100.0)
-    assert check.drives == drives, "until the law is at work again"
+        assert not check.unstable
+        check.update(np.array([0.0, velocity]), time)
+    assert check.unstable == unstable
+    check.update(np.array([0.0, 0.1]), time + 100.0)
+    assert check.unstable == unstable, "until the law is active again"
     check.begin()
-    assert not check.drives
-    check.look(np.array([0.0, velocity]), time)
-    assert not check.drives
+    assert not check.unstable
+    check.update(np.array([0.0, velocity]), time)
+    assert not check.unstable
 
 
 def test_the_first_number_that_is_not_finite_is_named() -> None:

@@ -1,4 +1,4 @@
-"""A session that answers joint_states, when some cannot be used; and what outlasts its activation."""
+"""Session without an update rate: invalid states, repeated states, and persistence over deactivation."""
 
 from typing import Any
 
@@ -26,14 +26,14 @@ JUNK = {
 
 
 class Receiver(Session):
-    """A session whose states come from the test."""
+    """Session that receives its states from the test."""
 
     def __init__(self, **safety: Any) -> None:
         settings = ControllerSettings(safety=SafetySettings(position_step_limit=(np.inf,), **safety))
         super().__init__("planar_2r", settings, braked=True)
 
     def good(self, q: Any = Q) -> Given:
-        """A state comes, a period after the one before; its answer."""
+        """Send a valid state, a period after the last one; return the output."""
         self.cycle(q=q, qd=QD)
         assert self.commands[-1].kind == "answer"
         return self.commands[-1]
@@ -45,12 +45,12 @@ class Receiver(Session):
         return self.commands[before:]
 
     def damps(self, held: Given, q: Any = Q) -> bool:
-        """True if the effort beyond gravity's takes energy from the motion."""
+        """True if the effort beyond the gravity torque dissipates energy."""
         return bool((held.effort - self.model.gravity_torque(q)) @ QD < 0.0)
 
 
 @pytest.mark.parametrize("kind", JUNK)
-def test_one_bad_state_ends_the_laws_work_at_once(kind: str) -> None:
+def test_one_invalid_state_is_a_fault_at_once(kind: str) -> None:
     session = Receiver()
     session.good()
     (answer,) = session.bad(kind)
@@ -60,8 +60,8 @@ def test_one_bad_state_ends_the_laws_work_at_once(kind: str) -> None:
     assert held.mode == "hold" and session.damps(held, Q + 0.1)
 
 
-def test_among_many_bad_states_the_arm_is_held_by_the_good_ones() -> None:
-    """No clock that jumps, no blindness, no cycle for each: the arm is damped for as long as it lasts."""
+def test_valid_states_among_many_invalid_ones_are_used() -> None:
+    """No jump of the clock, no missing feedback, no cycle for each invalid state: the arm is damped throughout."""
     session = Receiver(fault_reset="auto", stale_hold_time=0.1)
     session.good()
     for k in range(300):
@@ -77,8 +77,8 @@ def test_among_many_bad_states_the_arm_is_held_by_the_good_ones() -> None:
     assert last.mode == "active"
 
 
-def test_bad_states_alone_lead_to_zero_effort() -> None:
-    """As without states: the watch does it, by the steady clock."""
+def test_only_invalid_states_lead_to_zero_effort() -> None:
+    """Like missing states, by ``watch`` and the steady clock."""
     session = Receiver(stale_hold_time=0.5)
     session.good()
     for kind, cycles, mode in (("nan", 20, "hold"), ("cut", 10, "zero")):
@@ -90,7 +90,7 @@ def test_bad_states_alone_lead_to_zero_effort() -> None:
     assert session.good().mode == "hold"
 
 
-def test_before_the_first_good_state_nothing_is_commanded() -> None:
+def test_nothing_is_commanded_before_the_first_valid_state() -> None:
     session = Receiver()
     for kind in JUNK:
         assert session.bad(kind) == []
@@ -99,8 +99,8 @@ def test_before_the_first_good_state_nothing_is_commanded() -> None:
     assert session.controller.time == 0.0, "time counts from the first state that could be used"
 
 
-def test_a_process_that_stood_still_has_been_without_states() -> None:
-    """As after SIGSTOP and SIGCONT: states may come before the timer that looks after their age."""
+def test_a_stopped_process_detects_the_missing_states() -> None:
+    """After SIGSTOP and SIGCONT, states may arrive before the timer that checks their age."""
     session = Receiver()
     session.good()
     session.time += 2.0
@@ -110,8 +110,8 @@ def test_a_process_that_stood_still_has_been_without_states() -> None:
     assert session.causes == ["state_stale"] and session.controller.dropped_trajectories > 0
 
 
-def test_a_state_that_comes_again_gets_its_answer_again() -> None:
-    """With its stamp, number and effort, also after a command without a state; one without a stamp is another state."""
+def test_a_repeated_state_repeats_the_command() -> None:
+    """With stamp, number and effort, also after a command by ``watch``; an unstamped state is never a repetition."""
     session = Receiver(unstamped_states="arrival")
     data = joint_state(session.ros, NAMES, Q, QD, NONE)
     first = session.receive("joint_states", data)
@@ -130,7 +130,7 @@ def test_a_state_that_comes_again_gets_its_answer_again() -> None:
         assert session.controller.time > before
 
 
-def test_what_outlasts_a_deactivation() -> None:
+def test_state_that_persists_over_deactivation() -> None:
     session = Receiver()
     live, heavy = session.session, session.model.with_payload("link2", 3.0, (0.1, 0.0, 0.0), (0.0,) * 6)
     session.good()

@@ -15,7 +15,7 @@ BEYOND = [Q[0], 2.1]  # the limit of joint2 is 2 rad
 
 
 def running() -> Controller:
-    """After seven cycles, until 0.6 s; joint2 reaches its effort limit 0.5 rad away."""
+    """Return a controller after seven cycles, at 0.6 s; joint2 reaches its effort limit 0.5 rad away."""
     controller = Controller(MODEL, teleporting(law="pd", kp=[1000.0], kd=[0.0]))
     for k in range(7):
         command(controller, 0.1 * k)
@@ -28,7 +28,7 @@ def test_status_before_the_first_state() -> None:
     assert (values["state age"], values["stamp age"], values["rate"]) == ("", "", 0.0)
 
 
-def test_status_of_a_controller_at_work() -> None:
+def test_status_of_an_active_controller() -> None:
     controller = running()
     controller.follow(move([0.5, 0.1]), None, 0.6)
     status = StatusReport(0.0).status(controller, 1.0, 0.25, None)
@@ -84,8 +84,8 @@ def test_status_of_a_fault_and_of_transitions() -> None:
     ],
 )
 def test_transitions_as_text(cause: Cause, after: Mode, level: int) -> None:
-    found, text, _ = in_words(Transition(5.0, Mode.HOLD, after, Fault(cause, "it has hit something")), "call it")
-    assert found == level and text.startswith(f"hold -> {after.value}: ")
+    reported, text, _ = in_words(Transition(5.0, Mode.HOLD, after, Fault(cause, "it has hit something")), "call it")
+    assert reported == level and text.startswith(f"hold -> {after.value}: ")
     assert ("it has hit something" in text, "call it" in text) == (after is Mode.ZERO, after is Mode.FAULT)
 
 

@@ -1,4 +1,4 @@
-"""Settings as numbers for the joints of a robot: bounds, and values derived from them."""
+"""Settings as arrays for the joints of a robot: bounds and derived values."""
 
 import math
 from dataclasses import replace
@@ -15,11 +15,11 @@ from support.comparing import assert_close
 from support.controlled_arm import ARM, MODEL
 
 LARGEST = float(np.finfo(float).max)
-HAND = "task_space_computed_torque"
+TASK_SPACE_LAW = "task_space_computed_torque"
 
 
 def nested(**changes: Any) -> ControllerSettings:
-    """Settings; those of safety and of the hand go to their groups."""
+    """Return settings; those of safety and task space go to their groups."""
     groups: dict[str, Any] = {"safety": SafetySettings(), "task_space": TaskSpaceSettings()}
     own = set(ControllerSettings.__dataclass_fields__)
     for name in set(changes) - own:
@@ -62,8 +62,8 @@ def test_numbers_are_bounded_as_parameters(
         ({"torque_rate_limit": [1.0, 0.0]}, 'torque_rate_limit: 0 for joint "joint2"'),
         ({"position_limit_margin": [math.nan]}, "position_limit_margin: nan"),
         ({"collision_threshold": [5.0]}, "observer.gain"),
-        ({"law": HAND, "components": ("x", "y", "rz")}, "3 of them for 2 joints"),
-        ({"law": HAND, "components": ("x", "y"), "kp": [0.0], "kd": [0.0]}, '"joint1"'),
+        ({"law": TASK_SPACE_LAW, "components": ("x", "y", "rz")}, "3 components for 2 joints"),
+        ({"law": TASK_SPACE_LAW, "components": ("x", "y"), "kp": [0.0], "kd": [0.0]}, '"joint1"'),
     ],
 )
 def test_bad_settings_are_refused(changes: dict[str, Any], culprit: str) -> None:
@@ -90,17 +90,17 @@ def test_numbers_for_each_joint() -> None:
 
 
 def test_friction_is_added() -> None:
-    """Where the law can, the user wants it and the model has some."""
+    """If the law supports it, the user enables it and the model has friction."""
     rough = RobotModel.from_urdf(ARM.with_joint("joint1", extra='<dynamics damping="0.5"/>').urdf)
-    dynamic = {"feedforward", "computed_torque", "pd_feedforward", "pd_plus", HAND}
+    dynamic = {"feedforward", "computed_torque", "pd_feedforward", "pd_plus", TASK_SPACE_LAW}
     for law in LAWS:
-        hand = {"components": ("x", "y")}
-        assert Tuning(rough, nested(law=law, **hand)).adds_friction is (law in dynamic)
-        assert Tuning(rough, nested(law=law, friction_compensation=False, **hand)).adds_friction is False
-        assert Tuning(MODEL, nested(law=law, **hand)).adds_friction is False
+        task_space = {"components": ("x", "y")}
+        assert Tuning(rough, nested(law=law, **task_space)).adds_friction is (law in dynamic)
+        assert Tuning(rough, nested(law=law, friction_compensation=False, **task_space)).adds_friction is False
+        assert Tuning(MODEL, nested(law=law, **task_space)).adds_friction is False
 
 
-def test_gains_given_as_numbers_do_not_change_their_unit_unseen() -> None:
+def test_explicit_gains_do_not_change_their_unit_silently() -> None:
     one = Tuning(MODEL, nested(kp=[0.5], kd=[2.0]))
     with pytest.raises(RobotDynamicsError, match="gains.kp"):
         one.check_change(Tuning(MODEL, nested(law="pd", kp=[0.5], kd=[2.0])))
@@ -112,16 +112,16 @@ def test_gains_given_as_numbers_do_not_change_their_unit_unseen() -> None:
 
 def test_settings_of_the_task_space() -> None:
     speeds = {"max_linear_velocity": 0.3, "max_angular_velocity": 0.7}
-    tuning = Tuning(MODEL, nested(law=HAND, components=("y", "x"), kp=[5.0], kd=[1.0], **speeds))
-    hand = tuning.end_effector
-    assert hand is not None and (hand.link, hand.rows) == (MODEL.end_links[0], (0, 1))
-    gains = hand.gains
+    tuning = Tuning(MODEL, nested(law=TASK_SPACE_LAW, components=("y", "x"), kp=[5.0], kd=[1.0], **speeds))
+    end_effector = tuning.end_effector
+    assert end_effector is not None and (end_effector.link, end_effector.rows) == (MODEL.end_links[0], (0, 1))
+    gains = end_effector.gains
     assert_close(gains.kp, np.full(6, 100.0), 1e-15)
     assert_close(gains.kd, np.full(6, 20.0), 1e-15)
     assert (gains.linear_velocity, gains.angular_velocity) == (0.3, 0.7)
     assert_close(gains.posture_kp, [5.0, 5.0], 0.0)
     assert_close(gains.posture_kd, [1.0, 1.0], 0.0)
-    kp, kd = component_gains([0.5], [0.25])  # omega^2 and 2 zeta omega, below 1 too
+    kp, kd = component_gains([0.5], [0.25])  # omega^2 and 2 zeta omega, also below 1
     assert_close(kp, np.full(6, 0.25), 1e-15)
     assert_close(kd, np.full(6, 0.25), 1e-15)
     for frequency, ratio in ((1e200, 1.0), (1e10, 1e300), (1e-200, 1.0), (0.0, 1.0), (1.0, 0.0)):

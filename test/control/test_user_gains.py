@@ -1,4 +1,4 @@
-"""Gains as users give them: derived from natural frequencies, checked for stability and sampling."""
+"""Gains from the settings: derived from natural frequencies, checked for stability with sampling."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +28,7 @@ def gains_of(law: str = "computed_torque", **changes: Any) -> Gains:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_from_natural_frequency_and_damping_ratio(law: str) -> None:
-    """Inertia x (omega^2, 2 zeta omega): the standard second-order system; accelerations need no inertia."""
+    """Inertia times (omega^2, 2 zeta omega) of the standard second-order system; without inertia for accelerations."""
     size = np.ones(2) if LAWS[law].gains_are_accelerations else INERTIA
     gains = gains_of(law)
     assert_close(gains.kp, size * [100.0, 400.0], 1e-15)
@@ -38,7 +38,7 @@ def test_from_natural_frequency_and_damping_ratio(law: str) -> None:
 
 @pytest.mark.parametrize("kp, kd", [((), ()), ([30.0], [4.0, 5.0]), ([0.5], [0.5])])
 def test_an_integral_gain_below_kp_kd_is_stable(kp: Any, kd: Any) -> None:
-    """A hair below and at kp kd: the roots of s^3 + Kd s^2 + Kp s + Ki cross into the right half-plane."""
+    """Slightly below and at kp kd, where roots of s^3 + Kd s^2 + Kp s + Ki cross into the right half-plane."""
     plain = gains_of(kp=kp, kd=kd)
     below = gains_of(kp=kp, kd=kd, ki=plain.kp * plain.kd * 0.999)
     for j in range(2):
@@ -50,7 +50,7 @@ def test_an_integral_gain_below_kp_kd_is_stable(kp: Any, kd: Any) -> None:
 
 @given(st.floats(-3.0, 1.0), st.floats(-3.0, 1.0))
 def test_gains_that_are_unstable_when_sampled_are_refused(log_kd: float, log_kp: float) -> None:
-    """Against the eigenvalues of e'' = u, with the state of a period ago held for a period of 2 ms."""
+    """Compared with the eigenvalues of e'' = u, with a delay of one period of 2 ms."""
     period = 0.002
     kd, kp = 10.0**log_kd / period, 10.0**log_kp / period**2
     step = np.array([[1.0, period, 0.5 * period**2], [0.0, 1.0, period], [-kp, -kd, 0.0]])
@@ -106,6 +106,6 @@ def test_an_integral_gain_for_a_law_that_does_not_integrate(law: str) -> None:
     ],
 )
 def test_bad_gains_are_refused(changes: dict[str, Any], culprit: str) -> None:
-    """They are refused before the arm's inertia is known."""
+    """They are refused before the inertia is known."""
     with pytest.raises(RobotDynamicsError, match=culprit):
         gains_of(**changes)

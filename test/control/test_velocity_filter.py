@@ -1,4 +1,4 @@
-"""The velocity filter against the closed forms of a first-order low-pass filter and of differences."""
+"""Velocity filter against closed forms of a first-order low-pass filter and of differences."""
 
 import math
 
@@ -22,7 +22,7 @@ def _times(intervals: list[float]) -> list[float]:
 @pytest.mark.parametrize("cutoff", [0.5, 10.0])
 @given(intervals=INTERVALS)
 def test_step_response(cutoff: float, intervals: list[float]) -> None:
-    """1 - exp(-2 pi fc t), at any samples: the filter is exact for an input that is held."""
+    """1 - exp(-2 pi fc t) at any sample times: the filter is exact for a held input."""
     velocity_filter = VelocityFilter(2, cutoff)
     for t in _times(intervals):
         step = 1.0 if t > 0.0 else 0.0
@@ -30,8 +30,8 @@ def test_step_response(cutoff: float, intervals: list[float]) -> None:
         assert_close(got, (1.0 - math.exp(-2.0 * math.pi * cutoff * t)) * np.array([2.0, -3.0]), 1e-13)
 
 
-def test_the_first_velocity_starts_it_without_a_transient() -> None:
-    """So it does after a reset, and after a time that goes back, which also forgets the position."""
+def test_the_first_velocity_causes_no_transient() -> None:
+    """Also after a reset, and after a time that goes back, which also resets the position."""
     velocity_filter, moving = VelocityFilter(1, 1.0), np.array([-1.3])
     for t in (5.0, 5.002, 5.1):
         np.testing.assert_array_equal(velocity_filter.update(t, NOWHERE, moving), moving)
@@ -61,7 +61,7 @@ def test_differences_of_a_parabola_are_the_velocity_half_an_interval_ago(interva
 
 @pytest.mark.parametrize("rate", [3.0, -3.0])
 def test_positions_modulo_a_turn(rate: float) -> None:
-    """A continuous joint whose driver reports -pi .. pi."""
+    """Continuous joint whose driver reports -pi to pi."""
     velocity_filter = VelocityFilter(1, 0.0)
     for k in range(2000):
         angle = 0.1 + rate * k * 0.005
@@ -79,13 +79,13 @@ def test_a_repeated_stamp_changes_nothing(cutoff: float) -> None:
     assert_close(velocity_filter.update(0.02, np.array([0.04]), None), moving, 1e-14)
 
 
-def test_results_and_arguments_are_the_callers_own() -> None:
+def test_results_and_arguments_are_copies() -> None:
     velocity_filter = VelocityFilter(1, 1.0)
     q, qd = np.array([0.5]), np.array([2.0])
     velocity_filter.update(0.0, q, qd)[:] = 77.0
     q[:], qd[:] = 99.0, 99.0
     np.testing.assert_array_equal(velocity_filter.update(0.0, q, qd), [2.0])
-    assert_close(velocity_filter.update(0.1, np.array([0.7]), None), [2.0], 1e-12)  # the driver sends no more velocity
+    assert_close(velocity_filter.update(0.1, np.array([0.7]), None), [2.0], 1e-12)  # no velocity any more
     off = VelocityFilter(1, 0.0)
     for t, position, velocity, expected in ((0.0, 1.0, 9.0, 9.0), (0.1, 1.2, None, 2.0), (0.2, 1.3, 7.0, 7.0)):
         got = off.update(t, np.array([position]), None if velocity is None else np.array([velocity]))
@@ -99,7 +99,7 @@ def test_bad_cutoff(cutoff: float) -> None:
 
 
 def test_filtered_differences_of_a_ramp() -> None:
-    """At once the slope where the joint was moving from the start; 1 - exp(-w t) where it sets off later."""
+    """The slope at once for a motion from the start; 1 - exp(-w t) for a later start."""
     cutoff, dt = 5.0, 0.002
     velocity_filter = VelocityFilter(2, cutoff)
     for k in range(100):

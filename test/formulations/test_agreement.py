@@ -1,8 +1,8 @@
-"""All forms of the dynamics give the same as the kernels and the books, and so as each other.
+"""All formulations agree with the kernels and the books, and therefore with each other.
 
-So read as their files say where the print is wrong. Milicevic: the first sum of (2.4) has accelerations, gravity
-enters by -m g^T U r, the sums of (4.3)-(4.5) begin at the joint's own link and that of (4.4) holds both its terms.
-Tsai: (9.58) turns only the acceleration of the parent's origin.
+Misprints are corrected. Milicevic: the first sum of (2.4) has accelerations, gravity enters by -m g^T U r, the sums of
+(4.3)-(4.5) begin at the joint's own link, and that of (4.4) contains both terms. Tsai: (9.58) rotates only the
+acceleration of the parent's origin.
 """
 
 from collections.abc import Callable
@@ -83,7 +83,7 @@ def test_wrong_shape(form: Callable[..., Any]) -> None:
 
 @given(arm=arms.trees())
 def test_frames_weights_and_paths(arm: arms.Arm) -> None:
-    """Link frames share their origin with the joint's; potential energy is -sum m g . c; paths lead from the base."""
+    """Link frames have their origin on the joint; potential energy is -sum m g . c; paths begin at the base."""
     model = RobotModel.from_urdf(arm.urdf)
     tree = LinkTree.of(model)
     q = arms.states(arm.seed, model.n, 1)[0][0]
@@ -102,7 +102,7 @@ def test_frames_weights_and_paths(arm: arms.Arm) -> None:
 
 @given(arm=arms.trees(5))
 def test_jacobians_and_derivatives_are_slopes(arm: arms.Arm) -> None:
-    """J_v of the centre of mass's position; J_w by R' = [w x] R; dM of M, and the work of V is what M takes up."""
+    """J_v from the position of the centre of mass, J_w from R' = [w x] R, dM from M; V satisfies the energy balance."""
     model = RobotModel.from_urdf(arm.urdf)
     tree = LinkTree.of(model)
     q, qd, _ = (x[0] for x in arms.states(arm.seed, model.n, 1))
@@ -129,7 +129,7 @@ def test_jacobians_and_derivatives_are_slopes(arm: arms.Arm) -> None:
 
 
 def test_pseudo_inertia_of_points() -> None:
-    """The sum of m r r^T over point masses, from the mass, centre and inertia that they have together."""
+    """The sum of m r r^T over point masses, from their total mass, centre of mass and inertia."""
     rng = np.random.default_rng(3)
     masses, points = rng.uniform(0.1, 1.0, 6), rng.uniform(-0.5, 0.5, (6, 3))
     mass, com = float(masses.sum()), masses @ points / masses.sum()
@@ -152,7 +152,7 @@ def test_planar_arm() -> None:
 
 @given(arm=arms.trees())
 def test_rotation_and_translation_apart(arm: arms.Arm) -> None:
-    """Each part has the energy of its motion and is in balance on its own: qd . h is half of qd . dD/dt qd."""
+    """Each part has the energy of its motion and satisfies qd . h = qd . dD/dt qd / 2."""
     tree = LinkTree.of(RobotModel.from_urdf(arm.urdf))
     q, qd, _ = (x[0] for x in arms.states(arm.seed, len(tree.links), 1))
     terms = generalized_dalembert.dalembert_terms(tree, q, qd)

@@ -1,4 +1,4 @@
-"""The Cartesian form against the joint-space form and energies; joint rates for the end effector's velocity."""
+"""Cartesian dynamics against joint-space dynamics and energies; joint rates for an end effector's velocity."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ ARMS = [
 
 
 def _check(model: RobotModel, task: Task, q: Any, seed: int) -> None:
-    """F = Jbar^T tau for any motion, forces at the hand act as it says, J^T F = tau where J is square; energies."""
+    """F = Jbar^T tau for any motion, forces at the end effector have their effect, J^T F = tau if J is square."""
     rng = np.random.default_rng(seed)
     qd, qdd = rng.normal(size=(2, model.n))
     form = cartesian_dynamics(model, q, qd, task)
@@ -51,7 +51,7 @@ def _check(model: RobotModel, task: Task, q: Any, seed: int) -> None:
     if task.own_axes:
         return
     exact_rate = model.jacobian_dot_qd(q, qd, task.link)[list(task.rows)]
-    # A force at the hand, made by the joints, (6.92): the hand accelerates as the form says, by articulated bodies.
+    # The joints produce a force at the end effector, (6.92), which accelerates as Cartesian dynamics predict.
     pull = rng.normal(size=len(j))
     xdd = j @ model.forward_dynamics(q, qd, j.T @ pull) + exact_rate
     assert_close(form.mass @ xdd + form.velocity_terms + form.gravity, pull, 1e-10, scale)
@@ -68,7 +68,7 @@ def test_shipped_robots(robot: str, link: str, rows: tuple[int, ...], q: Any, ow
 
 @given(robot=robots())
 def test_any_robot(robot: Robot) -> None:
-    """At the last link, with as many rows as are well independent there."""
+    """For the last link, with as many rows as are well conditioned."""
     model = robot.model()
     q, link = arms.states(robot.seed, model.n, 1)[0][0], model.link_names[-1]
     rows: tuple[int, ...] = ()
@@ -96,7 +96,7 @@ PANDA = np.array([0.3, -0.5, 0.2, -2.0, 0.3, 1.8, 0.6])
 
 
 @pytest.mark.parametrize(("robot", "link", "q"), [("ur5e", "tool0", UR5E), ("panda", "panda_link8", PANDA)])
-def test_the_hand_moves_as_asked(robot: str, link: str, q: np.ndarray) -> None:
+def test_the_end_effector_has_the_requested_velocity(robot: str, link: str, q: np.ndarray) -> None:
     model = RobotModel.from_urdf_file(robot_urdf(robot))
     j, v = model.jacobian(q, link), np.array([0.1, -0.2, 0.05, 0.3, 0.1, -0.2])
     rates = joint_rates(j, v, q)
@@ -107,7 +107,7 @@ def test_the_hand_moves_as_asked(robot: str, link: str, q: np.ndarray) -> None:
 
 
 def test_a_singularity_and_too_few_joints_are_refused() -> None:
-    """The wrist of Craig, example 5.6: axes 4 and 6 in one line."""
+    """The wrist of Craig, example 5.6, with collinear axes 4 and 6."""
     model = RobotModel.from_urdf_file(robot_urdf("ur5e"))
     q = UR5E * [1, 1, 1, 1, 0, 1]
     j = model.jacobian(q, "tool0")
@@ -126,7 +126,7 @@ def test_a_singularity_and_too_few_joints_are_refused() -> None:
 
 
 def test_a_motion_goes_where_its_velocity_leads() -> None:
-    """Euler's error falls with the step."""
+    """The error of the Euler method decreases with the step."""
     model = RobotModel.from_urdf_file(robot_urdf("ur5e"))
     v = np.array([0.05, -0.04, 0.03, 0.0, 0.0, 0.0])
     start, error = model.link_pose(UR5E, "tool0")[:3, 3], []

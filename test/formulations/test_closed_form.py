@@ -1,4 +1,4 @@
-"""Formulas as text and as SymPy: the books' for their arms, the kernels' numbers for every other robot."""
+"""Formulas as text and as SymPy: equal to the books for their arms, to the kernels for other robots."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ DOWN = (0.0, 0.0, -10.0)
 
 
 def values(form: ClosedForm, q: Array, qd: Array) -> tuple[Array, Array, Array]:
-    """M, V and G as numbers."""
+    """Return M, V and G as numbers."""
     numbers = sympy.lambdify([form.q, form.qd], [form.mass_matrix, form.velocity_terms, form.gravity])
     m, v, g = numbers(q, qd)
     return m, v[:, 0], g[:, 0]
@@ -117,7 +117,7 @@ def test_too_many_joints_and_no_sympy(load_robot: Callable[..., RobotModel], mon
         closed_form(load_robot("planar_2r"))
 
 
-def test_text_leaves_out_what_its_digits_do_not_show() -> None:
+def test_text_omits_terms_below_its_digits() -> None:
     """A centre of mass that is off by a nanometre is in the formula, but not in its text."""
     p = craig_planar_2r.Parameters(1.0, 0.5, 2.0, 3.0)
     form = closed_form(load(arms.craig_planar_2r(p).with_link("link2", com=(0.5, 1e-9, 0.0)), IN_PLANE))
@@ -128,7 +128,7 @@ def test_text_leaves_out_what_its_digits_do_not_show() -> None:
 
 
 def test_angles_that_follow_by_a_part_of_a_coordinate() -> None:
-    """A pendulum of 2 kg at 1 m that turns by half the coordinate: the torque is half too."""
+    """A pendulum of 2 kg at 1 m that rotates by half the coordinate has half the torque."""
     arm = chain((turning(), arms.Link("", 2.0, (1.0, 0.0, 0.0))))
     model = load_with(arm, {"coordinates": ["p"], "couplings": {"joint1": {"p": 0.5}}}, gravity=IN_PLANE)
     assert list(closed_form(model).lines()) == ["M11 = 0.5", "V1 = 0", "G1 = 10 cos(0.5 q1)"]

@@ -1,4 +1,4 @@
-"""Constrained motion and closed chains: closed forms, the whole linear system, closure, energy and forces."""
+"""Constrained motion and closed chains: closed forms, the complete linear system, closure, energy and forces."""
 
 import pickle
 from dataclasses import replace
@@ -37,7 +37,7 @@ def model() -> RobotModel:
 
 
 def particle(mass: float, gravity: list[float], *, turning: bool = False) -> RobotModel:
-    """A point that slides along x, y, z of the base; or along x and y, and turns about z."""
+    """Return a point that translates along x, y, z of the base; or along x and y, and rotates about z."""
     last = arms.Joint("c", "continuous" if turning else "prismatic", "b", "c", axis=(0, 0, 1))
     arm = arms.Arm(
         (arms.Link("base"), arms.Link("a"), arms.Link("b"), arms.Link("c", mass, (0, 0, 0), np.eye(3) * 0.3)),
@@ -52,12 +52,12 @@ def particle(mass: float, gravity: list[float], *, turning: bool = False) -> Rob
 
 
 def sphere(q: Array, qd: Array) -> Constraints:
-    """The unit sphere: LaValle (13.175), (13.176)."""
+    """Return the constraint of the unit sphere: LaValle (13.175), (13.176)."""
     return Constraints(2 * q[None], np.array([2 * qd @ qd]), np.array([q @ q - 1]))
 
 
 def circle(q: Array, qd: Array) -> Constraints:
-    """The unit circle in the x-z plane."""
+    """Return the constraint of the unit circle in the x-z plane."""
     ball = sphere(q * [1, 0, 1], qd * [1, 0, 1])
     return Constraints(np.vstack([ball.jacobian, [0, 1, 0]]), np.append(ball.drift, 0.0), np.append(ball.error, q[1]))
 
@@ -77,7 +77,7 @@ def test_particle_on_a_sphere() -> None:
 
 
 def test_knife_edge_on_an_incline() -> None:
-    """Constraints on rates alone: the blade drifts across the slope and never down it."""
+    """Constraints on velocities only: the blade drifts across the slope and never down it."""
     slope, rate = 0.4, 2.0
     model = particle(1.3, [9.81 * np.sin(slope), 0.0, -9.81 * np.cos(slope)], turning=True)
 
@@ -91,7 +91,7 @@ def test_knife_edge_on_an_incline() -> None:
 
 
 def case(model: RobotModel, seed: int, k: int) -> tuple[Array, Array, Array, Constraints]:
-    """Random position, velocity that k random constraints let through, torque, and the constraints."""
+    """Return a random position, a velocity consistent with k random constraints, a torque, and the constraints."""
     rng = np.random.default_rng(seed)
     q, qd, tau = (x[0] for x in arms.states(seed, model.n, 1))
     g = rng.standard_normal((k, model.n))
@@ -101,7 +101,7 @@ def case(model: RobotModel, seed: int, k: int) -> tuple[Array, Array, Array, Con
 
 @given(arm=arms.trees())
 def test_the_whole_system_is_solved(arm: arms.Arm) -> None:
-    """[M -G^T; G 0] [qdd; lambda] as one, with Baumgarte's terms; LaValle (13.180) where G is complete."""
+    """[M -G^T; G 0] [qdd; lambda], with Baumgarte's terms; LaValle (13.180) for G of full rank."""
     model = RobotModel.from_urdf(arm.urdf)
     k = 1 + arm.seed % model.n
     q, qd, tau, c = case(model, arm.seed, k)
@@ -115,7 +115,7 @@ def test_the_whole_system_is_solved(arm: arms.Arm) -> None:
 
 
 def test_dependent_constraints_share(model: RobotModel) -> None:
-    """Said three times, a constraint moves nothing otherwise, and each has a third of the force."""
+    """A constraint repeated three times does not change the motion, and each copy has a third of the force."""
     q, qd, tau, c = case(model, 5, 2)
     once = constrained_forward_dynamics(model, q, qd, tau, c)
     rows = [0, 0, 0, 1]
@@ -128,7 +128,7 @@ def test_dependent_constraints_share(model: RobotModel) -> None:
 
 
 def test_inverse_dynamics_inverts_forward_dynamics(model: RobotModel) -> None:
-    """The last joints are driven, as many as there are freedoms."""
+    """The last joints are driven, as many as there are degrees of freedom."""
     k = 2
     q, qd, tau, c = case(model, 8, k)
     tau[:k] = 0.0
@@ -148,7 +148,7 @@ def test_inverse_dynamics_inverts_forward_dynamics(model: RobotModel) -> None:
 
 
 def test_an_impact_takes_the_least_energy(model: RobotModel) -> None:
-    """What it stops is orthogonal, by kinetic energy, to what goes on: Carnot's theorem."""
+    """The change of velocity is orthogonal, in kinetic energy, to the remaining velocity: Carnot's theorem."""
     q, _, qd, c = case(model, 3, 2)
     after = consistent_velocity(model, q, qd, c)
     assert_close(c.jacobian @ after, np.zeros(2), 1e-12)
@@ -157,7 +157,7 @@ def test_an_impact_takes_the_least_energy(model: RobotModel) -> None:
 
 
 def test_errors_die_out_as_baumgarte_says() -> None:
-    """A bead 1 mm off its circle: the error of phi is (1 + a t) exp(-a t) times the first; without, it stays."""
+    """A bead 1 mm off its circle: phi decays as (1 + a t) exp(-a t); with a = 0 it is constant."""
     model = particle(0.7, [0, 0, -9.81])
 
     def rates(t: float, state: Array, a: float) -> Array:
@@ -193,7 +193,7 @@ def test_bad_requests_name_the_culprit(model: RobotModel) -> None:
 
 
 def with_loop(robot: robots_with_drives.Robot) -> RobotModel:
-    """The robot's model with a loop between two random links at random points."""
+    """Return the robot's model with a loop between two random links at random points."""
     model, rng = robot.model(), np.random.default_rng(robot.bare.seed)
     links = model.link_names
     a, b = rng.choice(len(links), 2, replace=False)
@@ -202,12 +202,12 @@ def with_loop(robot: robots_with_drives.Robot) -> RobotModel:
 
 
 def with_loops(model: RobotModel, loops: tuple[Loop, ...]) -> RobotModel:
-    return replace(model, _packed=replace(model._packed, loops=loops))
+    return replace(model, _data=replace(model._data, loops=loops))
 
 
 @given(robot=robots_with_drives.robots())
 def test_jacobian_and_drift_are_rates_of_the_gap(robot: robots_with_drives.Robot) -> None:
-    """Of random loops in random trees with couplings, the root's links included, by differences."""
+    """Random loops in random trees with couplings, including the root, compared with differences."""
     model = with_loop(robot)
     q, qd, _ = robots_with_drives.state(robot, model.n)
     speed = robots_with_drives.stride(robot, model.joint_names, qd)
@@ -224,7 +224,7 @@ def test_jacobian_and_drift_are_rates_of_the_gap(robot: robots_with_drives.Robot
 
 @given(robot=robots_with_drives.robots())
 def test_forces_are_wrenches_on_the_links(robot: robots_with_drives.Robot) -> None:
-    """The kernels, given the multipliers as forces on both links, accelerate the open tree as the loop does."""
+    """The kernels, with the multipliers as wrenches on both links, give the same acceleration of the open tree."""
     model = with_loop(robot)
     (loop,) = model.loops
     q, qd, tau = robots_with_drives.state(robot, model.n)
@@ -241,7 +241,7 @@ def test_forces_are_wrenches_on_the_links(robot: robots_with_drives.Robot) -> No
 
 
 def test_five_bar_as_loop_and_as_coupling() -> None:
-    """The same fall as loop, as coupling, and by Spong (9.108); the force by the moments that links 3 and 4 ask for."""
+    """The same fall with a loop, with a coupling, and by Spong (9.108); the force balances links 3 and 4."""
     p = spong_five_bar.Parameters(*np.random.default_rng(0).uniform(0.4, 1.2, 14).tolist())
     arm, gravity = worked_arms.five_bar(p), [0.0, -p.g, 0.0]
     coupled = robots_with_drives.load(arm, {"gravity": gravity, "couplings": FIVE_BAR_COUPLINGS})
@@ -291,7 +291,7 @@ def test_five_bar_as_loop_and_as_coupling() -> None:
 
 
 def test_four_bar_keeps_energy_and_closure() -> None:
-    """Two seconds of free motion through a turn of the crank."""
+    """Two seconds of free motion through a full turn of the crank."""
     model = four_bar()
     q, qd = assembled(model, speed=6.0)
     run = run_constrained(model, loops_of(model), q, qd, still, 2.0, 0.004)
@@ -304,7 +304,7 @@ def test_four_bar_keeps_energy_and_closure() -> None:
 
 
 def test_a_planar_loop_in_space_has_two_constraints() -> None:
-    """Across its plane a point tells nothing; 1.5708 for pi / 2 between two axes does not lock it."""
+    """The constraint across the plane is redundant; 1.5708 for pi / 2 between two axes does not lock the loop."""
     model = four_bar()
     q, qd = assembled(model, speed=6.0)
     expected = constrained_forward_dynamics(model, q, qd, np.zeros(3), loop_constraints(model, q, qd))
@@ -317,7 +317,7 @@ def test_a_planar_loop_in_space_has_two_constraints() -> None:
 
 
 def test_the_crank_alone_drives_it() -> None:
-    """Rates of the closed positions along the crank's motion; its power is the energy's rate; and forward dynamics."""
+    """Rates of closed positions along the crank's motion; power equals the rate of energy; forward dynamics."""
     model = four_bar()
     q, _ = assembled(model)
     rate, acceleration = 2.0, -3.0
@@ -344,7 +344,7 @@ def test_the_crank_alone_drives_it() -> None:
 
 
 def test_loops_stay_with_the_model() -> None:
-    """Through a payload, scaling and a process boundary; the open tree is the same with and without."""
+    """With a payload, scaling and pickling; the open tree is the same with and without loops."""
     model = four_bar()
     loops = (Loop("base", GROUND, "rocker", (0.5, 0.0, 0.0)),)
     assert model.loops == loops == model.with_payload("rocker", 1.0, [0, 0, 0], np.eye(3)).scaled(mass=2.0).loops
@@ -354,7 +354,7 @@ def test_loops_stay_with_the_model() -> None:
     assert_close(model.forward_dynamics(q, qd, tau), bare.forward_dynamics(q, qd, tau), 0.0)
 
 
-def test_what_cannot_be_closed_or_driven_says_so() -> None:
+def test_impossible_closures_and_drives_are_refused() -> None:
     model, rest = four_bar(), np.zeros(3)
     with pytest.raises(RobotDynamicsError, match=r'"base" and "rocker" .* 0\.\d+ m'):
         close_loops(model, [0.3, 3.0, 0.0], held=["crank_joint", "coupler_joint"])
@@ -363,7 +363,7 @@ def test_what_cannot_be_closed_or_driven_says_so() -> None:
     with pytest.raises(RobotDynamicsError, match="no loops"):
         close_loops(with_loops(model, ()), rest)
     q, _ = assembled(model)
-    with pytest.raises(RobotDynamicsError, match=r"start .* 0\.\d+"):
+    with pytest.raises(RobotDynamicsError, match=r"initial position .* 0\.\d+"):
         run_constrained(model, loops_of(model), q + 0.1, rest, still, 0.1)
-    with pytest.raises(RobotDynamicsError, match="breaks"):
+    with pytest.raises(RobotDynamicsError, match="violates"):
         driven_motion(model, loops_of(model), q, model.joint_names, [1.0, 1.0, 1.0], rest)

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWa
 
 @given(robot=robots_with_drives.robots())
 def test_any_robot(robot: robots_with_drives.Robot) -> None:
-    """H is the energy, qd comes back, and pd = M qdd + dM/dt qd for the kernels' torque of any motion."""
+    """H is the energy, qd is recovered, and pd = M qdd + dM/dt qd for the kernels' torque of any motion."""
     model = robot.model()
-    assume(len(model.moving_joints) <= 5 and not model._packed.massless_ends)
+    assume(len(model.moving_joints) <= 5 and not model._data.massless_joints)
     q, qd, qdd = robots_with_drives.state(robot, model.n)
     p = hamiltonian.momenta(model, q, qd)
     tau = model.inverse_dynamics(q, qd, qdd)
@@ -45,7 +45,7 @@ def energies(model: RobotModel, q: Array, p: Array) -> Array:
 
 
 def test_energy_does_not_drift(load_robot: Callable[..., RobotModel]) -> None:
-    """One minute in steps of 0.02 s from rest, the planar arm horizontal: the midpoint rule's error only swings."""
+    """One minute in steps of 0.02 s from rest, the planar arm horizontal: the error of the midpoint rule is bounded."""
     model, start = load_robot("planar_2r"), np.zeros(2)
     energy = energies(model, *hamiltonian.implicit_midpoint(model, start, start, 0.02, 3000))
     error = (energy - energy[0])[1:].reshape(4, -1)
@@ -54,7 +54,7 @@ def test_energy_does_not_drift(load_robot: Callable[..., RobotModel]) -> None:
 
 
 def test_a_step_is_symplectic_and_reversible(load_robot: Callable[..., RobotModel]) -> None:
-    """A^T J A = J for the derivative A of a step; with momenta turned round the motion runs back."""
+    """A^T J A = J for the derivative A of a step; with reversed momenta the motion is reversed."""
     model = load_robot("scara")
     q, qd, _ = (x[0] for x in arms.states(3, 3, 1, speed=1.0))
     start = np.concatenate([q, hamiltonian.momenta(model, q, qd)])
@@ -76,7 +76,7 @@ def test_a_step_is_symplectic_and_reversible(load_robot: Callable[..., RobotMode
 
 
 def test_work_of_a_force(load_robot: Callable[..., RobotModel]) -> None:
-    """Damping takes the energy that it should: dH/dt = qd . tau."""
+    """Damping dissipates the energy: dH/dt = qd . tau."""
     model = load_robot("scara")
     q, p, damping = np.array([0.2, 0.5, 0.05]), np.array([1.0, -0.4, 0.3]), np.array([0.5, 0.1, 1.0])
 
@@ -92,7 +92,7 @@ def test_work_of_a_force(load_robot: Callable[..., RobotModel]) -> None:
     assert energy[-1] - energy[0] == pytest.approx(work, rel=1e-4)
 
 
-def test_steps_that_do_not_do(load_robot: Callable[..., RobotModel]) -> None:
+def test_invalid_steps_are_refused(load_robot: Callable[..., RobotModel]) -> None:
     model = load_robot("planar_2r")
     with pytest.raises(RobotDynamicsError, match="10 s"):
         hamiltonian.implicit_midpoint(model, [0, 0], [5, 0], 10.0, 3)

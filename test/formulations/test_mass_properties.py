@@ -64,7 +64,7 @@ def test_box_about_its_corner() -> None:
 
 
 def test_rotated_bar() -> None:
-    """Tsai exercise 3: the bar (9.12) in axes that are turned by phi about z_c."""
+    """Tsai exercise 3: the bar (9.12) in axes that are rotated by phi about z_c."""
     m, *size = BOX
     cos, sin = np.cos(0.6), np.sin(0.6)
     turn = np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]])  # the bar's axes in the turned ones
@@ -106,7 +106,7 @@ def test_moment_about_a_line() -> None:
 
 
 def test_parts_add_up_to_the_model() -> None:
-    """Tsai (9.1), (9.9): two boxes fixed to each other move as one link of the kernels' model."""
+    """Tsai (9.1), (9.9): two boxes fixed to each other are one link of the kernels' model."""
     sizes, masses = [[0.2, 0.1, 0.3], [0.1, 0.1, 0.5]], [2.0, 0.7]
     centers = np.array([[0.1, 0.0, 0.2], [-0.2, 0.3, 0.1]])
     parts = [mass_properties.box_inertia(m, size) for m, size in zip(masses, sizes, strict=True)]
@@ -131,11 +131,13 @@ def test_parts_add_up_to_the_model() -> None:
         (mass_properties.box_inertia, (1.0, [1.0, 2.0]), "size"),
         (mass_properties.rotated, (np.eye(3), 2.0 * np.eye(3)), "orthogonal"),
         (mass_properties.moment_of_inertia, (np.eye(3), [0, 0, 0]), "direction"),
-        (mass_properties.center_of_mass, ([0.0, 0.0], np.zeros((2, 3))), "centre of mass"),
+        (mass_properties.center_of_mass, ([0.0, 0.0], np.zeros((2, 3))), "masses"),
         (mass_properties.principal_axes, (np.ones(6),), "inertia"),
         (mass_properties.parallel_axes, (1.0, np.eye(3), [1.0, 2.0]), "com"),
     ],
 )
-def test_what_no_body_has(function: Callable[..., Array], arguments: tuple[Any, ...], culprit: str) -> None:
+def test_impossible_mass_properties_are_refused(
+    function: Callable[..., Array], arguments: tuple[Any, ...], culprit: str
+) -> None:
     with pytest.raises(RobotDynamicsError, match=culprit):
         function(*arguments)

@@ -1,4 +1,4 @@
-"""One rigid body's equations: against derivatives of motions, a tumbling body's invariants, and whole robots."""
+"""Equations of one rigid body: derivatives of motions, invariants of a tumbling body, and whole robots."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,26 +20,26 @@ from support.comparing import assert_close
 
 
 def _turned(axis_rates: Array, t: float) -> Array:
-    """Rotation of a frame whose constant rates about z, then x, then y turn it, one after the other."""
+    """Return the rotation of a frame that rotates at constant rates about z, then x, then y."""
     turns = [Rotation.from_rotvec(rate * t * np.eye(3)[k]) for k, rate in zip((2, 0, 1), axis_rates, strict=True)]
     return np.asarray((turns[0] * turns[1] * turns[2]).as_matrix())
 
 
 def _rate(of: Callable[[float], Array], t: float) -> Array:
-    """Derivative by central differences of fourth order."""
+    """Return the derivative by central differences of fourth order."""
     h = 1e-4
     return (8.0 * (of(t + h) - of(t - h)) - (of(t + 2 * h) - of(t - 2 * h))) / (12.0 * h)
 
 
 def _spin(rotation: Callable[[float], Array], t: float) -> Array:
-    """Angular velocity by S(w) = dR/dt R^T, Spong (9.42)."""
+    """Return the angular velocity from S(w) = dR/dt R^T, Spong (9.42)."""
     s = _rate(rotation, t) @ rotation(t).T
     return np.array([s[2, 1] - s[1, 2], s[0, 2] - s[2, 0], s[1, 0] - s[0, 1]]) / 2.0
 
 
 @given(seed=st.integers(0, 10**6))
 def test_a_point_of_a_moving_frame(seed: int) -> None:
-    """Craig (6.10): a point that runs along a curve in a frame that tumbles while its origin runs along another."""
+    """Craig (6.10): a point that moves along a curve in a tumbling frame, whose origin moves along another."""
     rng = np.random.default_rng(seed)
     rates, a, b = rng.uniform(-2.0, 2.0, 3), rng.uniform(-1.0, 1.0, (3, 3)), rng.uniform(-1.0, 1.0, (3, 3))
 
@@ -73,12 +73,12 @@ def test_a_body_that_turns_in_a_turning_frame(seed: int) -> None:
     first, second = (partial(_spin, partial(_turned, rates)) for rates in (outer, inner))
     both = partial(_spin, lambda at: _turned(outer, at) @ _turned(inner, at))
     np.testing.assert_allclose(first(t) + frame @ second(t), both(t), atol=1e-8)
-    found = newton_euler.angular_acceleration(first(t), _rate(first, t), frame @ second(t), frame @ _rate(second, t))
-    np.testing.assert_allclose(found, _rate(both, t), atol=1e-5)
+    result = newton_euler.angular_acceleration(first(t), _rate(first, t), frame @ second(t), frame @ _rate(second, t))
+    np.testing.assert_allclose(result, _rate(both, t), atol=1e-5)
 
 
 def test_moment_on_a_tumbling_body() -> None:
-    """Tsai (9.36), (9.43)-(9.47): it is the rate of the angular momentum; (9.48), exercise 6, in principal axes."""
+    """Tsai (9.36), (9.43)-(9.47): the rate of the angular momentum; (9.48), exercise 6, in principal axes."""
     rates, inertia, zero, t = np.array([1.3, -0.7, 2.1]), np.diag([0.3, 0.5, 0.7]), np.zeros(3), 0.3
     rotation = partial(_turned, rates)
     spin = partial(_spin, rotation)
@@ -95,7 +95,7 @@ def test_moment_on_a_tumbling_body() -> None:
 
 
 def _bodies(model: RobotModel, q: Array, qd: Array) -> list[tuple[float, Array, Array, Array, Array]]:
-    """Mass, inertia, centre, its velocity and the angular velocity of each moving body, in the base frame."""
+    """Return mass, inertia, centre, its velocity and the angular velocity of each body, in the base frame."""
     tree = LinkTree.of(model)
     parts = zip(tree.links, *tree.base_placements(q), *(j @ qd for j in link_jacobians(tree, q)), strict=True)
     return [(link.mass, r @ link.inertia @ r.T, p + r @ link.com, v, w) for link, r, p, v, w in parts]
@@ -104,7 +104,7 @@ def _bodies(model: RobotModel, q: Array, qd: Array) -> list[tuple[float, Array, 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 @pytest.mark.parametrize("robot", ["scara", "puma560"])
 def test_a_robot_is_its_bodies(robot: str) -> None:
-    """The sum of Tsai (9.34) is the kinetic energy; that of (9.18), (9.22) changes by what the base gives, (9.36)."""
+    """The sum of Tsai (9.34) is the kinetic energy; that of (9.18), (9.22) changes by the base reaction, (9.36)."""
     model = RobotModel.from_urdf_file(robot_urdf(robot), gravity=[0.0, 0.0, 0.0])
     q, qd, qdd = (rows[0] for rows in arms.states(3, model.n, 1))
     energy = sum(newton_euler.kinetic_energy(m, i, v, w) for m, i, _, v, w in _bodies(model, q, qd))

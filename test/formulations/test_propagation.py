@@ -1,4 +1,4 @@
-"""Velocities and static forces against rigid-body kinematics, virtual work, the kernels, and exercises of Craig."""
+"""Velocities and static forces against rigid-body kinematics, virtual work, the kernels, and Craig's exercises."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_cross_matrix() -> None:
 
 
 def test_a_rigid_body_seen_from_two_frames() -> None:
-    """Velocities, and by power, which is the same in both frames, forces: F_A . v_A = F_B . v_B."""
+    """Velocities; and forces, by the power, which is the same in both frames: F_A . v_A = F_B . v_B."""
     pose, (v, f) = _pose(1), np.random.default_rng(2).normal(size=(2, 6))
     r, p = pose[:3, :3], pose[:3, 3]
     # The point at the origin of B moves with v + w x p.
@@ -56,7 +56,7 @@ def test_transforms_follow_one_another() -> None:
     assert_close(inverse_pose(a_b) @ a_b, np.eye(4), 1e-15)
 
 
-def test_a_turn_alone_is_what_changes_the_axes_of_a_jacobian() -> None:
+def test_a_rotation_alone_changes_the_axes_of_a_jacobian() -> None:
     """Craig (5.71)."""
     pose, j = _pose(6), np.random.default_rng(6).normal(size=(6, 4))
     pose[:3, 3] = 0.0
@@ -67,12 +67,12 @@ def test_craig_exercise_5_11() -> None:
     pose = craig_jacobians.EXERCISE_5_11_POSE.copy()
     u, _, v_t = np.linalg.svd(pose[:3, :3])
     pose[:3, :3] = u @ v_t  # its printed digits completed
-    found = velocity_transform(inverse_pose(pose)) @ craig_jacobians.EXERCISE_5_11_VELOCITY
-    assert_close(found, craig_jacobians.EXERCISE_5_11_ANSWER, 1e-4)
+    result = velocity_transform(inverse_pose(pose)) @ craig_jacobians.EXERCISE_5_11_VELOCITY
+    assert_close(result, craig_jacobians.EXERCISE_5_11_ANSWER, 1e-4)
 
 
 @pytest.mark.parametrize("pose", [np.eye(3), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0]), np.full((4, 4), np.nan)])
-def test_no_pose(pose: Array) -> None:
+def test_invalid_poses_are_refused(pose: Array) -> None:
     for function in (velocity_transform, force_transform, inverse_pose):
         with pytest.raises(RobotDynamicsError, match="pose"):
             function(pose)
@@ -90,7 +90,7 @@ def test_any_link_of_any_robot(robot: Robot, k: int) -> None:
 
 @given(robot=robots())
 def test_forces_on_any_robot(robot: Robot) -> None:
-    """The torque is what inverse dynamics says of an arm at rest, less its weight, that the world pushes back."""
+    """The torque of inverse dynamics at rest under the reaction of the environment, minus the gravity torque."""
     model = robot.model()
     link = model.link_names[-1]
     q, rest = arms.states(robot.seed, model.n, 1)[0][0], np.zeros(model.n)
@@ -103,7 +103,7 @@ def test_forces_on_any_robot(robot: Robot) -> None:
 
 
 def test_all_of_the_force_reaches_the_base() -> None:
-    """Each link passes on the same force and the same moment about the root's origin; links beside the way none."""
+    """Each link transmits the same force and the same moment about the root's origin; other links none."""
     model = RobotModel.from_urdf_file(robot_urdf("ur5e"))
     tree, force = LinkTree.of(model), np.array([3.0, -1.0, 2.0, 0.5, 0.4, -0.3])
     q = np.array([0.4, -1.2, 1.4, -1.7, -1.4, 0.3])

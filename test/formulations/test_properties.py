@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWa
 
 @given(arm=arms.trees(6))
 def test_velocity_torque_of_trees(arm: arms.Arm) -> None:
-    """Craig (6.63): at one position, B and C serve every velocity."""
+    """Craig (6.63): at one position, B and C are valid for every velocity."""
     model = RobotModel.from_urdf(arm.urdf)
     q = arms.states(arm.seed, model.n, 1)[0][0]
     b = properties.coriolis_coefficients(model, q)
@@ -76,7 +76,7 @@ def test_planar_elbow() -> None:
 
 
 def test_energy_balance(load_robot: Callable[..., RobotModel]) -> None:
-    """Spong (9.117)-(9.118): work is energy gained; a free arm gives away no more than it had."""
+    """Spong (9.117)-(9.118): work is the increase of energy; a free arm releases at most its initial energy."""
     model = load_robot("scara")
 
     def torque(t: float) -> np.ndarray:
@@ -95,7 +95,7 @@ def test_energy_balance(load_robot: Callable[..., RobotModel]) -> None:
     assert work[-1] - (energy[-1] - energy[0]) > 0.1  # what friction would take
 
 
-def test_rows_that_do_not_belong(load_robot: Callable[..., RobotModel]) -> None:
+def test_rows_of_a_wrong_shape_are_refused(load_robot: Callable[..., RobotModel]) -> None:
     model, rows = load_robot("scara"), np.zeros((4, 3))
     with pytest.raises(RobotDynamicsError, match=r"tau .*\(3, 3\)"):
         properties.energy_balance(model, [0, 1, 2, 3], rows, rows, rows[:3])
@@ -104,7 +104,7 @@ def test_rows_that_do_not_belong(load_robot: Callable[..., RobotModel]) -> None:
 
 
 def test_bounds_of_the_planar_elbow() -> None:
-    """M of Spong (9.82) depends on q2 alone: a fine grid finds its extremes; it is greatest where stretched."""
+    """M of Spong (9.82) depends on q2 only: a fine grid contains its extremes; the largest is at the stretched arm."""
     model = load(elbow(spong_elbow.Parameters(0.7, 0.2, 0.3, 1.5, 2.5, 0.05, 0.1)), DOWN)
     bounds = inertia_bounds(model)
     turns = np.linspace(0.0, 2.0 * np.pi, 100001)
@@ -119,7 +119,7 @@ def test_bounds_of_the_planar_elbow() -> None:
 
 @pytest.mark.parametrize("robot", ["scara", "puma560"])
 def test_every_position_keeps_to_them(robot: str, load_robot: Callable[..., RobotModel]) -> None:
-    """Spong (9.120) at positions that the search has not seen; the bounds are attained and reported."""
+    """Spong (9.120) at positions not used by the search; the bounds are attained and reported."""
     model = load_robot(robot, "puma560" if robot == "puma560" else None)
     bounds = inertia_bounds(model)
     low, high = np.maximum(model.position_lower, -np.pi), np.minimum(model.position_upper, np.pi)
@@ -133,7 +133,7 @@ def test_every_position_keeps_to_them(robot: str, load_robot: Callable[..., Robo
         assert np.all((model.position_lower <= at) & (at <= model.position_upper))
 
 
-def test_ranges_that_do_not_do() -> None:
+def test_invalid_ranges_are_refused() -> None:
     arm = arms.random_arm(np.random.default_rng(2), [0, 1], ["continuous", "prismatic"])
     slide = arm.movable[1]
     endless = RobotModel.from_urdf(arm.with_joint(slide, limit='<limit effort="1" velocity="1"/>').urdf)
@@ -148,7 +148,7 @@ def test_a_coupling_by_a_fraction_has_no_full_turn() -> None:
     arm = arms.random_arm(np.random.default_rng(2), [0, 1], ["continuous", "continuous"])
     first, second = arm.movable
     model = RobotModel.from_urdf(arm.with_joint(second, extra=f'<mimic joint="{first}" multiplier="0.5"/>').urdf)
-    with pytest.raises(RobotDynamicsError, match="no full turn"):
+    with pytest.raises(RobotDynamicsError, match="full turn"):
         inertia_bounds(model)
     assert inertia_bounds(model, [-2 * np.pi], [2 * np.pi]).upper > 0.0
 
@@ -157,9 +157,9 @@ P = spong_elbow.Parameters(0.7, 0.25, 0.3, 1.5, 2.5, 0.08, 0.11)
 
 
 def test_planar_elbow_has_spongs_parameters() -> None:
-    """Each Theta is a sum of ours. Beside mcy1 and mcy2, zero here, ours are four: Theta_2 = l1 Theta_5."""
-    found = minimal_parameters(load(elbow(P), [0, -P.g, 0]))
-    values = dict(zip(found.names, found.theta.tolist(), strict=True))
+    """Each Theta is a sum of ours. Apart from mcy1 and mcy2, zero here, ours are four: Theta_2 = l1 Theta_5."""
+    result = minimal_parameters(load(elbow(P), [0, -P.g, 0]))
+    values = dict(zip(result.names, result.theta.tolist(), strict=True))
     izz1, izz2 = values.pop("link1.izz + 0.49 link2.mass"), values.pop("link2.izz")
     mcx1, mcx2 = values.pop("link1.mcx + 0.7 link2.mass"), values.pop("link2.mcx")
     assert_close(np.array([izz1 + izz2, P.l1 * mcx2, izz2, mcx1, mcx2]), spong_elbow.parameters(P), 1e-13)
@@ -168,32 +168,32 @@ def test_planar_elbow_has_spongs_parameters() -> None:
 
 
 def test_without_gravity_three_are_left() -> None:
-    """Spong, the remark below (9.133): Theta_1 to Theta_3, beside mcy2, which is zero."""
-    found = minimal_parameters(load(elbow(P), [0, 0, 0]))
-    assert set(found.names) == {"link1.izz + 0.49 link2.mass", "link2.mcx", "link2.mcy", "link2.izz"}
-    assert {"link1.mcx", "link1.mcy", "link1.mass", "link2.ixx", "link2.mcz"} <= set(found.without_effect)
+    """Spong, the remark below (9.133): Theta_1 to Theta_3, apart from mcy2, which is zero."""
+    result = minimal_parameters(load(elbow(P), [0, 0, 0]))
+    assert set(result.names) == {"link1.izz + 0.49 link2.mass", "link2.mcx", "link2.mcy", "link2.izz"}
+    assert {"link1.mcx", "link1.mcy", "link1.mass", "link2.ixx", "link2.mcz"} <= set(result.without_effect)
 
 
 @pytest.mark.parametrize(("robot", "count"), [("panda", 43), ("puma560", 36), ("scara", 5)])
 def test_they_give_the_torque(robot: str, count: int, load_robot: Callable[..., RobotModel]) -> None:
-    """Spong (9.121) at states that the search has not seen; counts as published (Gaz et al., Mayeda et al.)."""
+    """Spong (9.121) at states not used by the search; counts as published (Gaz et al., Mayeda et al.)."""
     rigid = load_robot(robot)
     link = rigid.link_names[-1]
     driven = load_robot(robot, robot).with_payload(link, 1.2, [0.01, 0.02, 0.1], np.eye(3) * 0.01)
     q, qd, qdd = arms.states(4, rigid.n, 20)
     assert len(minimal_parameters(rigid).names) == count
     for model in (rigid, driven):
-        found = minimal_parameters(model)
-        y = found.regressor(q, qd, qdd)
-        assert_close(y @ found.theta, model.inverse_dynamics(q, qd, qdd), 1e-10)
-        columns = y.reshape(-1, len(found.names))
-        assert np.linalg.matrix_rank(columns / np.linalg.norm(columns, axis=0)) == len(found.names)
-    assert any("rotor.inertia" in name for name in found.names) == (robot == "puma560")
+        result = minimal_parameters(model)
+        y = result.regressor(q, qd, qdd)
+        assert_close(y @ result.theta, model.inverse_dynamics(q, qd, qdd), 1e-10)
+        columns = y.reshape(-1, len(result.names))
+        assert np.linalg.matrix_rank(columns / np.linalg.norm(columns, axis=0)) == len(result.names)
+    assert any("rotor.inertia" in name for name in result.names) == (robot == "puma560")
 
 
 @given(arm=arms.trees(4))
 def test_minimal_parameters_of_trees(arm: arms.Arm) -> None:
     model = RobotModel.from_urdf(arm.urdf)
-    found = minimal_parameters(model)
+    result = minimal_parameters(model)
     q, qd, qdd = arms.states(arm.seed, model.n, 5)
-    assert_close(found.regressor(q, qd, qdd) @ found.theta, model.inverse_dynamics(q, qd, qdd), 1e-9, 100.0)
+    assert_close(result.regressor(q, qd, qdd) @ result.theta, model.inverse_dynamics(q, qd, qdd), 1e-9, 100.0)

@@ -127,7 +127,7 @@ def test_columns_of_friction_are_the_nodes_friction(robot: Robot) -> None:
     model = robot.model()
     table = model.friction_parameters.copy()
     table[:, [STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]] = 0.0
-    model = replace(model, _packed=replace(model._packed, friction=table))
+    model = replace(model, _data=replace(model._data, friction=table))
     parameterization = Parameterization.of(model)
     if len([name for name in parameterization.names if name.endswith(".coulomb_negative")]) < len(model.moving_joints):
         return  # one level for both directions: not what the model has

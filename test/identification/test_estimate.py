@@ -18,9 +18,9 @@ from robot_dynamics_ros.identification.estimate import (
     pseudo_inertia,
     write_dynamics_file,
 )
+from robot_dynamics_ros.identification.friction import at_rest, friction_columns
 from robot_dynamics_ros.identification.least_squares import PARTS, BaseEstimate, Factors, Samples, estimate_base
 from robot_dynamics_ros.identification.motion import RecordedMotion, Smoothing
-from robot_dynamics_ros.identification.friction import at_rest, friction_columns
 from robot_dynamics_ros.identification.parameterization import Parameterization
 from support.robots_with_drives import Robot, load, robots, state
 

@@ -50,6 +50,20 @@ def changed(field: str, place: Any, value: Any) -> JointSeries:
     return dataclasses.replace(series, **{field: copy})
 
 
+@pytest.mark.parametrize(("cutoff", "delay"), [(None, 0.013), (None, -0.03), (0.0, 0.013)])
+def test_late_effort_in_other_units_becomes_torque_in_time(cutoff: float | None, delay: float) -> None:
+    late = wave(even() - delay)[0] * [10.0, -1.0]
+    series = dataclasses.replace(recording(even()), effort=late)
+    motion = recorded_motion(series, Smoothing(cutoff), effort_delay=delay, drive_gains={"a": 0.1, "b": -1.0})
+    assert_follows(motion)
+
+
+@pytest.mark.parametrize("options", [{"drive_gains": {"c": 2.0}}, {"drive_gains": {"a": 0.0}}, {"effort_delay": 2.0}])
+def test_impossible_gains_and_delays_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(BagError):
+        recorded_motion(recording(even()), DEFAULT, **options)
+
+
 def stretches(motion: RecordedMotion) -> int:
     steps = np.diff(motion.time)
     return 1 + int(np.count_nonzero(steps > 1.5 * np.median(steps)))

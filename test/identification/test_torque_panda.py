@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from robot_dynamics_ros.identification.least_squares import Factors, Samples, es
 from robot_dynamics_ros.identification.motion import Smoothing, analyse_torque, recorded_motion, root_mean_square
 from robot_dynamics_ros.identification.parameterization import Parameterization
 from robot_dynamics_ros.resources import find_resource
+from support.arms import Array
 from support.panda_recording import NEEDED, WITHOUT_HAND, public_panda, recorded
 
 EXPECTED = [0.607, 0.417, 0.476, 0.689, 0.190, 0.217, 0.080]
@@ -73,6 +75,44 @@ def test_a_hand_that_is_not_mounted_is_called_out(series: JointSeries, tmp_path:
     mass, x, y, z = (float(number) for number in found.groups())
     assert mass == pytest.approx(0.7, abs=0.1)
     np.testing.assert_allclose([x, y, z], [0.0, 0.0, 0.14], atol=0.03)
+
+
+GAINS = np.array([11.0, 14.0, 9.0, 12.0, 8.0, 7.0, 9.0])
+
+
+@pytest.mark.parametrize(
+    ("effort", "cause"),
+    [
+        (lambda tau: 1000.0 * tau, "as in mNm"),
+        (lambda tau: tau / GAINS, "different units per joint"),
+        (lambda tau: -tau, "every effort has the wrong sign"),
+        (lambda tau: tau * [1, 1, 1, -1, 1, 1, 1], "effort of panda_joint4 has the wrong sign"),
+    ],
+    ids=["mNm", "amperes", "all signs", "one sign"],
+)
+def test_a_misread_effort_is_called_out(
+    effort: Callable[[Array], Array], cause: str, series: JointSeries, tmp_path: Path
+) -> None:
+    """First, and after it nothing but what is left of the recording as it is: its friction."""
+    model = panda(tmp_path, hand=False)
+    motion = recorded_motion(dataclasses.replace(series, effort=effort(series.effort)), Smoothing())
+    first, *others = hints(model, analyse_torque(model, motion))
+    assert cause in first
+    assert all(hint.startswith("friction differs") for hint in others)
+
+
+@pytest.mark.parametrize("delay", [0.005, 0.010])
+def test_a_delay_of_the_effort_is_found_and_compensated(delay: float, series: JointSeries, tmp_path: Path) -> None:
+    model = panda(tmp_path, hand=False)
+    time = (series.stamps - series.stamps[0]) * 1e-9
+    late = np.column_stack([np.interp(time - delay, time, column) for column in series.effort.T])
+    series = dataclasses.replace(series, effort=late)
+    found = hints(model, analyse_torque(model, recorded_motion(series, Smoothing())))
+    (hint,) = (hint for hint in found if "--effort-delay" in hint)
+    estimate = float(re.search(r"--effort-delay (\S+)", hint)[1])
+    assert estimate == pytest.approx(delay, abs=0.003)
+    shifted = recorded_motion(series, Smoothing(), effort_delay=estimate)
+    assert not any("--effort-delay" in hint for hint in hints(model, analyse_torque(model, shifted)))
 
 
 @pytest.mark.parametrize("cutoff", [None, 4.0])

@@ -88,7 +88,7 @@ def test_life_cycle(tmp_path: Path) -> None:
         assert driver.efforts == []
         assert graph.transition(NODE, up[1])
         driver.follow(move((0.4, -0.1), 1.0))
-        graph.await_log(log, "waits for the first joint_states")
+        graph.await_log(log, "waiting for the first joint_states")
         answer = driver.ask(Q)
         assert (tuple(answer.name), tuple(answer.position)) == (("joint2", "joint1"), Q[::-1])
         assert answer.effort == pytest.approx(gravity(Q)[::-1])

@@ -16,7 +16,7 @@ from support.ros import PATIENCE, processes_with
 
 LAWS = ("pd", "computed_torque")
 DURATION = 4.0
-STOP = "active -> hold: the arm is stopped before the controller ends"
+STOP = "active -> hold: the controller stops the arm for deactivation"
 TOPICS = {
     "/joint_states": "sensor_msgs/msg/JointState",
     "/effort_commands": "std_msgs/msg/Float64MultiArray",

@@ -1,4 +1,4 @@
-"""Cholesky factorisation from the last row to the first, against NumPy's own solution."""
+"""Cholesky factorisation from the last row to the first, compared with NumPy's solution."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from support.comparing import assert_close
 
-SCALES = [1e-25, 1.0, 1e25]  # a robot's units are its own affair
+SCALES = [1e-25, 1.0, 1e25]  # the result must not depend on units
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -24,8 +24,8 @@ def test_factor_and_solution(n: int, scale: float) -> None:
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_what_is_not_positive_definite_is_found(scale: float) -> None:
-    """The row met first, coming from the last one; by rounding noise, too."""
+def test_indefinite_matrices_are_reported(scale: float) -> None:
+    """The first row in processing order is returned, also for a matrix that is singular up to rounding."""
     for matrix, row in [
         ([[2.0, 1.0], [1.0, 0.5]], 0),
         ([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]], 1),

@@ -1,4 +1,4 @@
-"""Kernels with and without numba, and where their compiled form is kept. Each case is a process of its own."""
+"""Kernels with and without numba, and the cache of their compiled code. Each case is a separate process."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ from robot_dynamics_ros.codegen.tracing import FIXED_MODE_MOTION, FORWARD_DYNAMI
 from robot_dynamics_ros.kernels import compilation
 from support.python_process import ROOT, run_python
 
-#: A cold cache takes a minute, and many on a busy machine.
+#: Compilation takes a minute, and many on a busy machine.
 pytestmark = pytest.mark.timeout(1800)
 compiled_only = pytest.mark.skipif(not compilation.COMPILED, reason="kernels are not compiled")
 
@@ -60,10 +60,10 @@ def test_an_edit_in_any_file_with_kernels_leads_to_another_cache(
 
 
 def test_generated_code_uses_only_hashed_code() -> None:
-    """Generated files are named by their text: what they import must be in the hash, or come from outside."""
+    """Generated files are named by their source: modules of this package that they import must be part of the hash."""
     panda = RobotModel.from_urdf_file(PANDA).kernels
     for algorithm in (INVERSE_DYNAMICS, FORWARD_DYNAMICS, FIXED_MODE_MOTION):
-        program = trace_algorithm(algorithm, panda.structure, panda.numbers)
+        program = trace_algorithm(algorithm, panda.topology, panda.parameters)
         assert program is not None
         for source in (function_source(program), batch_source(program)):
             for module in re.findall(r"^ *(?:from|import) +(\S+)", source, re.MULTILINE):
@@ -73,23 +73,23 @@ def test_generated_code_uses_only_hashed_code() -> None:
 
 @compiled_only
 def test_kernels_without_reference_counts_return_no_arrays() -> None:
-    """By their annotations, which mypy checks. A caller would free what was never counted: a crash some time later."""
+    """The annotations, which mypy checks, contain no arrays: a caller would free memory that is not counted."""
     files = [file for folder in ("kernels", "simulation") for file in (PACKAGE / folder).glob("[a-z]*.py")]
     modules = [import_module(f"robot_dynamics_ros.{file.parent.name}.{file.stem}") for file in files]
-    found = {value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")}
-    uncounted = [kernel.py_func for kernel in found if kernel.targetoptions.get("_nrt") is False]
+    compiled = {value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")}
+    uncounted = [kernel.py_func for kernel in compiled if kernel.targetoptions.get("_nrt") is False]
     assert len(uncounted) > 50
     for function in uncounted:
         assert _parts(get_type_hints(function)["return"]) <= {type(None), bool, int, float}, function.__name__
 
 
 def _parts(kind: Any) -> set[Any]:
-    """The types in a type."""
+    """Return the types in a type."""
     return {part for inner in get_args(kind) for part in _parts(inner)} or {kind}
 
 
-def test_importing_the_package_waits_for_nothing() -> None:
-    """What takes long to import comes with RobotModel, and ROS and plots not even then."""
+def test_importing_the_package_loads_no_slow_module() -> None:
+    """RobotModel loads the slow imports; ROS and plotting are not loaded even then."""
     code = """
 import sys
 def heavy():
@@ -106,8 +106,8 @@ print(RobotModel is the_same, {"matplotlib", "rclpy"} & {*heavy()})
 
 
 @compiled_only
-def test_a_cold_start_says_what_it_is_doing_and_a_warm_one_nothing(tmp_path: Path) -> None:
-    """Also where the kernels that are kept can be read only, as in an image."""
+def test_only_a_cold_start_announces_compilation(tmp_path: Path) -> None:
+    """The second start loads the kernels, also from a cache that is read-only, as in an image."""
     code = f"""
 import numpy as np
 from robot_dynamics_ros import RobotModel

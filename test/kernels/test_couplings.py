@@ -1,6 +1,6 @@
-"""Couplings: order and locked coordinates, and Spong's remotely driven elbow and five-bar linkage.
+"""Couplings: order and locked coordinates, Spong's remotely driven elbow and five-bar linkage.
 
-test_pinocchio.py has any robot as its projected tree; the textbook's examples are Spong (9.89)-(9.108).
+test_pinocchio.py tests any robot with its projected tree. The textbook's examples are Spong (9.89)-(9.108).
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ from support.worked_arms import elbow, five_bar
 
 @given(robot=robots(), data=st.data())
 def test_order_and_locked_coordinates(robot: Robot, data: st.DataObject) -> None:
-    """Locked joints have no rate, the others the requested order: against Pinocchio's tree."""
+    """Locked joints have no rate, the other joints have the requested order: compared with Pinocchio's tree."""
     names = data.draw(st.permutations(robot.model().joint_names))
     keep = names[: data.draw(st.integers(1, len(names)))]
     rng = np.random.default_rng(robot.seed)
@@ -44,7 +44,7 @@ def test_order_and_locked_coordinates(robot: Robot, data: st.DataObject) -> None
 
 @pytest.mark.parametrize("seed", range(2))
 def test_remotely_driven_elbow(seed: int) -> None:
-    """The elbow turns by p2 - p1, the angles of the links against the base: Spong (9.89)-(9.95)."""
+    """The elbow rotates by p2 - p1, the absolute angles of the links: Spong (9.89)-(9.95)."""
     rng = np.random.default_rng(seed)
     p = spong_remotely_driven_elbow.Parameters(*rng.uniform(0.2, 3.0, 8).tolist())
     couplings = {"joint1": {"p1": 1.0}, "joint2": {"p1": -1.0, "p2": 1.0}}
@@ -59,7 +59,7 @@ def test_remotely_driven_elbow(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_five_bar_linkage(seed: int) -> None:
-    """The parallelogram's joints 3 and 4 turn by q1 - q2 and q2 - q1 - pi: Spong (9.96)-(9.108)."""
+    """The parallelogram's joints 3 and 4 rotate by q1 - q2 and q2 - q1 - pi: Spong (9.96)-(9.108)."""
     rng = np.random.default_rng(seed)
     p = spong_five_bar.Parameters(*rng.uniform(0.2, 3.0, 15).tolist())
     if seed % 2:
@@ -78,7 +78,7 @@ def test_five_bar_linkage(seed: int) -> None:
 @pytest.mark.parametrize("ratio", [50.0, -50.0])
 @pytest.mark.parametrize("carrier", [{"rotor_carrier": "parent"}, {}, {"rotor_carrier": "none"}])
 def test_parallel_axes_couple_by_tsai_9_157(carrier: dict[str, str], ratio: float) -> None:
-    """K_hat = I r^2 qd2^2 / 2 + I r qd1 qd2 adds I r^2 to m22 and, on the parent, I r to m12; that is the default."""
+    """K_hat = I r^2 qd2^2 / 2 + I r qd1 qd2 adds I r^2 to m22 and, for a rotor on the parent (default), I r to m12."""
     inertia, q = 3e-4, np.array([0.4, -0.9])
     first = arms.Link("", 2.0, (0.2, 0, 0), np.eye(3) * 0.02)
     arm = arms.planar_2r(0.5, 0.4, first, arms.Link("", 1.0, (0.1, 0, 0), np.eye(3) * 0.01))

@@ -1,4 +1,4 @@
-"""The Coriolis matrix as Christoffel symbols; digits of the derivatives far from the root."""
+"""Coriolis matrix from Christoffel symbols, and the accuracy of derivatives far from the root."""
 
 import numpy as np
 from hypothesis import given
@@ -28,7 +28,7 @@ def test_coriolis_matrix_is_the_sum_of_christoffel_symbols(robot: Robot) -> None
 
 
 def test_an_arm_far_from_its_root_keeps_its_digits() -> None:
-    """Where the arm stands changes nothing, though lever arms of 1000 km would cost twelve digits."""
+    """Derivatives do not depend on the arm's base position; lever arms of 1000 km would lose twelve digits."""
     types = ["revolute", "continuous", "prismatic", "revolute", "revolute"]
     arm = moved = arms.random_arm(np.random.default_rng(4), [0, 1, 2, 0, 4], types)
     for joint in arm.joints:

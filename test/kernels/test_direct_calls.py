@@ -1,4 +1,4 @@
-"""Kernels that Python calls directly: they look at every argument themselves, and keep alive what they read."""
+"""Direct calls of kernels: they check every argument, and keep referenced arrays alive."""
 
 import gc
 import sys
@@ -31,8 +31,8 @@ def model() -> RobotModel:
 
 
 @pytest.fixture(params=["direct", "careful"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways: as built-in functions, and in Python where those cannot be made."""
+def call_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Select calls as built-in functions, or calls in plain Python."""
     if request.param == "direct" and not direct_calls.SUPPORTED:
         pytest.skip("kernels are not compiled, or with bounds checks")
     if request.param == "careful":
@@ -40,12 +40,12 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-def tied(model: RobotModel, function: Any, axes: tuple[int, ...]) -> Callable[..., Any]:
+def bound_call(model: RobotModel, function: Any, axes: tuple[int, ...]) -> Callable[..., Any]:
     return kernels_of(model).call(function, axes)
 
 
 def odd_forms(x: Any) -> list[Any]:
-    """What only looks like the array."""
+    """Return objects that resemble the array but are not plain arrays."""
     read_only = x.copy()
     read_only.flags.writeable = False
     unaligned = np.ndarray(x.shape, float, bytearray(x.nbytes + 1), 1)
@@ -58,10 +58,10 @@ def odd_forms(x: Any) -> list[Any]:
     return [*(x.astype(kind) for kind in kinds), *strided, *shapes, *subclasses, read_only, unaligned, *others]
 
 
-def test_only_plain_arrays_are_taken(model: RobotModel, way: str) -> None:
+def test_only_plain_arrays_are_taken(model: RobotModel, call_path: str) -> None:
     q = np.linspace(-1.0, 1.0, model.n)
     matrix = np.full((model.n, model.n), np.nan)
-    call = tied(model, entries.mass_matrix, (1, 2))
+    call = bound_call(model, entries.mass_matrix, (1, 2))
     for odd in odd_forms(q):
         assert call(odd, matrix) is not matrix
     assert np.isnan(matrix).all()
@@ -96,7 +96,7 @@ def test_a_wrong_number_of_arguments(model: RobotModel) -> None:
     if not direct_calls.SUPPORTED:
         pytest.skip("kernels are not compiled, or with bounds checks")
     q, tau = np.zeros(model.n), np.zeros(model.n)
-    call = tied(model, entries.gravity_torque, (1, 1))
+    call = bound_call(model, entries.gravity_torque, (1, 1))
     for arguments in ((), (q,), (q, tau, tau), (q,) * 50):
         assert all(call(*arguments) is not array for array in (q, tau))
     with pytest.raises(TypeError):
@@ -104,9 +104,9 @@ def test_a_wrong_number_of_arguments(model: RobotModel) -> None:
     assert not tau.any()
 
 
-def test_references_are_counted(model: RobotModel, way: str) -> None:
+def test_references_are_counted(model: RobotModel, call_path: str) -> None:
     q, tau = np.zeros(model.n), np.zeros(model.n)
-    call = tied(model, entries.gravity_torque, (1, 1))
+    call = bound_call(model, entries.gravity_torque, (1, 1))
     refused = call(q, None)
     known = [q, tau] if refused is None else [q, tau, refused]
     before = [sys.getrefcount(x) for x in known]
@@ -120,18 +120,18 @@ def test_references_are_counted(model: RobotModel, way: str) -> None:
     assert [sys.getrefcount(x) for x in known] == before
 
 
-def test_what_a_call_reads_lives_as_long_as_it(model: RobotModel, way: str) -> None:
+def test_arrays_of_a_call_are_kept_alive(model: RobotModel, call_path: str) -> None:
     q = np.linspace(-1.0, 1.0, model.n)
     expected = model.gravity_torque(q)
-    structure, numbers = model.kernels.structure.copy(), model.kernels.numbers.copy()
-    alive = weakref.ref(numbers)
-    call = direct_call(entries.gravity_torque, (structure, numbers, entries.make_scratch(structure)), (1, 1))
-    del numbers
+    topology, parameters = model.kernels.topology.copy(), model.kernels.parameters.copy()
+    alive = weakref.ref(parameters)
+    call = direct_call(entries.gravity_torque, (topology, parameters, entries.make_scratch(topology)), (1, 1))
+    del parameters
     gc.collect()
-    rubbish = [np.full(len(model.kernels.numbers), np.nan) for _ in range(100)]
+    others = [np.full(len(model.kernels.parameters), np.nan) for _ in range(100)]
     assert alive() is not None
     np.testing.assert_array_equal(call(q, np.empty(model.n)), expected)
-    del call, rubbish
+    del call, others
     gc.collect()
     assert alive() is None
 
@@ -145,25 +145,25 @@ def test_many_threads_call_one_model(model: RobotModel) -> None:
             np.testing.assert_array_equal(got, expected)
 
 
-def test_a_result_that_is_an_argument_too(model: RobotModel, way: str) -> None:
-    """The result may overwrite an argument; nothing outside is touched."""
+def test_a_result_that_is_an_argument_too(model: RobotModel, call_path: str) -> None:
+    """The result may overwrite an argument; memory around it is unchanged."""
     q = np.linspace(-1.0, 1.0, model.n)
     expected = model.gravity_torque(q)
     guarded = np.full(3 * model.n, 7.0)
     middle = guarded[model.n : 2 * model.n]
     middle[:] = q
-    assert tied(model, entries.gravity_torque, (1, 1))(middle, middle) is middle
+    assert bound_call(model, entries.gravity_torque, (1, 1))(middle, middle) is middle
     np.testing.assert_allclose(middle, expected, rtol=1e-14, atol=1e-14)
     assert (guarded[: model.n] == 7.0).all()
     assert (guarded[2 * model.n :] == 7.0).all()
 
 
 def test_a_layout_that_is_not_known_is_not_read() -> None:
-    """A Python that says it has no global lock, or another name: calls go the careful way, and still work."""
+    """If Python reports that it has no GIL, calls are made in plain Python."""
     no_lock = """
 import sysconfig
-told = sysconfig.get_config_var
-sysconfig.get_config_var = lambda name: 1 if name == "Py_GIL_DISABLED" else told(name)
+original = sysconfig.get_config_var
+sysconfig.get_config_var = lambda name: 1 if name == "Py_GIL_DISABLED" else original(name)
 """
     result = run_python("-c", no_lock + SUPPORTED_AND_RIGHT)
     assert result.stdout.split() == ["False", "True"]

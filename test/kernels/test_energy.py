@@ -1,4 +1,4 @@
-"""Potential energy from the masses, and the power that changes energy: motors, friction and wrenches from outside."""
+"""Potential energy from the masses, and power of torques, friction and external wrenches."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from support.robots_with_drives import Robot, robots, size, slope, state, stride
 
 @given(robot=robots())
 def test_potential_energy_is_that_of_the_moving_masses(robot: Robot) -> None:
-    """-sum m g . c, c from the root frame's origin, over all links that move; gravity is its gradient."""
+    """-sum m g . c over all moving links, c from the root frame's origin; the gravity torque is its gradient."""
     model = robot.model()
     q = state(robot, model.n)[0]
     moving = {joint.child for joint in robot.bare.joints if joint.name in robot.bare.movable}
@@ -33,19 +33,24 @@ def test_potential_energy_is_that_of_the_moving_masses(robot: Robot) -> None:
 
 @given(robot=robots(friction=True))
 def test_power(robot: Robot) -> None:
-    """dE/dt = qd . (tau - friction) + power of the wrenches, along the motion that forward dynamics give."""
+    """dE/dt = qd . (tau - friction) + power of the wrenches, along the motion from forward dynamics."""
     model = robot.model()
     q, qd, tau = state(robot, model.n)
-    loads = wrenches(robot)
+    external_wrenches = wrenches(robot)
     tau = tau - model.friction_torque(q, qd)
-    qdd = model.forward_dynamics(q, qd, tau, loads)
-    # Mild accelerations, so that the path is as smooth as its start: wrenches may throw a light wrist.
+    qdd = model.forward_dynamics(q, qd, tau, external_wrenches)
+    # Moderate accelerations keep the path smooth: wrenches can accelerate a light wrist strongly.
     mild = min(1.0, 100.0 / float(np.abs(qdd).max()))
-    tau = mild * tau + (1.0 - mild) * model.inverse_dynamics(q, qd, np.zeros(model.n), loads)
+    tau = mild * tau + (1.0 - mild) * model.inverse_dynamics(q, qd, np.zeros(model.n), external_wrenches)
     qdd = mild * qdd
-    assert_close(model.inverse_dynamics(q, qd, qdd, loads), tau, 1e-10, size(model, q, qd, qdd) + float(abs(tau).max()))
+    assert_close(
+        model.inverse_dynamics(q, qd, qdd, external_wrenches),
+        tau,
+        1e-10,
+        size(model, q, qd, qdd) + float(abs(tau).max()),
+    )
     power = float(qd @ tau)
-    for link, wrench in loads.items():
+    for link, wrench in external_wrenches.items():
         turn = model.link_pose(q, link)[:3, :3]
         twist = model.jacobian(q, link) @ qd
         power += float(twist[:3] @ turn @ wrench[:3] + twist[3:] @ turn @ wrench[3:])

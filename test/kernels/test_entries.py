@@ -1,4 +1,4 @@
-"""The kernels for one state find wrong shapes and singular robots; test_batches.py has their results."""
+"""Single-state kernels reject wrong shapes and report singular robots; test_batches.py tests their results."""
 
 from typing import Any
 
@@ -31,8 +31,8 @@ def model() -> RobotModel:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_wrong_shapes_are_found(name: str, model: RobotModel) -> None:
-    """In each argument and each of its axes, too long and too short; nothing is written then."""
-    scratch = entries.make_scratch(model.kernels.structure)
+    """Each axis of each argument is made too long and too short. The result is not written then."""
+    scratch = entries.make_scratch(model.kernels.topology)
     fixed = [*_robot(model), scratch, *([model.friction_parameters.flatten()] if name == "friction_torque" else [])]
     entry = getattr(entries, name)
     assert entry(*fixed, *map(np.zeros, SHAPES[name])) == OK
@@ -49,12 +49,12 @@ def test_wrong_shapes_are_found(name: str, model: RobotModel) -> None:
 @pytest.mark.filterwarnings("ignore:.*mass")
 @pytest.mark.parametrize("coordinate", [0, 1])
 def test_the_coordinate_of_a_singular_robot_is_reported(coordinate: int) -> None:
-    """Two joints on one axis, and mass behind the second, or behind the first alone."""
+    """Two coaxial joints, with mass beyond the second joint or between the two only."""
     heavy = arms.Link("", 1.0, (0.3, 0.0, 0.0), np.eye(3))
     links = [heavy, arms.Link("")] if coordinate else [arms.Link(""), heavy]
     model = RobotModel.from_urdf(arms.planar_2r(0.0, 0.5, *links).urdf)
     q, qd, tau, qdd = np.zeros((4, 2))
-    scratch = entries.make_scratch(model.kernels.structure)
+    scratch = entries.make_scratch(model.kernels.topology)
     assert entries.forward_dynamics(*_robot(model), scratch, q, qd, tau, qdd) == SINGULAR + coordinate
     assert OK < WRONG_SHAPE < SINGULAR
     states = np.zeros((4, 3, 2))
@@ -63,4 +63,4 @@ def test_the_coordinate_of_a_singular_robot_is_reported(coordinate: int) -> None
 
 
 def _robot(model: RobotModel) -> tuple[Any, Any]:
-    return model.kernels.structure.copy(), model.kernels.numbers.copy()
+    return model.kernels.topology.copy(), model.kernels.parameters.copy()

@@ -1,4 +1,4 @@
-"""Forward dynamics with joints held, and where there is no acceleration; test_pinocchio.py has all others."""
+"""Forward dynamics with locked joints, and of singular mass matrices; test_pinocchio.py tests all others."""
 
 import numpy as np
 from hypothesis import given
@@ -8,19 +8,19 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.entries import make_work
 from robot_dynamics_ros.kernels.forward_dynamics import solve_fixed_mode_motion, solve_motion
 from robot_dynamics_ros.kernels.layout import ModelArrays
-from robot_dynamics_ros.model.packed import views
+from robot_dynamics_ros.model.model_data import views
 from support import arms
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, robots, size, state
 
 
 def _robot(model: RobotModel) -> ModelArrays:
-    return views(model.kernels.structure.copy(), model.kernels.numbers.copy())
+    return views(model.kernels.topology.copy(), model.kernels.parameters.copy())
 
 
 @given(robot=robots(), held=st.integers(0, 255))
 def test_held_joints(robot: Robot, held: int) -> None:
-    """A qdd + h = force + reaction: held joints do not accelerate, and only they have a reaction."""
+    """A qdd + h = force + reaction: locked joints do not accelerate, and only they have a reaction."""
     model = robot.model()
     n, kernels = model.n, _robot(model)
     q, qd, force = state(robot, n)
@@ -45,7 +45,7 @@ def test_held_joints(robot: Robot, held: int) -> None:
 
 
 def test_the_coordinate_without_inertia_is_returned() -> None:
-    """-1 says that there is an acceleration."""
+    """-1 is returned for a regular mass matrix."""
     arm = arms.planar_2r(1.0, 1.0, arms.Link("", 1.0, (0.5, 0.0, 0.0)), arms.Link("", 1.0, (0.5, 0.0, 0.0)))
     robot = _robot(RobotModel.from_urdf(arm.urdf))
     ones, none, matrix, qdd, motion = np.ones(2), np.empty((0, 6)), np.empty((2, 2)), np.empty(2), np.empty((4, 2))

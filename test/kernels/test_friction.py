@@ -1,4 +1,4 @@
-"""Friction torque, Craig (6.110)-(6.113), and a step's bounds; test_robots.py has the sigmoid of Gaz et al."""
+"""Friction torque, Craig (6.110)-(6.113), and bounds of a step; test_robots.py tests the sigmoid of Gaz et al."""
 
 import math
 from typing import Any
@@ -21,12 +21,12 @@ REST = np.zeros(2)
 
 
 def _load(**terms: Any) -> RobotModel:
-    """With these friction terms at the first joint."""
+    """Return the robot with these friction parameters at the first joint."""
     return load(ARM, {"joints": {ARM.movable[0]: terms}})
 
 
 def _closed_form(terms: dict[str, Any], q: float, qd: float) -> float:
-    """Viscous, Coulomb, Stribeck, ripple and sigmoid friction of a joint, written out."""
+    """Return viscous, Coulomb, Stribeck, ripple and sigmoid friction of a joint in closed form."""
     total = float(terms.get("viscous", 0.0) * qd)
     if "sigmoid" in terms:
         a, s, v0 = (terms["sigmoid"][key] for key in ("amplitude", "slope", "shift"))
@@ -45,7 +45,7 @@ def _closed_form(terms: dict[str, Any], q: float, qd: float) -> float:
 
 @given(robot=robots(friction=True), resting=st.booleans())
 def test_any_robot_has_the_friction_of_its_joints(robot: Robot, resting: bool) -> None:
-    """F = G^T F_tree: each joint's at its own position and rate, Craig (6.113). Friction only ever takes power."""
+    """F = G^T F_tree, each joint's at its own position and rate, Craig (6.113). Friction only dissipates power."""
     model = robot.model()
     q, qd, _ = state(robot, model.n)
     if resting:
@@ -62,7 +62,7 @@ def test_any_robot_has_the_friction_of_its_joints(robot: Robot, resting: bool) -
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_stribeck(sign: float) -> None:
-    """From the static level near rest to the Coulomb level far out; at v_s it has fallen by 1 - 1/e."""
+    """Friction falls from the static level near rest to the Coulomb level; at v_s by 1 - 1/e of the difference."""
     model = _load(coulomb=3.0, coulomb_negative=2.0, static=5.0, stribeck_velocity=0.1)
     level = 3.0 if sign > 0.0 else 2.0
     for speed, expected in ((0.0, 0.0), (1e-9, 5.0), (0.1, level + (5.0 - level) / np.e), (10.0, level)):
@@ -73,14 +73,14 @@ def test_static_level_without_stribeck_velocity_is_for_rest_alone() -> None:
     assert_close(_load(coulomb=3.0, static=5.0).friction_torque(REST, [1e-9, 0]), [3.0, 0], 1e-15)
 
 
-# --- Compensation along a desired motion: no step where a joint turns round
+# --- Compensation along a desired motion: continuous at a reversal
 
 PLANAR = arms.tsai_planar_2r(tsai_planar_2r.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0))
 RATES = np.linspace(-0.03, 0.03, 601)
 
 
 def test_friction_compensation_has_no_step_at_a_reversal() -> None:
-    """Craig (6.112), c sgn(qd) + v qd, but in proportion to the rate below the smoothing velocity of 0.01 rad/s."""
+    """Craig (6.112), c sgn(qd) + v qd, but proportional to the rate below the smoothing velocity of 0.01 rad/s."""
     terms = {"coulomb": 2.0, "coulomb_negative": 1.5, "viscous": 0.5}
     model = load(PLANAR, {"joints": {"joint1": terms, "joint2": terms}})
     tau = np.array([model.friction_torque(REST, np.array([x, -x]), 0.01) for x in RATES])
@@ -92,8 +92,8 @@ def test_friction_compensation_has_no_step_at_a_reversal() -> None:
     assert_close(model.friction_torque(REST, np.array([1e-9, 0.0]), 0.0), [2.0, 0.0], 1e-8)
 
 
-def test_a_coupled_joint_has_no_step_where_it_turns_round() -> None:
-    """Spong (9.89): joint2 turns by p2 - p1 and comes to rest while both coordinates move; tau = G^T tau_tree."""
+def test_a_coupled_joint_has_no_step_at_its_reversal() -> None:
+    """Spong (9.89): joint2 rotates by p2 - p1 and comes to rest while both coordinates move; tau = G^T tau_tree."""
     couplings = {"joint1": {"p1": 1.0}, "joint2": {"p1": -1.0, "p2": 1.0}}
     content = {"joints": {"joint2": {"coulomb": 2.0}}, "coordinates": ["p1", "p2"], "couplings": couplings}
     model = load(PLANAR, content)
@@ -102,7 +102,7 @@ def test_a_coupled_joint_has_no_step_where_it_turns_round() -> None:
     assert_close(tau, np.stack((-expected, expected), axis=1), 1e-12)
 
 
-# --- The friction of one joint as a step takes it
+# --- Friction of one joint in a time step
 
 
 def _joint(**values: float) -> Array:
@@ -126,20 +126,20 @@ def test_logistic_by_its_symmetry(x: float) -> None:
 @pytest.mark.parametrize("joint", [_joint(viscous=0.7), _sigmoid(1.0, 4.0), _sigmoid(3.0, 4.0, 0.7), _joint()])
 @pytest.mark.parametrize("rate", [-1.3, -0.2, 0.0, 0.05, 0.9])
 def test_slope_is_that_of_the_smooth_friction(joint: Array, rate: float) -> None:
-    """2 cosh(x / 2) is what the sigmoid's slope has below it."""
+    """2 cosh(x / 2) is the denominator of the sigmoid's slope."""
     amplitude, slope = joint[layout.SIGMOID_AMPLITUDE], joint[layout.SIGMOID_SLOPE]
     rise = amplitude * slope / (2.0 * math.cosh(0.5 * slope * (rate + 0.2))) ** 2
     assert friction.smooth_slope(joint, rate) == pytest.approx(joint[layout.VISCOUS] + rise, rel=1e-12)
 
 
 def test_a_falling_sigmoid_counts_as_level() -> None:
-    """Amplitude -3 and slope 4 fall by 3 at the steepest."""
+    """Amplitude -3 and slope 4 give a slope of -3 at the steepest point."""
     assert friction.smooth_slope(_sigmoid(-3.0, 4.0, 1.0), -0.2) == 0.0
     assert friction.smooth_slope(_sigmoid(-3.0, 4.0, 3.5), -0.2) == pytest.approx(0.5, rel=1e-14)
 
 
 @pytest.mark.parametrize("stribeck", [0.0, 0.1])
-def test_the_most_that_holds_a_joint_is_its_static_level(stribeck: float) -> None:
+def test_the_friction_bound_at_rest_is_the_static_level(stribeck: float) -> None:
     joint = _joint(coulomb=3.0, coulomb_negative=6.0, static=5.0, stribeck_velocity=stribeck)
     assert friction.friction_bound(joint, 3.0, 0.4, 0.0) == 5.0 and friction.friction_bound(joint, 6.0, 0.4, 0.0) == 6.0
     fall = math.exp(-((0.05 / stribeck) ** 2)) if stribeck else 0.0

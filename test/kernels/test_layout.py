@@ -1,4 +1,4 @@
-"""Where numbers stand: no two in one place, and none left over."""
+"""Columns of the tables do not overlap and leave no gap."""
 
 import pytest
 
@@ -8,14 +8,14 @@ from robot_dynamics_ros.kernels import layout
 TABLES = {
     "tree": ("PARENT KIND FIRST AFTER", {}, layout.TREE_SIZE),
     "bodies": (
-        "ROTATION POSITION MASS MOMENT INERTIA",
-        {"ROTATION": 9, "POSITION": 3, "MOMENT": 3, "INERTIA": 6},
+        "ROTATION POSITION MASS FIRST_MOMENT INERTIA",
+        {"ROTATION": 9, "POSITION": 3, "FIRST_MOMENT": 3, "INERTIA": 6},
         layout.BODY_SIZE,
     ),
     "rotors": ("SPIN_AXIS ROTOR_INERTIA", {"SPIN_AXIS": 3}, layout.ROTOR_SIZE),
     "work": (
-        "JOINT_POSITION JOINT_RATE JOINT_ACCELERATION JOINT_TORQUE PLACEMENT MOTION LOAD COMPOSITE",
-        {"PLACEMENT": 12, "MOTION": 9, "LOAD": 6, "COMPOSITE": 10},
+        "JOINT_POSITION JOINT_RATE JOINT_ACCELERATION JOINT_TORQUE PLACEMENT MOTION WRENCH COMPOSITE",
+        {"PLACEMENT": 12, "MOTION": 9, "WRENCH": 6, "COMPOSITE": 10},
         layout.WORK_SIZE,
     ),
     "friction": (

@@ -1,4 +1,4 @@
-"""Gap, Jacobian and drift of loops, from poses and motions of links that Pinocchio finds."""
+"""Gap, Jacobian and drift of loops, compared with poses and motions of links from Pinocchio."""
 
 import numpy as np
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import given
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels.entries import make_work
 from robot_dynamics_ros.kernels.kinematics import Loops, append_loops, measure_loops, unpack_loops
-from robot_dynamics_ros.model.packed import views
+from robot_dynamics_ros.model.model_data import views
 from support.arms import Array
 from support.comparing import assert_close
 from support.robots_with_drives import Robot, Tree, robots, state, stride
@@ -14,7 +14,7 @@ from support.robots_with_drives import Robot, Tree, robots, state, stride
 
 @given(robot=robots(rotors=False))
 def test_loops_agree_with_pinocchio(robot: Robot) -> None:
-    """One from the root and two between other links, of any tree with couplings; closed, and with points elsewhere."""
+    """A loop from the root and two between other links, of any tree with couplings; closed, and with other points."""
     model = robot.model()
     tree = robot.pinocchio(model.joint_names)
     q, qd, _ = state(robot, model.n)
@@ -41,20 +41,20 @@ def test_loops_agree_with_pinocchio(robot: Robot) -> None:
 def _measured(
     model: RobotModel, links: list[str], points: list[Array], q: Array, qd: Array
 ) -> tuple[Array, Array, Array]:
-    """What the kernel finds; both flat arrays end with the loops."""
-    structure, numbers = model.kernels.structure.copy(), model.kernels.numbers.copy()
+    """Return gap, Jacobian and drift from the kernel. The loops are appended to both model arrays."""
+    topology, parameters = model.kernels.topology.copy(), model.kernels.parameters.copy()
     frames = [model.link_frames[link] for link in links]
     places = [frame.rotation @ point + frame.position for frame, point in zip(frames, points, strict=True)]
     loops = Loops(np.array([[frame.body for frame in frames]]).reshape(3, 2), np.reshape(places, (3, 6)))
-    loops = unpack_loops(*append_loops(structure, numbers, loops))
-    robot = views(structure, numbers)
+    loops = unpack_loops(*append_loops(topology, parameters, loops))
+    robot = views(topology, parameters)
     gap, jacobian, drift = np.empty(9), np.empty((9, model.n)), np.empty(9)
     measure_loops(robot, loops, q, qd, make_work(robot), np.empty((len(robot.bodies), 12)), gap, jacobian, drift)
     return gap, jacobian, drift
 
 
 def _differences(tree: Tree, q: Array, qd: Array, links: list[str], points: list[Array]) -> tuple[Array, Array, Array]:
-    """What Pinocchio says: of each second point less the one before."""
+    """Return gap, Jacobian and drift from Pinocchio: of each second point minus the one before."""
     ends = [_motion(tree, q, qd, link, point) for link, point in zip(links, points, strict=True)]
     pairs = list(zip(ends[::2], ends[1::2], strict=True))
     gap, jacobian, drift = (np.concatenate([b[part] - a[part] for a, b in pairs]) for part in range(3))
@@ -66,7 +66,7 @@ def _pose(tree: Tree, q: Array, link: str) -> Array:
 
 
 def _motion(tree: Tree, q: Array, qd: Array, link: str, point: Array) -> tuple[Array, Array, Array]:
-    """A link's point: where it is, its Jacobian, and its acceleration while no joint accelerates, Craig (6.12)."""
+    """Return position, Jacobian and acceleration at qdd = 0 of a link's point, Craig (6.12)."""
     pose = _pose(tree, q, link)
     jacobian = tree.jacobian(q, link)
     linear, angular = np.split(tree.peer.jacobian_dot_qd(tree.position(q), tree.g @ qd, link), 2)

@@ -1,4 +1,4 @@
-"""Inverse dynamics (Tsai 9.7, Craig 6.45-6.53): terms of the torque, wrenches from outside, forces at the joints."""
+"""Inverse dynamics (Tsai 9.7, Craig 6.45-6.53): terms of the torque, external wrenches, joint reactions."""
 
 import numpy as np
 import pytest
@@ -32,17 +32,17 @@ def test_terms_of_any_robots_torque(robot: Robot) -> None:
 
 @given(robot=robots())
 def test_wrenches_do_virtual_work(robot: Robot) -> None:
-    """Wrenches take J^T w off the torque, with w turned into the root's axes (Craig 5.9); on the root nothing."""
+    """Wrenches reduce the torque by J^T w, with w in root axes (Craig 5.9); a wrench on the root has no effect."""
     model = robot.model()
     q, qd, qdd = state(robot, model.n)
-    loads = {**wrenches(robot), model.link_names[0]: np.arange(1.0, 7.0)}
+    external_wrenches = {**wrenches(robot), model.link_names[0]: np.arange(1.0, 7.0)}
     expected = model.inverse_dynamics(q, qd, qdd)
     scale = size(model, q, qd, qdd)
-    for link, wrench in loads.items():
+    for link, wrench in external_wrenches.items():
         turn = model.link_pose(q, link)[:3, :3]
         expected = expected - model.jacobian(q, link).T @ np.concatenate([turn @ wrench[:3], turn @ wrench[3:]])
         scale += 20.0 * float(np.abs(model.jacobian(q, link)).sum())
-    assert_close(model.inverse_dynamics(q, qd, qdd, external_wrenches=loads), expected, 1e-12, scale)
+    assert_close(model.inverse_dynamics(q, qd, qdd, external_wrenches=external_wrenches), expected, 1e-12, scale)
 
 
 def test_length_of_the_axis_does_not_matter() -> None:

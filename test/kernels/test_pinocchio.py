@@ -1,4 +1,4 @@
-"""Robots with couplings, rotors and payload against Pinocchio, which sees the plain tree in which rotors are bodies.
+"""Robots with couplings, rotors and payload, compared with Pinocchio's tree, in which rotors are bodies.
 
 q_tree = G q + c, and by virtual work tau = G^T tau_tree, M = G^T M_tree G.
 """
@@ -14,27 +14,27 @@ from support.robots_with_drives import Robot, robots, size, state, stride, wrenc
 
 @given(robot=robots(), loaded=st.booleans())
 def test_inverse_and_forward_dynamics(robot: Robot, loaded: bool) -> None:
-    """An acceleration's error is that of a torque times M^-1."""
+    """The error of an acceleration is M^-1 times that of a torque."""
     model = robot.model()
     assert set(model.joint_names) == {*robot.coordinates, *(x for x in robot.bare.movable if x not in robot.rows)}
     tree = robot.pinocchio(model.joint_names)
     q, qd, qdd = state(robot, model.n)
-    rest, loads = np.zeros(model.n), wrenches(robot) if loaded else None
+    rest, external_wrenches = np.zeros(model.n), wrenches(robot) if loaded else None
     m, expected = model.mass_matrix(q), tree.mass_matrix(q)
     assert_close(m, expected, 1e-12)
     assert np.array_equal(m, m.T)
     assert np.linalg.eigvalsh(m).min() > 0.0
     for motion in ((qd, qdd), (qd, rest), (rest, rest)):
-        rows = tree.rnea(q, *motion, loads)
+        rows = tree.rnea(q, *motion, external_wrenches)
         scale = float(np.max(np.abs(tree.g).T @ np.abs(rows))) + size(model, q, *motion)
         tau = tree.g.T @ rows
-        assert_close(model.inverse_dynamics(q, *motion, loads), tau, 1e-12, scale)
+        assert_close(model.inverse_dynamics(q, *motion, external_wrenches), tau, 1e-12, scale)
         gain = float(np.abs(np.linalg.inv(expected)).sum(axis=1).max())
-        found = model.forward_dynamics(q, motion[0], tau, loads)
-        assert_close(found, motion[1], 1e-12 * max(1.0, gain * scale))
-        # Torques come back to rounding, however badly M is conditioned.
-        again = model.inverse_dynamics(q, motion[0], found, loads)
-        assert_close(again, tau, 1e-12, scale + float(np.max(np.abs(m) @ np.abs(found))))
+        result = model.forward_dynamics(q, motion[0], tau, external_wrenches)
+        assert_close(result, motion[1], 1e-12 * max(1.0, gain * scale))
+        # Torques are recovered up to rounding for any condition number of M.
+        again = model.inverse_dynamics(q, motion[0], result, external_wrenches)
+        assert_close(again, tau, 1e-12, scale + float(np.max(np.abs(m) @ np.abs(result))))
 
 
 @given(robot=robots())
@@ -47,30 +47,30 @@ def test_derivatives_of_inverse_dynamics(robot: Robot) -> None:
     by_rate = rate * float(np.abs(model.mass_matrix(q)).max() * np.abs(qd).sum()) + 1.0
     # Large torques may add up to small ones in the tree.
     scales = np.array([rate * size(model, q, qd, qdd), by_rate]) + float(row.max())
-    found = model.inverse_dynamics_derivatives(q, qd, qdd)
-    for got, expected, scale in zip(found, tree.derivatives(q, qd, qdd), scales, strict=True):
+    result = model.inverse_dynamics_derivatives(q, qd, qdd)
+    for got, expected, scale in zip(result, tree.derivatives(q, qd, qdd), scales, strict=True):
         assert_close(got, expected, 1e-11, float(scale))
 
 
 @given(robot=robots(), loaded=st.booleans())
 def test_joint_reactions(robot: Robot, loaded: bool) -> None:
-    """With each joint driven at the joint."""
+    """Reactions for an actuator at each joint."""
     model = robot.model()
     assert sorted(model.moving_joints) == sorted(robot.bare.movable)
     tree = robot.pinocchio(model.joint_names)
     q, qd, qdd = state(robot, model.n)
-    loads = wrenches(robot) if loaded else None
+    external_wrenches = wrenches(robot) if loaded else None
     motion = tree.position(q), tree.g @ qd, tree.g @ qdd
-    expected = tree.peer.reactions(*motion, model.moving_joints, loads)
+    expected = tree.peer.reactions(*motion, model.moving_joints, external_wrenches)
     # Masses times accelerations, and arms of some metres.
     acceleration = 10.0 + stride(robot, model.joint_names, qd) ** 2 + stride(robot, model.joint_names, qdd)
     scale = 10.0 * len(robot.bare.links) ** 2 * acceleration
-    assert_close(model.joint_reactions(q, qd, qdd, loads), expected, 1e-12, scale)
+    assert_close(model.joint_reactions(q, qd, qdd, external_wrenches), expected, 1e-12, scale)
 
 
 @given(robot=robots())
 def test_energies(robot: Robot) -> None:
-    """Kinetic energy with the rotors' spin; potential energy up to a constant, that of what stands still."""
+    """Kinetic energy with the rotors' spin; potential energy up to a constant, that of fixed links."""
     model = robot.model()
     tree = robot.pinocchio(model.joint_names)
     q, qd, _ = state(robot, model.n)
@@ -86,7 +86,7 @@ def test_energies(robot: Robot) -> None:
 
 @given(robot=robots(rotors=False))
 def test_poses_jacobians_and_their_rates(robot: Robot) -> None:
-    """J = J_tree G, and as G is constant Jdot qd is the tree's, whatever gravity is; the root does not move."""
+    """J = J_tree G. Since G is constant, dJ/dt qd is that of the tree, for any gravity; the root does not move."""
     model, tilted = robot.model(), robot.model(gravity=[7.0, -5.0, 3.0])
     tree = robot.pinocchio(model.joint_names)
     q, qd, _ = state(robot, model.n)
@@ -106,7 +106,7 @@ def test_poses_jacobians_and_their_rates(robot: Robot) -> None:
 
 @given(robot=robots(rotors=False))
 def test_regressor_and_inertial_parameters(robot: Robot) -> None:
-    """Those of the link of each moving joint, at its origin, with all that is fixed to it."""
+    """Parameters of the link of each moving joint, about its origin, including all links fixed to it."""
     model: RobotModel = robot.model()
     q, qd, qdd = state(robot, model.n)
     tree = robot.pinocchio(model.joint_names)

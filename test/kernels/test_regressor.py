@@ -26,7 +26,7 @@ def test_regressor_times_parameters_is_the_torque(robot: Robot) -> None:
 
 @given(robot=robots(), data=st.data())
 def test_a_rotors_column(robot: Robot, data: st.DataObject) -> None:
-    """It is what the torque loses with the rotor; its name is by joint in the short form, else by place in the file."""
+    """The column is the change of the torque by the rotor. Its name has the joint, or the index in the file."""
     assume(robot.rotors)
     k = data.draw(st.integers(0, len(robot.rotors) - 1))
     rotor, before = robot.rotors[k], robot.rotors[:k]
@@ -42,7 +42,7 @@ def test_a_rotors_column(robot: Robot, data: st.DataObject) -> None:
 
 
 def test_parameters_have_the_names_of_the_moving_links_and_belong_to_the_caller() -> None:
-    """What is fixed to a link counts with it."""
+    """Parameters of a link include links fixed to it."""
     arm = arms.random_arm(np.random.default_rng(3), [0, 1, 2, 3], ["revolute", "fixed", "prismatic", "fixed"])
     _, first, tool, second, tip = arm.links
     model = RobotModel.from_urdf(arm.urdf)

@@ -1,7 +1,7 @@
-"""Whatever the methods of RobotModel are given: the right result, or an error that names the argument.
+"""RobotModel methods with any argument: the right result, or an error that contains the argument's name.
 
-Compiled code reads nothing outside its arrays, and nothing is compiled for an odd argument: a compiler inside a
-control cycle would stop it for seconds. `test/kernels/test_bounds.py` runs this file with bounds checked.
+Compiled code reads nothing outside its arrays, and no argument causes a compilation, which would stop a control cycle
+for seconds. `test/kernels/test_bounds.py` runs this file with bounds checks.
 """
 
 import sys
@@ -29,7 +29,7 @@ LINK = MODEL.link_names[-1]
 WRENCH = {LINK: [1.0, -2.0, 3.0, 0.5, 0.0, -1.0]}
 
 CUSTOMISED_MODEL = MODEL.customised()
-#: Names of the vectors that each method takes, and a call with them; the last ones have kernels made for this robot.
+#: Vectors of each method, and a call with them. The last methods use customised kernels.
 METHODS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
     **{name: (vectors, partial(method, MODEL, WRENCH)) for name, (vectors, method) in model_methods.METHODS.items()},
     **{
@@ -37,25 +37,25 @@ METHODS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
         for name in (*CUSTOMISED, "bias_torque")
     },
 }
-#: Every method with every place for a vector in it.
+#: Each method with each of its vector arguments.
 PLACES = [(name, k) for name, (vectors, _) in METHODS.items() for k in range(len(vectors))]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> list[Any]:
-    """All compiled kernels, after each method has run with plain arrays for one state and for many."""
+    """Return all compiled kernels, after each method has run with plain arrays for one state and for many."""
     for vectors, call in METHODS.values():
         for shape in ((3,), (2, 3)):
             call(*np.ones((len(vectors), *shape)))
     modules = [module for name, module in list(sys.modules.items()) if name.startswith("robot_dynamics_ros")]
-    found = [value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")]
-    assert bool(found) == COMPILED
-    return found
+    compiled = [value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")]
+    assert bool(compiled) == COMPILED
+    return compiled
 
 
 @pytest.fixture(autouse=True)
 def _nothing_compiled(kernels: list[Any]) -> Iterator[None]:
-    """No test here makes numba compile for other types."""
+    """Check that no test here makes numba compile for other types."""
     before = {str(kernel): len(kernel.signatures) for kernel in kernels}
     yield
     assert {str(kernel): len(kernel.signatures) for kernel in kernels} == before
@@ -63,8 +63,8 @@ def _nothing_compiled(kernels: list[Any]) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", METHODS)
 @given(data=st.data())
-def test_any_form_gives_what_plain_arrays_give(name: str, data: st.DataObject) -> None:
-    """Forms mixed, leading axes that broadcast, none and length 0 among them."""
+def test_any_form_gives_the_result_of_plain_arrays(name: str, data: st.DataObject) -> None:
+    """Forms are mixed; leading axes are broadcast, absent, or of length 0."""
     vectors, call = METHODS[name]
     shapes = data.draw(
         npst.mutually_broadcastable_shapes(num_shapes=len(vectors), min_side=0, max_dims=2, max_side=3)
@@ -81,7 +81,7 @@ def test_any_form_gives_what_plain_arrays_give(name: str, data: st.DataObject) -
 
 @pytest.mark.parametrize(("name", "place"), PLACES)
 def test_nonsense_is_refused(name: str, place: int) -> None:
-    """By the name of the argument; other arguments are single or many states."""
+    """The error has the argument's name; other arguments are single or many states."""
     vectors, call = METHODS[name]
     for kind, make in NONSENSE.items():
         for others in (np.ones(3), np.ones((2, 3))):
@@ -95,7 +95,7 @@ def test_nonsense_is_refused(name: str, place: int) -> None:
 
 @pytest.mark.parametrize("name", [name for name, (vectors, _) in METHODS.items() if len(vectors) > 1])
 @pytest.mark.parametrize("shapes", [((2,), (5,)), ((0,), (5,)), ((2, 3), (2,))])
-def test_leading_axes_must_go_together(name: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+def test_leading_axes_must_be_broadcastable(name: str, shapes: tuple[tuple[int, ...], ...]) -> None:
     vectors, call = METHODS[name]
     given = [np.zeros((*shape, 3)) for shape in (*shapes, ())][: len(vectors)]
     with pytest.raises(RobotDynamicsError) as caught:
@@ -110,8 +110,8 @@ INFINITE = [np.inf, -np.inf] if COMPILED else []
 
 @pytest.mark.parametrize(("name", "place"), PLACES)
 @given(number=st.sampled_from([np.nan, 1e308, -1e200, 5e-324, *INFINITE]), where=st.integers(0, 2))
-def test_numbers_beyond_sense_stay_where_they_are(name: str, place: int, number: float, where: int) -> None:
-    """No error but for one mass matrix that is none, and the other states of a batch do not notice."""
+def test_extreme_numbers_affect_their_own_state_only(name: str, place: int, number: float, where: int) -> None:
+    """The only error is a singular mass matrix, and other states of a batch are not affected."""
     vectors, call = METHODS[name]
     states = list(arms.states(1, 3, 3)[: len(vectors)])
     expected = call(*states)
@@ -180,7 +180,7 @@ def test_nonsense_is_refused_as_a_wrench(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics", "joint_reactions"])
-def test_wrenches_must_go_with_the_states(name: str) -> None:
+def test_wrenches_must_be_broadcastable_with_the_states(name: str) -> None:
     with pytest.raises(RobotDynamicsError, match=r"external_wrenches \(5,\), q \(2,\)"):
         getattr(MODEL, name)(*np.ones((3, 2, 3)), {LINK: np.ones((5, 6))})
 
@@ -213,7 +213,7 @@ def test_nonsense_is_refused_as_a_payload_or_gravity(name: str) -> None:
 
 
 def test_one_vector() -> None:
-    """`vector` takes one state only, and gives plain arrays back as they are."""
+    """`vector` accepts one state only, and returns plain arrays without a copy."""
     x = np.array([1.0, 0.0, 2.0])
     assert MODEL.vector("kp", x) is x
     for kind, form in FORMS.items():
@@ -227,7 +227,7 @@ def test_one_vector() -> None:
 
 
 def test_results_belong_to_the_caller() -> None:
-    """No workspace leaks out: a result stays as it was after the next call, and the inputs stay untouched."""
+    """A result does not change with the next call, and arguments are unchanged."""
     q, qd, qdd = (x[0] for x in arms.states(3, 3, 1))
     copies = q.copy(), qd.copy(), qdd.copy()
     first, m = MODEL.inverse_dynamics(q, qd, qdd), MODEL.mass_matrix(q)
@@ -241,7 +241,7 @@ def test_results_belong_to_the_caller() -> None:
 
 
 def test_model_does_not_change() -> None:
-    """Limits are handed out as copies, and attributes cannot be set."""
+    """Limits are copies, and attributes cannot be set."""
     for name in ("position_lower", "position_upper", "effort_limits", "velocity_limits"):
         before = getattr(MODEL, name).copy()
         getattr(MODEL, name)[:] = 0.0

@@ -1,4 +1,4 @@
-"""q_tree = G q + c: which coordinates are independent, how joints follow them, and what ``joints`` chooses."""
+"""q_tree = G q + c: independent coordinates, dependent joints, and the argument ``joints``."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ import pytest
 
 from robot_dynamics_ros import RobotModel, RobotModelError
 from robot_dynamics_ros.kernels.layout import AFTER, FIRST
-from robot_dynamics_ros.model.packed import PackedModel
+from robot_dynamics_ros.model.model_data import ModelData
 from support import arms
-from support.arms import packed
+from support.arms import model_data
 from support.comparing import assert_close
 
 CHAIN = arms.random_arm(np.random.default_rng(4), [0, 1, 2, 3], ["revolute"] * 4)
@@ -18,12 +18,12 @@ A, B, C, D = CHAIN.movable
 
 
 def mimic(arm: arms.Arm, name: str, source: str, attributes: str = "") -> arms.Arm:
-    """The arm with one joint that follows another."""
+    """Return the arm with a mimic joint."""
     return arm.with_joint(name, extra=f'<mimic joint="{source}" {attributes}/>')
 
 
-def matrix(model: PackedModel) -> arms.Array:
-    """G (bodies, n) from the packed entries."""
+def matrix(model: ModelData) -> arms.Array:
+    """Return G (bodies, n) from the model arrays."""
     robot = model.robot
     g = np.zeros((len(model.moving_joints), len(model.joint_names)))
     for row, (first, after) in enumerate(robot.tree[: len(g), [FIRST, AFTER]]):
@@ -35,23 +35,23 @@ def matrix(model: PackedModel) -> arms.Array:
 
 
 def test_mimics_in_a_chain() -> None:
-    """In the file a follower may stand before what it follows; b = -2 d + 0.1, a = 3 b + 1 = -6 d + 1.3."""
-    model = packed(mimic(mimic(CHAIN, A, B, 'multiplier="3" offset="1"'), B, D, 'multiplier="-2" offset="0.1"'))
+    """A mimic joint can precede the joint it follows; b = -2 d + 0.1, a = 3 b + 1 = -6 d + 1.3."""
+    model = model_data(mimic(mimic(CHAIN, A, B, 'multiplier="3" offset="1"'), B, D, 'multiplier="-2" offset="0.1"'))
     assert model.joint_names == (C, D)
     assert_close(matrix(model), [[0, -6], [0, -2], [1, 0], [0, 1]], 1e-15)
     # Kernels do not know the offsets, so limits of position are less them.
-    assert_close(packed(CHAIN).joint_ranges - model.joint_ranges, np.outer([1.3, 0.1, 0, 0], [1, 1, 0]), 1e-13)
+    assert_close(model_data(CHAIN).joint_ranges - model.joint_ranges, np.outer([1.3, 0.1, 0, 0], [1, 1, 0]), 1e-13)
 
 
-def test_file_goes_before_the_mimic() -> None:
-    model = packed(mimic(CHAIN, C, A, 'multiplier="5"'), {"couplings": {C: {B: 0.5, D: 2.0}}})
+def test_file_overrides_the_mimic() -> None:
+    model = model_data(mimic(CHAIN, C, A, 'multiplier="5"'), {"couplings": {C: {B: 0.5, D: 2.0}}})
     assert model.joint_names == (A, B, D)
     assert np.array_equal(matrix(model), [[1, 0, 0], [0, 1, 0], [0, 0.5, 2], [0, 0, 1]])
 
 
 def test_remotely_driven_elbow() -> None:
-    """Spong section 9.4: p1 and p2 are the links' angles against the base, so that joint 2 turns by p2 - p1."""
-    model = packed(CHAIN, {"coordinates": ["p1", "p2"], "couplings": {A: {"p1": 1.0}, B: {"p1": -1.0, "p2": 1.0}}})
+    """Spong section 9.4: p1 and p2 are absolute angles of the links, so that joint 2 rotates by p2 - p1."""
+    model = model_data(CHAIN, {"coordinates": ["p1", "p2"], "couplings": {A: {"p1": 1.0}, B: {"p1": -1.0, "p2": 1.0}}})
     assert model.joint_names == (C, D, "p1", "p2")
     assert np.array_equal(matrix(model), [[0, 0, 1, 0], [0, 0, -1, 1], [1, 0, 0, 0], [0, 1, 0, 0]])
     for limits in (-model.position_lower, model.position_upper, model.velocity_limits, model.effort_limits):
@@ -59,7 +59,7 @@ def test_remotely_driven_elbow() -> None:
 
 
 def test_mimic_is_pinocchios() -> None:
-    """Against Pinocchio's own mimic joints, one with the default multiplier and offset."""
+    """Compared with Pinocchio's mimic joints, one with the default multiplier and offset."""
     arm = mimic(mimic(CHAIN, C, A, 'multiplier="-0.7" offset="0.3"'), D, B)
     model = RobotModel.from_urdf(arm.urdf)
     peer = pin.buildModelFromXML(arm.urdf, mimic=True)
@@ -73,28 +73,30 @@ def test_mimic_is_pinocchios() -> None:
 # --- Locked and constant
 
 
-def test_follower_of_a_locked_joint_stands_still() -> None:
-    """b = 2 a + 0.1 with a locked at 0.4: as an arm with both locked, at 0.4 and 0.9; a locked b follows no longer."""
+def test_mimic_of_a_locked_joint_is_locked() -> None:
+    """b = 2 a + 0.1 with a locked at 0.4 equals both locked, at 0.4 and 0.9. A locked b does not follow a."""
     arm = mimic(CHAIN, B, A, 'multiplier="2" offset="0.1"')
-    assert_same(packed(arm, joints=[D, C], locked={A: 0.4}), packed(CHAIN, joints=[D, C], locked={A: 0.4, B: 0.9}))
-    assert_same(packed(arm, locked={B: 0.3}), packed(CHAIN, locked={B: 0.3}))
+    assert_same(
+        model_data(arm, joints=[D, C], locked={A: 0.4}), model_data(CHAIN, joints=[D, C], locked={A: 0.4, B: 0.9})
+    )
+    assert_same(model_data(arm, locked={B: 0.3}), model_data(CHAIN, locked={B: 0.3}))
 
 
 @pytest.mark.parametrize("row", [{"offset": 0.7}, {B: 0.0, "offset": 0.7}])
 def test_row_without_factors_is_a_locked_joint(row: dict[str, float]) -> None:
-    assert_same(packed(CHAIN, {"couplings": {A: row}}), packed(CHAIN, locked={A: 0.7}))
+    assert_same(model_data(CHAIN, {"couplings": {A: row}}), model_data(CHAIN, locked={A: 0.7}))
 
 
 def test_factors_that_cancel_are_dropped() -> None:
-    """b = a - a: it stands still."""
+    """b = a - a is locked."""
     content = {"coordinates": ["p"], "couplings": {A: {"p": 1.0}, B: {"p": -1.0, A: 1.0}}}
-    assert packed(CHAIN, content).moving_joints == (A, C, D)
+    assert model_data(CHAIN, content).moving_joints == (A, C, D)
 
 
-def assert_same(model: PackedModel, expected: PackedModel) -> None:
+def assert_same(model: ModelData, expected: ModelData) -> None:
     assert model.joint_names == expected.joint_names and model.moving_joints == expected.moving_joints
-    assert np.array_equal(model.structure, expected.structure)
-    assert_close(model.numbers, expected.numbers, 1e-14)
+    assert np.array_equal(model.topology, expected.topology)
+    assert_close(model.parameters, expected.parameters, 1e-14)
 
 
 # --- Errors
@@ -146,14 +148,14 @@ BAD: dict[str, tuple[arms.Arm, dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_is_refused(name: str) -> None:
+def test_impossible_couplings_are_refused(name: str) -> None:
     arm, content, keywords, culprit = BAD[name]
     with pytest.raises(RobotModelError, match=culprit):
-        packed(arm, content, **keywords)
+        model_data(arm, content, **keywords)
 
 
 def test_long_chains_do_not_recurse() -> None:
-    """1500 joints, each following the next."""
+    """A chain of 1500 joints, each following the next."""
     n = 1500
     follow = [f'<mimic joint="j{k + 1}"/>' for k in range(n - 1)] + [""]
     arm = arms.Arm(
@@ -161,7 +163,7 @@ def test_long_chains_do_not_recurse() -> None:
         tuple(arms.Joint(f"j{k}", "continuous", "l0", f"l{k + 1}", extra=follow[k]) for k in range(n)),
     )
     with pytest.warns(UserWarning):
-        model = packed(arm)
+        model = model_data(arm)
     assert model.joint_names == (f"j{n - 1}",)
     assert np.array_equal(matrix(model), np.ones((n, 1)))
 
@@ -186,7 +188,7 @@ def test_limits_follow_the_order() -> None:
     assert_close(model.velocity_limits, [7, 4], 0.0)
 
 
-def test_repr_names_what_was_chosen() -> None:
+def test_repr_names_the_choices() -> None:
     first, *others = TREE.movable
     chosen = RobotModel.from_urdf(TREE.urdf, joints=others, locked={first: 0.25}, gravity=[0, 0, -1.62])
     text = repr(chosen.with_payload(TREE.links[3].name, 1.5, [0, 0, 0], [0] * 6).customised())
@@ -197,12 +199,12 @@ def test_repr_names_what_was_chosen() -> None:
 
 
 def test_prismatic_joints() -> None:
-    """By the URDF: the second and no other; a locked one does not move."""
+    """Only the second joint of the URDF is prismatic; a locked one does not move."""
     assert RobotModel.from_urdf(TREE.urdf).prismatic_joints == {TREE.movable[1]}
     assert not RobotModel.from_urdf(TREE.urdf, locked={TREE.movable[1]: 0.1}).prismatic_joints
 
 
-def test_continuous_joints_keep_their_mark_unless_another_follows() -> None:
+def test_joints_are_continuous_unless_another_follows() -> None:
     model = RobotModel.from_urdf(TREE.urdf, joints=TREE.movable[::-1])
     model = model.with_payload(model.link_names[1], 1.0, [0.0] * 3, np.eye(3))
     assert model.without_gravity().continuous.tolist() == [False, False, True, False, False]

@@ -1,4 +1,4 @@
-"""The dynamics file (YAML): what it changes, and one error that names the culprit for each mistake in it."""
+"""Dynamics file (YAML): its effects, and the error for each mistake in it."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def joint(text: str) -> str:
 
 
 def entry(keys: dict[str, str]) -> str:
-    """Keys and values; a value of "" leaves its key out."""
+    """Return keys and values; a value of "" omits its key."""
     return "{" + ", ".join(f"{key}: {value}" for key, value in keys.items() if value) + "}"
 
 
@@ -145,13 +145,13 @@ def test_a_file_that_cannot_be_read_is_named(path: object) -> None:
         ("{viscous: 017}", r"arm\.dynamics\.yaml: 017"),
     ],
 )
-def test_what_is_probably_not_meant_is_warned_of(table: str, culprit: str) -> None:
+def test_probable_mistakes_cause_warnings(table: str, culprit: str) -> None:
     with pytest.warns(RobotModelWarning, match=culprit):
         _load(joint(table))
 
 
 def test_static_level_below_the_coulomb_level_of_the_urdf() -> None:
-    """The file's own Coulomb level goes before the URDF's."""
+    """The Coulomb level of the file overrides that of the URDF."""
     arm = ARM.with_joint(JOINT, extra='<dynamics damping="0" friction="0.5"/>')
     with pytest.raises(RobotModelError, match=rf"{JOINT}.*static.*0\.4.*0\.5"):
         _load(joint("{static: 0.4}"), arm)
@@ -167,14 +167,14 @@ def test_empty_tables_are_nothing(text: str) -> None:
     assert parse_dynamics_file(text, "") == DynamicsFile()
 
 
-def test_gravity_of_the_argument_goes_before_the_files() -> None:
+def test_gravity_of_the_argument_overrides_the_file() -> None:
     text = "gravity: [0, 1, -3]"
     assert_close(_load(text).gravity, [0, 1, -3], 0.0)
     assert_close(_load(text, gravity=[2, 0, 0]).gravity, [2, 0, 0], 0.0)
 
 
 def test_inertials_of_links_replace_the_urdfs(tmp_path: Path) -> None:
-    """Against Pinocchio on a URDF that holds the same numbers; where it has none, no warning about missing mass."""
+    """Compared with Pinocchio on a URDF with the same values. If the URDF has none, no missing mass is reported."""
     mass, com, inertia = 3.7, [0.1, -0.2, 0.05], [[0.3, 0.01, -0.02], [0.01, 0.4, 0.03], [-0.02, 0.03, 0.5]]
     entries = np.array(inertia)[np.triu_indices(3)].tolist()
     peer = Peer(ARM.with_link(LINK, mass=mass, com=com, inertia=inertia).urdf, ARM.movable)

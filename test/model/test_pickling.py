@@ -1,4 +1,4 @@
-"""Models on their way to other processes: the same numbers there, bit for bit."""
+"""Pickled models give the same results, bit for bit, in another process."""
 
 import copy
 import pickle
@@ -20,7 +20,7 @@ STATES = arms.states(4, 2, 5)
 
 
 def _through_buffers(model: RobotModel) -> RobotModel:
-    """As clusters send arrays: beside the pickle, and read-only where they arrive."""
+    """Pickle with out-of-band buffers, as clusters do. The received arrays are read-only."""
     buffers: list[pickle.PickleBuffer] = []
     head = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
     return pickle.loads(head, buffers=[bytes(buffer) for buffer in buffers])  # type: ignore[no-any-return]
@@ -43,37 +43,37 @@ def _numbers(model: RobotModel, *states: Any) -> list[bytes]:
 
 @pytest.mark.parametrize("way", WAYS)
 @given(robot=robots(friction=True))
-def test_robots_of_all_kinds_arrive_whole(way: str, robot: Robot) -> None:
+def test_robots_of_all_kinds_can_be_pickled(way: str, robot: Robot) -> None:
     model = robot.model()
     states = state(robot, model.n)
     expected = _numbers(model, *states)
-    found = WAYS[way](model)
-    assert repr(found) == repr(model)
+    received = WAYS[way](model)
+    assert repr(received) == repr(model)
     for same in ("joint_names", "moving_joints", "link_names", "parameter_names"):
-        assert getattr(found, same) == getattr(model, same)
-    assert _numbers(found, *states) == expected
+        assert getattr(received, same) == getattr(model, same)
+    assert _numbers(received, *states) == expected
     assert _numbers(model, *states) == expected
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("customised", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_kernels_work_where_they_arrive(way: str, customised: bool) -> None:
-    """Of one state and many; sent before and after the first call; others can be made of what arrives."""
+def test_kernels_work_after_pickling(way: str, customised: bool) -> None:
+    """For one state and many, pickled before and after the first call. The received model can be changed again."""
     model = RobotModel.from_urdf(ARM.urdf)
     if customised:
         model = model.customised()
     early = WAYS[way](model)
     for states in ([x[0] for x in STATES], STATES):
         expected = _numbers(model, *states)
-        for found in (early, WAYS[way](model)):
-            assert type(found.kernels) is type(model.kernels)
-            assert _numbers(found, *states) == expected
-            assert _numbers(found.scaled(1.2), *states) == _numbers(model.scaled(1.2), *states)
+        for received in (early, WAYS[way](model)):
+            assert type(received.kernels) is type(model.kernels)
+            assert _numbers(received, *states) == expected
+            assert _numbers(received.scaled(1.2), *states) == _numbers(model.scaled(1.2), *states)
 
 
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled at all")
 def test_read_only_arrays_do_not_compile_anew() -> None:
-    """numba has another type for them, and would compile every kernel once more."""
+    """numba has a different type for read-only arrays and would compile every kernel again."""
     from numba.core import event
 
     model = RobotModel.from_urdf(ARM.urdf)

@@ -1,4 +1,4 @@
-"""Bad and messy URDFs: each mistake is an error that names its culprit; defaults are the format's."""
+"""Invalid and unusual URDFs: each mistake is an error with its culprit; defaults are those of the format."""
 
 import re
 import warnings
@@ -27,7 +27,7 @@ def robot(
     origin: str = "",
     extra: str = "",
 ) -> str:
-    """A one-joint robot (links base and forearm, joint elbow) with one part replaced."""
+    """Return a one-joint robot (links base and forearm, joint elbow) with one part replaced."""
     if links is None:
         links = f'<link name="base"/><link name="forearm">{inertial}</link>'
     if joints is None:
@@ -38,24 +38,24 @@ def robot(
 def joint(
     name: str, parent: str, child: str, kind: str = "revolute", axis: str = "", limit: str = LIMIT, origin: str = ""
 ) -> str:
-    """A <joint> element."""
+    """Return a <joint> element."""
     ends = f'<parent link="{parent}"/><child link="{child}"/>'
     return f'<joint name="{name}" type="{kind}">{ends}{origin}{axis}{limit}</joint>'
 
 
 def follower(mimic: str) -> str:
-    """The robot with a second joint, finger, that mimics, and a fixed one, weld."""
+    """Return the robot with a mimic joint, finger, and a fixed joint, weld."""
     finger = joint("finger", "forearm", "hand", limit=f"{LIMIT}<mimic {mimic}/>")
     return robot(extra=massive("hand") + massive("plate") + finger + joint("weld", "forearm", "plate", "fixed"))
 
 
 def massive(name: str) -> str:
-    """A <link> element with mass."""
+    """Return a <link> element with mass."""
     return f'<link name="{name}">{INERTIAL}</link>'
 
 
 def inertia(mass: str = "1", **entries: str) -> str:
-    """An <inertial> element."""
+    """Return an <inertial> element."""
     values = {"ixx": "1", "ixy": "0", "ixz": "0", "iyy": "1", "iyz": "0", "izz": "1", **entries}
     text = " ".join(f'{k}="{v}"' for k, v in values.items())
     return f'<inertial><mass value="{mass}"/><inertia {text}/></inertial>'
@@ -142,7 +142,7 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
 
 
 def test_text_and_path_mixed_up() -> None:
-    """The error names the other function, and prints no whole document."""
+    """The error names the right function and does not contain a whole document."""
     for path in ("robots/arm.urdf", Path("robots/arm.urdf")):
         with pytest.raises(RobotModelError, match="from_urdf_file"):
             RobotModel.from_urdf(path)  # type: ignore[arg-type]
@@ -153,7 +153,7 @@ def test_text_and_path_mixed_up() -> None:
 
 
 def test_long_errors_are_cut() -> None:
-    """Culprit and cure stay."""
+    """Culprit and cure are kept."""
     links = "".join(f'<link name="link_{k}"/>' for k in range(2_000))
     with pytest.raises(RobotModelError, match=r"link_0'.* \[\.\.\.\] .*Cure: ") as failure:
         RobotModel.from_urdf(robot(extra=links))
@@ -170,13 +170,13 @@ def test_a_plain_robot_is_silent_and_has_its_limits() -> None:
 
 
 def limits(model: RobotModel) -> list[float]:
-    """Lower and upper position, effort and velocity of the only joint."""
+    """Return lower and upper position, effort and velocity limit of the only joint."""
     each = (model.position_lower, model.position_upper, model.effort_limits, model.velocity_limits)
     return [float(value) for (value,) in each]
 
 
 def test_text_forms() -> None:
-    """A str with an encoding line (robot_state_publisher sends those), bytes, a byte order mark."""
+    """A str with an encoding declaration (as robot_state_publisher sends), bytes, and a byte order mark."""
     declared = '<?xml version="1.0" encoding="utf-8"?>\n' + robot()
     for text in (declared, declared.encode(), robot().encode(), declared.encode("utf-8-sig"), "\n" + robot()):
         assert RobotModel.from_urdf(text).n == 1
@@ -200,8 +200,8 @@ def test_unknown_tags_are_silent() -> None:
     assert model.n == 1
 
 
-def test_what_urdfdom_takes() -> None:
-    """Prefixes without a declaration, a default namespace, and an axis without xyz where it does not matter."""
+def test_documents_that_urdfdom_accepts() -> None:
+    """Prefixes without a declaration, a default namespace, and an <axis> without xyz on a fixed joint."""
     plate = joint("weld", "forearm", "plate", "fixed", axis="<axis/>", limit="")
     text = robot(extra=f'<gazebo a:b="c"><foo:bar>x</foo:bar></gazebo>{massive("plate")}{plate}')
     text = text.replace("<robot", '<robot xmlns="http://www.ros.org"', 1)
@@ -218,14 +218,14 @@ def test_what_urdfdom_takes() -> None:
         (robot(inertial=inertia().replace('ixz="0"', "")), "ixz"),
     ],
 )
-def test_what_is_read_but_probably_not_meant(text: str, word: str) -> None:
+def test_probable_mistakes_cause_warnings(text: str, word: str) -> None:
     with pytest.warns(RobotModelWarning, match=word) as caught:
         RobotModel.from_urdf(text)
     assert len(caught) == 1 and re.search("elbow|forearm", str(caught[0].message))
 
 
 def test_missing_axis_is_x() -> None:
-    """The URDF default is 1 0 0: gravity along -z then turns a mass at +y, not one at +x."""
+    """The URDF default is 1 0 0: gravity along -z exerts a moment on a mass at +y, but not on one at +x."""
     body = '<inertial><origin xyz="0.5 0.25 0"/><mass value="2"/></inertial>'
     model = RobotModel.from_urdf(robot(axis="", inertial=body))
     assert_close(model.gravity_torque([0.0]), [2.0 * 9.81 * 0.25], 1e-14)
@@ -262,7 +262,7 @@ INF = float("inf")
     ],
 )
 def test_limits_that_are_absent_or_zero(kind: str, limit: str, expected: list[float]) -> None:
-    """A missing bound is 0 by the format; a limit of zero would forbid all torque and is none. One warning of each."""
+    """A missing bound is 0 by the format. A limit of zero would forbid all torque and means none. One warning each."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = RobotModel.from_urdf(robot(joint_type=kind, limit=limit))
@@ -270,8 +270,8 @@ def test_limits_that_are_absent_or_zero(kind: str, limit: str, expected: list[fl
     assert ["elbow" in str(warning.message) for warning in caught] == [True] * (limit != LIMIT)
 
 
-def test_impossible_inertia_warns_or_is_refused() -> None:
-    """ixx + iyy < izz holds for no body."""
+def test_impossible_inertia_causes_a_warning_or_an_error() -> None:
+    """No body has ixx + iyy < izz."""
     text = robot(inertial=inertia(ixx="0.1", iyy="0.1", izz="1"))
     with pytest.warns(RobotModelWarning, match="forearm"):
         RobotModel.from_urdf(text)
@@ -280,7 +280,7 @@ def test_impossible_inertia_warns_or_is_refused() -> None:
 
 
 def test_inertias_on_the_boundary_are_possible() -> None:
-    """Thin rods to six digits, no mass, and rounding dust with negative eigenvalues, as in the iCub's URDF."""
+    """Thin rods to six digits, no mass, and rounding errors with negative eigenvalues, as in the iCub's URDF."""
     rod = repr(2.3 * 0.7**2 / 12)
     entries = [{"ixx": "0", "iyy": rod, "izz": rod}, {"ixx": "0", "iyy": "1000", "izz": "1000.0015"}, {"mass": "0"}]
     entries += [{"ixx": "0", "iyy": "0", "izz": "0", "ixz": dust} for dust in ("2.40741e-35", "1.35525e-20")]
@@ -292,7 +292,7 @@ def test_inertias_on_the_boundary_are_possible() -> None:
 
 
 def test_point_mass_on_its_axis() -> None:
-    """It has mass, but nothing resists the joint, whatever the configuration and wherever on the axis it is."""
+    """The link has mass, but no inertia about the joint's axis at any configuration."""
     point = inertia(ixx="0", iyy="0", izz="0").replace("<mass", '<origin xyz="0.3 0 0.4"/><mass')
     roll = joint("roll", "forearm", "hand", axis='<axis xyz="0.6 0 0.8"/>', origin='<origin rpy="1 2 3" xyz="1 2 3"/>')
     text = robot(extra=f'<link name="hand">{point}</link>{roll}')
@@ -308,7 +308,7 @@ def test_point_mass_on_its_axis() -> None:
 
 
 def test_warm_up_where_the_zero_configuration_is_singular() -> None:
-    """A point mass above a pan and tilt joint resists the pan joint once it is tilted."""
+    """A point mass above a pan and tilt joint has inertia about the pan axis only if it is tilted."""
     tilt = joint("tilt", "forearm", "head", axis='<axis xyz="0 1 0"/>')
     point = inertia(ixx="0", iyy="0", izz="0").replace("<mass", '<origin xyz="0 0 1"/><mass')
     with pytest.warns(RobotModelWarning, match=r"\['elbow'\] have no mass of their own"):
@@ -318,7 +318,7 @@ def test_warm_up_where_the_zero_configuration_is_singular() -> None:
 
 
 def test_order_is_depth_first_in_document_order() -> None:
-    """Children come in document order, whatever their names; a joint may stand before its parent's."""
+    """Children are in document order; a joint can precede the joint of its parent."""
     edges = [("tip", "z", "z_tip"), ("z", "base", "z"), ("b", "z", "b"), ("a", "base", "a"), ("c", "a", "c")]
     links = "".join(massive(name) for name in ("z_tip", "a", "z", "base", "b", "c"))
     model = RobotModel.from_urdf(robot(links=links, joints="".join(joint(*edge) for edge in edges)))
@@ -326,7 +326,7 @@ def test_order_is_depth_first_in_document_order() -> None:
 
 
 def test_mimic_inside_a_fixed_joint_does_not_matter() -> None:
-    """What cannot move follows nothing."""
+    """The <mimic> of a fixed joint has no effect."""
     weld = '<joint name="weld" type="fixed">'
     text = follower('joint="elbow"').replace(weld, weld + '<mimic joint="ghost"/>')
     assert RobotModel.from_urdf(text).n == 1

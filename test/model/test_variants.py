@@ -1,4 +1,4 @@
-"""Models made of a model: other masses and friction, no gravity, a payload. Nothing is compiled for them."""
+"""Models derived from a model: other masses and friction, zero gravity, a payload. None is recompiled."""
 
 import pickle
 from dataclasses import replace
@@ -24,7 +24,7 @@ FACTORS = st.floats(0.1, 4.0)
 
 
 def _worn(friction: dict[str, Any], factor: float) -> dict[str, Any]:
-    """A joint's friction in the dynamics file with every torque times a factor."""
+    """Return a joint's friction in the dynamics file with every torque scaled."""
     worn = dict(friction)
     for name in {"viscous", "coulomb", "coulomb_negative", "static"} & set(worn):
         worn[name] = worn[name] * factor
@@ -38,7 +38,7 @@ def _worn(friction: dict[str, Any], factor: float) -> dict[str, Any]:
 
 @given(robot=robots(friction=True), mass=FACTORS, friction=FACTORS)
 def test_scaled_is_the_robot_of_scaled_files(robot: Robot, mass: float, friction: float) -> None:
-    """Masses and inertias in the URDF, friction torques in the dynamics file; payload and rotors as they were."""
+    """Masses and inertias of the URDF and friction of the dynamics file are scaled; payload and rotors are not."""
     arm = robot.arm
     for link in arm.links:
         if link.mass is not None:
@@ -47,19 +47,19 @@ def test_scaled_is_the_robot_of_scaled_files(robot: Robot, mass: float, friction
     worn = replace(robot, friction={name: _worn(each, friction) for name, each in robot.friction.items()})
     expected = load(arm, worn.dynamics)
     model = robot.model()
-    numbers, terms = model._packed.numbers.copy(), model._packed.friction.copy()
-    found, same = model.scaled(mass, friction), model.scaled()
+    numbers, terms = model._data.parameters.copy(), model._data.friction.copy()
+    actual, same = model.scaled(mass, friction), model.scaled()
     q, qd, qdd = state(robot, model.n)
     scale = size(expected, q, qd, qdd)
-    assert_close(found.inverse_dynamics(q, qd, qdd), expected.inverse_dynamics(q, qd, qdd), 1e-12, scale)
-    assert_close(found.mass_matrix(q), expected.mass_matrix(q), 1e-12)
-    assert_close(found.inertial_parameters, expected.inertial_parameters, 1e-12)
-    assert_close(found._packed.friction, expected._packed.friction, 1e-14)
-    assert found._packed.massless_ends == expected._packed.massless_ends
+    assert_close(actual.inverse_dynamics(q, qd, qdd), expected.inverse_dynamics(q, qd, qdd), 1e-12, scale)
+    assert_close(actual.mass_matrix(q), expected.mass_matrix(q), 1e-12)
+    assert_close(actual.inertial_parameters, expected.inertial_parameters, 1e-12)
+    assert_close(actual._data.friction, expected._data.friction, 1e-14)
+    assert actual._data.massless_joints == expected._data.massless_joints
     # Factors of one change no bit, and the model it came from is as it was.
     for unchanged in (same, model):
-        assert np.array_equal(unchanged._packed.numbers, numbers)
-        assert np.array_equal(unchanged._packed.friction, terms)
+        assert np.array_equal(unchanged._data.parameters, numbers)
+        assert np.array_equal(unchanged._data.friction, terms)
 
 
 def _frictional(couplings: dict[str, Any] | None = None, **keywords: Any) -> RobotModel:
@@ -75,7 +75,7 @@ def test_friction_by_joint_in_the_order_of_joint_names() -> None:
 
 
 def test_a_follower_has_the_factor_of_what_it_follows() -> None:
-    """q2 = -2 q0: its viscous torque, brought back to joint 0, is b (-2)^2 qd0, and Coulomb c |-2|."""
+    """q2 = -2 q0: its viscous torque at joint 0 is b (-2)^2 qd0, its Coulomb torque c |-2|."""
     model = _frictional({NAMES[2]: {NAMES[0]: -2.0}})
     tau = model.scaled(friction=[3.0, 0.5]).friction_torque(np.zeros(2), np.array([1.0, 1.0]))
     assert_close(tau, [3.0 * (1.0 + 2.0 + 4.0 + 4.0), 0.5 * (1.0 + 2.0)], 1e-14)
@@ -121,7 +121,7 @@ def test_another_gravity_is_as_if_loaded_with_it(robot: Robot, gravity: tuple[fl
 
 
 @pytest.mark.parametrize("gravity", [(0.0, 0.0), [0.0, 0.0, np.nan], "down", None])
-def test_what_is_no_gravity_is_refused(gravity: Any) -> None:
+def test_invalid_gravity_is_refused(gravity: Any) -> None:
     with pytest.raises(RobotModelError, match="gravity"):
         load(ARM, {}).with_gravity(gravity)
 
@@ -129,7 +129,7 @@ def test_what_is_no_gravity_is_refused(gravity: Any) -> None:
 @given(robot=robots(payload=True))
 def test_without_gravity_nothing_has_weight_and_all_else_is_as_it_was(robot: Robot) -> None:
     model = robot.model()
-    numbers = model._packed.numbers.copy()
+    numbers = model._data.parameters.copy()
     without = model.without_gravity()
     q, qd, qdd = state(robot, model.n)
     assert_close(without.gravity, np.zeros(3), 0.0)
@@ -139,21 +139,21 @@ def test_without_gravity_nothing_has_weight_and_all_else_is_as_it_was(robot: Rob
     assert_close(without.inverse_dynamics(q, qd, qdd), expected, 1e-12, size(model, q, qd, qdd))
     assert np.array_equal(model.mass_matrix(q), without.mass_matrix(q))
     assert np.array_equal(model.inertial_parameters, without.inertial_parameters)
-    assert np.array_equal(model._packed.numbers, numbers)
+    assert np.array_equal(model._data.parameters, numbers)
 
 
 def test_the_arrays_of_a_model_cannot_be_written_to() -> None:
-    """Nor do those of the kernels follow what is written to copies; also of a model that was pickled."""
+    """Kernels do not change with copies of the arrays. The same holds for a pickled model."""
     model = load(ARM, {})
     for each in (model, pickle.loads(pickle.dumps(model)), model.scaled(2.0)):
-        arrays = [each.friction_parameters, each.moving_joint_limits, each.kernels.numbers, each.kernels.structure]
+        arrays = [each.friction_parameters, each.moving_joint_limits, each.kernels.parameters, each.kernels.topology]
         with pytest.warns(DeprecationWarning, match="link_frames"):
-            arrays += [each.packed.numbers, each.packed.effort_limits]
+            arrays += [each.packed.parameters, each.packed.effort_limits]
         for array in (*arrays, each.link_frames[each.end_links[0]].position):
             with pytest.raises(ValueError, match="read-only"):
                 array[...] = 0
         torque = each.gravity_torque(np.ones(each.n))
-        each.effort_limits[:] = each.kernels.numbers.copy()[:] = 0.0
+        each.effort_limits[:] = each.kernels.parameters.copy()[:] = 0.0
         assert np.array_equal(each.gravity_torque(np.ones(each.n)), torque)
 
 
@@ -161,14 +161,14 @@ def test_the_arrays_of_a_model_cannot_be_written_to() -> None:
 
 
 def _bits(model: RobotModel, robot: Robot) -> list[bytes]:
-    """Results of every method, and the inertial parameters."""
+    """Return the results of every method, and the inertial parameters."""
     results = [call(name, model, {}, *state(robot, model.n)) for name in METHODS]
     return [np.asarray(result).tobytes() for result in (*results, model.inertial_parameters)]
 
 
 @given(robot=robots(payload=True))
 def test_a_payload_set_later_is_that_of_the_file_bit_for_bit(robot: Robot) -> None:
-    """And in place of another one; the models it came from are as they were."""
+    """Also if it replaces another payload. The original models are unchanged."""
     assert robot.payload is not None
     body = float(robot.payload.mass or 0.0), robot.payload.com, robot.payload.inertia
     empty, in_file = replace(robot, payload=None).model(), robot.model()
@@ -181,27 +181,27 @@ def test_a_payload_set_later_is_that_of_the_file_bit_for_bit(robot: Robot) -> No
 
 @pytest.mark.parametrize("customised", [False, True])
 def test_payload_masses_and_gravity_change_in_any_order(customised: bool) -> None:
-    """Of states alone and many at once; no payload is scaled, so that without one all is proportional to the masses."""
+    """For one state and many. The payload is not scaled; without it, all results are proportional to the masses."""
     general = RobotModel.from_urdf(ARM.urdf)
     weightless = RobotModel.from_urdf(ARM.urdf, gravity=[0.0, 0.0, 0.0])
     model = general.customised() if customised else general
     q, qd, qdd = arms.states(3, 3, 4)
-    numbers = model.with_payload(*PAYLOAD).scaled(1.7)._packed.numbers
-    assert np.array_equal(numbers, model.scaled(1.7).with_payload(*PAYLOAD)._packed.numbers)
-    for found, expected, factor in (
+    numbers = model.with_payload(*PAYLOAD).scaled(1.7)._data.parameters
+    assert np.array_equal(numbers, model.scaled(1.7).with_payload(*PAYLOAD)._data.parameters)
+    for actual, expected, factor in (
         (model.with_payload(*PAYLOAD), general.with_payload(*PAYLOAD), 1.0),
         (model.with_payload(*PAYLOAD).without_gravity(), weightless.with_payload(*PAYLOAD), 1.0),
         (model.without_gravity().with_payload(*PAYLOAD), weightless.with_payload(*PAYLOAD), 1.0),
         (model.scaled(1.7).without_gravity(), weightless, 1.7),
     ):
-        assert type(found.kernels) is type(model.kernels)
+        assert type(actual.kernels) is type(model.kernels)
         for states in ((q, qd, qdd), (q[0], qd[0], qdd[0])):
             tau = factor * expected.inverse_dynamics(*states)
-            assert_close(found.inverse_dynamics(*states), tau, 1e-13, 100.0)
-            assert_close(found.mass_matrix(states[0]), factor * expected.mass_matrix(states[0]), 1e-13)
-            assert_close(found.forward_dynamics(states[0], states[1], tau), states[2], 1e-11, 100.0)
+            assert_close(actual.inverse_dynamics(*states), tau, 1e-13, 100.0)
+            assert_close(actual.mass_matrix(states[0]), factor * expected.mass_matrix(states[0]), 1e-13)
+            assert_close(actual.forward_dynamics(states[0], states[1], tau), states[2], 1e-11, 100.0)
             gravity = expected.gravity_torque(states[0])
-            assert_close(found.gravity_torque(states[0]), factor * gravity, 1e-13 * bool(gravity.any()), 100.0)
+            assert_close(actual.gravity_torque(states[0]), factor * gravity, 1e-13 * bool(gravity.any()), 100.0)
 
 
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled at all")

@@ -1,4 +1,4 @@
-"""Which numbers are inside of bounds, and how they are told."""
+"""Bounds: allowed numbers, and their descriptions."""
 
 import math
 
@@ -30,7 +30,7 @@ def test_bounds(within: Bounds, good: list[float], bad: list[float], phrase: str
     assert within.phrase("a number") == phrase
 
 
-def test_which_bounds_a_range_expresses() -> None:
+def test_bounds_that_a_range_expresses() -> None:
     ranges = [phrase for within, _, _, phrase in CASES if within.is_range]
     assert ranges == [phrase for *_, phrase in CASES[5:]]
     assert [phrase for within, _, _, phrase in CASES if within.is_only_a_range] == [CASES[5][3], CASES[7][3]]

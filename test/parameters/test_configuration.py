@@ -1,4 +1,4 @@
-"""What bags carry of a controller."""
+"""Configuration of a controller in bags."""
 
 import json
 from dataclasses import replace
@@ -10,15 +10,19 @@ GIVEN = Configuration.of(VALUES.get, "<robot/>", "joints: {}")
 
 
 def test_it_is_read_as_it_was_written() -> None:
-    found = Configuration.parse(GIVEN.text())
-    assert found is not None
-    assert (found.robot_description, found.dynamics_file, found.values("ramp_time")) == ("<robot/>", "joints: {}", 7.5)
+    result = Configuration.parse(GIVEN.text())
+    assert result is not None
+    assert (result.robot_description, result.dynamics_file, result.values("ramp_time")) == (
+        "<robot/>",
+        "joints: {}",
+        7.5,
+    )
 
 
 def test_it_names_no_files_of_this_machine() -> None:
     text = replace(GIVEN, parameters={"dynamics_file": "/etc/passwd", "robot_description": "/x"}).text()
-    found = Configuration.parse(text)
-    assert found is not None and not found.values("dynamics_file") and not found.values("robot_description")
+    result = Configuration.parse(text)
+    assert result is not None and not result.values("dynamics_file") and not result.values("robot_description")
 
 
 def test_other_texts_are_none() -> None:

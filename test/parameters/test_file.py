@@ -52,7 +52,7 @@ def _without_rclpy(file: Path | None) -> Any:
 
 
 @pytest.mark.parametrize("content", FILES.values(), ids=FILES)
-def test_it_reads_what_a_node_reads(content: dict[str, Any], tmp_path: Path) -> None:
+def test_values_equal_those_of_a_node(content: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "parameters.yaml"
     file.write_text(yaml.safe_dump(content), encoding="utf-8")
     expected = _as_rclpy_reads(file)
@@ -67,7 +67,7 @@ def test_files_of_the_shipped_robots(robot: str) -> None:
 
 
 def test_numbers_as_ros_writes_them(tmp_path: Path) -> None:
-    """1e-3 is a number for ROS, and a text for YAML 1.1."""
+    """1e-3 is a number in ROS and a text in YAML 1.1."""
     file = tmp_path / "parameters.yaml"
     file.write_text(
         "/**:\n  ros__parameters:\n    ramp_time: 1e-3\n    state_timeout: .inf\n    gains:\n      kp: [1e2]\n"
@@ -87,7 +87,7 @@ def test_numbers_as_ros_writes_them(tmp_path: Path) -> None:
         ("plant: {ros__parameters: {law: pd}}", "/plant"),
     ],
 )
-def test_what_is_no_parameter_file(text: str | None, words: str, tmp_path: Path) -> None:
+def test_other_files_are_refused(text: str | None, words: str, tmp_path: Path) -> None:
     file = tmp_path / "parameters.yaml"
     if text is not None:
         file.write_text(text)

@@ -1,4 +1,4 @@
-"""trajectory_node's parameters and the points that they make, without ROS."""
+"""Parameters of trajectory_node and the resulting points, without ROS."""
 
 from pathlib import Path
 from typing import Any
@@ -34,21 +34,21 @@ def values(**trajectory: object) -> Values:
     ],
 )
 def test_trajectory_of_each_kind(given: dict[str, Any], expected: TrajectoryPoints) -> None:
-    found = trajectory_from(values(**given), NAMES, START)
-    np.testing.assert_array_equal(found.times, expected.times)
-    np.testing.assert_array_equal(found.positions, expected.positions)
+    result = trajectory_from(values(**given), NAMES, START)
+    np.testing.assert_array_equal(result.times, expected.times)
+    np.testing.assert_array_equal(result.positions, expected.positions)
 
 
 def test_trajectory_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "there.yaml"
     file.write_text("{joint_names: [c], points: [{positions: [1.0], time_from_start: {sec: 2, nanosec: 0}}]}")
-    found = trajectory_of_file(values(kind="file", file=str(file)))
-    assert found.joint_names == ("c",) and found.times.tolist() == [2.0]
+    result = trajectory_of_file(values(kind="file", file=str(file)))
+    assert result.joint_names == ("c",) and result.times.tolist() == [2.0]
     with pytest.raises(RobotDynamicsError, match="trajectory.file"):
         trajectory_of_file(values(kind="file"))
 
 
 @pytest.mark.parametrize(("kind", "culprit"), [("fourier", "sine"), ("circle", "trajectory.kind: 'circle'")])
-def test_trajectories_that_cannot_be(kind: str, culprit: str) -> None:
+def test_impossible_trajectories_are_refused(kind: str, culprit: str) -> None:
     with pytest.raises(RobotDynamicsError, match=culprit):
         trajectory_from(values(kind=kind), NAMES, START)

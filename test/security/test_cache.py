@@ -66,5 +66,5 @@ def test_a_folder_that_cannot_be_written_to_is_used_if_nobody_else_can(
     links = directory(tmp_path / "cache", monkeypatch)
     assert links is not None and (links / kept.name).resolve() == kept.resolve()
     kept.chmod(0o622)
-    with pytest.warns(RuntimeWarning, match="cannot be kept"):
+    with pytest.warns(RuntimeWarning, match="cannot be cached"):
         assert directory(tmp_path / "cache", monkeypatch) is None

@@ -1,5 +1,5 @@
-"""Plants whose joints follow others (grippers with mimic fingers, remotely driven elbows, parallelogram five-bars), and
-their friction problem, along combinations of coordinates, against the same definitions as for joints one by one.
+"""Plants with coupled joints (mimic fingers, remotely driven elbows, parallelogram five-bars), and their friction
+problem along combinations of coordinates.
 """
 
 from dataclasses import replace
@@ -15,13 +15,13 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.simulation import Plant, PlantBatch, coupled
 from robot_dynamics_ros.simulation import stick_slip as ss
 from support import arms, mechanisms, plants, robots_with_drives
-from support.friction_problems import Problem, random_lines
+from support.friction_problems import Problem, random_rows
 
 ROOM = '<limit lower="-3" upper="3" effort="1000" velocity="100"/>'
 
 
 def _gripper(leader: str, follower: str, other: str = ROOM) -> RobotModel:
-    """Two fingers on one base that slide along x and y; the second follows the first by -0.5."""
+    """Return a gripper with two prismatic fingers along x and y; the second mimics the first by -0.5."""
     follower += '<mimic joint="first" multiplier="-0.5" offset="0.1"/>'
     first = arms.Joint("first", "prismatic", "base", "left", axis=(1, 0, 0), limit=ROOM, extra=leader)
     second = arms.Joint("second", "prismatic", "base", "right", axis=(0, 1, 0), limit=other, extra=follower)
@@ -34,8 +34,8 @@ def _friction(damping: float, level: float) -> str:
 
 
 @pytest.mark.parametrize("integrator", plants.INTEGRATORS)
-def test_friction_of_a_finger_that_follows_acts_on_the_leader(integrator: str) -> None:
-    """By virtual work it adds |factor| times its Coulomb level and factor^2 times its viscous friction."""
+def test_friction_of_a_mimic_finger_acts_on_the_coordinate(integrator: str) -> None:
+    """By virtual work it adds |factor| times its Coulomb torque and factor^2 times its viscous friction."""
     both = Plant(_gripper(_friction(1.0, 2.0), _friction(4.0, 1.0)), integrator)
     one = Plant(_gripper(_friction(1.0 + 4.0 / 4, 2.0 + 1.0 / 2), ""), integrator)
     for force in (2.4999, 2.5001, 6.0, 0.0, -9.0, 0.0):
@@ -48,8 +48,8 @@ def test_friction_of_a_finger_that_follows_acts_on_the_leader(integrator: str) -
 
 
 @pytest.mark.parametrize("integrator", plants.INTEGRATORS)
-def test_limit_of_a_finger_that_follows_stops_the_leader(integrator: str) -> None:
-    """Second = 0.1 - first / 2 within -0.2 and 0.3: first stays between -0.4 and 0.6."""
+def test_limit_of_a_mimic_finger_stops_the_coordinate(integrator: str) -> None:
+    """Second = 0.1 - first / 2 with limits -0.2 and 0.3: first is limited to -0.4 and 0.6."""
     narrow = '<limit lower="-0.2" upper="0.3" effort="1000" velocity="100"/>'
     plant = Plant(_gripper("", "", other=narrow), integrator)
     plant.step([5.0], 2000)
@@ -60,7 +60,7 @@ def test_limit_of_a_finger_that_follows_stops_the_leader(integrator: str) -> Non
 
 
 def _planar(coupled: bool, friction: dict[str, dict[str, float]], limit: str = ROOM) -> RobotModel:
-    """The planar elbow, driven at its joints, or from the base by p1 and p2: q2 = p2 - p1, Spong (9.89)."""
+    """Return the planar elbow arm, driven at its joints, or remotely by p1 and p2: q2 = p2 - p1, Spong (9.89)."""
     joint1 = arms.Joint("joint1", "revolute", "base", "upper", axis=(0, -1, 0), limit=ROOM)
     joint2 = arms.Joint("joint2", "revolute", "upper", "fore", (0.6, 0, 0), axis=(0, -1, 0), limit=limit)
     links = (arms.Link("base"), arms.Link("upper", 1.1, (0.3, 0, 0)), arms.Link("fore", 0.7, (0.25, 0, 0)))
@@ -80,7 +80,7 @@ def _planar(coupled: bool, friction: dict[str, dict[str, float]], limit: str = R
     ],
 )
 def test_remotely_driven_elbow_moves_as_one_driven_at_its_joints(integrator: str, limit: str, tolerance: float) -> None:
-    """The same arm in other coordinates, tau_p = G^T tau_q: friction and limits act on the joints in both."""
+    """The same arm in other coordinates, tau_p = G^T tau_q, with friction and limits of the joints."""
     friction = {"joint1": {"viscous": 2.0, "coulomb": 2.0}, "joint2": {"viscous": 1.0, "coulomb": 1.0}}
     g = np.array([[1.0, 0.0], [-1.0, 1.0]])
     start = np.array([-1.2, 0.2])
@@ -98,18 +98,18 @@ def test_remotely_driven_elbow_moves_as_one_driven_at_its_joints(integrator: str
 
 
 FIVE_BAR = {f"joint{k}": {"coulomb": c} for k, c in ((1, 0.9), (2, 0.7), (3, 0.4), (4, 0.3))}
-# Joints that slide together are one line: joints 3 and 4 are.
+# Proportional joints share a constraint row, here joints 3 and 4.
 LINES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]])
 LEVELS = np.array([0.9, 0.7, 0.7])
 
 
 @pytest.mark.parametrize("integrator", plants.INTEGRATORS)
 def test_five_bar_at_rest_does_not_drift(integrator: str) -> None:
-    """More lines stick than there are coordinates; the load is at 0.999 of what all of them can hold."""
+    """More rows stick than there are coordinates; the load is 0.999 of their total friction bound."""
     model = mechanisms.five_bar(False, FIVE_BAR)
     start = np.array([0.4, 1.3])
     for direction in ([1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0], [-1.0, 0.3]):
-        # The most of this load, by the ratio test of all ways to move: |z_k| of each way against the load's work.
+        # Largest load, by a ratio test over all directions of motion: friction work against the work of the load.
         ways = [np.array(w) for w in ([1.0, 0.0], [0.0, 1.0], [1.0, 1.0])]
         ways += [-w for w in ways]
         most = min(LEVELS @ np.abs(LINES @ w) / (w @ direction) for w in ways if w @ direction > 1e-9)
@@ -123,7 +123,7 @@ def test_five_bar_at_rest_does_not_drift(integrator: str) -> None:
 @settings(max_examples=10)
 @given(seed=st.integers(0, 2**31 - 1), integrator=st.sampled_from(plants.INTEGRATORS))
 def test_five_bar_in_motion_satisfies_the_optimality_conditions(seed: int, integrator: str) -> None:
-    """Friction's impulse is E^T lambda, lambda_k = -level sign(z_k), or within the level where z_k = 0."""
+    """The friction impulse is E^T lambda, lambda_k = -bound sign(z_k), or within the bound for z_k = 0."""
     rng = np.random.default_rng(seed)
     start: dict[str, Any] = {"initial_positions": [0.4, 1.3], "initial_velocities": rng.normal(size=2)}
     plant = Plant(mechanisms.five_bar(False, FIVE_BAR), integrator, **start)
@@ -140,7 +140,7 @@ def test_five_bar_in_motion_satisfies_the_optimality_conditions(seed: int, integ
 @given(robot=robots_with_drives.robots(friction=True, payload=False))
 @settings(max_examples=20)
 def test_any_coupled_robot_loses_energy_to_friction(robot: robots_with_drives.Robot) -> None:
-    """Without torque the sum of kinetic and potential energy never rises by more than the integrator's error."""
+    """Without torque the total energy never increases by more than the integration error."""
     model = robot.model()
     rng = np.random.default_rng(robot.seed)
     plant = Plant(model, "rk4", 1e-4, initial_positions=rng.uniform(-0.5, 0.5, model.n))
@@ -154,8 +154,8 @@ def test_any_coupled_robot_loses_energy_to_friction(robot: robots_with_drives.Ro
         assert plant.residual < 1e-8 * (1.0 + np.abs(plant.velocity).max())
 
 
-def test_many_plants_stick_as_one() -> None:
-    """With more lines than coordinates, some of the plants moving."""
+def test_stuck_joints_of_a_batch() -> None:
+    """With more rows than coordinates, and some of the plants moving."""
     model, start = mechanisms.five_bar(False, FIVE_BAR), np.array([0.4, 1.3])
     rates = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]])
     many = PlantBatch(model, 4, initial_positions=start, initial_velocities=rates)
@@ -167,13 +167,13 @@ def test_many_plants_stick_as_one() -> None:
 
 
 def _sum_of_two(free: float, lower: float = -4.0, upper: float = 5.0, bounds: tuple[float, float] = (1, 3)) -> Problem:
-    """A = 1, one line z = v1 + v2, whose free velocity is this: z = free + 2 lambda."""
+    """Return a problem with A = 1 and one row z = v1 + v2 of unconstrained velocity ``free``: z = free + 2 lambda."""
     rest = (np.array([x], dtype=float) for x in (*bounds, lower, upper))
     return Problem(np.eye(2), np.array([free - 10.0, 10.0]), *rest, np.ones((1, 2)))
 
 
 def _one_coordinate(free: float, factors: list[float], bound: float, lower: float, upper: float) -> Problem:
-    """A = 1, and lines that are multiples of one coordinate, with the same friction and limits."""
+    """Return a problem with A = 1 and rows that are multiples of one coordinate, with equal friction and limits."""
     rest = (np.full(len(factors), x) for x in (bound, bound, lower, upper))
     return Problem(np.eye(1), np.array([free]), *rest, np.array(factors)[:, np.newaxis])
 
@@ -182,21 +182,21 @@ def _one_coordinate(free: float, factors: list[float], bound: float, lower: floa
 def test_solution_satisfies_the_optimality_conditions(seed: int, n: int, extra: int, whole: bool) -> None:
     rng = np.random.default_rng(seed)
     count = max(1, n + extra)
-    p = random_lines(rng, n, count, whole=whole)
+    p = random_rows(rng, n, count, whole=whole)
     v, impulse, error, _ = p.solved(rng.integers(0, 5, count))
     assert p.violation(v) < 1e-8 and error < 1e-8 * (1.0 + np.abs(p.free).max())
-    assert impulse @ (p.lines @ v) <= 1e-12
+    assert impulse @ (p.directions @ v) <= 1e-12
 
 
-def test_problems_with_rows_that_depend_on_each_other_are_all_solved() -> None:
-    """Where many kinks meet in one point, an active set could go round in circles."""
+def test_dependent_rows() -> None:
+    """At degenerate points an active-set method could cycle."""
     worst = 0.0
     for seed in range(2_000):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 4))
         count = n + int(rng.integers(0, 5))
-        p = random_lines(rng, n, count, whole=True)
-        worst = np.maximum(worst, p.solved(rng.integers(0, 5, count))[2])  # NaN stays
+        p = random_rows(rng, n, count, whole=True)
+        worst = np.maximum(worst, p.solved(rng.integers(0, 5, count))[2])  # keeps NaN
     assert worst < 1e-9
 
 
@@ -204,11 +204,11 @@ def test_problems_with_rows_that_depend_on_each_other_are_all_solved() -> None:
 def test_solution_is_the_best_of_all_combinations_of_modes(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 4)), int(rng.integers(1, 4))
-    p = random_lines(rng, n, count, whole=True)
+    p = random_rows(rng, n, count, whole=True)
     modes = rng.integers(0, 5, count)
     v, impulse, error, _ = p.solved(modes)
     assert np.abs(v - p.brute_force()).max() < 1e-8 and error < 1e-9
-    z, room = p.lines @ v, 1e-9
+    z, room = p.directions @ v, 1e-9
     ends = {ss.AT_LOWER: p.lower, ss.STUCK: np.zeros(count), ss.AT_UPPER: p.upper}
     for k, mode in enumerate(modes):
         if mode in ends:
@@ -224,12 +224,12 @@ def test_solution_is_the_best_of_all_combinations_of_modes(seed: int) -> None:
 
 @pytest.mark.parametrize("unit", [1.0, 1e-9])
 @pytest.mark.parametrize("seed", range(30))
-def test_descent_takes_as_many_solves_as_the_textbook(seed: int, unit: float) -> None:
-    """Where the combination of modes it starts with is not the solution's: each step is the right one."""
+def test_descent_takes_as_many_solves_as_the_reference(seed: int, unit: float) -> None:
+    """From modes other than those of the solution, the number of solves is that of the reference implementation."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 6))
     count = int(rng.integers(2, n + 1))
-    p = random_lines(rng, n, count, whole=False)
+    p = random_rows(rng, n, count, whole=False)
     expected, solution_modes, solution = p.textbook()
     loose = p.forward + p.backward == 0.0
     for start in (solution_modes, (solution_modes + 1 + rng.integers(0, 4, count)) % 5):
@@ -238,30 +238,30 @@ def test_descent_takes_as_many_solves_as_the_textbook(seed: int, unit: float) ->
         assert v == pytest.approx(unit * solution, abs=1e-9 * unit)
         assert np.all((modes == solution_modes) | (loose & (np.abs(modes - ss.STUCK) == 1)))
         assert solves in ((1,) if start is solution_modes else (1, 1 + expected))
-    assert solves == 1 + expected or loose.any(), "only what nothing holds slips in two modes"
+    assert solves == 1 + expected or loose.any(), "only frictionless rows slip in two modes"
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_residual_is_that_of_its_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 5)), int(rng.integers(1, 5))
-    p = random_lines(rng, n, count, whole=False)
+    p = random_rows(rng, n, count, whole=False)
     v, carried = rng.standard_normal(n), rng.standard_normal(n)
     for scale in (0.0, 0.01, 1.0):
-        lines = p.table()
-        lines[:, ss.VELOCITY], lines[:, ss.IMPULSE] = p.lines @ v, scale * rng.standard_normal(count)
-        # The free velocity that these impulses lead to this velocity from, but for a part of random size.
-        pull = p.lines.T @ lines[:, ss.IMPULSE] + rng.choice([0.0, 1.0]) * rng.standard_normal(n)
+        rows = p.table()
+        rows[:, ss.VELOCITY], rows[:, ss.IMPULSE] = p.directions @ v, scale * rng.standard_normal(count)
+        # Unconstrained velocity from which these impulses lead to this velocity, up to a random part.
+        pull = p.directions.T @ rows[:, ss.IMPULSE] + rng.choice([0.0, 1.0]) * rng.standard_normal(n)
         p.free = v - np.linalg.solve(p.a, pull)
         free = p.free + np.linalg.solve(p.a, carried)
-        found = coupled._residual(p.a, p.lines, lines, free, carried, v)
-        assert found == pytest.approx(p.residual(v, lines[:, ss.IMPULSE]), rel=1e-10, abs=1e-12)
+        residual = coupled._residual(p.a, p.directions, rows, free, carried, v)
+        assert residual == pytest.approx(p.residual(v, rows[:, ss.IMPULSE]), rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize("start", range(5))
 @pytest.mark.parametrize("bounds", [(1, 3), (0, 0)])
-def test_line_without_room_is_held_by_its_limit(start: int, bounds: tuple[float, float]) -> None:
-    """Whatever the load, and without friction too; the other way it is free to go."""
+def test_row_at_its_limit_is_held_by_it(start: int, bounds: tuple[float, float]) -> None:
+    """For any load, also without friction; motion in the other direction is free."""
     cases = [
         (-50.0, 0.0, np.inf, 0.0),
         (50.0, 0.0, np.inf, 50.0 - 2.0 * bounds[0]),
@@ -275,18 +275,18 @@ def test_line_without_room_is_held_by_its_limit(start: int, bounds: tuple[float,
 
 
 @pytest.mark.parametrize("start", range(5))
-def test_matrix_that_is_not_positive_definite_gives_no_number(start: int) -> None:
+def test_indefinite_matrix_gives_nan(start: int) -> None:
     for diagonal in ([-1.0, 1.0], [1.0, -1.0]):
         p, v = replace(_sum_of_two(4.0), a=np.diag(diagonal)), np.empty(2)
-        lines = p.table()
-        coupled.solve_coupled(p.a, p.lines, lines, np.array([start]), p.free, np.zeros(2), v)
+        rows = p.table()
+        coupled.solve_coupled(p.a, p.directions, rows, np.array([start]), p.free, np.zeros(2), v)
         assert np.isnan(v).all()
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-12])
 @pytest.mark.parametrize("factors", [[1.0, 2.0], [2.0, 1.0], [1.0, -2.0]])
-def test_lines_that_contradict_each_other_are_no_solution(factors: list[float], unit: float) -> None:
-    """v <= 1 and 2 v <= 1, both at their ends: only the second one can be; in any unit."""
+def test_contradicting_rows_are_not_a_solution(factors: list[float], unit: float) -> None:
+    """v <= 1 and 2 v <= 1, both at their limits: only the second one is possible; in any unit."""
     p = _one_coordinate(9.0 * unit, factors, 0.0, -unit, unit)
     for start in ([4, 4], [4, 0], [0, 4], [2, 2], [4, 2], [2, 4], [3, 3]):
         v, _, error, _ = p.solved(np.array(start))
@@ -298,8 +298,8 @@ def test_lines_that_contradict_each_other_are_no_solution(factors: list[float], 
     ("load", "lower", "upper", "start"),
     [(1.5, -np.inf, np.inf, 1), (1.5, -1.0, 0.5, 1), (1.5, 0.0, 0.5, 4), (-1.5, -1.0, 0.0, 0), (-1.5, -np.inf, 0.0, 1)],
 )
-def test_two_bearings_on_one_axle_hold_it_together(load: float, lower: float, upper: float, start: int) -> None:
-    """Each with friction of 1. One of them is about to slip: from rest, nothing is left to do."""
+def test_two_frictions_on_one_coordinate_add_up(load: float, lower: float, upper: float, start: int) -> None:
+    """Each has a friction bound of 1. One row is dependent, in a slipping mode; the start from rest is the solution."""
     p = _one_coordinate(load, [1.0, 1.0], 1.0, lower, upper)
     v, impulse, error, solves = p.solved(np.array([start, start]))
     assert (v[0], impulse.sum(), error, solves) == (0.0, -load, 0.0, 2) and np.abs(impulse).max() <= 1.0
@@ -314,7 +314,7 @@ def test_two_bearings_on_one_axle_hold_it_together(load: float, lower: float, up
         (-4.0, 0.0, ss.AT_LOWER, -4.0, 1, ss.AT_LOWER),
     ],
 )
-def test_line_that_just_reaches_its_limit_goes_on_by_itself(
+def test_row_that_just_reaches_its_limit(
     free: float, bound: float, start: int, velocity: float, solves: int, end: int
 ) -> None:
     modes = np.array([start])
@@ -323,8 +323,8 @@ def test_line_that_just_reaches_its_limit_goes_on_by_itself(
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_line_that_is_pulled_back_from_its_limit_stops_on_the_way(sign: float) -> None:
-    """The first joint starts, is at its limit, and the light second one throws it back, with more than its friction."""
+def test_row_that_is_pulled_back_from_its_limit_stops(sign: float) -> None:
+    """The first joint breaks away and reaches its limit; the light second joint pulls it back beyond its friction."""
     a, room = np.array([[1.0, 0.27], [0.27, 0.09]]), np.array([0.1, np.inf])
     free = sign * np.linalg.solve(a, np.array([3.0, 2.5]))
     p = Problem(a, free, np.ones(2), np.ones(2), -room, room, np.eye(2))

@@ -1,4 +1,4 @@
-"""Lines as equations, against NumPy's rank, null space and linear systems."""
+"""Elimination of constraint rows, against NumPy's rank, null space and linear systems."""
 
 import numpy as np
 import pytest
@@ -12,58 +12,62 @@ from support.arms import Array
 SEEDS = range(12)
 
 
-def _lines(rng: np.random.Generator, n: int, count: int) -> Array:
-    """Factors -1, 0 and 1, so that lines depend on each other; one without any."""
+def _rows(rng: np.random.Generator, n: int, count: int) -> Array:
+    """Return rows with elements -1, 0, 1 and 2, so that some are dependent; one is zero."""
     e = rng.choice([-1.0, 0.0, 1.0, 2.0], (count, n))
     e[rng.integers(count)] = 0.0
     return e
 
 
 def _independent(e: Array, chosen: NDArray[np.bool_]) -> list[int]:
-    """The chosen lines that do not depend on chosen ones before them."""
-    found: list[int] = []
+    """Return the chosen rows that are independent of earlier chosen ones."""
+    independent: list[int] = []
     for k in np.flatnonzero(chosen):
-        if np.linalg.matrix_rank(e[[*found, k]]) > len(found):
-            found.append(int(k))
-    return found
+        if np.linalg.matrix_rank(e[[*independent, k]]) > len(independent):
+            independent.append(int(k))
+    return independent
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-20, 1e20])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_equations_are_those_of_the_independent_lines(seed: int, scale: float) -> None:
-    """Solved for the pivots, with NumPy's rank; in any unit."""
+def test_equations_are_those_of_the_independent_rows(seed: int, scale: float) -> None:
+    """Reduced row echelon form with NumPy's rank, in any unit."""
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 5)), int(rng.integers(2, 8))
-    e, chosen = scale * _lines(rng, n, count), rng.random(count) < 0.8
+    e, chosen = scale * _rows(rng, n, count), rng.random(count) < 0.8
     targets = rng.standard_normal(count)
-    found = elimination.eliminate(e, chosen, targets)
-    members, pivots = found.members[: found.rank], found.pivots[: found.rank]
+    equations = elimination.eliminate(e, chosen, targets)
+    members, pivots = equations.members[: equations.rank], equations.pivots[: equations.rank]
     assert members.tolist() == _independent(e / scale, chosen)
-    assert np.array_equal(found.table[: found.rank][:, pivots], np.eye(found.rank)), "to the bit"
-    mixture = found.mixture[: found.rank, : found.rank]
-    assert np.abs(mixture @ e[members] - found.table[: found.rank]).max(initial=0.0) < 1e-12
+    assert np.array_equal(equations.table[: equations.rank][:, pivots], np.eye(equations.rank)), "to the bit"
+    mixture = equations.mixture[: equations.rank, : equations.rank]
+    assert np.abs(mixture @ e[members] - equations.table[: equations.rank]).max(initial=0.0) < 1e-12
     expected = mixture @ targets[members]
-    assert np.abs(found.targets[: found.rank] - expected).max(initial=0.0) <= 1e-12 * np.abs(expected).max(initial=0.0)
+    assert np.abs(equations.targets[: equations.rank] - expected).max(initial=0.0) <= 1e-12 * np.abs(expected).max(
+        initial=0.0
+    )
     v = rng.standard_normal(n)
     before = v.copy()
-    elimination.respect(found, v)
-    assert found.table[: found.rank] @ v == pytest.approx(found.targets[: found.rank], rel=1e-12, abs=1e-13)
+    elimination.satisfy(equations, v)
+    assert equations.table[: equations.rank] @ v == pytest.approx(
+        equations.targets[: equations.rank], rel=1e-12, abs=1e-13
+    )
     others = np.setdiff1d(np.arange(n), pivots)
     assert np.array_equal(v[others], before[others]), "a vector changes only in its pivots"
 
 
 @pytest.mark.parametrize("nearness", [1e-9, 1e-13])
-def test_lines_count_as_the_same_where_they_differ_by_rounding(nearness: float) -> None:
+def test_rows_that_differ_by_rounding_are_dependent(nearness: float) -> None:
     e = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + nearness, 0.0]])
     assert elimination.eliminate(e, np.ones(2, bool), np.zeros(2)).rank == (2 if nearness > 1e-11 else 1)
 
 
-def test_the_largest_factor_is_the_pivot() -> None:
+def test_the_largest_element_is_the_pivot() -> None:
     e = np.array([[1e-14, 1.0, 0.3], [1.0, 1.0, 0.7], [0.2, 1.0, -0.5]])
     solution = np.array([0.1, 0.2, 0.3])
     v = np.zeros(3)
     equations = elimination.eliminate(e, np.ones(3, bool), e @ solution)
-    elimination.respect(equations, v)
+    elimination.satisfy(equations, v)
     assert equations.pivots[0] == 1
     assert v == pytest.approx(solution, rel=1e-13)
 
@@ -75,52 +79,52 @@ def test_the_coordinate_without_mass_is_named(bad: int) -> None:
         e = np.zeros((1, 3))
         e[0, held or 0] = held is not None
         equations = elimination.eliminate(e, np.ones(1, bool), np.zeros(1))
-        found = elimination.accelerate_within(equations, matrix, np.ones(3), np.empty(3))
-        assert found == (-1 if held == bad else bad), "one that is held needs no mass"
-        lines = np.full((1, ss.ROW_SIZE), float(held is not None))
+        failed = elimination.minimise_in_null_space(equations, matrix, np.ones(3), np.empty(3))
+        assert failed == (-1 if held == bad else bad), "one that is held needs no mass"
+        rows = np.full((1, ss.ROW_SIZE), float(held is not None))
         motion = np.vstack([np.zeros(3), np.ones(3), matrix])
-        assert elimination.hold_at_rest(matrix, e, lines, motion) == found
+        assert elimination.hold_at_rest(matrix, e, rows, motion) == failed
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_lines_at_rest_stay_there_and_their_reaction_is_along_them(seed: int) -> None:
-    """The acceleration minimises 1/2 a^T A a - load^T a where E a = 0; the reaction does no work there."""
+def test_rows_at_rest_stay_at_rest(seed: int) -> None:
+    """The acceleration minimises 1/2 a^T A a - load^T a subject to E a = 0; the reaction does no work."""
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 6)), int(rng.integers(2, 6))
     half = rng.standard_normal((n, n))
-    e, matrix, load = _lines(rng, n, count), half @ half.T + 0.1 * np.eye(n), rng.standard_normal(n)
+    e, matrix, load = _rows(rng, n, count), half @ half.T + 0.1 * np.eye(n), rng.standard_normal(n)
     rests = rng.random(count) < 0.5
     allowed = null_space(e[rests]) if rests.any() else np.eye(n)
     expected = allowed @ np.linalg.solve(allowed.T @ matrix @ allowed, allowed.T @ load)
 
     x = np.full(n, np.nan)
     equations = elimination.eliminate(e, rests, rng.standard_normal(count))
-    assert elimination.accelerate_within(equations, matrix, load, x) == -1
+    assert elimination.minimise_in_null_space(equations, matrix, load, x) == -1
     assert x == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
-    lines = np.full((count, ss.ROW_SIZE), np.nan)
-    lines[:, ss.RESTS] = rests
+    rows = np.full((count, ss.ROW_SIZE), np.nan)
+    rows[:, ss.AT_REST] = rests
     motion = np.vstack([np.full(n, np.nan), load, matrix])
-    assert elimination.hold_at_rest(matrix, e, lines, motion) == -1
+    assert elimination.hold_at_rest(matrix, e, rows, motion) == -1
     acceleration, reaction = motion[:2]
     assert acceleration == pytest.approx(expected, rel=1e-10, abs=1e-12)
     assert reaction == pytest.approx(matrix @ acceleration - load, rel=1e-10, abs=1e-12)
     assert np.abs(allowed.T @ reaction).max(initial=0.0) < 1e-11 and np.array_equal(motion[2:], matrix)
 
 
-def test_the_last_of_many_lines_rests() -> None:
-    directions, lines = np.vstack([np.eye(2)] * 10), np.zeros((20, ss.ROW_SIZE))
-    lines[19, ss.RESTS] = 1.0
+def test_the_last_of_many_rows_is_at_rest() -> None:
+    directions, rows = np.vstack([np.eye(2)] * 10), np.zeros((20, ss.ROW_SIZE))
+    rows[19, ss.AT_REST] = 1.0
     motion = np.vstack([np.zeros(2), [3.0, 5.0], np.eye(2)])
-    assert elimination.hold_at_rest(np.eye(2), directions, lines, motion) == -1
+    assert elimination.hold_at_rest(np.eye(2), directions, rows, motion) == -1
     assert motion[:2].tolist() == [[3.0, 0.0], [0.0, -5.0]]
 
 
-def test_pinned_rows_end_at_their_targets_and_others_stay() -> None:
-    """x + y = 1.5 pinned, x - y and z not; then y as well."""
+def test_rows_with_targets_reach_them() -> None:
+    """x + y = 1.5, with x - y and z free; then a target for y as well."""
     e = np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, 1.0]])
     position = np.array([0.5, 0.7, 0.3])
-    elimination.pin(e, np.array([1.5, np.nan, np.nan]), position)
+    elimination.project_position(e, np.array([1.5, np.nan, np.nan]), position)
     assert position[0] + position[1] == 1.5 and position[2] == 0.3
-    elimination.pin(e, np.array([1.5, 0.25, -2.0]), position)
+    elimination.project_position(e, np.array([1.5, 0.25, -2.0]), position)
     assert position.tolist() == [0.875, 0.625, -2.0]

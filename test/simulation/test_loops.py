@@ -1,4 +1,4 @@
-"""Plants whose loops are closed: the same motion as other descriptions of the same mechanism, at rest and in motion."""
+"""Plants with closed loops, compared with other formulations of the same mechanisms, at rest and in motion."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,23 +31,23 @@ any_integrator = pytest.mark.parametrize("integrator", plants.INTEGRATORS)
 
 
 def started(model: RobotModel, speed: float = 0.0, integrator: str = "rk4", step_size: float = 0.001) -> Plant:
-    """A plant of the assembled four-bar, its crank at 0.3 rad and this speed."""
+    """Return a plant of the assembled four-bar with its crank at 0.3 rad and ``speed``."""
     q, qd = assembled(model, speed=speed)
     return Plant(model, integrator, step_size, initial_positions=q, initial_velocities=qd)
 
 
 def _closed(model: RobotModel, q: Array, rng: np.random.Generator, count: int) -> RobotModel:
-    """The robot with loops between random links that are closed at q."""
+    """Return the robot with loops between random links, closed at q."""
     loops = []
     for _ in range(count):
         place = np.append(rng.uniform(-0.5, 0.5, 3), 1.0)
         a, b = (model.link_names[k] for k in rng.choice(len(model.link_names), 2, replace=False))
         points = [tuple(np.linalg.solve(model.link_pose(q, link), place)[:3].tolist()) for link in (a, b)]
         loops.append(Loop(a, points[0], b, points[1]))
-    return replace(model, _packed=replace(model._packed, loops=tuple(loops)))
+    return replace(model, _data=replace(model._data, loops=tuple(loops)))
 
 
-@pytest.mark.timeout(1500)  # where the machine is busy compiling takes minutes
+@pytest.mark.timeout(1500)  # compilation takes minutes on a loaded machine
 def test_agrees_with_lagrange_multipliers() -> None:
     model = four_bar()
     q, qd = assembled(model, speed=6.0)
@@ -56,7 +56,7 @@ def test_agrees_with_lagrange_multipliers() -> None:
     got = simulate(model, np.tile(tau, (1000, 1)), 1.0, initial_positions=q, initial_velocities=qd)
     assert_close(got.position, exact.q, 1e-9)
     assert_close(got.velocity, exact.qd, 1e-9, 10.0)
-    # The mean over a step against the ends' mean: dt^2 / 12 times the second derivative.
+    # Mean over a step minus the mean of its ends: dt^2 / 12 times the second derivative.
     forces = loop_forces(exact.multipliers)
     assert got.loop_forces is not None and got.loop_forces.shape == (1000, 1, 3)
     assert_close(got.loop_forces, (forces[1:] + forces[:-1]) / 2, 1e-3, 100.0)
@@ -97,8 +97,8 @@ def test_compiled_loops_are_those_of_the_formulations(robot: robots_with_drives.
 
 
 @any_integrator
-def test_friction_holds_a_four_bar_to_the_last_bit(integrator: str) -> None:
-    """Three joints stick where one freedom is left: what they hold together is sum level |dq_k / dq_crank|."""
+def test_friction_holds_a_four_bar_exactly(integrator: str) -> None:
+    """Three joints stick with one degree of freedom: their total friction bound is sum bound_k |dq_k / dq_crank|."""
     model = four_bar(DRY)
     q, way = assembled(model, speed=1.0)
     weight, most = model.gravity_torque(q) @ way, LEVELS @ np.abs(way)
@@ -112,7 +112,7 @@ def test_friction_holds_a_four_bar_to_the_last_bit(integrator: str) -> None:
 
 
 def test_forces_at_rest_are_those_of_statics() -> None:
-    """The crank is driven against gravity, nothing moves: the moments of rocker and of coupler and rocker, by hand."""
+    """The crank is held against gravity: moment equilibrium of the rocker, and of coupler and rocker."""
     model = four_bar()
     q, way = assembled(model, speed=1.0)
     plant = Plant(model, initial_positions=q)
@@ -133,7 +133,7 @@ def test_forces_at_rest_are_those_of_statics() -> None:
 
 @any_integrator
 def test_five_bar_as_loop_and_as_coupling(integrator: str) -> None:
-    """The same second of motion with friction on all four joints, while joints start, stick and slide."""
+    """The same motion for a second with friction on all four joints that break away, slip and stick."""
     friction = {f"joint{k}": {"coulomb": c, "viscous": 0.1 * c} for k, c in enumerate((0.9, 0.7, 0.4, 0.3), start=1)}
     coupled, looped = five_bar(False, friction), five_bar(True, friction)
     start, rate = np.array([0.4, 1.7]), np.array([-0.5, 0.2])
@@ -150,10 +150,10 @@ def test_five_bar_as_loop_and_as_coupling(integrator: str) -> None:
         by_loop.step(all_joints, 2)
         assert_close(by_loop.position[motors], by_coupling.position, 1e-11)
         assert_close(by_loop.velocity, in_tree(looped, mechanisms.ROWS @ by_coupling.velocity), 1e-10)
-        # What sticks has the velocity 0 to the last bit in both.
+        # Stuck joints have exactly zero velocity in both.
         assert ((by_loop.velocity[motors] == 0.0) == by_coupling.stuck).all()
         stuck += by_coupling.stuck
-        # With all bars in one line only couplings would go on as before.
+        # With all bars collinear the loop is singular, but not the coupling.
         assert abs(np.sin(by_coupling.position @ [1, -1])) > 0.05
     assert (stuck > 5).any() and np.abs(by_coupling.position - start).max() > 0.2
 
@@ -161,7 +161,7 @@ def test_five_bar_as_loop_and_as_coupling(integrator: str) -> None:
 @any_integrator
 @pytest.mark.parametrize("joint", [0, 1, 2])
 def test_limit_of_any_joint_stops_all(integrator: str, joint: int) -> None:
-    """Of the one that is driven, and of those that follow: it ends at the limit to the last bit."""
+    """Limits of the driven joint and of the others: the position is exactly that of the limit."""
     q, _ = assembled(four_bar())
     low, high = float(q[joint] - 0.2), float(q[joint] + 0.15)
     limit = f'<limit lower="{low!r}" upper="{high!r}" effort="1000" velocity="1000"/>'
@@ -179,7 +179,7 @@ Hinge = tuple[str, str, float]
 
 
 def _hinged(bars: list[arms.Link], hinges: list[Hinge], loops: list[tuple[str, float, str, float]]) -> RobotModel:
-    """Bars on a base that turn in the x-y plane; hinges are parent, child and place, loops two links and places."""
+    """Return planar bars with revolute hinges (parent, child, position) and loops (two links and positions)."""
     joints = tuple(arms.Joint(f"to_{child}", "continuous", parent, child, (x, 0, 0)) for parent, child, x in hinges)
     closed = [{"link_a": a, "point_a": [x, 0.0, 0.0], "link_b": b, "point_b": [y, 0.0, 0.0]} for a, x, b, y in loops]
     content = {"loops": closed, "gravity": [0.0, -9.81, 0.0]}
@@ -187,7 +187,7 @@ def _hinged(bars: list[arms.Link], hinges: list[Hinge], loops: list[tuple[str, f
 
 
 @any_integrator
-def test_a_mechanism_that_moves_by_its_special_shape(integrator: str) -> None:
+def test_an_overconstrained_mechanism_moves(integrator: str) -> None:
     bars = [mechanisms.bar("rod", 1.5, 0.8), *(mechanisms.bar(name, 1.0, 0.3) for name in "abc")]
     places = [("base", "a", 0.0), ("base", "b", 0.4), ("base", "c", 0.8), ("a", "rod", 0.3)]
     model = _hinged(bars, places, [("b", 0.3, "rod", 0.4), ("c", 0.3, "rod", 0.8)])
@@ -219,7 +219,7 @@ def test_random_loops(integrator: str) -> None:
             assert plant.impulse @ plant.velocity <= 1e-12 * (1.0 + np.abs(plant.impulse) @ np.abs(plant.velocity))
 
 
-def test_steps_that_are_too_long_say_so() -> None:
+def test_too_long_steps_are_refused() -> None:
     plant = started(four_bar(), 300.0, step_size=0.01)
     with pytest.raises(RobotDynamicsError, match=r'loop between "base" and "rocker" cannot be closed .*step_size'):
         plant.step(np.zeros(3), 100)
@@ -227,7 +227,7 @@ def test_steps_that_are_too_long_say_so() -> None:
 
 
 def test_rounded_angles_do_not_lock_a_planar_mechanism() -> None:
-    """1.5708 for pi / 2 between two joints: the plane's equations are two all the same."""
+    """With 1.5708 for pi / 2 between two joints, the loop still has two independent constraints."""
     one = started(four_bar(), speed=6.0)
     start: dict[str, Any] = {"initial_positions": one.position, "initial_velocities": one.velocity}
     other = Plant(four_bar(tilt=1.5708 - np.pi / 2), **start)
@@ -239,7 +239,7 @@ def test_rounded_angles_do_not_lock_a_planar_mechanism() -> None:
 
 @any_integrator
 def test_through_a_singular_position(integrator: str) -> None:
-    """A parallelogram that starts with all its bars in one line, where it has one more way to go."""
+    """A parallelogram that starts with collinear bars, where it has an additional degree of freedom."""
     bars = [mechanisms.bar(name, 1.0, x) for name, x in (("a", 0.3), ("b", 0.6), ("c", 0.3))]
     places = [("base", "a", 0.0), ("a", "b", 0.3), ("b", "c", 0.6)]
     model = _hinged(bars, places, [("base", 0.6, "c", 0.3)])
@@ -252,7 +252,7 @@ def test_through_a_singular_position(integrator: str) -> None:
         assert energy(plant) == pytest.approx(start, abs=0.1)
 
 
-def test_open_starts_are_refused_with_a_closed_one_nearby() -> None:
+def test_open_initial_positions_are_refused_with_closed_ones() -> None:
     model = four_bar()
     q, qd = assembled(model, speed=2.0)
     near = q + [0.0, 0.0, 0.01]
@@ -273,12 +273,12 @@ def test_a_tree_cannot_replace_a_model_with_loops() -> None:
     model = four_bar()
     plant = started(model)
     tree = RobotModel.from_urdf(mechanisms.four_bar_files()[0].urdf, gravity=model.gravity)
-    with pytest.raises(RobotDynamicsError, match="other joints"):
+    with pytest.raises(RobotDynamicsError, match="joints, links or placements"):
         plant.change_model(tree)
 
 
 @any_integrator
-def test_batches_are_plants(integrator: str) -> None:
+def test_a_batch_agrees_with_single_plants(integrator: str) -> None:
     model = four_bar(DRY)
     q, _ = assembled(model)
     loaded = model.with_payload("coupler", 0.5, [0.3, 0, 0], [0.01, 0, 0, 0.01, 0, 0.01])
@@ -295,7 +295,7 @@ def test_batches_are_plants(integrator: str) -> None:
     assert np.ptp(together.position[:, -1, 0]) > 1e-4
 
 
-def test_a_run_that_ends_early_keeps_its_forces() -> None:
+def test_a_failed_simulation_keeps_its_forces() -> None:
     model = four_bar()
     q, _ = assembled(model)
     with pytest.raises(SimulationError) as reported:
@@ -320,7 +320,7 @@ def test_change_of_model_and_reset() -> None:
 
 
 def test_peer() -> None:
-    """MuJoCo with a connect constraint, stiff: the same half second to what its soft constraint allows."""
+    """MuJoCo with a stiff connect constraint: the same motion for half a second, within its compliance."""
     mujoco = pytest.importorskip("mujoco")
     plant, bodies = started(four_bar(), speed=4.0), ""
     for name, mass, length, x in (("rocker", 1.1, 0.5, 0.6), ("coupler", 1.4, 0.6, 0.25), ("crank", 0.9, 0.25, 0.0)):

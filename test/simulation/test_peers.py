@@ -1,4 +1,4 @@
-"""RK4 of MuJoCo and of Pinocchio goes the same way; only the plant's Coulomb friction holds without creeping."""
+"""Comparison with RK4 of MuJoCo and Pinocchio, and with MuJoCo's friction, which creeps."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from benchmarks.simulation_checks import creep, path
 from benchmarks.simulation_peers import SETTINGS, Setting, load, ours, with_mujoco, with_pinocchio
 
 INERTIA = np.diag([0.03, 0.04, 0.05])
-# Hanging siblings that the peers sort the other way round, and one joint that is locked.
+# Sibling joints in another order than the peers', and one locked joint.
 TREE = Arm(
     (Link("base"), *(Link(f"link{i}", 1.0 + i, (0.02, 0.01 * i, -0.3), INERTIA) for i in range(4))),
     (
@@ -30,7 +30,7 @@ TREE = Arm(
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Puts the tree in Panda's place."""
+    """Use the tree instead of the Panda."""
     urdf = tmp_path / "arm.urdf"
     urdf.write_text(TREE.urdf, encoding="utf-8")
     monkeypatch.setattr(simulation_peers, "urdf_file", lambda robot: urdf)
@@ -49,7 +49,7 @@ def test_three_libraries_simulate_the_same_path(folder: Path) -> None:
 
 
 def test_friction_that_holds_does_not_creep(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A torque below what friction holds moves nothing of ours; MuJoCo's frictionloss creeps; too much slides."""
+    """Below the friction bound the plant does not move, but MuJoCo's frictionloss creeps; above it both slip."""
     monkeypatch.setattr(simulation_checks, "CREEP", 0.5)
     case = load("panda", folder, 0.1)
     assert creep(ours(case, "rk4", customised=False), case) == 0.0

@@ -1,4 +1,4 @@
-"""Plants of any method: state, reset, determinism, arguments, what they refuse; and many plants at once."""
+"""Plants and batches: state, reset, determinism, arguments and errors, with all integrators."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ FRICTION = {
     "joint1": {"viscous": 0.3, "coulomb": 1.0, "static": 1.5, "stribeck_velocity": 0.1},
     "joint2": {"coulomb": 0.6, "coulomb_negative": 0.8, "sigmoid": {"amplitude": 0.3, "slope": 4.0, "shift": 0.1}},
 }
-COUNT = 37  # more than a block, and no whole number of them
+COUNT = 37  # more than a block, not a multiple of its size
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def _state(plant: Plant) -> tuple[Any, ...]:
 
 
 @any_integrator
-def test_same_inputs_give_the_same_bits_after_a_reset(method: str, model: RobotModel) -> None:
+def test_a_reset_reproduces_the_motion_exactly(method: str, model: RobotModel) -> None:
     plant = plants.start(model, method, initial_positions=PANDA)
     start = _state(plant)
     assert start == (0.0, PANDA, [0.0] * 7, [True] * 7, [0.0] * 7)
@@ -73,7 +73,7 @@ def test_default_start_is_zero_or_the_nearest_limit(method: str, load_robot: Cal
     assert plant.model is model and plant.step_size == 0.001
 
 
-def test_warm_up_moves_nothing(panda: Plant) -> None:
+def test_warm_up_does_not_change_the_state(panda: Plant) -> None:
     start = _state(panda)
     panda.warm_up()
     assert _state(panda) == start
@@ -91,7 +91,7 @@ def test_effort_is_clamped_to_the_effort_limits(method: str, model: RobotModel) 
 
 @pytest.mark.parametrize("method", plants.METHODS)
 def test_external_wrench_moves_the_arm(method: str) -> None:
-    """A force of m g along -x on a block for 1 s: v = -g; half of it does not move it where friction is m g."""
+    """A force of m g along -x on a block for 1 s: v = -g; half of it does not overcome friction of m g."""
     plant = plants.start(plants.slider(2.0, 0.0, (0, 0, -9.81)).model, method)
     plant.step([0.0], 1000, {"block": [-2.0 * 9.81, 0, 0, 0, 0, 0]})
     assert plant.velocity[0] == pytest.approx(-9.81, rel=1e-12)
@@ -178,7 +178,7 @@ def test_infinite_motion_is_refused_at_the_last_good_step(integrator: str, urdf_
 
 
 def test_too_stiff_a_joint_is_refused_by_rk4_and_not_by_semi_implicit() -> None:
-    """dt b / m = 3 > 2.785, where rk4 makes the motion grow; 2.7, where it still dampens it, is taken."""
+    """dt b / m = 3 > 2.785, where rk4 is unstable; 2.7 is stable and accepted."""
     with pytest.raises(RobotDynamicsError, match=r'joint "slide".*rk4'):
         plants.slider(1.0, 0.0, (0, 0, 0), viscous=3000.0, initial_velocities=[1.0]).step([0.0])
     for integrator, viscous in (("rk4", 2700.0), ("semi_implicit", 3000.0)):
@@ -187,7 +187,7 @@ def test_too_stiff_a_joint_is_refused_by_rk4_and_not_by_semi_implicit() -> None:
         assert abs(plant.velocity[0]) < 1e-4
 
 
-def test_brakes_stop_the_arm_where_it_is_and_let_time_pass(panda: Plant) -> None:
+def test_brakes_lock_the_arm_while_time_advances(panda: Plant) -> None:
     panda.step(50.0 * np.ones(7), 20)
     position = panda.position
     assert panda.velocity.all()
@@ -199,8 +199,8 @@ def test_brakes_stop_the_arm_where_it_is_and_let_time_pass(panda: Plant) -> None
     assert np.array_equal(panda.position, fresh.position)
 
 
-def test_another_payload_or_friction_goes_on_from_the_same_state(panda: Plant) -> None:
-    """As a plant made for the other robot that starts there; another robot is refused."""
+def test_change_of_payload_or_friction_keeps_the_state(panda: Plant) -> None:
+    """The motion is that of a plant of the new model from the same state; another robot is refused."""
     panda.step(20.0 * np.ones(7), 20)
     heavy = panda.model.scaled(mass=1.3, friction=2.0)
     fresh = Plant(heavy, initial_positions=panda.position, initial_velocities=panda.velocity)
@@ -214,7 +214,7 @@ def test_another_payload_or_friction_goes_on_from_the_same_state(panda: Plant) -
 
 
 @pytest.mark.parametrize("integrator", plants.INTEGRATORS)
-def test_velocity_limits_hold_where_they_are_asked_for(integrator: str, load_robot: Callable[..., Any]) -> None:
+def test_velocity_limits_are_optional(integrator: str, load_robot: Callable[..., Any]) -> None:
     model = load_robot("panda")
     tau = [80.0, 0.0, 0.0, 0.0, 0.0, 0.0, 10.0]
     limited = Plant(model, integrator, initial_positions=PANDA, velocity_limits=True)
@@ -240,13 +240,13 @@ def _models(customised: bool) -> list[RobotModel]:
 
 
 def _torques(k: int) -> Array:
-    """Of all plants at time k: they start, slide, reverse and stick."""
+    """Return the torques of all plants at time k, under which joints break away, slip, reverse and stick."""
     phase = np.arange(COUNT)[:, np.newaxis]
     return np.hstack([3.0 * np.sin(0.3 * k + phase), 1.5 * np.cos(0.5 * k + phase)])
 
 
 def _run(many: PlantBatch, first: int = 0) -> Array:
-    """Positions, velocities and who sticks, at each of 60 times: (60, plants, 6)."""
+    """Return positions, velocities and stuck joints at 60 times: (60, plants, 6)."""
     states = []
     for k in range(60):
         many.step(_torques(k)[first : first + many.count], 10)
@@ -259,12 +259,12 @@ def _run(many: PlantBatch, first: int = 0) -> Array:
     [
         (False, "rk4"),
         (False, "semi_implicit"),
-        # This compiles for ten seconds.
+        # Compilation takes ten seconds.
         pytest.param(True, "rk4", marks=pytest.mark.slow),
     ],
 )
-def test_each_moves_as_it_does_alone(integrator: str, customised: bool) -> None:
-    """To rounding: computed together, sines are another program's. No bit depends on the other plants."""
+def test_each_agrees_with_a_single_plant(integrator: str, customised: bool) -> None:
+    """Up to rounding, as SIMD sines differ. Results do not depend on the other plants, bit for bit."""
     models = _models(customised)
     starts = np.random.default_rng(5).uniform(-0.5, 0.5, (COUNT, 2))
     many = PlantBatch(models, integrator=integrator, initial_positions=starts)
@@ -304,9 +304,9 @@ def test_one_model_many_times_and_reset() -> None:
 
 @pytest.mark.parametrize("integrator", plants.INTEGRATORS)
 @pytest.mark.parametrize("customised", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_one_that_cannot_go_on_is_named_and_the_others_go_on(integrator: str, customised: bool) -> None:
+def test_a_failing_plant_is_named_and_the_others_advance(integrator: str, customised: bool) -> None:
     speeds = np.ones((COUNT, 2))
-    speeds[7] = 1e160  # its square is infinite
+    speeds[7] = 1e160  # the square is infinite
     many = PlantBatch(_models(customised), integrator=integrator, initial_velocities=speeds)
     before = many.position
     with pytest.raises(RobotDynamicsError, match='plant 7: .*joint "joint.": .*infinite'):

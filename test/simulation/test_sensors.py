@@ -1,4 +1,4 @@
-"""What sensors make of a motion, and the delay of torques on their way to the motors."""
+"""Sensor noise, encoder resolution and effort delay."""
 
 import pickle
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def test_exact_sensors_change_nothing() -> None:
 
 
 def _stream(seed: int, plant: int, kind: int, size: float) -> Array:
-    """PCG64 of SeedSequence(seed, spawn_key=(plant, 0 for position or 1 for velocity)), one joint after the other."""
+    """Return numbers of PCG64 with SeedSequence(seed, spawn_key=(plant, 0: position or 1: velocity))."""
     stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(plant, kind))))
     return np.asarray(size * stream.standard_normal((100, 3)))
 
@@ -37,10 +37,10 @@ def _stream(seed: int, plant: int, kind: int, size: float) -> Array:
 def test_noise_of_each_plant_and_sensor_is_a_numpy_stream_of_its_own(sizes: tuple[float, float]) -> None:
     sensors = pickle.loads(pickle.dumps(Sensors(*sizes, seed=5)))
     for plants in (range(4, 6), range(6)):
-        found = _readings(sensors, 100, plants=plants)
+        readings = _readings(sensors, 100, plants=plants)
         for kind, size in enumerate(sizes):
             expected = [_stream(5, plant, kind, size) for plant in plants]
-            assert np.array_equal(np.moveaxis(found[kind], 1, 0), expected)
+            assert np.array_equal(np.moveaxis(readings[kind], 1, 0), expected)
     assert np.array_equal(_readings(sensors, 100)[0], _stream(5, 0, 0, sizes[0]))
 
 
@@ -88,21 +88,21 @@ def test_impossible_sensors_are_refused(keywords: dict[str, Any]) -> None:
         Sensors(**keywords).start(3)
 
 
-# --- Torques on their way to the motors
+# --- Effort delay
 
 EVENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), max_size=12)
 
 
 def _acting(steps: int, events: Sequence[tuple[int, int]]) -> list[float]:
-    """What acts in each step where `gives` commands, then `count` steps follow."""
-    line = EffortDelay(steps, [0.0])
+    """Return the torque in each step; each of ``gives`` is commands and the number of steps after them."""
+    delay_line = EffortDelay(steps, [0.0])
     acting: list[float] = []
     value = 0.0
     for gives, count in events:
         for _ in range(gives):
             value += 1.0
-            line.give([value])
-        for tau, length in line.pieces(count):
+            delay_line.give([value])
+        for tau, length in delay_line.pieces(count):
             assert length > 0
             acting += [float(tau[0])] * length
     return acting
@@ -110,7 +110,7 @@ def _acting(steps: int, events: Sequence[tuple[int, int]]) -> list[float]:
 
 @given(steps=st.integers(0, 10), events=EVENTS)
 def test_a_command_acts_a_fixed_number_of_steps_later(steps: int, events: list[tuple[int, int]]) -> None:
-    """In step s acts u(s - d), u the last command given before step s - d or in front of it."""
+    """In step s the torque is u(s - d), the last command before step s - d."""
     given_before, value = [], 0.0
     for gives, count in events:
         value += gives
@@ -121,10 +121,10 @@ def test_a_command_acts_a_fixed_number_of_steps_later(steps: int, events: list[t
 
 def test_arrays_are_copied() -> None:
     start, tau = np.array([[7.0, 8.0]]), np.array([[1.0, 2.0]])
-    line = EffortDelay(1, start)
-    line.give(tau)
+    delay_line = EffortDelay(1, start)
+    delay_line.give(tau)
     start[:], tau[:] = 0.0, 0.0
-    assert [(t.tolist(), k) for t, k in line.pieces(3)] == [([[7.0, 8.0]], 1), ([[1.0, 2.0]], 2)]
+    assert [(t.tolist(), k) for t, k in delay_line.pieces(3)] == [([[7.0, 8.0]], 1), ([[1.0, 2.0]], 2)]
 
 
 @pytest.mark.parametrize("steps", [-1, 1.5, True, None])

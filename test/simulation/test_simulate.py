@@ -1,4 +1,4 @@
-"""One robot or many and a controller, simulated: closed forms, what the controller sees, and how a run ends."""
+"""Simulation of a robot or a batch with a controller: closed forms, inputs of the controller, errors."""
 
 import io
 import multiprocessing
@@ -29,7 +29,7 @@ SENSORS = Sensors(1e-4, 1e-3, 1e-5, seed=3)
 
 
 def _slider(limit: str = plants.WIDE) -> RobotModel:
-    """A mass of 2 kg without friction or gravity."""
+    """Return a mass of 2 kg without friction and gravity."""
     return plants.slider(2.0, 0.0, (0.0, 0.0, 0.0), limit).model
 
 
@@ -66,7 +66,7 @@ def test_torque_is_held_and_delayed(steps: int, delay: int) -> None:
     assert_close(run.effort[:, 0], efforts, 1e-12, 10.0)
 
 
-def test_controller_is_called_with_what_is_measured() -> None:
+def test_controller_receives_the_measurements() -> None:
     calls: list[tuple[float, Array, Array]] = []
 
     def controller(t: float, q: Array, qd: Array) -> Array:
@@ -85,7 +85,7 @@ def test_controller_is_called_with_what_is_measured() -> None:
     assert not np.array_equal(run.position, run.measured_position)
 
 
-def test_is_what_stepping_a_plant_gives(panda: RobotModel) -> None:
+def test_agrees_with_stepping_a_plant(panda: RobotModel) -> None:
     controller = ComputedTorque(panda, GOAL)
     run = simulate(panda, controller, 0.2, control_period=0.004, initial_positions=PANDA)
     plant = Plant(panda, initial_positions=PANDA)
@@ -102,7 +102,7 @@ def test_is_what_stepping_a_plant_gives(panda: RobotModel) -> None:
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
-def test_torques_given_beforehand(method: str, panda: RobotModel) -> None:
+def test_array_of_torques(method: str, panda: RobotModel) -> None:
     keywords: dict[str, Any] = {"method": method, "control_period": 0.005, "effort_delay": 0.002}
     keywords |= {"initial_positions": PANDA, "initial_velocities": np.linspace(-0.5, 0.5, 7)}
     keywords |= {"sensors": Sensors(1e-4, 1e-3, seed=1)}
@@ -111,14 +111,14 @@ def test_torques_given_beforehand(method: str, panda: RobotModel) -> None:
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
-def test_torque_beyond_the_limits_is_commanded_but_does_not_act(method: str) -> None:
+def test_torque_beyond_the_limits_is_clamped(method: str) -> None:
     limit = '<limit lower="-1e6" upper="1e6" effort="3" velocity="100"/>'
     run = simulate(_slider(limit), np.full((10, 1), 8.0), 0.01, method=method)
     assert run.stuck.dtype == np.bool_ and (run.command == 8.0).all() and (run.effort == 3.0).all()
     assert_close(run.velocity[-1], [3.0 / 2.0 * 0.01], 1e-14)
 
 
-def test_arrays_of_a_controller_may_be_used_again() -> None:
+def test_controller_may_reuse_its_arrays() -> None:
     buffer = np.zeros(1)
 
     def controller(t: float, q: Array, qd: Array) -> Array:
@@ -142,7 +142,7 @@ def test_arrays_of_a_controller_may_be_used_again() -> None:
         (None, "None"),
     ],
 )
-def test_what_is_no_torque_ends_the_run(answer: Any, culprit: str) -> None:
+def test_invalid_torque_ends_the_run(answer: Any, culprit: str) -> None:
     model = _slider()
 
     def controller(t: float, q: Array, qd: Array) -> Any:
@@ -158,7 +158,7 @@ def test_what_is_no_torque_ends_the_run(answer: Any, culprit: str) -> None:
 
 @pytest.mark.parametrize("control_period", [0.01, 0.05])
 def test_motion_that_becomes_infinite_ends_the_run(control_period: float) -> None:
-    """A torque of 1e308 Nm on a light pendulum, from 0.3 s on; what was before it is kept."""
+    """A torque of 1e308 Nm on a light pendulum from 0.3 s on; the periods before are kept."""
     swing = arms.Joint("swing", "continuous", "base", "bob", limit="")
     arm = arms.Arm((arms.Link("base"), arms.Link("bob", 1e-3, (0.0, 1.0, 0.0))), (swing,))
     model = RobotModel.from_urdf(arm.urdf)
@@ -178,8 +178,8 @@ def test_motion_that_becomes_infinite_ends_the_run(control_period: float) -> Non
     [
         ({"duration": 0.0}, "duration: 0.0 s"),
         ({"duration": np.inf}, "duration"),
-        ({"duration": 0.0155, "control_period": 0.01}, "duration: 0.0155 s are 1.55 .* 0.01 s"),
-        ({"control_period": 0.0005}, "control_period: 0.0005 s are 0.5"),
+        ({"duration": 0.0155, "control_period": 0.01}, "duration: 0.0155 s is 1.55 .* 0.01 s"),
+        ({"control_period": 0.0005}, "control_period: 0.0005 s is 0.5"),
         ({"control_period": 0.0}, "control_period: 0.0 s"),
         ({"effort_delay": 0.0015}, "effort_delay: 0.0015 s"),
         ({"effort_delay": -0.001}, "effort_delay"),
@@ -200,8 +200,8 @@ def test_impossible_settings_are_refused(keywords: dict[str, Any], culprit: str)
     assert not isinstance(caught.value, SimulationError)
 
 
-def test_times_may_be_rounded() -> None:
-    """3 * 0.1 is no multiple of 0.1 in binary numbers, and 0.3 / 0.1 is below 3."""
+def test_times_are_compared_with_a_tolerance() -> None:
+    """In floating point 3 * 0.1 is not a multiple of 0.1, and 0.3 / 0.1 is below 3."""
     for duration in (3 * 0.1, 0.3):
         assert len(simulate(_slider(), lambda t, q, qd: [0.0], duration, step_size=0.1).effort) == 3
 
@@ -211,7 +211,7 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_progress_shows_on_a_terminal_of_a_run_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_runs_show_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for stream, delay, shows in ((_Terminal(), 0.0, True), (_Terminal(), 1e9, False), (io.StringIO(), 0.0, False)):
         monkeypatch.setitem(BAR, "delay", delay)
         monkeypatch.setattr(sys, "stderr", stream)
@@ -220,17 +220,17 @@ def test_progress_shows_on_a_terminal_of_a_run_that_takes_long(monkeypatch: pyte
         assert shows or stream.getvalue() == ""
 
 
-# Batches: each plant is what it is alone, with the same bits from threads, processes and clusters
+# Batches: each plant agrees with a single one; threads, processes and clusters give bitwise equal results
 
 
 def _block() -> RobotModel:
-    """A mass of 2 kg with 0.5 N of Coulomb friction."""
+    """Return a mass of 2 kg with 0.5 N of Coulomb friction."""
     return plants.slider(2.0, 0.5, (0.0, 0.0, -9.81)).model
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
-def test_each_plant_moves_as_it_does_alone(method: str, panda: RobotModel) -> None:
-    """Other masses, friction, payload and start: to rounding, over 0.1 s, what `simulate` gives for one."""
+def test_each_plant_agrees_with_simulate(method: str, panda: RobotModel) -> None:
+    """Different masses, friction, payloads and initial states: up to rounding, the result of ``simulate``."""
     rng = np.random.default_rng(1)
     controller = ComputedTorque(panda, GOAL)
     models = [panda.scaled(1.0 + 0.1 * k, 1.0 + 0.2 * k) for k in range(4)]
@@ -250,7 +250,7 @@ def test_each_plant_moves_as_it_does_alone(method: str, panda: RobotModel) -> No
     assert np.array_equal(batch.position[:, 0], q) and len(np.unique(batch.position[:, -1, 1])) == 5
 
 
-def test_controller_answers_once_for_all_plants() -> None:
+def test_controller_is_called_once_for_all_plants() -> None:
     seen: list[tuple[float, Any, Any]] = []
 
     def controller(t: float, q: Any, qd: Any) -> Any:
@@ -262,8 +262,8 @@ def test_controller_answers_once_for_all_plants() -> None:
     assert (run.position == run.position[:1]).all()
 
 
-def test_torques_of_batches_given_beforehand_for_all_or_for_each() -> None:
-    """v = (F - c) t / m once it slides, for each plant's own force F."""
+def test_array_of_torques_for_all_plants_or_each() -> None:
+    """v = (F - c) t / m while it slips, for the force F of each plant."""
     forces = np.array([2.0, 5.0, 0.25])
     run = simulate_batch(_block(), np.tile(forces[:, None, None], (1, 50, 1)), 0.05, count=3)
     assert run.measured_position is run.position and run.measured_velocity is run.velocity
@@ -292,7 +292,7 @@ def _panda_run(panda: RobotModel, executor: Executor | None, count: int = 20) ->
 
 @contextmanager
 def _cluster() -> Iterator[Executor]:
-    """Two processes of dask.distributed on this machine."""
+    """Yield an executor of two dask.distributed processes on this machine."""
     distributed = pytest.importorskip("distributed")
     with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
         yield client.get_executor()
@@ -303,7 +303,7 @@ def _cluster() -> Iterator[Executor]:
     [
         lambda: ThreadPoolExecutor(2),
         pytest.param(
-            # A fork of a process with threads may hang.
+            # Forking a process with threads may deadlock.
             lambda: ProcessPoolExecutor(2, multiprocessing.get_context("spawn")),
             marks=pytest.mark.skipif(not COMPILED, reason="takes as long as all other tests together"),
         ),
@@ -311,14 +311,14 @@ def _cluster() -> Iterator[Executor]:
     ],
     ids=["threads", "processes", "cluster"],
 )
-def test_executors_give_the_same_bits(executors: Callable[[], Any], panda: RobotModel) -> None:
+def test_executors_give_bitwise_equal_results(executors: Callable[[], Any], panda: RobotModel) -> None:
     with executors() as executor:
         run = _panda_run(panda, executor)
     assert run.position.shape == (20, 11, 7) and _different(run, _panda_run(panda, None)) == []
 
 
-def test_one_model_and_arrays_are_cut_as_well() -> None:
-    """One model many times, one start for all, torques of each: parts of three plants (20 plants, eight tasks)."""
+def test_one_model_and_arrays_are_split() -> None:
+    """One model, one initial state, torques per plant: tasks of three plants (20 plants, eight tasks)."""
     torques = np.random.default_rng(3).uniform(-5.0, 5.0, (20, 10, 1))
     keywords: dict[str, Any] = {"count": 20, "initial_positions": [0.2], "sensors": SENSORS}
     here = simulate_batch(_block(), torques, 0.01, **keywords)
@@ -330,7 +330,7 @@ def test_one_model_and_arrays_are_cut_as_well() -> None:
             assert np.array_equal(few.measured_position, here.measured_position[:count])
 
 
-def test_each_part_has_its_own_copy_of_a_controller_that_remembers() -> None:
+def test_each_task_has_its_own_copy_of_a_stateful_controller() -> None:
     start = np.linspace(-1.0, 1.0, 20)[:, None]
     alone = simulate_batch(_block(), Integral(), 0.05, count=20, initial_positions=start)
     mine = Integral()
@@ -340,8 +340,8 @@ def test_each_part_has_its_own_copy_of_a_controller_that_remembers() -> None:
 
 
 @pytest.mark.parametrize("threads", [0, 2])
-def test_one_bad_plant_ends_the_run_but_loses_nothing(threads: int) -> None:
-    """Plant 13 is beyond 1.25 m, where the torque is no number from 0.02 s on; till then all are kept."""
+def test_a_failing_plant_ends_the_run_with_its_results(threads: int) -> None:
+    """Plant 13 is beyond 1.25 m, where the torque is NaN from 0.02 s on; the periods before are kept."""
     start = np.arange(20.0)[:, None] / 10.0
     start[14:] = 0.0
     keywords: dict[str, Any] = {"count": 20, "initial_positions": start, "control_period": 0.005}
@@ -355,7 +355,7 @@ def test_one_bad_plant_ends_the_run_but_loses_nothing(threads: int) -> None:
     assert _different(there.run, expected) == [], "also from another process"
 
 
-def test_other_errors_come_through_an_executor() -> None:
+def test_other_errors_pass_through_an_executor() -> None:
     def controller(t: float, q: Any, qd: Any) -> Any:
         raise ZeroDivisionError("mine")
 

@@ -1,6 +1,6 @@
-"""The simulated arm without ROS: brakes, delay, watchdog, pushes, failures, and a plant that differs from its model.
+"""Simulated arm without ROS: brakes, effort delay, command timeout, external wrenches, failures and model errors.
 
-It is one wheel about a vertical axis: under a constant effort tau it turns by tau t^2 / (2 I), exactly so by rk4.
+The arm is one wheel about a vertical axis: under a constant effort tau it rotates by tau t^2 / (2 I), exact in rk4.
 """
 
 import math
@@ -42,7 +42,7 @@ def _arm(model: RobotModel = MODEL, **given: Any) -> SimulatedArm:
 
 
 def _advance(arm: SimulatedArm, periods: int) -> float:
-    """Advance by some periods, and return the velocity."""
+    """Advance some periods and return the velocity."""
     for _ in range(periods):
         arm.advance()
     assert arm.failure == ""
@@ -59,7 +59,7 @@ def _go(arm: SimulatedArm, effort: float = 2.0) -> SimulatedArm:
 
 
 def test_brakes_until_the_first_command() -> None:
-    """Nothing moves, not even under a push; then tau t^2 / (2 I)."""
+    """No motion, not even under an external wrench; then tau t^2 / (2 I)."""
     arm = _arm()
     arm.push("wheel", (0, 0, 0, 0, 0, 9.0))
     assert _advance(arm, 5) == 0.0 and (tuple(arm.position), tuple(arm.effort)) == ((0.3,), (0.0,))
@@ -71,7 +71,7 @@ def test_brakes_until_the_first_command() -> None:
 
 
 def test_effort_delay() -> None:
-    """Commands at 0 and 8 ms that act 6 ms later: brakes to 6 ms, 2 Nm to 14 ms, then -3 Nm."""
+    """Commands at 0 and 8 ms act 6 ms later: brakes until 6 ms, 2 Nm until 14 ms, then -3 Nm."""
     arm = _go(_arm(effort_delay=0.006))
     assert _advance(arm, 1) == 0.0
     assert arm.braked and _turned(arm) == 0.0
@@ -81,7 +81,7 @@ def test_effort_delay() -> None:
 
 @pytest.mark.parametrize("timeout", [0.008, 0.0095, 0.01])
 def test_timeout_to_zero(timeout: float) -> None:
-    """Effort until the step in which the timeout ends, 8 or 10 ms; then it coasts at tau T / I."""
+    """Effort until the step of the timeout, 8 or 10 ms; then it coasts at tau T / I."""
     ends = math.ceil(timeout / STEP - 1e-6) * STEP
     arm = _go(_arm(command_timeout=timeout))
     _advance(arm, 2)
@@ -106,8 +106,8 @@ def test_timeout_to_hold() -> None:
     assert arm.position[0] - stopped[0] == pytest.approx(2.0 * 0.008**2 / (2 * INERTIA), rel=1e-9)
 
 
-def test_what_is_on_its_way_is_lost_in_a_timeout() -> None:
-    """The watchdog acts after 4 ms, the command would after 6; it never does while commands keep coming."""
+def test_a_timeout_discards_delayed_commands() -> None:
+    """The watchdog acts after 4 ms, a command after 6 ms; commands every period prevent the timeout."""
     arm = _go(_arm(command_timeout=PERIOD, effort_delay=0.006))
     _advance(arm, 10)
     assert arm.timed_out and _turned(arm) == 0.0
@@ -118,8 +118,8 @@ def test_what_is_on_its_way_is_lost_in_a_timeout() -> None:
     assert arm.velocity[0] == pytest.approx(2.0 * 20 * PERIOD / INERTIA, rel=1e-9)
 
 
-def test_pushes() -> None:
-    """A moment mz about the axis and a force do what their sum says, (tau + mz) / I; zeros end a push."""
+def test_external_wrenches() -> None:
+    """With a moment mz about the axis the acceleration is (tau + mz) / I; zeros remove the wrench."""
     arm = _go(_arm(), 0.0)
     arm.push("wheel", (5.0, -3.0, 7.0, 1.0, 2.0, 4.0))
     assert arm.pushed == ("wheel",)
@@ -134,7 +134,7 @@ def test_pushes() -> None:
     assert arm.pushed == ()
 
 
-def test_bad_pushes_and_commands_are_refused_and_change_nothing() -> None:
+def test_bad_wrenches_and_commands_are_refused() -> None:
     arm = _arm(command_timeout=0.01)
     arm.push("wheel", (0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
     for link, wrench in (("hand", (1.0,) * 6), ("wheel", (0.0, math.nan, 0.0, 0.0, 0.0, 0.0))):
@@ -148,7 +148,7 @@ def test_bad_pushes_and_commands_are_refused_and_change_nothing() -> None:
 
 
 def test_a_failure() -> None:
-    """rk4 diverges where step times damping over inertia is above 2.785: here it is 400. Only a reset helps."""
+    """rk4 is unstable if step times damping over inertia exceeds 2.785; here it is 400. Only a reset recovers."""
     arm = _go(_arm(_model(viscous=2e5)), 1.0)
     for _ in range(1000):
         before = arm.position.copy(), arm.velocity.copy(), arm.periods
@@ -167,7 +167,7 @@ def test_a_failure() -> None:
 
 
 def test_friction_scale() -> None:
-    """At 1.5 times its Coulomb torque of 1 Nm a wheel sticks if friction is doubled, and slides if it is not."""
+    """At 1.5 times its Coulomb torque of 1 Nm a wheel slips, and sticks with doubled friction."""
     model = _model(coulomb=1.0)
     arm = _go(_arm(model, friction_scale=[2.0]), 1.5)
     assert (_advance(arm, 5), tuple(arm.effort)) == (0.0, (1.5,))
@@ -176,7 +176,7 @@ def test_friction_scale() -> None:
 
 
 def test_payload() -> None:
-    """A mass m at a distance r adds m r^2, and Izz its own, for any mass_scale, in place of the dynamics file's."""
+    """A mass m at the distance r adds m r^2 and Izz, for any mass_scale, and replaces the dynamics file's payload."""
     own = MODEL.with_payload("wheel", 1.0, (0.5, 0.0, 0.0), np.zeros(6))
     payload = {"link": "wheel", "mass": 3.0, "com": [0.0, 0.4, 1.0], "inertia": [0.1, 0.0, 0.0, 0.1, 0.0, 0.02]}
     arm = _go(_arm(own, mass_scale=2.0, **{f"payload.{name}": value for name, value in payload.items()}))
@@ -187,12 +187,12 @@ def test_payload() -> None:
 
 
 def _measured(arm: SimulatedArm, periods: int) -> np.ndarray:
-    """Position and velocity after each period."""
+    """Return position and velocity after each period."""
     return np.array([[_advance(arm, 1), arm.position[0]] for _ in range(periods)])[:, ::-1]
 
 
-def test_noise_and_encoder_are_measured_and_do_not_touch_the_motion() -> None:
-    """A reset repeats the noise, another seed gives another; positions are whole steps of the encoder."""
+def test_noise_and_encoder_do_not_affect_the_motion() -> None:
+    """A reset repeats the noise, another seed changes it; positions are multiples of the encoder's resolution."""
     sensors = {"position_noise": [0.01], "velocity_noise": [0.2], "position_resolution": [0.005]}
     quiet, noisy = _go(_arm()), _go(_arm(**sensors, seed=7))
     exact, first = _measured(quiet, 300), _measured(noisy, 300)
@@ -217,22 +217,22 @@ def test_noise_and_encoder_are_measured_and_do_not_touch_the_motion() -> None:
         ({"publish_rate": 300.0}, "publish_rate"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(bad: dict[str, Any], culprit: str) -> None:
+def test_invalid_settings_are_refused(bad: dict[str, Any], culprit: str) -> None:
     with pytest.raises(RobotDynamicsError, match=culprit):
         _settings(**bad)
 
 
 def test_reports() -> None:
     arm = _go(_arm(_model(coulomb=1.0)), 5.0)
-    arm.count_anew()
+    arm.reset_counts()
     _advance(arm, 2)
     assert arm.steps == 8 and 1 <= arm.solves <= 40 and 0.0 <= arm.residual < 1e-9
-    arm.count_anew()
+    arm.reset_counts()
     assert (arm.steps, arm.solves, arm.residual) == (0, 0, 0.0)
 
 
 def test_loops_are_reported() -> None:
-    """Force and gap of each loop; braked, nothing acts; another arm has none."""
+    """Force and gap of each loop; zero force with brakes on; none without loops."""
     model = mechanisms.four_bar()
     q, way = mechanisms.assembled(model, speed=1.0)
     arm = _arm(model, initial_positions=q.tolist())

@@ -1,4 +1,4 @@
-"""Where constraint rows end exactly, and what a step takes over."""
+"""Exact positions of constraint rows, and the update of the state."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from robot_dynamics_ros.kernels.layout import FRICTION_SIZE
 from robot_dynamics_ros.simulation import arrays
 from robot_dynamics_ros.simulation import stick_slip as ss
-from robot_dynamics_ros.simulation.step_stages import pinned, renew
+from robot_dynamics_ros.simulation.step_stages import exact_position, update_state
 
 LOWEST, HIGHEST, FASTEST = -0.4, 0.5, 2.0
 
@@ -27,51 +27,51 @@ def _buffers(n: int, rows: int) -> arrays.Buffers:
 @pytest.mark.parametrize(
     ("mode", "y", "rested", "lower", "upper", "end"),
     [
-        # What was at rest and sticks is where it was, to the bit, beyond a limit as well.
+        # A row that remains stuck keeps its position exactly, also beyond a limit.
         (ss.STUCK, -0.30000000000000004, True, -FASTEST, FASTEST, -0.30000000000000004),
         (ss.STUCK, 0.7, True, -FASTEST, FASTEST, 0.7),
-        # What comes to rest or slips is where its velocity brings it.
+        # A row that comes to rest or slips has no exact position.
         (ss.STUCK, 0.1, False, -FASTEST, FASTEST, np.nan),
         (ss.FORWARD, 0.1, True, -1.0, 1.0, np.nan),
         (ss.BACKWARD, 0.1, True, -1.0, 1.0, np.nan),
         (ss.FORWARD, 0.1, False, -1.0, 1.0, np.nan),
         (ss.BACKWARD, 0.1, False, -1.0, 1.0, np.nan),
-        # What meets a limit ends there, and what is beyond it stays there.
+        # A row that reaches a limit ends there; one beyond the limit keeps its position.
         (ss.AT_LOWER, -0.399, True, -1.0, FASTEST, LOWEST),
         (ss.AT_LOWER, -0.399, False, -1.0, FASTEST, LOWEST),
         (ss.AT_UPPER, 0.499, True, -FASTEST, 1.0, HIGHEST),
         (ss.AT_UPPER, 0.499, False, -FASTEST, 1.0, HIGHEST),
         (ss.AT_LOWER, -0.6, False, 0.0, FASTEST, -0.6),
         (ss.AT_UPPER, 0.6, False, -FASTEST, 0.0, 0.6),
-        # The largest speed is no place; the other direction's limit does not matter.
+        # A velocity limit defines no position; the limit of the other direction has no effect.
         (ss.AT_LOWER, 0.0, False, -FASTEST, 1.0, np.nan),
         (ss.AT_UPPER, 0.0, False, -1.0, FASTEST, np.nan),
     ],
 )
-def test_place_where_a_row_ends(mode: int, y: float, rested: bool, lower: float, upper: float, end: float) -> None:
-    """Of the second of two rows, between these velocities; the first one is unlike it in all."""
+def test_exact_position_of_a_row(mode: int, y: float, rested: bool, lower: float, upper: float, end: float) -> None:
+    """The second of two rows, between these velocities; the first row differs in all values."""
     ranges = np.array([[7.0, 8.0, 0.01], [LOWEST, HIGHEST, FASTEST]])
     joints = arrays.Joints(np.zeros((2, FRICTION_SIZE)), np.arange(2), np.ones(2), ranges, np.empty((0, 2)))
     buffers = _buffers(2, 2)
     buffers.modes[:] = ss.STUCK if mode != ss.STUCK else ss.FORWARD, mode
     buffers.rows[:, ss.LOWER], buffers.rows[:, ss.UPPER] = (-9.0, lower), (9.0, upper)
-    assert float(pinned(joints, buffers, 1, rested, y)) == pytest.approx(end, rel=0, abs=0, nan_ok=True)
+    assert float(exact_position(joints, buffers, 1, rested, y)) == pytest.approx(end, rel=0, abs=0, nan_ok=True)
 
 
 def _step() -> tuple[arrays.State, arrays.Buffers]:
-    """A state of 2 coordinates and 3 rows, and buffers with another one."""
+    """Return a state of 2 coordinates and 3 rows, and buffers with another state."""
     state = arrays.State(np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.full(3, ss.STUCK), np.array([5.0, 6.0, 7.0]))
     buffers = _buffers(2, 3)
     buffers.vectors[arrays.POSITION] = 0.1, 0.2
     buffers.vectors[arrays.VELOCITY] = 0.3, 0.4
-    buffers.vectors[arrays.CARRIED] = 0.5, 0.6
+    buffers.vectors[arrays.CONSTRAINT_IMPULSE] = 0.5, 0.6
     buffers.modes[:] = ss.FORWARD, ss.AT_UPPER, ss.BACKWARD
     return state, buffers
 
 
-def test_a_step_takes_over_all_of_the_state() -> None:
+def test_a_step_updates_the_whole_state() -> None:
     state, buffers = _step()
-    assert renew(state, buffers, 3, 0.25) == (arrays.OK, -1, 3, 0.25)
+    assert update_state(state, buffers, 3, 0.25) == (arrays.OK, -1, 3, 0.25)
     assert state.position.tolist() == [0.1, 0.2] and state.velocity.tolist() == [0.3, 0.4]
     assert state.impulse.tolist() == [0.5, 0.6, 7.0], "that of loops is not the step's to write"
     assert state.modes.tolist() == [ss.FORWARD, ss.AT_UPPER, ss.BACKWARD]
@@ -80,12 +80,12 @@ def test_a_step_takes_over_all_of_the_state() -> None:
 @pytest.mark.parametrize("row", [arrays.POSITION, arrays.VELOCITY])
 @pytest.mark.parametrize("joint", [0, 1])
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
-def test_what_is_not_finite_changes_nothing_and_is_named(row: int, joint: int, value: float) -> None:
-    """A mass matrix that is singular is the cause, where there is one."""
+def test_non_finite_results_change_nothing_and_are_named(row: int, joint: int, value: float) -> None:
+    """A singular mass matrix is reported as the cause."""
     state, buffers = _step()
     before = [part.tolist() for part in state]
     buffers.vectors[row, joint] = value
-    assert renew(state, buffers, 2, 0.5) == (arrays.NOT_FINITE, joint, 2, 0.5)
+    assert update_state(state, buffers, 2, 0.5) == (arrays.NOT_FINITE, joint, 2, 0.5)
     buffers.motion[2 + 1 - joint, 1 - joint] = -1.0
-    assert renew(state, buffers, 2, 0.5) == (arrays.NOT_POSITIVE_DEFINITE, 1 - joint, 2, 0.5)
+    assert update_state(state, buffers, 2, 0.5) == (arrays.NOT_POSITIVE_DEFINITE, 1 - joint, 2, 0.5)
     assert [part.tolist() for part in state] == before

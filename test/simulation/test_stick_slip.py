@@ -1,4 +1,4 @@
-"""Friction and limits joint by joint: optimality conditions, all combinations of modes, the textbook."""
+"""Friction problem with rows = joints: optimality conditions, all combinations of modes, reference implementation."""
 
 import numpy as np
 import pytest
@@ -10,23 +10,23 @@ from support.friction_problems import Problem, random_problem
 
 
 def _one(
-    free: float, bounds: tuple[float, float] = (1.0, 1.0), low: float = -4.0, high: float = 5.0, line: bool = False
+    free: float, bounds: tuple[float, float] = (1.0, 1.0), low: float = -4.0, high: float = 5.0, coupled: bool = False
 ) -> Problem:
-    """z = free + lambda: of one joint, where A = 1, or along the line z = v1 + v2, where A = 2."""
+    """Return a problem with z = free + lambda: one joint with A = 1, or the row z = v1 + v2 with A = 2."""
     rest = [np.array([x]) for x in (*bounds, low, high)]
-    if line:
+    if coupled:
         return Problem(2.0 * np.eye(2), free * np.array([0.75, 0.25]), *rest, np.ones((1, 2)))
     return Problem(np.ones((1, 1)), np.array([free]), *rest)
 
 
 def _wide(a: np.ndarray, free: np.ndarray, bounds: list[float]) -> Problem:
-    """Without limits, the same friction both ways."""
+    """Return a problem without limits and with equal friction in both directions."""
     bound, wide = np.array(bounds), np.full(len(bounds), np.inf)
     return Problem(a, free, bound, bound, -wide, wide)
 
 
 def _mode_of(p: Problem, j: int, velocity: float, impulse: float) -> int:
-    """What the modes' definitions make of a solution."""
+    """Return the mode of a solution by the definitions."""
     if velocity == p.lower[j] < 0.0 or (velocity == 0.0 == p.lower[j] and impulse >= p.backward[j]):
         return ss.AT_LOWER
     if velocity == p.upper[j] > 0.0 or (velocity == 0.0 == p.upper[j] and impulse <= -p.forward[j]):
@@ -36,7 +36,7 @@ def _mode_of(p: Problem, j: int, velocity: float, impulse: float) -> int:
     return ss.BACKWARD if velocity < 0.0 else ss.FORWARD
 
 
-both_solvers = pytest.mark.parametrize("line", [False, True], ids=["joint", "line"])
+both_solvers = pytest.mark.parametrize("coupled", [False, True], ids=["joint", "row"])
 
 
 @given(seed=st.integers(0, 2**31 - 1), n=st.integers(1, 9), descend=st.booleans())
@@ -64,14 +64,14 @@ def test_solution_is_the_best_of_all_combinations_of_modes(seed: int, descend: b
     assert np.all(impulse[modes == ss.FORWARD] == -p.forward[modes == ss.FORWARD]), "to the bit"
     assert np.all(impulse[modes == ss.BACKWARD] == p.backward[modes == ss.BACKWARD]), "to the bit"
     joints, before = p.table(impulse), modes.copy()
-    joints[:, ss.FREE] = v
+    joints[:, ss.UNCONSTRAINED] = v
     assert ss.solve(p.a, joints, modes, np.empty((n, n)), np.empty(n)) == (0, 0.0)
     assert np.array_equal(modes, before)
     assert np.array_equal(joints[:, [ss.VELOCITY, ss.IMPULSE]], np.column_stack([v, impulse]))
 
 
 def test_fallback_finds_the_solution_where_simultaneous_moves_cycle() -> None:
-    """Problems, found by search, on which moving all joints at once comes back to the same combinations of modes."""
+    """Problems, from a random search, on which changing all modes at once cycles."""
     for seed in (347, 392, 1546, 2072, 2502):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 10))
@@ -80,15 +80,15 @@ def test_fallback_finds_the_solution_where_simultaneous_moves_cycle() -> None:
         assert 3 * n + 10 < solves < 8 * n + 10 and p.violation(v) < 1e-12
 
 
-#: Problems, found by search, in which joints turn round on the way or are pulled back from their limits.
+#: Problems, from a random search, in which joints reverse or are pulled back from their limits.
 TURNING = (131, 265, 1333, 755, 76, 103, 120, 470, 482, 525, 626, 680, 707, 719, 852, 858, 864, 1019, 1349, 1466, 6, 18)
-#: Where fast joints, half of them without friction, meet one limit after the other.
+#: Fast joints, half of them without friction, that reach one limit after the other.
 FAST = (9, 13, 21, 39, 54, 55, 62, 72, 85, 95, 114)
 
 
 @pytest.mark.parametrize(("seed", "fast"), [*((k, False) for k in (1, 2, *TURNING)), *((k, True) for k in FAST)])
-def test_descent_takes_as_many_solves_as_the_textbook(seed: int, fast: bool) -> None:
-    """From rest: no step is too long, or too short, or the wrong one."""
+def test_descent_takes_as_many_solves_as_the_reference(seed: int, fast: bool) -> None:
+    """From rest, with the steps of the reference implementation."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(4, 9))
     p = random_problem(rng, n, 3.0 if fast else 4.0)
@@ -118,16 +118,16 @@ def test_residual_is_that_of_its_definition(seed: int) -> None:
 @pytest.mark.parametrize("lower", [0.0, -0.5, -np.inf])
 @pytest.mark.parametrize("upper", [0.0, 0.5, np.inf])
 def test_only_modes_that_exist_are_tried(bounds: tuple[float, float], lower: float, upper: float) -> None:
-    """A limit at rest is no mode of its own; without friction and limits there is no rest."""
-    slippery = not any(bounds) and lower < 0.0 < upper
-    exist = {ss.AT_LOWER: -np.inf < lower < 0.0, ss.BACKWARD: lower < 0.0, ss.STUCK: not slippery}
+    """There is no limit mode at a velocity bound of 0, and no stuck mode without friction and limits."""
+    frictionless = not any(bounds) and lower < 0.0 < upper
+    exist = {ss.AT_LOWER: -np.inf < lower < 0.0, ss.BACKWARD: lower < 0.0, ss.STUCK: not frictionless}
     exist |= {ss.FORWARD: upper > 0.0, ss.AT_UPPER: 0.0 < upper < np.inf}
     instead = {ss.AT_LOWER: [1, 2], ss.BACKWARD: [2], ss.STUCK: [3], ss.FORWARD: [2], ss.AT_UPPER: [3, 2]}
     for mode in range(5):
         joints, modes = _one(np.nan, bounds, lower, upper).table(), np.array([mode])
-        ss.admit(joints, modes)
+        ss.replace_invalid_modes(joints, modes)
         assert modes[0] == next(s for s in [mode, *instead[mode]] if exist[s])
-        assert joints[0, ss.SLIPPERY] == slippery
+        assert joints[0, ss.FRICTIONLESS] == frictionless
 
 
 @both_solvers
@@ -142,22 +142,22 @@ def test_only_modes_that_exist_are_tried(bounds: tuple[float, float], lower: flo
         (7.0, 5.0, ss.AT_UPPER),
     ],
 )
-def test_one_solve_a_mode_on_the_way(free: float, velocity: float, mode: int, line: bool) -> None:
-    """Through the modes between, a line from rest; none where a joint's unconstrained motion is the solution."""
-    p, right, room = _one(free, line=line), velocity - free, 1e-13 * line
+def test_one_solve_a_mode_on_the_way(free: float, velocity: float, mode: int, coupled: bool) -> None:
+    """One per mode passed; a coupled row starts from rest; none if the unconstrained motion is the solution."""
+    p, right, room = _one(free, coupled=coupled), velocity - free, 1e-13 * coupled
     for start in range(5):
         modes = np.array([start])
         v, impulse, error, solves = p.solved(modes)
         assert [v.sum(), impulse[0], error] == pytest.approx([velocity, right, 0.0], rel=0, abs=room)
         from_rest = 1 + abs(mode - ss.STUCK)
-        assert solves == ((1 + from_rest if start != mode else 1) if line else 1 + abs(mode - start))
+        assert solves == ((1 + from_rest if start != mode else 1) if coupled else 1 + abs(mode - start))
         assert modes[0] == mode
-        if not line:
+        if not coupled:
             assert p.solved(np.array([start]), descend=True) == (velocity, right, 0.0, from_rest)
         for held in (right, right + 0.25, right - 0.25):
             v, _, _, solves = p.solved(np.array([start]), held)
             assert v.sum() == pytest.approx(velocity, rel=0, abs=room)
-            assert line or (solves == 0) == (start == mode and held == right)
+            assert coupled or (solves == 0) == (start == mode and held == right)
 
 
 @both_solvers
@@ -170,12 +170,12 @@ def test_one_solve_a_mode_on_the_way(free: float, velocity: float, mode: int, li
         (6.0, 5.0, (ss.FORWARD, ss.AT_UPPER)),
     ],
 )
-def test_where_two_modes_meet_each_is_kept(free: float, velocity: float, both: tuple[int, int], line: bool) -> None:
+def test_where_two_modes_meet_each_is_kept(free: float, velocity: float, both: tuple[int, int], coupled: bool) -> None:
     for start in both:
         modes = np.array([start])
-        v, _, error, solves = _one(free, line=line).solved(modes)
+        v, _, error, solves = _one(free, coupled=coupled).solved(modes)
         assert (solves, modes[0]) == (1, start)
-        assert [v.sum(), error] == pytest.approx([velocity, 0.0], rel=0, abs=1e-14 * line)
+        assert [v.sum(), error] == pytest.approx([velocity, 0.0], rel=0, abs=1e-14 * coupled)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -196,26 +196,26 @@ def test_limit_holds_a_joint_once_the_load_reaches_the_friction_bound(sign: int)
         assert (v, solves, modes[0]) == (free, 0, limit), "without friction or load it stays there"
 
 
-def test_all_joints_must_go_on_for_nothing_to_be_solved() -> None:
-    """Two joints that slip on; then one that would have to stop."""
+def test_nothing_is_solved_only_if_no_mode_changes() -> None:
+    """Two joints that continue to slip; then one that stops."""
     for free, solves in (([3.0, 3.0], 0), ([3.0, 0.0], 2), ([0.0, 3.0], 2)):
         p, modes = _wide(np.eye(2), np.array(free), [1.0, 1.0]), np.array([ss.FORWARD, ss.FORWARD])
         assert ss.modes_unchanged(p.table(-1.0), modes) == (solves == 0)
-        v, _, error, found = p.solved(modes, -1.0)
-        assert (found, error, v.tolist()) == (solves, 0.0, [max(f - 1.0, 0.0) for f in free])
+        v, _, error, count = p.solved(modes, -1.0)
+        assert (count, error, v.tolist()) == (solves, 0.0, [max(f - 1.0, 0.0) for f in free])
 
 
 @both_solvers
 @pytest.mark.parametrize("start", [ss.BACKWARD, ss.FORWARD])
-def test_without_friction_both_directions_are_one_mode(start: int, line: bool) -> None:
+def test_without_friction_both_directions_are_one_mode(start: int, coupled: bool) -> None:
     for free, velocity, solves in ((-9.0, -4.0, 2), (-3.0, -3.0, 0), (0.0, 0.0, 0), (3.0, 3.0, 0), (9.0, 5.0, 2)):
-        modes, p = np.array([start]), _one(free, (0.0, 0.0), line=line)
-        v, _, _, found = p.solved(modes)
-        assert v.sum() == pytest.approx(velocity, rel=0, abs=1e-13 * line)
-        assert found == solves + line
+        modes, p = np.array([start]), _one(free, (0.0, 0.0), coupled=coupled)
+        v, _, _, count = p.solved(modes)
+        assert v.sum() == pytest.approx(velocity, rel=0, abs=1e-13 * coupled)
+        assert count == solves + coupled
         if solves:
             assert modes[0] == (ss.AT_LOWER if free < 0.0 else ss.AT_UPPER)
-        elif not line:
+        elif not coupled:
             assert modes[0] == (ss.BACKWARD if free < 0.0 else ss.FORWARD)
             assert p.solved(np.array([start]), descend=True)[3] == 1
 
@@ -223,32 +223,32 @@ def test_without_friction_both_directions_are_one_mode(start: int, line: bool) -
 @both_solvers
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_rounding_of_the_load_is_no_reason_to_slip(unit: float, sign: int, line: bool) -> None:
-    """A load that is above the grip by 1e-12 of it still sticks, in any unit and with one solve; by 1e-8 it slips."""
+def test_rounding_of_the_load_does_not_cause_slipping(unit: float, sign: int, coupled: bool) -> None:
+    """A load 1e-12 above the friction bound (relative) still sticks, in any unit and with one solve; 1e-8 slips."""
     for other in (0.0, 3.0):
         bounds = (3.0 * unit, other * unit) if sign > 0 else (other * unit, 3.0 * unit)
         load = 3.0 * unit * sign
-        for above, solves in ((1e-12, 1), (1e-8, 3 if line else 2)):
-            p = _one(load * (1.0 + above), bounds, -np.inf, np.inf, line)
-            v, _, error, found = p.solved(np.array([ss.STUCK]))
-            assert found == solves
+        for above, solves in ((1e-12, 1), (1e-8, 3 if coupled else 2)):
+            p = _one(load * (1.0 + above), bounds, -np.inf, np.inf, coupled)
+            v, _, error, count = p.solved(np.array([ss.STUCK]))
+            assert count == solves
             assert v.sum() == pytest.approx(load * above * (solves > 1), rel=1e-6, abs=1e-15 * unit)
             assert error <= 1e-11 * unit
-        if not line:
+        if not coupled:
             p = _one(load * (1.0 + 1e-12), bounds, -np.inf, np.inf)
-            v, _, _, found = p.solved(np.array([ss.STUCK]), -load * (1.0 + 1e-12))
-            assert (v, found) == (0.0, 0), "held by the free motion"
+            v, _, _, count = p.solved(np.array([ss.STUCK]), -load * (1.0 + 1e-12))
+            assert (v, count) == (0.0, 0), "held by the unconstrained motion"
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_rounding_of_large_parts_of_a_small_load_is_no_reason_to_slip(sign: float) -> None:
-    """Two joints held with impulses of -1 - 1e-7 and -3e6: the first is the difference of parts of 2e6."""
+def test_rounding_of_large_terms_does_not_cause_slipping(sign: float) -> None:
+    """Two stuck joints with impulses of -1 - 1e-7 and -3e6: the first is the difference of terms of 2e6."""
     a, free = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1e6 + 0.5 * (1.0 + 1e-7), -2e6])
     v, _, _, solves = _wide(a, sign * free, [1.0, 1e7]).solved(np.array([ss.STUCK, ss.STUCK]))
     assert (v[0], solves) == (0.0, 1)
 
 
 @pytest.mark.parametrize("bad", [0, 1])
-def test_matrix_that_is_not_positive_definite_gives_no_number(bad: int) -> None:
+def test_indefinite_matrix_gives_nan(bad: int) -> None:
     p = _wide(np.diag(np.where(np.arange(2) == bad, -1.0, 1.0)), np.array([4.0, 5.0]), [1.0, 1.0])
     assert np.isnan(p.solved(np.full(2, ss.FORWARD))[0]).all()

@@ -1,4 +1,4 @@
-"""Dry friction and limits: closed forms, what holds in each step, and the event method as reference."""
+"""Coulomb friction and limits: closed forms, conditions of each step, and the event method as reference."""
 
 import math
 from collections.abc import Callable
@@ -24,7 +24,7 @@ any_method = pytest.mark.parametrize("method", plants.METHODS)
 @any_method
 @pytest.mark.parametrize("sign", [1, -1])
 def test_no_drift_in_a_minute_just_below_breakaway(method: str, sign: int, load_robot: Callable[..., Any]) -> None:
-    """All joints of the Panda at 0.999 of their Coulomb level beyond gravity: the same bits after 60 s."""
+    """All joints of the Panda at 0.999 of their Coulomb torque beyond gravity: exactly the same position after 60 s."""
     model = load_robot("panda", "panda_coulomb")
     plant = plants.start(model, method, initial_positions=PANDA)
     tau = model.gravity_torque(PANDA) + 0.999 * model.friction_torque(PANDA, sign * np.ones(7))
@@ -39,7 +39,7 @@ def test_no_drift_in_a_minute_just_below_breakaway(method: str, sign: int, load_
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("friction", [{}, {"static": 0.8}, {"static": 0.8, "stribeck_velocity": 0.05}])
 def test_torque_ramp_breaks_away_at_the_static_level(method: str, sign: int, friction: dict[str, float]) -> None:
-    """At tau_static / rate, tau_c where there is no static level, in the step in which this time lies."""
+    """In the step at the time tau_static / rate, or tau_c / rate without static friction."""
     rate, step = 1.234, 0.001
     level = friction.get("static", 0.5 if sign > 0 else 0.6)
     plant = plants.start(plants.turning(0.05, coulomb=0.5, coulomb_negative=0.6, **friction), method, step)
@@ -53,8 +53,8 @@ def test_torque_ramp_breaks_away_at_the_static_level(method: str, sign: int, fri
 
 
 @any_method
-def test_friction_falls_to_the_coulomb_level_once_it_slides(method: str) -> None:
-    """Without Stribeck velocity q = (tau - tau_c) t^2 / (2 I); the first step of a plant has the static level yet."""
+def test_friction_drops_to_the_coulomb_torque_while_slipping(method: str) -> None:
+    """Without Stribeck velocity q = (tau - tau_c) t^2 / (2 I); the first step still has static friction."""
     duration, inertia = 0.5, 0.05
     expected = (0.81 - 0.5) * duration**2 / (2 * inertia)
     for step in (0.1,) if method == "event" else (1e-3, 1e-4):
@@ -64,8 +64,8 @@ def test_friction_falls_to_the_coulomb_level_once_it_slides(method: str) -> None
         assert plant.position[0] == pytest.approx(expected, rel=0, abs=error)
 
 
-def test_joint_that_sticks_is_as_good_as_locked(urdf_path: Callable[[str], Path]) -> None:
-    """Joint 2 swings while friction holds joint 1, as if joint 1 were a fixed joint: to rounding."""
+def test_stuck_joint_equals_a_fixed_joint(urdf_path: Callable[[str], Path]) -> None:
+    """Joint 2 swings while joint 1 is stuck, up to rounding as with a fixed joint 1."""
     model = plants.with_friction(urdf_path("planar_2r").read_text(), {"joint1": {"coulomb": 1000.0}})
     locked = RobotModel.from_urdf_file(urdf_path("planar_2r"), locked={"joint1": 0.4})
     plant, peer = Plant(model, initial_positions=[0.4, -0.3]), Plant(locked, initial_positions=[-0.3])
@@ -78,11 +78,11 @@ def test_joint_that_sticks_is_as_good_as_locked(urdf_path: Callable[[str], Path]
 
 @any_method
 @pytest.mark.parametrize(("v0", "level", "viscous"), [(1.37, 0.42, 0.0), (-2.3, 0.9, 0.0), (1.7, 0.42, 0.8)])
-def test_sliding_joint_stops_by_the_closed_form(method: str, v0: float, level: float, viscous: float) -> None:
-    """I v' = -b v - tau_c, tau_c by direction: after T = (I/b) ln(1 + b v0/tau_c), at (I v0 - tau_c T) / b.
+def test_slipping_joint_stops_by_the_closed_form(method: str, v0: float, level: float, viscous: float) -> None:
+    """I v' = -b v - tau_c, tau_c by direction: stop after T = (I/b) ln(1 + b v0/tau_c) at (I v0 - tau_c T) / b.
 
-    Without b: after I v0 / tau_c, at I v0^2 / (2 tau_c). In the step in which this time lies; rk4 within
-    tau_c / I dt^2 of the place, semi_implicit, q+ = q + dt v+, within v0 dt, and with b a step or two off in time.
+    Without b: after I v0 / tau_c at I v0^2 / (2 tau_c). In the step of this time; rk4 within tau_c / I dt^2 of the
+    position, semi_implicit, q+ = q + dt v+, within v0 dt, and with b within two steps.
     """
     inertia, speed = 0.31, abs(v0)
     time, angle = inertia * speed / level, inertia * v0**2 / (2 * level)
@@ -108,8 +108,8 @@ def test_sliding_joint_stops_by_the_closed_form(method: str, v0: float, level: f
 
 @any_method
 @pytest.mark.parametrize("step", [1e-3, 1e-4, 1e-5])
-def test_joint_that_would_reverse_is_caught_by_the_static_level(method: str, step: float) -> None:
-    """Against 5 Nm it stops after I v0^2 / (2 (tau_c + 5)) and stays: 2 Nm while it slides would not hold it, 8 do."""
+def test_reversing_joint_is_stopped_by_static_friction(method: str, step: float) -> None:
+    """Against 5 Nm it stops after I v0^2 / (2 (tau_c + 5)): tau_c = 2 Nm would not hold it, static friction does."""
     plant = plants.start(plants.turning(0.3, coulomb=2.0, static=8.0), method, step, initial_velocities=[0.5])
     plant.step([-5.0], round(0.1 / step))
     assert plant.stuck[0] and plant.velocity[0] == 0.0
@@ -124,7 +124,7 @@ def _mass(coulomb: float = 0.0, limit: str = LIMIT) -> RobotModel:
 @pytest.mark.parametrize("coulomb", [0.0, 0.5])
 @pytest.mark.parametrize(("force", "limit"), [(7.0, 0.5), (-7.0, -0.4)])
 def test_mass_driven_into_a_limit_stops_and_returns(method: str, coulomb: float, force: float, limit: float) -> None:
-    """It lies there, pressed and not stuck; with less force than friction it is stuck; then q = limit + a t^2 / 2."""
+    """Pressed against the limit, not stuck; stuck with less force than friction; then q = limit + a t^2 / 2."""
     step = 0.001
     plant = plants.start(_mass(coulomb), method, step)
     for _ in range(20):
@@ -140,7 +140,7 @@ def test_mass_driven_into_a_limit_stops_and_returns(method: str, coulomb: float,
 
 
 @any_method
-def test_joint_beyond_its_limit_is_not_pushed_but_may_come_back(method: str) -> None:
+def test_joint_beyond_its_limit_is_not_pushed_and_may_return(method: str) -> None:
     plant = plants.start(_mass(), method, initial_positions=[0.7], initial_velocities=[2.0])
     for force in (0.0, 5.0):
         plant.step([force], 100)
@@ -164,7 +164,7 @@ def test_joint_between_equal_limits_never_moves(method: str) -> None:
 
 
 def _path(model: RobotModel, method: str, step: float) -> tuple[Array, NDArray[np.bool_]]:
-    """Positions and who sticks, every 0.05 s for 2 s, under waves about gravity that move the joints by turns."""
+    """Return positions and stuck joints every 0.05 s for 2 s, under sines that move the joints alternately."""
     plant = plants.start(model, method, step, initial_positions=[0.4, -0.7])
     positions, stuck = [], []
     for k in range(40):
@@ -186,7 +186,7 @@ def _path(model: RobotModel, method: str, step: float) -> tuple[Array, NDArray[n
 def test_arm_with_friction_agrees_with_the_event_method_to_first_order(
     factors: tuple[float, float], first: dict[str, float], second: dict[str, float]
 ) -> None:
-    """Largest position error over 2 s of stick-slip is below factor (rad/s) times the step; order 1, measured 0.8."""
+    """The largest position error over 2 s of stick-slip is below a factor (rad/s) times the step (first order)."""
     coulomb = {"coulomb": 2.0, "viscous": 0.4}, {"coulomb": 1.0, "viscous": 0.2}
     model = plants.planar({"joint1": coulomb[0] | first, "joint2": coulomb[1] | second})
     reference, stuck = _path(model, "event", 0.05)
@@ -201,7 +201,7 @@ def test_arm_with_friction_agrees_with_the_event_method_to_first_order(
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(12))
 def test_random_robots_agree_with_the_event_method(seed: int) -> None:
-    """With limits and every kind of friction, to 1e-3 rad after 0.2 s; they do no positive work: lambda_j v+_j <= 0."""
+    """With limits and all friction models, to 1e-3 rad after 0.2 s; no positive work: lambda_j v+_j <= 0."""
     rng = np.random.default_rng(seed)
     model = plants.random_robot(rng, 4)
     q = np.clip(rng.uniform(-0.5, 0.5, model.n), model.position_lower, model.position_upper)
@@ -219,7 +219,7 @@ def test_random_robots_agree_with_the_event_method(seed: int) -> None:
 
 
 def test_semi_implicit_step_satisfies_the_optimality_conditions() -> None:
-    """A (v+ - v) - dt (tau - h - b v) = lambda, A = M + dt b: -dt tau_c sign v+ sliding, within dt tau_c sticking."""
+    """A (v+ - v) - dt (tau - h - b v) = lambda, A = M + dt b: -dt tau_c sign v+ slipping, within dt tau_c stuck."""
     dt, coulomb, viscous = 0.001, np.array([6.0, 0.9]), np.array([0.5, 0.3])
     friction = {"joint1": {"coulomb": 6.0, "viscous": 0.5}, "joint2": {"coulomb": 0.9, "viscous": 0.3}}
     model = plants.planar(friction)
@@ -243,10 +243,10 @@ def test_semi_implicit_step_satisfies_the_optimality_conditions() -> None:
     assert one_sticks > 300
 
 
-# --- The event method: what it must do for these comparisons to mean something
+# --- Validation of the event method
 
 
-def test_motion_does_not_depend_on_how_it_is_cut_into_steps() -> None:
+def test_motion_does_not_depend_on_the_steps() -> None:
     friction = {"joint1": {"coulomb": 2.0, "static": 3.0, "stribeck_velocity": 0.1}, "joint2": {"coulomb": 1.0}}
     model = plants.planar(friction, limit2=LIMIT)
     ends = []
@@ -259,8 +259,8 @@ def test_motion_does_not_depend_on_how_it_is_cut_into_steps() -> None:
     assert np.abs(np.array(ends) - ends[0]).max() < 1e-9
 
 
-def test_impact_tears_a_stuck_neighbour_loose() -> None:
-    """Joint 2 flies into its limit while friction holds joint 1: v+ = v - M^-1 e2 v2 / (M^-1)_22."""
+def test_impact_breaks_a_stuck_neighbour_away() -> None:
+    """Joint 2 hits its limit while joint 1 is stuck: v+ = v - M^-1 e2 v2 / (M^-1)_22."""
     coulomb, speed = 8.0, 3.0
     model = plants.planar({"joint1": {"coulomb": coulomb}}, gravity=(0, 0, 0), limit2=LIMIT)
     inverse = np.linalg.inv(model.mass_matrix([0.0, 0.5]))
@@ -268,7 +268,7 @@ def test_impact_tears_a_stuck_neighbour_loose() -> None:
     assert v1 > 0.5
     stop = model.mass_matrix([0.0, 0.5])[0, 0] * v1**2 / (2 * coulomb)
     start = {"initial_positions": [0.0, 0.4], "initial_velocities": [0.0, speed]}
-    # Joint 1 holds: the centrifugal force on it, m2 l1 lc2 sin q2 v2^2, is at most 1.3 Nm.
+    # Joint 1 sticks: the centrifugal torque, m2 l1 lc2 sin q2 v2^2, is at most 1.3 Nm.
     plant = EventPlant(model, 0.01, **start)
     plant.step([0.0, 0.0], 3)
     assert plant.stuck.tolist() == [True, False]
@@ -282,7 +282,7 @@ def test_impact_tears_a_stuck_neighbour_loose() -> None:
 
 
 def test_ever_smaller_jumps_come_to_rest() -> None:
-    """Joints 1 and 2, pressed towards their lower and upper limit, throw each other off."""
+    """Joints 1 and 2, pressed against lower and upper limit, push each other off."""
     limit = '<limit lower="-0.5" upper="0.5" effort="100" velocity="10"/>'
     model = plants.planar({}, gravity=(0, 0, 0), limit1=limit, limit2=limit)
     plant = EventPlant(model, 0.5, initial_positions=[-0.5, 0.5], initial_velocities=[0.3, 0.0])

@@ -1,4 +1,4 @@
-"""Motion without dry friction: order of convergence, decay by hand, and the same steps as Pinocchio takes."""
+"""Motion without Coulomb friction: order of convergence, closed-form decay, and comparison with Pinocchio."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ URDF = Callable[[str], Path]
 
 @pytest.mark.parametrize(("integrator", "order"), [("rk4", 4), ("semi_implicit", 1)])
 def test_order_of_convergence(integrator: str, order: int, urdf_path: URDF) -> None:
-    """Halving the step divides the error by 2^order, with viscous friction too: from differences of three runs."""
+    """Halving the step divides the error by 2^order, also with viscous friction; from differences of three runs."""
     friction = {"viscous": 1.0, "sigmoid": {"amplitude": 0.5, "slope": 3.0, "shift": 0.1}}
     model = plants.with_friction(urdf_path("planar_2r").read_text(), {"joint1": {"viscous": 2.0}, "joint2": friction})
     ends = []
@@ -35,7 +35,7 @@ def test_order_of_convergence(integrator: str, order: int, urdf_path: URDF) -> N
 
 
 @pytest.mark.parametrize("viscous", [1.0, 1e6])
-def test_semi_implicit_viscous_friction_decays_as_by_hand(viscous: float) -> None:
+def test_semi_implicit_viscous_friction_is_implicit_euler(viscous: float) -> None:
     """m v' = -b v by implicit Euler: v divides by 1 + dt b / m each step, for any b."""
     start = {"integrator": "semi_implicit", "initial_velocities": [1.0]}
     plant = plants.slider(2.0, 0.0, (0, 0, 0), viscous=viscous, **start)

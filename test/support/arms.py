@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynamics_ros.model.assembly import assemble
 from robot_dynamics_ros.model.couplings import resolve
 from robot_dynamics_ros.model.dynamics_file import parse_dynamics_file
-from robot_dynamics_ros.model.packed import PackedModel
+from robot_dynamics_ros.model.model_data import ModelData
 from robot_dynamics_ros.model.urdf import parse_urdf
 
 Array = NDArray[np.float64]
@@ -244,8 +244,8 @@ def states(seed: int, n: int, count: int, speed: float = 3.0) -> tuple[Array, Ar
     )
 
 
-def packed(arm: Arm, content: dict[str, Any] | None = None, **keywords: Any) -> PackedModel:
-    """The packed arm; errors call its files arm.urdf and arm.yaml."""
+def model_data(arm: Arm, content: dict[str, Any] | None = None, **keywords: Any) -> ModelData:
+    """Return the model data of an arm, whose files are arm.urdf and arm.yaml in messages."""
     dynamics = parse_dynamics_file(yaml.safe_dump(content or {}), "arm.yaml")
     description = parse_urdf(arm.urdf, "arm.urdf")
     couplings = resolve(description, dynamics, keywords.pop("joints", None), keywords.pop("locked", None))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from zlib import crc32
 
-from robot_dynamics_ros.bags import mcap_file
+from robot_dynamics_ros.bags.recovery import MCAP
 from support.bag_recordings import JOINT_STATE
 
 TOPIC = "/joint_states"
@@ -55,7 +55,7 @@ def mcap(
     pairs = b"".join(_text(key) + _text(value) for key, value in metadata.items())
     names = _text(TOPIC) + _text("cdr")
     channel = mcap_record(4, struct.pack("<HH", 1, 1) + names + struct.pack("<I", len(pairs)) + pairs)
-    head = mcap_file.MAGIC + mcap_record(1, _text("") + _text("test")) + schema + channel
+    head = MCAP + mcap_record(1, _text("ros2") + _text("test")) + schema + channel
     at, places = len(head), []
     for part in chunks:
         places.append((at, len(part)))
@@ -68,7 +68,7 @@ def mcap(
         summary += mcap_record(8, struct.pack("<QQQQ", first, 1 << 40, *places[k]) + numbers + bytes(32))
     summary += mcap_record(11, struct.pack("<QHIIIIqqI", len(index), 1, 1, 0, 0, len(index), 0, 0, 0))
     footer = mcap_record(2, struct.pack("<QQI", len(body), 0, 0))
-    path.write_bytes(body + summary + footer + mcap_file.MAGIC)
+    path.write_bytes(body + summary + footer + MCAP)
     return path
 
 

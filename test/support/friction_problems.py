@@ -1,4 +1,4 @@
-"""The friction problem of a step, strictly convex, in plain NumPy, and the ways to solve it that the kernels have."""
+"""Friction problem of a step in plain NumPy, with its solution by the kernels and by reference methods."""
 
 import itertools
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from support.arms import Array
 
 @dataclass
 class Problem:
-    """minimise 1/2 (v - free)^T A (v - free) + forward max(z, 0) + backward max(-z, 0), z = E v in [lower, upper].
+    """Minimise 1/2 (v - free)^T A (v - free) + forward max(z, 0) + backward max(-z, 0), z = E v in [lower, upper].
 
-    Without E each line is a joint of its own: z = v.
+    Without E the rows are the joints: z = v.
     """
 
     a: Array
@@ -30,7 +30,7 @@ class Problem:
     e: Array | None = None
 
     @property
-    def lines(self) -> Array:
+    def directions(self) -> Array:
         return np.eye(len(self.free)) if self.e is None else self.e
 
     def scaled(self, unit: float) -> "Problem":
@@ -38,22 +38,22 @@ class Problem:
         return replace(self, **{name: unit * getattr(self, name) for name in names})
 
     def objective(self, v: Array) -> float:
-        d, z = v - self.free, self.lines @ v
+        d, z = v - self.free, self.directions @ v
         return float(d @ self.a @ d / 2 + self.forward @ np.maximum(z, 0) + self.backward @ np.maximum(-z, 0))
 
     def table(self, held: Array | float = 0.0) -> Array:
-        """The joints as the kernel takes them, where the unconstrained motion carries the impulses ``held``."""
-        joints = np.full((len(self.lines), ss.ROW_SIZE), np.nan)
+        """Return the input of the kernel, with the initial impulse ``held`` in the unconstrained motion."""
+        joints = np.full((len(self.directions), ss.ROW_SIZE), np.nan)
         joints[:, ss.BOUND_FORWARD], joints[:, ss.BOUND_BACKWARD] = self.forward, self.backward
         joints[:, ss.LOWER], joints[:, ss.UPPER] = self.lower, self.upper
         if self.e is None:
             held = np.broadcast_to(held, self.free.shape)
-            joints[:, ss.FREE], joints[:, ss.HELD] = self.free + np.linalg.solve(self.a, held), held
+            joints[:, ss.UNCONSTRAINED], joints[:, ss.INITIAL_IMPULSE] = self.free + np.linalg.solve(self.a, held), held
             joints[:, ss.IMPULSE] = 0.0
         return joints
 
     def solved(self, modes: NDArray[np.int64], held: Array | float = 0.0, descend: bool = False) -> Any:
-        """Velocity, impulses, residual and the linear systems solved; ``modes`` becomes that of the solution."""
+        """Return velocity, impulses, residual and number of linear systems solved; update ``modes``."""
         n = len(self.free)
         joints = self.table(held)
         if self.e is not None:
@@ -64,22 +64,22 @@ class Problem:
             return v, joints[:, ss.IMPULSE].copy(), error, solves
         if descend:
             solves = ss.descend(self.a, joints, modes, np.empty((n, n)), np.empty(n))
-            ss.label(joints, modes)
+            ss.label_modes(joints, modes)
             error = ss.residual(self.a, joints)
         else:
             solves, error = ss.solve(self.a, joints, modes, np.empty((n, n)), np.empty(n))
         return joints[:, ss.VELOCITY].copy(), joints[:, ss.IMPULSE].copy(), error, solves
 
     def violation(self, v: Array) -> float:
-        """How far A (v - free) is from any E^T lambda with each lambda in its range; relative."""
-        e = self.lines
+        """Return the relative distance of A (v - free) to the E^T lambda with each lambda in its range."""
+        e = self.directions
         z, room = e @ v, 1e-9 * (1.0 + np.abs(e) @ np.abs(v))
         assert np.all((self.lower - room <= z) & (z <= self.upper + room))
         highest = np.where(z > room, -self.forward, self.backward)
         lowest = np.where(z < -room, self.backward, -self.forward)
         highest = np.where(z <= self.lower + room, np.inf, highest)
         lowest = np.where(z >= self.upper - room, -np.inf, lowest)
-        # Where nothing holds it, v is the free velocity to rounding.
+        # Without constraints v is the unconstrained velocity up to rounding.
         size = np.abs(self.a) @ (np.abs(v) + np.abs(self.free)) + np.abs(e).T @ (self.forward + self.backward)
         tiny = 1e-13 * size.max()  # lsq_linear wants an interval
         pull = self.a @ (v - self.free)
@@ -87,8 +87,8 @@ class Problem:
         return float(np.max(np.abs(answer.fun)) / size.max())
 
     def residual(self, v: Array, impulse: Array) -> float:
-        """By its definition; shrinking u by [-b, f] is u - clip(u, -b, f)."""
-        e, size = self.lines, np.diag(self.a)
+        """Return the residual by its definition; soft thresholding of u is u - clip(u, -b, f)."""
+        e, size = self.directions, np.diag(self.a)
         own = (e**2 / size).sum(axis=1)
         u = e @ v - own * impulse
         proximal = np.clip(u - np.clip(u, -own * self.backward, own * self.forward), self.lower, self.upper)
@@ -96,77 +96,77 @@ class Problem:
         return float(max(np.abs(balance / size).max(), np.abs(proximal - e @ v).max()))
 
     def brute_force(self) -> Array:
-        """The best feasible point over all combinations of modes, which the solution is among."""
+        """Return the best feasible point over all combinations of modes."""
         n, best, least = len(self.free), np.zeros(len(self.free)), self.objective(np.zeros(len(self.free)))
-        for modes in itertools.product(range(5), repeat=len(self.lines)):
+        for modes in itertools.product(range(5), repeat=len(self.directions)):
             mode = np.array(modes)
             held = (mode != ss.BACKWARD) & (mode != ss.FORWARD)
             ends = np.select([mode == ss.AT_LOWER, mode == ss.AT_UPPER], [self.lower, self.upper], 0.0)
             if not np.isfinite(ends).all():
                 continue
             pull = np.select([mode == ss.BACKWARD, mode == ss.FORWARD], [self.backward, -self.forward], 0.0)
-            e = self.lines[held]
+            e = self.directions[held]
             system = np.block([[self.a, -e.T], [e, np.zeros((len(e), len(e)))]])
-            load = np.concatenate([self.a @ self.free + self.lines.T @ pull, ends[held]])
+            load = np.concatenate([self.a @ self.free + self.directions.T @ pull, ends[held]])
             v = np.linalg.lstsq(system, load, rcond=1e-12)[0][:n]
-            z, room = self.lines @ v, 1e-10
+            z, room = self.directions @ v, 1e-10
             if np.all((self.lower - room <= z) & (z <= self.upper + room)) and self.objective(v) < least:
                 best, least = v, self.objective(v)
         return best
 
     def textbook(self, weight: Array | float = 1.0) -> tuple[int, NDArray[np.int64], Array]:
-        """Nocedal and Wright, algorithm 16.3, from rest: linear systems solved, the modes, and the solution.
+        """Solve by Nocedal and Wright, algorithm 16.3, from rest: number of linear systems, modes and solution.
 
-        For lines that do not depend on each other. Of those at rest or at a limit, the one starts whose impulse is
-        outside its bounds by most: its square over ``weight``.
+        For linearly independent rows. The row whose impulse exceeds its bounds most, squared over ``weight``, is
+        released first.
         """
-        n, e, count = len(self.free), self.lines, 0
+        n, e, count = len(self.free), self.directions, 0
         loose = (self.forward + self.backward == 0.0) & (self.lower < 0.0) & (self.upper > 0.0)
-        segments, v = np.where(loose, ss.FORWARD, ss.STUCK), np.zeros(n)
+        modes, v = np.where(loose, ss.FORWARD, ss.STUCK), np.zeros(n)
         while True:
-            slides = (segments == ss.FORWARD) | (segments == ss.BACKWARD)
-            friction = np.select([segments == ss.FORWARD, segments == ss.BACKWARD], [-self.forward, self.backward], 0.0)
-            held = e[~slides]
+            slips = (modes == ss.FORWARD) | (modes == ss.BACKWARD)
+            friction = np.select([modes == ss.FORWARD, modes == ss.BACKWARD], [-self.forward, self.backward], 0.0)
+            held = e[~slips]
             system = np.block([[self.a, -held.T], [held, np.zeros((len(held), len(held)))]])
             force = e.T @ friction - self.a @ (v - self.free)
             answer = np.linalg.solve(system, np.concatenate([force, np.zeros(len(held))]))
             step, impulse = answer[:n], friction.copy()
-            impulse[~slides] = answer[n:]
+            impulse[~slips] = answer[n:]
             count += 1
-            # As far as every line stays on its mode.
+            # Step to the first blocking row.
             z, dz = e @ v, e @ step
-            low = np.where((segments == ss.BACKWARD) | loose, self.lower, 0.0)
-            high = np.where((segments == ss.FORWARD) | loose, self.upper, 0.0)
+            low = np.where((modes == ss.BACKWARD) | loose, self.lower, 0.0)
+            high = np.where((modes == ss.FORWARD) | loose, self.upper, 0.0)
             end = np.where(dz < 0.0, low, high)
-            turns = slides & (dz != 0.0)
+            turns = slips & (dz != 0.0)
             share = np.where(turns, (end - z) / np.where(turns, dz, 1.0), 1.0)
             first, before = int(np.argmin(share)), self.objective(v)
             v = v + min(share[first], 1.0) * step
-            assert self.objective(v) <= before + 1e-12 * abs(before), "or patterns could come back"
+            assert self.objective(v) <= before + 1e-12 * abs(before), "otherwise modes could repeat"
             if share[first] < 1.0:
                 limit = ss.AT_LOWER if dz[first] < 0.0 else ss.AT_UPPER
-                segments[first] = limit if end[first] != 0.0 else ss.STUCK
+                modes[first] = limit if end[first] != 0.0 else ss.STUCK
                 continue
             above, below = impulse - self.backward, -self.forward - impulse
-            stuck = segments == ss.STUCK
-            backward = np.where(stuck & (self.lower < 0.0), above, np.where(segments == ss.AT_LOWER, -above, 0.0))
-            forward = np.where(stuck & (self.upper > 0.0), below, np.where(segments == ss.AT_UPPER, -below, 0.0))
+            stuck = modes == ss.STUCK
+            backward = np.where(stuck & (self.lower < 0.0), above, np.where(modes == ss.AT_LOWER, -above, 0.0))
+            forward = np.where(stuck & (self.upper > 0.0), below, np.where(modes == ss.AT_UPPER, -below, 0.0))
             gain = np.maximum(np.maximum(backward, forward), 0.0) ** 2 / weight
             first = int(np.argmax(gain))
             if gain[first] < 1e-20:
-                return count, segments, v
-            segments[first] = ss.BACKWARD if backward[first] > forward[first] else ss.FORWARD
+                return count, modes, v
+            modes[first] = ss.BACKWARD if backward[first] > forward[first] else ss.FORWARD
 
 
 def _matrix(rng: np.random.Generator, n: int, spread: float) -> Array:
-    """Positive definite, with eigenvalues from 10^-spread to 1."""
+    """Return a positive definite matrix with eigenvalues from 10^-spread to 1."""
     q, _ = np.linalg.qr(rng.standard_normal((n, n)))
     a = q @ np.diag(10 ** rng.uniform(-spread, 0.0, n)) @ q.T
     return np.asarray((a + a.T) / 2)
 
 
 def random_problem(rng: np.random.Generator, n: int, spread: float = 3.0) -> Problem:
-    """Strongly coupled for a large spread; joints without friction, without limits, at their limits."""
+    """Return a problem with rows = joints, with and without friction and limits; a large spread couples strongly."""
     a = _matrix(rng, n, spread)
     size = np.abs(a) @ np.ones(n)
     forward = rng.choice([0.0, 0.3, 1.0, 3.0], n) * rng.uniform(0, 1, n) * size
@@ -176,8 +176,8 @@ def random_problem(rng: np.random.Generator, n: int, spread: float = 3.0) -> Pro
     return Problem(a, rng.standard_normal(n), forward, backward, lower, upper)
 
 
-def random_lines(rng: np.random.Generator, n: int, count: int, *, whole: bool) -> Problem:
-    """Lines in ``count`` directions; ``whole``: factors of E are -1, 0 and 1, so that lines depend on each other."""
+def random_rows(rng: np.random.Generator, n: int, count: int, *, whole: bool) -> Problem:
+    """Return a problem with ``count`` rows; ``whole``: elements of E are -1, 0 and 1, so that rows are dependent."""
     a = _matrix(rng, n, 3.0)
     e = rng.choice([-1.0, 0.0, 1.0], (count, n)) if whole else rng.standard_normal((count, n))
     e[np.arange(count), rng.integers(0, n, count)] = 1.0

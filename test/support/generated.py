@@ -25,12 +25,12 @@ GENERAL: dict[str, Callable[..., int]] = {x.name: getattr(entries, x.name) for x
 
 def kernels_of(model: RobotModel) -> GeneralKernels:
     """The general kernels of a model, whose arrays can be written to."""
-    return GeneralKernels(model.kernels.structure.copy(), model.kernels.numbers.copy())
+    return GeneralKernels(model.kernels.topology.copy(), model.kernels.parameters.copy())
 
 
 def plain(algorithm: Algorithm, robot: GeneralKernels, batch: bool = False) -> Callable[..., int]:
     """The function of the generated source, not compiled."""
-    program = trace_algorithm(algorithm, robot.structure, robot.numbers)
+    program = trace_algorithm(algorithm, robot.topology, robot.parameters)
     assert program is not None
     names: dict[str, Any] = {}
     source = (batch_source if batch else function_source)(program)
@@ -53,5 +53,5 @@ def result(algorithm: Algorithm, n: int, *batch: int) -> Array:
 def general(algorithm: Algorithm, robot: GeneralKernels, *vectors: Array) -> tuple[int, Array]:
     """Status and result of the general kernel for one state."""
     out = result(algorithm, len(vectors[0]))
-    scratch = entries.make_scratch(robot.structure)
-    return GENERAL[algorithm.name](robot.structure, robot.numbers, scratch, *vectors, out), out
+    scratch = entries.make_scratch(robot.topology)
+    return GENERAL[algorithm.name](robot.topology, robot.parameters, scratch, *vectors, out), out

@@ -6,7 +6,7 @@ import numpy as np
 
 from robot_dynamics_ros.control.task_space import TaskGains, TaskMotion
 
-HANDS = {"panda": "panda_link8", "ur5e": "tool0", "puma560": "tool0"}
+END_EFFECTOR_LINKS = {"panda": "panda_link8", "ur5e": "tool0", "puma560": "tool0"}
 READY = {
     "panda": np.array([0.3, -0.5, 0.2, -2.0, 0.3, 1.8, 0.6]),
     "ur5e": np.array([0.4, -1.2, 1.4, -1.7, -1.4, 0.3]),

@@ -8,7 +8,7 @@ from functools import cache
 
 import lz4.frame
 
-from robot_dynamics_ros.bags.mcap_file import MAGIC
+from robot_dynamics_ros.bags.recovery import MCAP as MAGIC
 from robot_dynamics_ros.bags.storage import zstd
 
 _RECORD = struct.Struct("<BQ")

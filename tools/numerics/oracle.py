@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels import layout
-from robot_dynamics_ros.model.packed import views
+from robot_dynamics_ros.model.model_data import views
 
 MP = mpmath.MPContext()
 MP.dps = 50
@@ -95,14 +95,14 @@ def _symmetric(six: Exact) -> Exact:
 
 def exact_robot(model: RobotModel) -> ExactRobot:
     """The robot whose numbers are a model's doubles, payload included."""
-    robot = views(model.kernels.structure, model.kernels.numbers)
+    robot = views(model.kernels.topology, model.kernels.parameters)
     couplings = exact(np.zeros((len(robot.tree), model.n)))
     for row, line in enumerate(robot.tree):
         for entry in range(line[layout.FIRST], line[layout.AFTER]):
             couplings[row, robot.coordinates[entry]] += MP.mpf(float(robot.factors[entry]))
     bodies = []
     for line, numbers in zip(robot.tree, robot.bodies, strict=False):
-        mass, moment = MP.mpf(float(numbers[layout.MASS])), exact(numbers[layout.MOMENT : layout.INERTIA])
+        mass, moment = MP.mpf(float(numbers[layout.MASS])), exact(numbers[layout.FIRST_MOMENT : layout.INERTIA])
         com = moment / mass if mass > 0 else moment
         about_origin = _symmetric(exact(numbers[layout.INERTIA :]))
         about_com = about_origin - mass * (com @ com * exact(np.eye(3)) - np.outer(com, com))

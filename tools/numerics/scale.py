@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.kernels import layout
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
-from robot_dynamics_ros.model.packed import views
+from robot_dynamics_ros.model.model_data import views
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Sizes(NamedTuple):
 
 def sizes(model: RobotModel) -> Sizes:
     """Of a model's numbers, payload included."""
-    robot, count = views(model.kernels.structure, model.kernels.numbers), len(model.moving_joints)
+    robot, count = views(model.kernels.topology, model.kernels.parameters), len(model.moving_joints)
     couplings = np.zeros((len(robot.tree), model.n))
     for row, line in enumerate(robot.tree):
         for entry in range(line[layout.FIRST], line[layout.AFTER]):
@@ -53,7 +53,7 @@ def sizes(model: RobotModel) -> Sizes:
         (robot.tree[:count, layout.KIND] == layout.PRISMATIC).tolist(),
         _lengths(robot.bodies[:, layout.POSITION : layout.MASS]),
         robot.bodies[:, layout.MASS],
-        _lengths(robot.bodies[:, layout.MOMENT : layout.INERTIA]),
+        _lengths(robot.bodies[:, layout.FIRST_MOMENT : layout.INERTIA]),
         _lengths(six[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]]),
         robot.tree[count:, layout.PARENT].tolist(),
         robot.rotors[:, layout.ROTOR_INERTIA],

@@ -1,4 +1,4 @@
-"""Trajectory files, and the effort along a trajectory."""
+"""Trajectory files, and the feedforward effort along a trajectory."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_documents
 
-_MOST_ADDED = 1000  # a limit on what a node has to compute beside its cycles
+_MOST_ADDED = 1000  # bounds the computation of a node besides its cycles
 _FIELDS = ("positions", "velocities", "accelerations", "effort")
 
 
 def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
-    """Return the trajectory of a YAML file: joint_names, and points with positions and time_from_start.
+    """Read a trajectory_msgs/JointTrajectory from a YAML file.
 
-    A point's velocities, accelerations and effort are optional; time_from_start is {sec, nanosec}. Anything else, the
-    header for instance, is passed over. Raises TrajectoryError, naming file, point and cure, for a file that
-    cannot be read or holds no such trajectory, and for a trajectory that does not end at rest.
+    Required are joint_names, and for each point positions (rad or m) and time_from_start {sec, nanosec}. Velocities,
+    accelerations and effort of a point are optional; other keys, such as the header, are ignored.
+
+    Raises TrajectoryError, naming file, point and cure, if the file cannot be read, is not such a trajectory, or the
+    trajectory does not end at rest.
     """
     try:
         documents = [document for document in load_documents(Path(path).read_bytes()) if document is not None]
     except OSError as error:
         raise TrajectoryError(f"{path}: cannot read it: {error.strerror}. Cure: check the path") from None
     except NotPlainYaml as error:
-        raise TrajectoryError(f"{path}: not plain YAML: {error}. Cure: correct it") from None
+        raise TrajectoryError(f"{path}: not plain YAML: {error}. Cure: correct the file") from None
     if len(documents) != 1:
-        raise TrajectoryError(f"{path}: it holds {len(documents)} messages. Cure: leave one")
+        raise TrajectoryError(f"{path}: {len(documents)} messages. Cure: keep one")
     try:
         points = _trajectory(documents[0])
         checked_points(points, allow_nonzero_velocity_at_end=False)
@@ -49,7 +51,7 @@ def _trajectory(message: Any) -> TrajectoryPoints:
         )
     names = message["joint_names"]
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise TrajectoryError(f"joint_names is {names!r}. Cure: name each joint once")
+        raise TrajectoryError(f"joint_names is {names!r}. Cure: list each joint once")
     rows: dict[str, list[list[float]]] = {field: [] for field in _FIELDS}
     times = []
     for i, point in enumerate(message["points"]):
@@ -75,14 +77,14 @@ def _numbers(i: int, field: str, values: Any) -> list[float]:
         return []
     if isinstance(values, list):
         if "..." in values:
-            raise TrajectoryError(f"point {i}: its {field} are cut short. Cure: `ros2 topic echo --full-length`")
+            raise TrajectoryError(f"point {i}: {field} are truncated. Cure: use `ros2 topic echo --full-length`")
         if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
             return [float(value) for value in values]
     raise TrajectoryError(f"point {i} has the {field} {values!r}. Cure: give a list of numbers")
 
 
 def joined(slices: Sequence[TrajectoryPoints]) -> TrajectoryPoints:
-    """Return the points of all slices, which have the same fields."""
+    """Concatenate the points of all slices, which have the same joints and fields."""
     first = slices[0]
     given = [name for name, value in vars(first).items() if isinstance(value, np.ndarray)]
     tables: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in slices]) for name in given}
@@ -96,25 +98,37 @@ def trajectory_effort(
     period: float,
     friction_smoothing_velocity: float | None = None,
 ) -> Iterator[TrajectoryPoints]:
-    """Yield the trajectory, some at a time, as points at most `period` (s) apart with effort (Nm or N) of some joints.
+    """Yield a trajectory with feedforward effort, in blocks of points.
 
-    They are the points still to come and, as controllers interpolate effort linearly, up to 1,000 between them.
-    Interpolated like the trajectory, they are the same motion: velocities and accelerations are there where they take
-    part in that. The effort is that of the law `feedforward`, ID(q, qd, qdd), Craig (6.45)-(6.53), and the effort that
-    the points had; with a `friction_smoothing_velocity` (rad/s or m/s) friction as `RobotModel.friction_torque` is
-    added. The last point's effort holds the arm there; a streamed set point's belongs to its own motion.
+    The points are the remaining ones and up to 1,000 interpolated ones, because controllers interpolate effort
+    linearly. Velocities and accelerations are included if the trajectory is interpolated by them, so that the motion
+    is the same. The effort (Nm or N) is ID(q, qd, qdd), Craig (6.45)-(6.53), plus that of the original points. The
+    effort of the last point is for rest there; that of a streamed set point is for its own velocity and acceleration.
 
-    The trajectory is one of all the model's joints, in its order. Raises TrajectoryError for a name that is
-    not among them, and where an effort is not finite.
+    Parameters
+    ----------
+    trajectory
+        Trajectory of all joints of ``model``, in its order.
+    joint_names
+        Names of the k joints to include.
+    period
+        Longest time (s) between points.
+    friction_smoothing_velocity
+        Smoothing (rad/s or m/s) of the friction that is added, as in `RobotModel.friction_torque`; None: no friction.
+
+    Raises
+    ------
+    TrajectoryError
+        For an unknown joint name, a period that is not positive, and an effort that is not finite.
     """
     if not period > 0.0:
-        raise TrajectoryError(f"period is {period}; give a positive number of seconds")
+        raise TrajectoryError(f"period is {period}. Cure: give a positive number of seconds")
     columns = joint_columns(joint_names, model.joint_names, allow_partial=True)
     for times, motion in trajectory.resampled(max(period, trajectory.duration / _MOST_ADDED)):
         positions, velocities, accelerations = (motion[:, i, columns] for i in range(3))
-        positions -= trajectory.shift[columns]  # another controller may have counted turns differently
+        positions -= trajectory.shift[columns]  # back to the turns of the original points
         if times[-1] == trajectory.duration:
-            trajectory.sample_rows(trajectory.end_time, motion[-1])  # holds from there on
+            trajectory.sample_rows(trajectory.end_time, motion[-1])  # the state held after the end
         q, qd, qdd, given = (np.ascontiguousarray(motion[:, i]) for i in range(4))
         effort = model.inverse_dynamics(q, qd, qdd) + given
         if friction_smoothing_velocity is not None:
@@ -123,8 +137,8 @@ def trajectory_effort(
         if not np.isfinite(named).all():
             i, j = np.argwhere(~np.isfinite(named))[0]
             raise TrajectoryError(
-                f"the effort of joint '{joint_names[j]}' at {times[i]:g} s comes out as {named[i, j]}; "
-                "give smaller numbers"
+                f"the effort of joint '{joint_names[j]}' at {times[i]:g} s is {named[i, j]}. "
+                "Cure: use smaller positions, velocities and accelerations"
             )
         yield TrajectoryPoints(
             tuple(joint_names),

@@ -1,4 +1,4 @@
-"""Generators of trajectories: quintics, sines, and Fourier series for identification."""
+"""Trajectory generators: quintic polynomials, sines, and Fourier series for identification."""
 
 from __future__ import annotations
 
@@ -12,16 +12,31 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 
-_REST = 1e-8  # of what the coefficients could sum up to
+_REST = 1e-8  # relative tolerance of the sums of coefficients that have to be zero
 
 
 def point_to_point(
     joint_names: Sequence[str], start: ArrayLike, goal: ArrayLike, duration: float, rate: float
 ) -> TrajectoryPoints:
-    """Return a quintic from rest at `start` to rest at `goal` (rad or m) in `duration` (s).
+    """Return a quintic from rest at `start` to rest at `goal`.
 
-    Velocity and acceleration are zero at both ends; at least `rate` points a second. Start and goal are one
-    number or (k,). Raises TrajectoryError for arguments that do not fit.
+    Velocity and acceleration are zero at both ends.
+
+    Parameters
+    ----------
+    joint_names
+        Names of the k joints.
+    start, goal
+        Positions (rad or m), one number for all joints or shape (k,).
+    duration
+        Duration (s), positive.
+    rate
+        Least number of points per second.
+
+    Raises
+    ------
+    TrajectoryError
+        For invalid arguments, naming the argument.
     """
     names = named_joints(joint_names)
     times = time_grid(positive("duration", duration), rate)
@@ -42,25 +57,44 @@ def quintic_then_sine(
     total_time: float,
     rate: float,
 ) -> TrajectoryPoints:
-    """Return a quintic from `start` to `center` in `move_time` (s), then a sine about it until `total_time`.
+    """Return a quintic from `start` to `center`, followed by a sine about `center`.
 
-    The sine's amplitude rises from zero and falls back to it by quintic steps, each over a quarter of the sine's time,
-    so that all is C2 and at rest at both ends. Positions and amplitude are rad or m, frequency is Hz, each one number
-    or (k,); at least `rate` points a second. Raises TrajectoryError for arguments that do not fit.
+    The amplitude of the sine rises from zero and returns to it by quintic steps, each over a quarter of the sine's
+    duration. The motion is twice continuously differentiable and at rest at both ends.
+
+    Parameters
+    ----------
+    joint_names
+        Names of the k joints.
+    start, center, amplitude
+        Positions and amplitude (rad or m), one number for all joints or shape (k,).
+    frequency
+        Frequency (Hz), one number or shape (k,).
+    move_time
+        Duration (s) of the quintic, positive.
+    total_time
+        Duration (s) of the whole trajectory, greater than `move_time`.
+    rate
+        Least number of points per second.
+
+    Raises
+    ------
+    TrajectoryError
+        For invalid arguments, naming the argument.
     """
     names = named_joints(joint_names)
     move = positive("move_time", move_time)
     sine_time = positive("total_time", total_time) - move
     if sine_time <= 0.0:
         raise TrajectoryError(
-            f"total_time {total_time} s leaves no time for the sine; give more than move_time {move} s"
+            f"total_time {total_time} s leaves no time for the sine. Cure: give more than move_time {move} s"
         )
     fade = sine_time / 4
     times = time_grid(total_time, rate)
     begin, middle = joint_vector("start", start, names), joint_vector("center", center, names)
     size, hertz = joint_vector("amplitude", amplitude, names), joint_vector("frequency", frequency, names)
     if (hertz <= 0.0).any():
-        raise TrajectoryError(f"frequency is {hertz.tolist()} Hz; give positive numbers")
+        raise TrajectoryError(f"frequency is {hertz.tolist()} Hz. Cure: give positive numbers")
     step = smooth_step(np.minimum(times / move, 1.0), move)
     local = np.maximum(times - move, 0.0)
     w = 2 * math.pi * hertz
@@ -68,7 +102,7 @@ def quintic_then_sine(
     wave = size * np.sin(phase), size * w * np.cos(phase), -size * w**2 * np.sin(phase)
     rise = smooth_step(np.minimum(local / fade, 1.0), fade)
     fall = smooth_step(np.clip((total_time - times) / fade, 0.0, 1.0), fade)
-    # The two steps never overlap, so that at any time one factor of their product is constant.
+    # The two steps do not overlap: one factor of their product is constant at any time.
     window = (rise[0] * fall[0], rise[1] - fall[1], rise[2] + fall[2])
     return TrajectoryPoints(
         names,
@@ -80,7 +114,7 @@ def quintic_then_sine(
 
 
 def smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
-    """Return 10 u^3 - 15 u^4 + 6 u^5 for u in [0, 1] and its two time derivatives, (m, 1) each."""
+    """Return 10 u^3 - 15 u^4 + 6 u^5 and its two time derivatives, (m, 1) each, for u = t / ``duration`` (m,)."""
     u = u[:, None]
     return (
         u**3 * (10 + u * (6 * u - 15)),
@@ -90,32 +124,34 @@ def smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
 
 
 def time_grid(duration: float, rate: float) -> Array:
-    """Return evenly spaced times from 0 to duration, both included, no further apart than 1 / rate."""
-    # The margin keeps 1.1 s at 10 Hz, in floats 11.000000000000002, at eleven steps.
+    """Return equally spaced times from 0 to ``duration`` (s) inclusive, at most 1 / ``rate`` apart."""
+    # The margin absorbs rounding: 1.1 s at 10 Hz is 11.000000000000002 steps.
     steps = max(1, math.ceil(duration * positive("rate", rate) - 1e-9))
     return np.linspace(0.0, duration, steps + 1)
 
 
 def positive(name: str, value: float) -> float:
-    """Return ``value``; TrajectoryError, calling it ``name``, unless it is positive and finite."""
+    """Return ``value``; TrajectoryError, with its ``name``, unless it is positive and finite."""
     if not (math.isfinite(value) and value > 0.0):
-        raise TrajectoryError(f"{name} is {value}; give a positive number")
+        raise TrajectoryError(f"{name} is {value}. Cure: give a positive number")
     return float(value)
 
 
 def named_joints(joint_names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names; TrajectoryError unless they are different, and at least one."""
+    """Return the names as a tuple; TrajectoryError unless there is at least one and all differ."""
     names = tuple(joint_names)
     if not names or isinstance(joint_names, str) or len(set(names)) != len(names):
-        raise TrajectoryError(f"joint_names is {joint_names!r}; give a list of different joint names")
+        raise TrajectoryError(f"joint_names is {joint_names!r}. Cure: give a list of different joint names")
     return names
 
 
 def joint_vector(name: str, value: ArrayLike, names: tuple[str, ...]) -> Array:
-    """Return one number, or one for each joint, as (k,); TrajectoryError, calling it ``name``, otherwise."""
+    """Return one number for all joints or one per joint as (k,); TrajectoryError, with its ``name``, otherwise."""
     array = _finite(name, value)
     if array.shape not in ((), (len(names),)):
-        raise TrajectoryError(f"{name} has shape {array.shape}; give one number or one for each of {len(names)} joints")
+        raise TrajectoryError(
+            f"{name} has shape {array.shape}. Cure: give one number or one for each of {len(names)} joints"
+        )
     return np.broadcast_to(array, (len(names),)).astype(np.float64)
 
 
@@ -130,24 +166,45 @@ def fourier(
     move_time: float,
     rate: float,
 ) -> TrajectoryPoints:
-    """Return a quintic from `start` to where the series starts in `move_time` (s), then `cycles` periods of it.
+    """Return a quintic from `start` to the first position of a Fourier series, followed by `cycles` of its periods.
 
-    The series is that of ``fourier_wave`` about `center`, with the angular frequency 2 pi `base_frequency` (Hz). It
-    must start at rest, that is sum a_l = 0 and sum l b_l = 0, so that all is C2 and at rest at both ends. Start and
-    center are rad or m, one number or (k,); the coefficients `sine` a and `cosine` b are rad/s or m/s, (k, L) or those
-    of one joint after the other (k L,). At least `rate` points a second. Raises TrajectoryError for arguments that do
-    not fit.
+    The series is ``fourier_wave`` about `center`. It has to start at rest, that is sum a_l = 0 and sum l b_l = 0. The
+    motion is then twice continuously differentiable and at rest at both ends.
+
+    Parameters
+    ----------
+    joint_names
+        Names of the k joints.
+    start, center
+        Positions (rad or m), one number for all joints or shape (k,).
+    sine, cosine
+        Coefficients a and b (rad/s or m/s), shape (k, L), or (k L,) with the coefficients of one joint after the other.
+    base_frequency
+        Frequency (Hz) of the first harmonic, positive.
+    cycles
+        Number of periods, at least 1.
+    move_time
+        Duration (s) of the quintic, positive.
+    rate
+        Least number of points per second.
+
+    Raises
+    ------
+    TrajectoryError
+        For invalid arguments, naming the argument, and for a series that does not start at rest.
     """
     names = named_joints(joint_names)
     frequency, move = positive("base_frequency", base_frequency), positive("move_time", move_time)
     if not isinstance(cycles, int) or cycles < 1:
-        raise TrajectoryError(f"cycles is {cycles}; give a whole number, at least 1")
+        raise TrajectoryError(f"cycles is {cycles}. Cure: give a whole number, at least 1")
     a, b = _coefficients("sine", sine, names), _coefficients("cosine", cosine, names)
     if a.shape != b.shape:
-        raise TrajectoryError(f"sine has {a.shape[1]} coefficients a joint and cosine {b.shape[1]}; give as many")
+        raise TrajectoryError(
+            f"sine has {a.shape[1]} coefficients per joint, cosine {b.shape[1]}. Cure: give the same number of both"
+        )
     _require_rest(names, a, b)
     times = time_grid(move + cycles / frequency, rate)
-    # Whole periods: past the move, time 0 of the series and its end are the same state of rest.
+    # Whole periods: the series starts and ends in the same state of rest.
     wave = fourier_wave(np.maximum(times - move, 0.0), a, b, 2 * math.pi * frequency)
     begin, middle = joint_vector("start", start, names), joint_vector("center", center, names)
     first = fourier_wave(np.zeros(1), a, b, 2 * math.pi * frequency)[0][0] + middle
@@ -165,9 +222,9 @@ def fourier(
 def fourier_wave(times: Array, sine: Array, cosine: Array, w: float) -> tuple[Array, Array, Array]:
     """Return q = sum_l a_l / (w l) sin(w l t) - b_l / (w l) cos(w l t) and its two derivatives, (m, k) each.
 
-    At `times` (m,) in s, with `sine` a and `cosine` b (k, L) and the base angular frequency w (rad/s): Swevers,
-    Ganseman, Tukel, De Schutter, Van Brussel, "Optimal robot excitation and identification", IEEE Transactions on
-    Robotics and Automation 13(5), 1997, eq. (5).
+    `times` t (m,) are in s, `sine` a and `cosine` b (k, L) in rad/s or m/s, w is the angular frequency (rad/s) of the
+    first harmonic. Swevers, Ganseman, Tukel, De Schutter, Van Brussel, "Optimal robot excitation and identification",
+    IEEE Transactions on Robotics and Automation 13(5), 1997, eq. (5).
     """
     rates = w * np.arange(1, sine.shape[1] + 1)
     phase = times[:, np.newaxis] * rates
@@ -183,26 +240,30 @@ def _finite(name: str, values: ArrayLike) -> Array:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TrajectoryError(f"{name} is {values!r}; give numbers") from error
+        raise TrajectoryError(f"{name} is {values!r}. Cure: give numbers") from error
     if not np.isfinite(array).all():
-        raise TrajectoryError(f"{name} is {array.tolist()}; give finite numbers")
+        raise TrajectoryError(f"{name} is {array.tolist()}. Cure: give finite numbers")
     return array
 
 
 def _coefficients(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
     array = _finite(name, values)
     if array.size == 0 or array.size % len(names) or (array.ndim == 2 and len(array) != len(names)) or array.ndim > 2:
-        raise TrajectoryError(f"{name} has shape {array.shape}; give as many numbers for each of {len(names)} joints")
+        raise TrajectoryError(
+            f"{name} has shape {array.shape}. Cure: give equally many coefficients for each of {len(names)} joints"
+        )
     return array.reshape(len(names), -1)
 
 
 def _require_rest(names: tuple[str, ...], sine: Array, cosine: Array) -> None:
-    """Raise TrajectoryError where velocity or acceleration at the start is not zero."""
+    """Raise TrajectoryError if velocity or acceleration at the start is not zero."""
     order = np.arange(1, sine.shape[1] + 1)
-    for what, cure, terms in (
-        ("velocity", "make its sine coefficients sum to zero", sine),
-        ("acceleration", "make its cosine coefficients, each times its number, sum to zero", cosine * order),
+    for quantity, cure, terms in (
+        ("velocity", "choose sine coefficients with sum zero", sine),
+        ("acceleration", "choose cosine coefficients b_l with sum of l b_l zero, l = 1, 2, ...", cosine * order),
     ):
         for name, row in zip(names, terms, strict=True):
             if abs(row.sum()) > _REST * np.abs(row).sum():
-                raise TrajectoryError(f"the series of joint '{name}' does not start at rest, it has {what}; {cure}")
+                raise TrajectoryError(
+                    f"the series of joint '{name}' does not start at rest: its {quantity} is not zero. Cure: {cure}"
+                )

@@ -1,4 +1,4 @@
-"""Goals of trajectories: tolerances, monitoring, and execution from acceptance to result."""
+"""Trajectory goals (FollowJointTrajectory): tolerances, monitoring and execution from acceptance to result."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, Traje
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.parameters.kinds import Values
 
-_NEAR = float(np.finfo(np.float32).eps)  # values that near to -1 are -1 in joint_trajectory_controller (JTC), too
-_EARLY = 0.1  # of a period: a cycle that is a bit early counts as the one that is due
-_WHAT = ("position", "velocity")
+_NEAR = float(np.finfo(np.float32).eps)  # tolerance of -1, as in joint_trajectory_controller (JTC)
+_EARLY = 0.1  # share of a period by which a cycle may be early
+_QUANTITY = ("position", "velocity")
 _UNIT = ("rad or m", "rad/s or m/s")
-_BLIND = "the trajectory is over; whether the arm is there, nobody knows without joint_states"
+_NO_FEEDBACK = "the trajectory has ended; the position is unknown without joint_states"
 
 
 class Code(IntEnum):
-    """Results of a goal, numbered as in control_msgs/action/FollowJointTrajectory."""
+    """Result codes of control_msgs/action/FollowJointTrajectory."""
 
     SUCCESSFUL = 0
     INVALID_GOAL = -1
@@ -38,7 +38,10 @@ class Code(IntEnum):
 
 
 class JointTolerance(NamedTuple):
-    """Tolerances of a goal for one joint, in rad or m, and a second: 0 as the parameters say, -1 no tolerance."""
+    """Tolerances of a goal for one joint, as control_msgs/JointTolerance: rad or m, per s, per s^2.
+
+    0 selects the default of the parameters, -1 disables the check.
+    """
 
     name: str
     position: float
@@ -48,10 +51,14 @@ class JointTolerance(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Tolerances:
-    """Allowed errors, infinite where any is allowed.
+    """Tolerances of a goal; infinite: not checked.
 
-    ``path`` and ``goal`` (2, n) are of position (rad or m) and velocity; ``goal_time`` (s) is the time after the end
-    of the trajectory within which the joints must arrive.
+    Attributes
+    ----------
+    path, goal
+        Allowed errors (2, n) of position (rad or m) and velocity, during the motion and at its end.
+    goal_time
+        Time (s) after the end of the trajectory within which the joints have to arrive.
     """
 
     path: Array
@@ -65,10 +72,11 @@ class Tolerances:
         goal: Iterable[JointTolerance],
         goal_time: float,
     ) -> Tolerances:
-        """Return these with what a goal asks for; ``goal_time`` in s.
+        """Return these tolerances with those requested by a goal; ``goal_time`` in s.
 
-        Tolerances of accelerations, which are not measured, are checked for sense only.
-        Raises JointNamesError for another joint, TrajectoryError for a number below 0 that is not -1, or none.
+        Acceleration tolerances are validated, but have no effect, as accelerations are not measured.
+
+        Raises JointNamesError for an unknown joint, and TrajectoryError for NaN and negative numbers other than -1.
         """
         return Tolerances(
             _requested(self.path, "path_tolerance", path, joint_names),
@@ -78,7 +86,7 @@ class Tolerances:
 
 
 def read_tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
-    """Return the tolerances of goals that ask for none; RobotDynamicsError names the parameter, value and cure."""
+    """Return the default tolerances of goals; RobotDynamicsError names the parameter, value and cure."""
     path, goal = np.full((2, 2, len(joint_names)), np.inf)
     for tolerances, parameter in ((path, PATH_TOLERANCE), (goal, GOAL_TOLERANCE)):
         if given := parameter.read(values):
@@ -93,7 +101,7 @@ def _requested(default: Array, field: str, requested: Iterable[JointTolerance], 
     for name, position, velocity, acceleration in requested:
         if name not in joint_names:
             raise JointNamesError(
-                f"{field}: joint '{name}' is not controlled here; use the joints {', '.join(joint_names)}"
+                f"{field}: joint '{name}' is not controlled here. Cure: use the joints {', '.join(joint_names)}"
             )
         j = joint_names.index(name)
         where = f"{field} of joint '{name}'"
@@ -103,29 +111,31 @@ def _requested(default: Array, field: str, requested: Iterable[JointTolerance], 
     return tolerances
 
 
-def _resolved(default: float, requested: float, what: str) -> float:
-    """Return a tolerance as JointTolerance.msg defines it: positive as it is, 0 the default, -1 none."""
+def _resolved(default: float, requested: float, name: str) -> float:
+    """Return a tolerance as defined by JointTolerance.msg: the default for 0, infinite for -1, or a positive value."""
     if requested > 0.0:
         return requested
     if requested == 0.0:
         return default
     if abs(requested + 1.0) < _NEAR:
         return math.inf
-    raise TrajectoryError(f"{what} is {requested:g}; give a positive number, 0 for the parameter's or -1 for none")
+    raise TrajectoryError(
+        f"{name} is {requested:g}. Cure: give a positive number, 0 for the parameter's default or -1 for none"
+    )
 
 
 class Outcome(NamedTuple):
-    """Result of a goal, and a sentence about it."""
+    """Result code of a goal, and its message."""
 
     code: Code
     message: str
 
 
 class GoalMonitor:
-    """Check of one goal in each cycle, in trajectory time: a reduced speed delays its end and every deadline."""
+    """Check of the tolerances of one goal. Times are trajectory times, so that speed scaling also scales deadlines."""
 
     def __init__(self, joint_names: Sequence[str], tolerances: Tolerances, end: float) -> None:
-        """The trajectory of these n joints ends at trajectory time ``end`` (s)."""
+        """Monitor n joints along a trajectory that ends at the trajectory time ``end`` (s)."""
         self._names = tuple(joint_names)
         self._tolerances = tolerances
         self._end = end
@@ -134,41 +144,41 @@ class GoalMonitor:
     def check(self, time: float, error: Array | None) -> Outcome | None:
         """Return the outcome of the goal, or None while it runs.
 
-        ``time`` (s) is the cycle's trajectory time, ``error`` (2, n) desired less measured position (rad or m) and
-        velocity, None where an open-loop law runs without joint_states: then the goal succeeds at its end.
+        ``time`` (s) is the trajectory time of the cycle. ``error`` (2, n) is desired minus measured position (rad or m)
+        and velocity, or None for an open-loop law without joint_states; the goal then succeeds at its end.
         """
         first, self._first = self._first, False
         late = time - self._end
-        if error is not None and (first or late < 0.0):  # the first also where the trajectory is a single point
+        if error is not None and (first or late < 0.0):  # the first cycle also for a single-point trajectory
             off = self._off(error, self._tolerances.path, "path tolerance")
             if off:
                 return Outcome(Code.PATH_TOLERANCE_VIOLATED, off)
         if late < 0.0:
             return None
         if error is None:
-            return Outcome(Code.SUCCESSFUL, _BLIND)
+            return Outcome(Code.SUCCESSFUL, _NO_FEEDBACK)
         off = self._off(error, self._tolerances.goal, "goal tolerance")
         if not off:
             return Outcome(Code.SUCCESSFUL, "goal reached")
         if late > self._tolerances.goal_time:
-            return Outcome(Code.GOAL_TOLERANCE_VIOLATED, f"{late:.3f} s after its end, {off}")
+            return Outcome(Code.GOAL_TOLERANCE_VIOLATED, f"{late:.3f} s after the end of the trajectory, {off}")
         return None
 
     def _off(self, error: Array, tolerance: Array, name: str) -> str:
-        """Return a text on the joint that is farthest outside its tolerance; empty where all are inside."""
+        """Return a message for the joint that is farthest outside its tolerance; "" if all are within."""
         size = np.abs(error)
-        outside = ~(size <= tolerance)  # so is NaN
+        outside = ~(size <= tolerance)  # True for NaN
         if not outside.any():
             return ""
         row, j = np.unravel_index(np.argmax(np.where(outside, size / tolerance, 0.0)), size.shape)
         return (
-            f'joint "{self._names[j]}": {_WHAT[row]} error {error[row, j]:.4g} is over the {name} '
+            f'joint "{self._names[j]}": {_QUANTITY[row]} error {error[row, j]:.4g} exceeds the {name} '
             f"{tolerance[row, j]:.4g} {_UNIT[row]}"
         )
 
 
 def refusal(error: RobotDynamicsError) -> Outcome:
-    """Return the outcome of a goal that cannot be followed."""
+    """Return the outcome of a goal that is rejected with ``error``."""
     if isinstance(error, JointNamesError):
         return Outcome(Code.INVALID_JOINTS, str(error))
     if isinstance(error, TrajectoryOverError):
@@ -177,7 +187,7 @@ def refusal(error: RobotDynamicsError) -> Outcome:
 
 
 class Ending(Enum):
-    """Final status of a goal, as of an action."""
+    """Final status of an action goal."""
 
     SUCCEEDED = "succeeded"
     ABORTED = "aborted"
@@ -185,9 +195,16 @@ class Ending(Enum):
 
 
 class Progress(NamedTuple):
-    """Progress of a goal: ``seconds`` of trajectory time since its start, desired and measured motion.
+    """Progress of a goal.
 
-    ``error`` (2, n) is desired less ``measured`` (2, n): position, velocity; both None without joint_states.
+    Attributes
+    ----------
+    seconds
+        Trajectory time (s) since the start of the goal.
+    desired
+        Desired motion.
+    measured, error
+        Measured position (rad or m) and velocity, and desired minus measured, each (2, n); None without joint_states.
     """
 
     seconds: float
@@ -197,7 +214,7 @@ class Progress(NamedTuple):
 
 
 class GoalEvent(NamedTuple):
-    """What is to be told of a goal: its progress, and how it ended if it did."""
+    """Event of a goal to report: progress, and its final status and outcome if it has ended."""
 
     progress: Progress | None = None
     ending: Ending | None = None
@@ -205,16 +222,16 @@ class GoalEvent(NamedTuple):
 
 
 class Deadline:
-    """Deadlines at ``rate`` (Hz), on a clock that may jump."""
+    """Periodic deadlines at ``rate`` (Hz), by a clock that may jump."""
 
     def __init__(self, rate: float) -> None:
         self._period = 1.0 / rate
         self._next = -math.inf
 
     def due(self, time: float) -> bool:
-        """Return True, and set the next deadline, if one has come at ``time`` (s)."""
+        """Return True and set the next deadline if the deadline is reached at ``time`` (s)."""
         wait = self._next - time
-        if _EARLY * self._period < wait < 2.0 * self._period:  # else the clock has jumped back
+        if _EARLY * self._period < wait < 2.0 * self._period:  # a longer wait means that the clock jumped back
             return False
         kept = abs(wait) < self._period
         self._next = (self._next if kept else time) + self._period
@@ -222,40 +239,41 @@ class Deadline:
 
 
 class GoalExecution:
-    """Execution of one goal on a controller; ``progress_rate`` (Hz) is by the controller's time."""
+    """Execution of one goal by a controller, with progress at ``progress_rate`` (Hz) of the controller's time."""
 
     def __init__(
         self, controller: Controller, progress_rate: float, trajectory: Trajectory, tolerances: Tolerances
     ) -> None:
-        """The controller follows the goal's ``trajectory`` already."""
+        """Monitor the goal's ``trajectory``, which the controller has already accepted."""
         self._controller = controller
         self._monitor = GoalMonitor(controller.model.joint_names, tolerances, trajectory.end_time)
         self._start = trajectory.start_time
         self._deadline = Deadline(progress_rate)
-        self._cycles = controller.cycles  # its first cycle is still to come
+        self._cycles = controller.cycles
         self._drops = controller.dropped_trajectories
         self._canceled = False
 
     def cancel(self) -> None:
-        """Stop the arm; the goal ends at the next ``check``, after the answer to its client's request."""
+        """Stop the arm. The goal ends at the next ``check``, after the response to the cancel request."""
         self._controller.cancel()
         self._canceled = True
 
     def check(self, steady: float) -> GoalEvent:
-        """Check the goal; to be called after each cycle, and regularly where cycles fail to come, until it has ended.
+        """Check the goal and return its event.
 
-        ``steady`` (s) is the time by which the age of joint_states counts.
+        To be called after each cycle until the goal has ended, and periodically if there are no cycles. ``steady`` (s)
+        is the time of the steady clock, for the age of joint_states.
         """
         controller = self._controller
         if self._canceled:
             return GoalEvent(None, Ending.CANCELED, Outcome(Code.SUCCESSFUL, "canceled by its client"))
         if controller.mode is not Mode.ACTIVE:
             cause = "" if controller.fault is None else f": {controller.fault.message}"
-            return aborted(f"the controller went to {controller.mode.value}{cause}")
+            return aborted(f"the controller changed to {controller.mode.value}{cause}")
         if not LAWS[controller.settings.law].follows:
-            return aborted(f"the law is {controller.settings.law} now, which follows no trajectory")
+            return aborted(f"the law was changed to {controller.settings.law}, which does not follow trajectories")
         if controller.dropped_trajectories != self._drops:
-            return aborted("its trajectory was dropped")
+            return aborted("the trajectory was dropped")
         if controller.command is None or controller.cycles == self._cycles:
             return GoalEvent()
         self._cycles = controller.cycles
@@ -281,12 +299,12 @@ class GoalExecution:
 
 
 def aborted(reason: str) -> GoalEvent:
-    """Return the end of a goal that is given up."""
+    """Return the event of an aborted goal."""
     return GoalEvent(None, Ending.ABORTED, Outcome(Code.INVALID_GOAL, reason))
 
 
 def check_law(controller: Controller) -> None:
-    """Raise RobotDynamicsError where the law does not let the joints follow a goal."""
+    """Raise RobotDynamicsError if the control law does not follow joint trajectories."""
     law = controller.settings.law
     if not LAWS[law].follows:
-        raise RobotDynamicsError(f"the law {law} follows no trajectory of the joints. Cure: set another law")
+        raise RobotDynamicsError(f"the law {law} does not follow joint trajectories. Cure: set another law")

@@ -1,4 +1,4 @@
-"""The parameters of trajectory_node, and the trajectory that they describe."""
+"""Parameters of trajectory_node, and the trajectory defined by them."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from robot_dynamics_ros.parameters.kinds import (
 
 FROM_FILE = "file"
 
-JOINTS = Names("joints", [], "The joints to move; empty: those of the first joint_states message")
+JOINTS = Names("joints", [], "Names of the joints to move; empty: those of the first joint_states message")
 KIND = Text(
     "trajectory.kind",
     "quintic_then_sine",
-    "Move to the center and swing about it, or only move there; or move to where a Fourier series starts, and follow "
-    "it; or what a file says",
+    "quintic_then_sine: move to the center, then follow a sine about it; point_to_point: only move there; fourier: "
+    "move to the start of a Fourier series, then follow it; file: publish the trajectory of a file",
     choices=("quintic_then_sine", "point_to_point", "fourier", FROM_FILE),
 )
 START = Numbers(
     "trajectory.start",
     [],
-    "Where the motion starts (rad or m); empty: where joint_states say",
+    "Start positions (rad or m); empty: those of joint_states",
     how_many="one for each joint",
 )
-CENTER = Numbers("trajectory.center", [0.0], "Where to go, and the middle of the sine or the series (rad or m)")
+CENTER = Numbers("trajectory.center", [0.0], "Goal positions, and center of the sine or the series (rad or m)")
 AMPLITUDE = Numbers("trajectory.amplitude", [0.2], "Amplitude of the sine (rad or m)")
 FREQUENCY = Numbers("trajectory.frequency", [0.3], "Frequency of the sine (Hz)")
 MOVE_TIME = Number(
-    "trajectory.move_time", 3.0, "Seconds from the start to the center, or to where the series starts", POSITIVE
+    "trajectory.move_time", 3.0, "Duration (s) of the move to the center, or to the start of the series", POSITIVE
 )
-TOTAL_TIME = Number("trajectory.total_time", 10.0, "Seconds from start to end of quintic_then_sine", POSITIVE)
-BASE_FREQUENCY = Number("trajectory.base_frequency", 0.1, "First frequency of the Fourier series (Hz)", POSITIVE)
-_COEFFICIENTS = "as many for each joint, one joint after the other"
+TOTAL_TIME = Number("trajectory.total_time", 10.0, "Duration (s) of quintic_then_sine", POSITIVE)
+BASE_FREQUENCY = Number("trajectory.base_frequency", 0.1, "Base frequency of the Fourier series (Hz)", POSITIVE)
+_COEFFICIENTS = "the same number for each joint, one joint after the other"
 SINE = Numbers(
     "trajectory.sine",
     [],
@@ -53,25 +53,30 @@ SINE = Numbers(
     how_many=_COEFFICIENTS,
 )
 COSINE = Numbers("trajectory.cosine", [], "Fourier series: b (rad/s or m/s)", how_many=_COEFFICIENTS)
-CYCLES = WholeNumber("trajectory.cycles", 1, "Fourier series: how many periods", 1, 100_000)
-FILE = Text("trajectory.file", "", "A JointTrajectory in YAML, as `ros2 topic echo` shows it, to be published as it is")
+CYCLES = WholeNumber("trajectory.cycles", 1, "Fourier series: number of periods", 1, 100_000)
+FILE = Text(
+    "trajectory.file", "", "YAML file with a JointTrajectory in the format of `ros2 topic echo`, published unchanged"
+)
 RATE = Number("trajectory.rate", 20.0, "Points per second; the controller interpolates by quintics", POSITIVE)
 START_DELAY = Number(
     "trajectory.start_delay",
     0.0,
-    "Seconds from the newest joint_states to the start, written to header.stamp, so that a replayed recording starts "
-    "it at the very same instant; 0: it starts when it arrives",
+    "Delay (s) from the newest joint_states to the start, written to header.stamp, so that the start is the same in a "
+    "replay; 0: start on arrival",
     NOT_NEGATIVE,
 )
 LISTENERS = Names(
-    "listeners", ["computed_torque_node"], "Names of the nodes that must listen before it publishes", when="start"
+    "listeners",
+    ["computed_torque_node"],
+    "Names of the nodes that have to subscribe before the trajectory is published",
+    when="start",
 )
 
 ALL: tuple[Parameter[Any], ...] = tuple(value for value in list(globals().values()) if isinstance(value, Parameter))
 
 
 def trajectory_of_file(values: Values) -> TrajectoryPoints:
-    """Return what trajectory.file holds; RobotDynamicsError names parameter or file, and the cure."""
+    """Return the trajectory of the file trajectory.file; RobotDynamicsError names parameter or file, and the cure."""
     path = FILE.read(values)
     if not path:
         raise RobotDynamicsError("parameter trajectory.file: no file. Cure: give the path of a JointTrajectory in YAML")
@@ -79,9 +84,9 @@ def trajectory_of_file(values: Values) -> TrajectoryPoints:
 
 
 def trajectory_from(values: Values, joint_names: Sequence[str], start: Sequence[float]) -> TrajectoryPoints:
-    """Return the trajectory of every other kind, of these joints from ``start`` (rad or m).
+    """Return the trajectory of any kind but file, for these n joints from ``start`` (n,), rad or m.
 
-    Raises RobotDynamicsError for values that do not fit, naming them.
+    Raises RobotDynamicsError, naming the parameter, for invalid values.
     """
     center, kind = _one_or_all(CENTER.read(values)), KIND.read(values)
     move_time, rate = MOVE_TIME.read(values), RATE.read(values)

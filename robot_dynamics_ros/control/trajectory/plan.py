@@ -1,4 +1,4 @@
-"""Desired motion of the joints along trajectories that start, replace each other, slow down and stop."""
+"""Desired joint motion along trajectories, with replacement, speed scaling and stopping."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.parameters.kinds import NOT_NEGATIVE_OR_INFINITE, flag, numbers, text
 
 SPEED_RATE = 2.0
-"""Change of the speed factor in a second: from standstill to full speed takes half a second."""
+"""Rate of change of the speed factor (1/s): from standstill to full speed in half a second."""
 
 Mask = NDArray[np.bool_]
 
-_MOST_WAITING = 100  # trajectories whose start is still to come: a limit on memory
-_SLOWEST = 0.1  # measured velocities are not divided by a smaller speed factor
-_STANDSTILL = 1e-6  # speed factor of an arm that needs no stop
+_MOST_WAITING = 100  # trajectories with a start in the future; bounds the memory
+_SLOWEST = 0.1  # smallest speed factor by which measured velocities are divided
+_STANDSTILL = 1e-6  # speed factor up to which the arm counts as stopped
 
 
 def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
-    """Return the motion from position q and velocity qd (n,) at `time` (s) to rest, without effort.
+    """Return the motion from position q and velocity qd (n,) at `time` (s) to rest, with zero feedforward effort.
 
-    Each joint slows down by its own constant `deceleration` (n,), positive, and rests after |qd| / a seconds
-    and a distance of qd^2 / (2 a) (uniformly accelerated motion); so does joint_trajectory_controller's
-    decelerate_on_cancel, from the measured state.
+    Each joint has its own constant `deceleration` a (n,), rad/s^2 or m/s^2, positive. It stops after |qd| / a seconds
+    and the distance qd^2 / (2 a), as in decelerate_on_cancel of joint_trajectory_controller.
     """
     brake = -np.copysign(deceleration, qd)
     until = np.abs(qd) / deceleration
@@ -54,12 +53,11 @@ def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class TimeScaling:
-    """Trajectory time as a function of the clock's time; both in seconds, neither ever goes back.
+    """Trajectory time s as a function of clock time t, both in seconds and non-decreasing.
 
-    At `since` (clock) it is `scaled` (trajectory) and runs with the factor `speed`, which goes to `target` in
-    a straight line of slope `SPEED_RATE` and stays there. A motion q(s) of trajectory time s(t) has the
-    velocity s' q' and the acceleration s'^2 q'' + s'' q': the chain rule (Dahl and Nielsen, Torque-limited
-    path following by online trajectory time scaling, 1990).
+    At the clock time `since`, s is `scaled` and its rate s' is `speed`, which changes linearly with slope `SPEED_RATE`
+    to `target`. By the chain rule, a motion q(s(t)) has the velocity s' dq/ds and the acceleration
+    s'^2 d2q/ds2 + s'' dq/ds (Dahl and Nielsen, Torque-limited path following by online trajectory time scaling, 1990).
     """
 
     since: float = 0.0
@@ -68,7 +66,7 @@ class TimeScaling:
     target: float = 1.0
 
     def at(self, time: float) -> tuple[float, float, float]:
-        """Return trajectory time s (s), its factor s' and the factor's rate s'' (1/s) at a clock time (s)."""
+        """Return trajectory time s (s), speed factor s' and its rate s'' (1/s) at the clock time ``time`` (s)."""
         dt = time - self.since
         change = self.target - self.speed
         if change == 0.0:
@@ -80,13 +78,13 @@ class TimeScaling:
         return self.scaled + 0.5 * (self.speed + self.target) * ramp + self.target * (dt - ramp), self.target, 0.0
 
     def toward(self, time: float, target: float) -> TimeScaling:
-        """Return the scaling that from the clock time on goes to another factor, without a step."""
+        """Return the scaling that continuously changes the speed factor to ``target`` from the clock time on."""
         scaled, speed, _ = self.at(time)
         return TimeScaling(time, scaled, speed, target)
 
 
 def checked_speed(factor: float) -> float:
-    """Return a speed factor from 0 (standstill) to 1 (as planned); RobotDynamicsError for other numbers."""
+    """Return the speed factor; RobotDynamicsError unless it is from 0 (standstill) to 1 (full speed)."""
     if not 0.0 <= factor <= 1.0:
         raise RobotDynamicsError(f"the speed scaling factor is {factor}. Cure: give a number from 0 to 1")
     return float(factor)
@@ -94,42 +92,47 @@ def checked_speed(factor: float) -> float:
 
 @dataclass(frozen=True)
 class TrajectoryRules:
-    """Rules for accepting and joining trajectories, as joint_trajectory_controller has them under the same names."""
+    """Parameters for accepting and interpolating trajectories, named as in joint_trajectory_controller."""
 
     allow_partial_joints_goal: bool = flag(
-        "allow_partial_joints_goal", False, "Take trajectories that do not name every joint; the others hold"
+        "allow_partial_joints_goal",
+        False,
+        "Accept trajectories without all joints; the other joints hold their positions",
     )
     interpolate_from_desired_state: bool = flag(
         "interpolate_from_desired_state",
         True,
-        "Start a new trajectory from the desired state of the one it replaces; false: from the measured state",
+        "Start a new trajectory from the desired state of the previous one; false: from the measured state",
     )
     positions_upsampling: bool = flag(
         "positions_upsampling.enable",
         True,
-        "Lay a smooth (C2 cubic) spline through points that only have positions; false: straight lines",
+        "Interpolate points that only have positions by a cubic spline (C2); false: linearly",
     )
     allow_nonzero_velocity_at_trajectory_end: bool = flag(
-        "allow_nonzero_velocity_at_trajectory_end", False, "Take trajectories whose last point still moves"
+        "allow_nonzero_velocity_at_trajectory_end",
+        False,
+        "Accept trajectories with a nonzero velocity at the last point",
     )
     trajectory_limits: str = text(
         "trajectory_limits",
         "refuse",
-        "Trajectories beyond the joints' limits of position and velocity: refuse, clamp (move points inside) or off",
+        "Reaction to trajectories beyond the position or velocity limits: refuse, clamp (move points to the limits) or "
+        "off (no check)",
         choices=("refuse", "clamp", "off"),
     )
     set_point_step_limit: Sequence[float] = numbers(
         "set_point_step_limit",
         [0.2],
-        "Largest step (rad or m) from the desired position to a set point or a first point at time 0; .inf: not "
-        "checked",
+        "Largest step (rad or m) from the desired position to a streamed set point or to a first point at time 0; "
+        ".inf: not checked",
         NOT_NEGATIVE_OR_INFINITE,
     )
 
 
 @dataclass(slots=True)
 class _Piece:
-    """A trajectory, the joints (n,) that follow it, all of them or not, and since when in trajectory time."""
+    """Trajectory, mask (n,) of the joints that follow it, and its begin in trajectory time (s)."""
 
     begin: float
     trajectory: Trajectory
@@ -143,30 +146,30 @@ class _Piece:
 class MotionPlan:
     """Desired motion of n joints along trajectories.
 
-    Times are seconds on the clock of the caller; trajectory time follows it by a `TimeScaling`.
-    A trajectory replaces what its joints followed, from its start on; other joints continue as before, and
-    a joint whose trajectory is over keeps its last desired position, as joint_trajectory_controller (JTC)
-    documents it. Up to n trajectories are followed at a time, and some more wait for their start.
+    Times are seconds of the caller's clock; trajectory time depends on it by a `TimeScaling`. From its start on, a
+    trajectory replaces the previous trajectories of its joints; other joints are not affected. A joint holds its last
+    desired position after the end of its trajectory, as in joint_trajectory_controller (JTC). Different joints may
+    follow different trajectories, and further trajectories may have starts in the future.
 
     Attributes
     ----------
     q, qd, qdd, effort
-        Desired position, velocity, acceleration and feedforward effort (n,), always the same arrays;
-        `advance` writes them.
+        Desired position (rad or m), velocity, acceleration and feedforward effort (Nm or N), each (n,). `advance`
+        updates these arrays in place.
     drops
-        Count of the times that every trajectory was dropped, by `hold` and `cancel`.
+        Number of times that all trajectories were dropped, by `hold` and `cancel`.
     empty
-        True until a position to hold or a trajectory is given.
+        True before the first trajectory or position to hold.
     speed
-        Speed of trajectory time in the last cycle, as a share of the clock's.
+        Speed factor of trajectory time in the last cycle, 0 to 1.
     """
 
     def __init__(self, joint_names: Sequence[str]) -> None:
         self._names = tuple(joint_names)
         n = len(self._names)
-        self._motion = np.zeros((4, n))  # by trajectory time
+        self._motion = np.zeros((4, n))  # derivatives by trajectory time
         self._sampled = np.empty((4, n))
-        self._desired = np.zeros((4, n))  # by the clock
+        self._desired = np.zeros((4, n))  # derivatives by clock time
         self.q, self.qd, self.qdd, self.effort = self._desired
         self._factors = np.ones((4, n))
         self.empty = True
@@ -185,14 +188,14 @@ class MotionPlan:
 
     @property
     def trajectory_time(self) -> float:
-        """Time (s) of the trajectories in the last cycle: the clock's, less what a reduced speed has put off."""
+        """Trajectory time (s) in the last cycle: clock time less the delay by speed scaling."""
         return self._scaling.at(self._time)[0]
 
     def set_speed(self, factor: float) -> None:
-        """Let trajectory time run at this share (0 to 1) of the clock's, at once or as soon as a stop is over.
+        """Set the speed ``factor`` (0 to 1) of trajectory time, at once or after a stop in progress.
 
-        The share changes by `SPEED_RATE` a second, so that velocities stay continuous. Effort is stretched in time, not
-        in size, and streamed set points are not slowed down. Raises RobotDynamicsError for other numbers.
+        The factor changes at `SPEED_RATE`, so that velocities stay continuous. The time of feedforward effort is
+        scaled, not its magnitude; streamed set points are not slowed down. Raises RobotDynamicsError for other numbers.
         """
         self._requested_speed = checked_speed(factor)
         if self.empty:
@@ -201,7 +204,7 @@ class MotionPlan:
             self._scaling = self._scaling.toward(self._time, factor)
 
     def hold(self, time: float, q: Array) -> None:
-        """Rest at q (n,) from now on, without effort; drops every trajectory. The clock may have jumped."""
+        """Drop all trajectories and hold q (n,), rad or m, from ``time`` (s) on; the clock may have jumped."""
         self.empty = False
         self._time = time
         self._scaling = TimeScaling(time, time, self._requested_speed, self._requested_speed)
@@ -213,7 +216,10 @@ class MotionPlan:
         self._desired[:] = self._motion
 
     def rest_from(self, time: float, q: Array, qd: Array, deceleration: Array) -> None:
-        """Slow down from q and qd (n,) by `deceleration` (n,), and rest; drops every trajectory."""
+        """Drop all trajectories and decelerate from q and qd (n,) to rest.
+
+        `deceleration` (n,), rad/s^2 or m/s^2, is positive.
+        """
         self.hold(time, q)
         if qd.any():
             self._scaling = TimeScaling(time, time)
@@ -229,21 +235,39 @@ class MotionPlan:
         measured: tuple[Array, Array] | None,
         limits: JointLimits | None = None,
     ) -> Trajectory:
-        """Take in a trajectory, and return it in trajectory time; it replaces what its joints followed.
+        """Accept a trajectory, which replaces those of its joints, and return it in trajectory time.
 
-        The points' times count from `start_time` (s), None for `now`. Until a start in the future, which a reduced
-        speed delays, the joints continue; where the first point is AT that start, until the last point before it. With
-        a start in the past, motion joins the first point that is still to come. It begins in the desired state, with
-        position, velocity and effort continuous, or by `rules` in the `measured` one (q and qd, (n,)). Only a first
-        point AT a start that is now is taken at once, as in JTC. An empty plan begins at rest in the measured position,
-        or without one in that of the first point.
+        `rules` select the desired state, with continuous position, velocity and effort, or the `measured` state as the
+        beginning of the motion. Before a start in the future, which speed scaling delays, the joints continue their
+        motion; if the first point has time 0, up to the last point before the start. With a start in the past, the
+        motion goes to the first point that is not over. If the start is now, a first point at time 0 applies at once,
+        as in JTC. An empty plan begins at rest in the measured position, or if it is unknown in that of the first
+        point.
 
-        Raises TrajectoryError, and changes nothing, for points as `Trajectory.from_points`, for a trajectory
-        that ended before `now`, and where too many wait.
+        Parameters
+        ----------
+        points
+            Points of the trajectory.
+        start_time
+            Clock time (s) from which the times of the points count; None: `now`.
+        now
+            Clock time (s).
+        rules
+            Parameters of acceptance and interpolation.
+        measured
+            Measured position (rad or m) and velocity, each (n,); None: unknown.
+        limits
+            Limits of the motion; None: no limits.
+
+        Raises
+        ------
+        TrajectoryError
+            As `Trajectory.from_points`, for a trajectory that ended before `now`, and if too many trajectories have
+            starts in the future. The plan is then unchanged.
         """
         now = max(now, self._time)
         if not math.isfinite(now) or not (start_time is None or math.isfinite(start_time)):
-            raise TrajectoryError("the start time is not a finite number; give seconds")
+            raise TrajectoryError("the start time is not a finite number. Cure: give seconds")
         wait = 0.0 if start_time is None else start_time - now
         here, speed, _ = (now, self.speed, 0.0) if self.empty else self._scaling.at(now)
         joints = np.zeros(len(self._names), dtype=bool)
@@ -273,7 +297,9 @@ class MotionPlan:
         trajectory.check_not_over(here)
         waiting = _without(joints, self._waiting, begin)
         if len(waiting) >= _MOST_WAITING:
-            raise TrajectoryError(f"{len(waiting)} trajectories wait for their start already; send fewer ahead of time")
+            raise TrajectoryError(
+                f"{len(waiting)} trajectories have starts in the future already. Cure: send fewer ahead of time"
+            )
         if self.empty:
             self.hold(now, state[0])
         insort(waiting, _Piece(begin, trajectory, joints), key=attrgetter("begin"))
@@ -281,18 +307,18 @@ class MotionPlan:
         return trajectory
 
     def cancel(self, now: float, deceleration: Array | None) -> None:
-        """Drop every trajectory, and its effort; every joint stops from its desired motion and rests.
+        """Drop all trajectories with their effort, and stop every joint from its desired motion.
 
-        Each slows down by its `deceleration` (n,), rad/s^2 or m/s^2 by the clock; None: it stops at once.
-        Raises RobotDynamicsError where that is not positive and finite.
+        `deceleration` (n,), rad/s^2 or m/s^2 by clock time; None: stop at once. Raises RobotDynamicsError if it is not
+        positive and finite.
         """
         if deceleration is not None and not bool(((deceleration > 0.0) & (deceleration < np.inf)).all()):
             raise RobotDynamicsError(
-                f"the decelerations to stop with are {deceleration.tolist()}. Cure: give one positive number a joint"
+                f"the decelerations are {deceleration.tolist()}. Cure: give one positive number per joint"
             )
         if self.empty:
             return
-        # Another speed would brake with another deceleration: it is kept until the stop is over.
+        # The speed factor is constant during the stop, as it scales the deceleration.
         now = max(now, self._time)
         here, speed, _ = self._scaling.at(now)
         self._scaling = TimeScaling(now, here, speed, speed)
@@ -305,10 +331,10 @@ class MotionPlan:
         self.drops += 1
 
     def advance(self, time: float) -> bool:
-        """Write the desired motion at `time` (s); True while a trajectory runs or waits.
+        """Update the desired motion to `time` (s); return True while a trajectory runs or waits for its start.
 
-        If the time goes back, every trajectory is dropped: the arm rests in its desired position.
-        An empty plan writes nothing.
+        If the time goes back, all trajectories are dropped and the desired position is held. An empty plan changes
+        nothing.
         """
         if self.empty:
             return False
@@ -325,7 +351,7 @@ class MotionPlan:
                 self._followed = []
         elif followed:
             self._followed = [piece for piece in followed if self._sample(piece, here)]
-        # From trajectory time to the clock's: the chain rule.
+        # From derivatives by trajectory time to those by clock time: the chain rule.
         if speed != self.speed:
             self._take_speed(speed)
         np.multiply(self._motion, self._factors, self._desired)
@@ -347,7 +373,7 @@ class MotionPlan:
         self._factors[2] = speed * speed
 
     def _state(self, when: float) -> Array:
-        """Return motion and effort (4, n) at a trajectory time that has not passed yet."""
+        """Return motion and effort (4, n) at a trajectory time ``when`` (s) that is not in the past."""
         state = self._motion.copy()
         for piece in (*self._followed, *self._waiting):
             if piece.begin <= when:
@@ -356,7 +382,7 @@ class MotionPlan:
         return state
 
     def _first_state(self, points: TrajectoryPoints, joints: Mask, measured: tuple[Array, Array] | None) -> Array:
-        """Return motion and effort (4, n) in which an empty plan begins."""
+        """Return the initial motion and effort (4, n) of an empty plan."""
         state = np.zeros_like(self._motion)
         if measured is not None:
             state[0] = measured[0]
@@ -365,17 +391,19 @@ class MotionPlan:
             state[0, joint_columns(points.joint_names, self._names, allow_partial=False)] = positions[0]
         else:
             name = self._names[int(np.argmin(joints))]
-            raise TrajectoryError(f"where joint '{name}' is, is not known; name all joints in the first trajectory")
+            raise TrajectoryError(
+                f"the position of joint '{name}' is unknown. Cure: include all joints in the first trajectory"
+            )
         return state
 
     def _last_knot(self, before: float, joints: Mask) -> float:
-        """Return the time of the last point that one of the joints reaches before a trajectory time, or -inf."""
+        """Return the time (s) of the last point of one of the joints before a trajectory time, or -inf."""
         pieces = (piece for piece in (*self._followed, *self._waiting) if bool((piece.joints & joints).any()))
         return max((piece.trajectory.last_knot_before(before) for piece in pieces), default=-math.inf)
 
 
 def _without(joints: Mask, pieces: Sequence[_Piece], since: float = -math.inf) -> list[_Piece]:
-    """Return copies of the pieces without these joints, where they begin at `since` or later; empty ones go."""
+    """Return the pieces, without these joints in those that begin at `since` or later; empty pieces are dropped."""
     left = [
         _Piece(piece.begin, piece.trajectory, piece.joints & ~joints) if piece.begin >= since else piece
         for piece in pieces

@@ -1,4 +1,4 @@
-"""Points of a JointTrajectory, and their checks."""
+"""Points of a JointTrajectory message, and their validation."""
 
 from __future__ import annotations
 
@@ -13,17 +13,23 @@ from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 
 LARGEST = 1e9
-"""Plausibility bound (rad or m, and a second): larger values are rejected, and squares of others cannot overflow."""
+"""Plausibility bound (rad or m, and per s): larger magnitudes are rejected; squares of others cannot overflow."""
 
-_REST = float(np.finfo(np.float32).eps)  # a last velocity up to this counts as zero, as in joint_trajectory_controller
+_REST = float(np.finfo(np.float32).eps)  # final velocities up to this count as zero, as in joint_trajectory_controller
 
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryPoints:
-    """Contents of a JointTrajectory message: m points of k joints, in SI units.
+    """Content of a JointTrajectory message: m points of k joints. Not validated; see `Trajectory.from_points`.
 
-    `times` (m,) are seconds from the start; `positions` and the optional fields are (m, k), columns in the
-    order of `joint_names`. Plain data: `Trajectory.from_points` checks them.
+    Attributes
+    ----------
+    joint_names
+        Names of the k joints.
+    times
+        (m,): seconds from the start.
+    positions, velocities, accelerations, effort
+        (m, k), columns in the order of `joint_names`: rad or m, per s, per s^2; Nm or N. All but positions may be None.
     """
 
     joint_names: tuple[str, ...]
@@ -43,7 +49,7 @@ class TrajectoryPoints:
         accelerations: Sequence[Sequence[float]] = (),
         effort: Sequence[Sequence[float]] = (),
     ) -> TrajectoryPoints:
-        """Build from one row for each point, as a message carries them; an empty row is an absent field.
+        """Create points from one row (k,) per point, as in a message; empty rows mean an absent field.
 
         Raises TrajectoryError for a row of the wrong length and for a field that only some points have.
         """
@@ -59,10 +65,10 @@ class TrajectoryPoints:
             for i, row in enumerate(rows):
                 if not absent and len(row) != len(names):
                     raise TrajectoryError(
-                        f"point {i} has {len(row)} {field} for {len(names)} joint names; "
-                        f"give one value for each joint in every point, or leave {field} out of all points"
+                        f"point {i} has {len(row)} {field} for {len(names)} joint names. Cure: "
+                        f"give one value for each joint in every point, or omit {field} in all points"
                     )
-            numbers = chain.from_iterable(rows)  # many times faster than an array of array.array rows
+            numbers = chain.from_iterable(rows)  # much faster than np.array on array.array rows
             table = np.fromiter(numbers, np.float64).reshape(-1, max(1, len(names)))
             tables.append(None if absent else table)
         q = tables[0] if tables[0] is not None else np.empty((0, len(names)))
@@ -70,47 +76,54 @@ class TrajectoryPoints:
 
 
 def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partial: bool) -> list[int]:
-    """Return for each named joint its place in the controller's order; JointNamesError for a bad name."""
+    """Return the index in ``joint_names`` of each joint of a trajectory.
+
+    Raises JointNamesError, naming the joint, for unknown, repeated and, unless ``allow_partial``, missing joints.
+    """
     places = {name: i for i, name in enumerate(joint_names)}
     if not named:
-        raise JointNamesError("the trajectory names no joints; fill joint_names")
+        raise JointNamesError("the trajectory has no joint names. Cure: fill joint_names")
     for i, name in enumerate(named):
         if name not in places:
-            raise JointNamesError(f"joint '{name}' is not controlled here; use the joints {', '.join(joint_names)}")
+            raise JointNamesError(
+                f"joint '{name}' is not controlled here. Cure: use the joints {', '.join(joint_names)}"
+            )
         if name in named[:i]:
-            raise JointNamesError(f"joint '{name}' is named twice; name each joint once")
+            raise JointNamesError(f"joint '{name}' is named twice. Cure: name each joint once")
     missing = [name for name in joint_names if name not in named]
     if missing and not allow_partial:
         raise JointNamesError(
-            f"joint '{missing[0]}' is missing from the trajectory; name all joints or allow partial goals "
+            f"joint '{missing[0]}' is missing from the trajectory. Cure: name all joints or allow partial goals "
             "(allow_partial_joints_goal)"
         )
     return [places[name] for name in named]
 
 
-def _array(what: str, values: Any) -> Array:
+def _array(name: str, values: Any) -> Array:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TrajectoryError(f"{what} are not a regular table of numbers ({error}); give numbers") from error
+        raise TrajectoryError(f"{name} are not an array of numbers ({error}). Cure: give numbers") from error
 
 
 def checked_times(values: Any) -> Array:
-    """Return the times (m,) in seconds: finite, not negative, increasing; TrajectoryError otherwise."""
+    """Return the times (m,), s; TrajectoryError unless they are finite, not negative and strictly increasing."""
     times = _array("the times", values)
     if times.ndim != 1 or not times.size:
-        raise TrajectoryError("the trajectory has no points; give at least one with positions and time_from_start")
+        raise TrajectoryError(
+            "the trajectory has no points. Cure: give at least one, with positions and time_from_start"
+        )
     if not np.isfinite(times).all():
         i = int(np.argmin(np.isfinite(times)))
-        raise TrajectoryError(f"the time of point {i} is {times[i]}; give finite seconds")
+        raise TrajectoryError(f"the time of point {i} is {times[i]}. Cure: give finite seconds")
     if times[0] < 0.0:
-        raise TrajectoryError(f"the time of point 0 is {times[0]} s; times from the start begin at 0 or later")
+        raise TrajectoryError(f"the time of point 0 is {times[0]} s. Cure: give times of at least 0")
     after = times[1:] > times[:-1]
     if not after.all():
         i = int(np.argmin(after))
         raise TrajectoryError(
-            f"point {i + 1} at {times[i + 1]} s does not come after point {i} at {times[i]} s; "
-            "sort the points and give each its own time"
+            f"point {i + 1} at {times[i + 1]} s is not after point {i} at {times[i]} s. "
+            "Cure: sort the points, and give each a different time"
         )
     return times
 
@@ -118,33 +131,32 @@ def checked_times(values: Any) -> Array:
 def _checked_field(
     field: str, values: Any, shape: tuple[int, int], names: Sequence[str], most: float = np.finfo(np.float64).max
 ) -> Array:
-    """Return one field as an array of this shape (m, k), finite and at most `most` in size, or TrajectoryError."""
+    """Return a field as an array of ``shape`` (m, k); TrajectoryError unless it is finite and at most `most`."""
     array = _array(f"the {field}", values)
     if array.shape != shape:
         raise TrajectoryError(
-            f"the table of {field} has shape {array.shape}, "
-            f"but {shape[0]} points of {shape[1]} joints need {shape}; "
-            "give one value for each joint in every point"
+            f"{field} have shape {array.shape}, but {shape[0]} points of {shape[1]} joints need {shape}. "
+            "Cure: give one value for each joint in every point"
         )
-    if not (array.size == 0 or (-most <= array.min() and array.max() <= most)):  # nor where one is NaN
+    if not (array.size == 0 or (-most <= array.min() and array.max() <= most)):  # False for NaN
         i, j = np.argwhere(~(np.abs(array) <= most))[0]
         raise TrajectoryError(
-            f"point {i} has {array[i, j]:g} in {field} of joint '{names[j]}'; give finite numbers up to {most:g}"
+            f"point {i} has {array[i, j]:g} in {field} of joint '{names[j]}'. Cure: give finite numbers up to {most:g}"
         )
     return array
 
 
 def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool) -> tuple[Array, list[Array]]:
-    """Return the times (m,) and positions, velocities, accelerations and effort, each (m, k), zeros where absent.
+    """Return the times (m,), and positions, velocities, accelerations and effort, each (m, k), zeros for absent fields.
 
-    Raises TrajectoryError for times as `checked_times`, for fields of another size and for numbers that are
-    not finite, for accelerations without velocities and for a last point that moves, unless it may.
+    Raises TrajectoryError as `checked_times`, for fields of the wrong size, numbers that are not finite, accelerations
+    without velocities and, unless ``allow_nonzero_velocity_at_end``, a nonzero final velocity.
     """
     times = checked_times(points.times)
     names = points.joint_names
     shape = (len(times), len(names))
     if points.velocities is None and points.accelerations is not None:
-        raise TrajectoryError("the points have accelerations without velocities; give velocities too")
+        raise TrajectoryError("the points have accelerations without velocities. Cure: give velocities too")
     tables = [_checked_field("positions", points.positions, shape, names, LARGEST)]
     for field, values in (
         ("velocities", points.velocities),
@@ -155,20 +167,25 @@ def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool
     end = tables[1][-1]
     for i in [] if allow_nonzero_velocity_at_end else np.flatnonzero(np.abs(end) > _REST).tolist():
         raise TrajectoryError(
-            f"the last point's velocity of joint '{names[i]}' is {end[i]:.6g}, not zero; end at rest "
+            f"the last point's velocity of joint '{names[i]}' is {end[i]:.6g}, not zero. Cure: end at rest "
             "or allow it (allow_nonzero_velocity_at_trajectory_end)"
         )
     return times, tables
 
 
 def checked_state(name: str, values: Any, joint_names: Sequence[str]) -> Array:
-    """Return one part of the start state (n,), zeros for None; TrajectoryError for a bad size or number."""
+    """Return one quantity of the start state (n,), zeros for None.
+
+    Raises TrajectoryError for a wrong size and numbers that are not finite.
+    """
     n = len(joint_names)
     array = np.zeros(n) if values is None else _array(f"the start state's {name} values", values)
     if array.shape != (n,):
-        raise TrajectoryError(f"the start state's {name} has shape {array.shape}; give ({n},), one for each joint")
+        raise TrajectoryError(
+            f"the start state's {name} has shape {array.shape}. Cure: give ({n},), one for each joint"
+        )
     for i in np.flatnonzero(~np.isfinite(array)).tolist():
         raise TrajectoryError(
-            f"the start state's {name} of joint '{joint_names[i]}' is {array[i]}; wait for a finite state"
+            f"the start state's {name} of joint '{joint_names[i]}' is {array[i]}. Cure: wait for a finite state"
         )
     return array

@@ -1,4 +1,4 @@
-"""Polynomials between the knots of a trajectory: straight lines, cubic and quintic Hermite, C2 cubic splines."""
+"""Piecewise polynomial trajectories: linear, cubic and quintic Hermite interpolation, and cubic splines (C2)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from robot_dynamics_ros.kernels.types import Array
 __all__ = ["Trajectory", "TrajectoryPoints"]
 
 _NANOSECOND = 1e-9  # the resolution of time_from_start
-_TOLERANCE = 1e-3  # rad or m, beyond a position limit
-_EXCESS = 0.05  # share, beyond a velocity limit: plans that keep it at their points exceed it a little between them
-_AT_ONCE = 64  # segments whose polynomials are computed together, some 0.1 ms
+_TOLERANCE = 1e-3  # rad or m beyond a position limit
+_EXCESS = 0.05  # share beyond a velocity limit, as planners check it only at the points
+_AT_ONCE = 64  # segments whose polynomials are computed together
 _STATE = ("position", "velocity", "acceleration", "effort")
-_HALVINGS = 8  # finds the excess of a curve over its ends to 4^-8 of that of its coefficients
+_HALVINGS = 8  # bounds the excess of a curve to 4^-8 of the excess of its Bernstein coefficients
 
 
 class Knots(NamedTuple):
-    """Motion at m times: times (m,) in seconds, and position, velocity, acceleration and effort (m, n)."""
+    """Motion at m knots: times (m,) in s, and position, velocity, acceleration and effort, each (m, n)."""
 
     times: Array
     q: Array
@@ -39,16 +39,16 @@ class Knots(NamedTuple):
         return Knots(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
 
     def some(self, first: int, after: int | None = None) -> Knots:
-        """Return the knots from `first` on, up to the one before `after`."""
+        """Return the knots from `first` up to but not including `after`."""
         return Knots(*(x[first:after] for x in self))
 
 
 def segments(knots: Knots, degree: int) -> Array:
-    """Return the m - 1 polynomials of `degree` 1, 3 or 5 that join m knots, each in its own segment's time.
+    """Return the polynomials of `degree` 1, 3 or 5 between m knots, each in the time since the start of its segment.
 
-    (m - 1, degree + 1, 4, n): the highest power first, then rows for position, velocity, acceleration and effort.
-    Hermite interpolation matches positions (1), velocities too (3), accelerations too (5); effort is linear. Overflow
-    gives non-finite coefficients.
+    Shape (m - 1, degree + 1, 4, n): by descending power, then position, velocity, acceleration and effort. Hermite
+    interpolation of positions (degree 1), velocities (3) and accelerations (5); effort is linear. Overflow results in
+    non-finite coefficients.
     """
     q, qd, qdd, effort = knots[1:]
     m, n = len(knots.times) - 1, q.shape[1]
@@ -79,14 +79,14 @@ def segments(knots: Knots, degree: int) -> Array:
 
 
 def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
-    """Return the first place where the position (`order` 0) or velocity (1) leaves `low` to `high` (n,), or None.
+    """Return a segment in which position (`order` 0) or velocity (1) leaves the range `low` to `high` (n,), or None.
 
-    It is the time (s) at which that segment begins, the joint and a value outside. A polynomial lies between the
-    smallest and the largest of its Bernstein coefficients; where those do not decide, it is halved (de Casteljau).
+    The result is the start time (s) of the segment, the joint and a value outside. A polynomial is bounded by its
+    Bernstein coefficients; if they are not conclusive, it is subdivided (de Casteljau).
     """
     q, qd, qdd = (x.T for x in knots[1:4])
     h = np.diff(knots.times)
-    # For most joints a bound by their largest values is enough.
+    # Coarse bounds are conclusive for most joints.
     longest, speed, bend = h.max(initial=0.0), *(np.abs(x).max(axis=1) for x in (qd, qdd))
     if order == 0:
         reach = 0.4 * longest * speed + 0.05 * longest**2 * bend
@@ -126,10 +126,10 @@ def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tu
 
 
 def spline_velocities(times: Array, q: Array, begin: Array) -> Array:
-    """Return the velocities (m, n) of the C2 cubic spline through q (m, n) at times (m,), m at least 2.
+    """Return the velocities (m, n) of the cubic spline (C2) through q (m, n) at times (m,), m at least 2.
 
-    It begins with the velocity `begin` (n,) and ends at rest: the complete cubic spline of de Boor, A
-    Practical Guide to Splines, chapter IV. Overflow gives non-finite velocities.
+    Its initial velocity is `begin` (n,), its final velocity zero: the complete cubic spline of de Boor, A Practical
+    Guide to Splines, chapter IV. Overflow results in non-finite velocities.
     """
     bands, right = np.zeros((3, len(times))), np.zeros_like(q)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -148,10 +148,20 @@ def spline_velocities(times: Array, q: Array, begin: Array) -> Array:
 
 
 class JointLimits(NamedTuple):
-    """Limits of the motion of n joints along a trajectory; each (n,), infinite where there is none.
+    """Limits of the motion of n joints along a trajectory, each (n,), infinite for no limit.
 
-    `step` is how far (rad or m) from the start state a first point may be that is taken at once, `continuous` is True
-    for joints that a turn leaves where they are; by `clamp` points beyond the limits are moved to them.
+    Attributes
+    ----------
+    lower, upper
+        Position limits (rad or m).
+    velocity
+        Velocity limits (rad/s or m/s).
+    step
+        Largest distance (rad or m) from the start state to a first point that applies at once.
+    continuous
+        True for continuous joints, whose positions are equivalent modulo 2 pi.
+    clamp
+        True to move points beyond the limits to the limits.
     """
 
     lower: Array
@@ -162,9 +172,10 @@ class JointLimits(NamedTuple):
     clamp: bool = False
 
     def fit(self, knots: Knots, start: Array, first: int, at_once: bool, names: Sequence[str]) -> Array:
-        """Move points to the turns nearest to the `start` (n,) and, by `clamp`, inside; return what turns added (n,).
+        """Shift continuous joints by full turns to the `start` (n,), clamp points if `clamp`; return the shift (n,).
 
-        `first` is the first one to come. Raises TrajectoryError where it is taken `at_once` and is too far off.
+        `first` is the index of the first point that is not over. Raises TrajectoryError if it applies `at_once` and its
+        distance from the start exceeds `step`.
         """
         q, qd, qdd = knots[1:4]
         turns: Array = self.continuous * np.rint((start - q[first]) / math.tau) * math.tau
@@ -179,13 +190,13 @@ class JointLimits(NamedTuple):
         step = q[first] - start
         for i in np.flatnonzero(at_once & (np.abs(step) > self.step + _NANOSECOND)).tolist():
             raise TrajectoryError(
-                f"joint '{names[i]}' would have to step by {step[i]:.6g} at once, more than {self.step[i]:g}; "
-                "start where the arm is, give the first point a time, or raise set_point_step_limit"
+                f"joint '{names[i]}' would have to step by {step[i]:.6g} at once, more than {self.step[i]:g}. "
+                "Cure: start at the arm's position, give the first point a later time, or raise set_point_step_limit"
             )
         return turns
 
     def check(self, knots: Knots, degree: int, start: Sequence[Array], names: Sequence[str]) -> None:
-        """Raise TrajectoryError for a motion beyond the limits, from a position and velocity `start` (n,) on."""
+        """Raise TrajectoryError for a motion beyond the limits, widened to the position and velocity of `start`."""
         for order, lower, upper, tolerance in (
             (0, self.lower, self.upper, np.array(_TOLERANCE)),
             (1, -self.velocity, self.velocity, _EXCESS * self.velocity),
@@ -194,38 +205,41 @@ class JointLimits(NamedTuple):
             first = excess(knots, degree, order, low, high)
             if first is not None:
                 time, j, value = first
-                what, cure = ("moves at", "give it more time") if order else ("comes to", "keep it inside")
+                quantity, cure = (
+                    ("velocity", "allow it more time") if order else ("position", "keep it within the limit")
+                )
                 raise TrajectoryError(
-                    f"joint '{names[j]}' {what} {value:.6g} from {time:.6g} s on, beyond its limit "
-                    f"{(upper if value > high[j] else lower)[j]:.6g}; {cure}, or see trajectory_limits"
+                    f"joint '{names[j]}' reaches the {quantity} {value:.6g} in the segment from {time:.6g} s on, "
+                    f"beyond its limit {(upper if value > high[j] else lower)[j]:.6g}. "
+                    f"Cure: {cure}, or see trajectory_limits"
                 )
 
 
 class Trajectory:
-    """A checked trajectory in the controller's joint order; made by `from_points`, never changed afterwards.
+    """Validated and interpolated trajectory in the controller's joint order; created by `from_points`.
 
-    Times are seconds from any origin that the caller keeps; near a small origin the steps of float64 are small (at
-    1.7e9 s 0.24 us). `sample_rows` computes polynomials when it needs them: one thread at a time.
+    Times are seconds since an origin chosen by the caller; a recent origin reduces rounding errors. Not thread-safe:
+    `sample_rows` computes polynomials on demand.
 
     Attributes
     ----------
     start_time, end_time
-        Time (s) from which the points' times count, and that of the last point.
+        Time (s) from which the times of the points count, and time of the last point.
     duration
         Seconds from the start to the last point.
     shift
-        Position (n,) that was added to that of the points.
+        Shift (n,), rad, of continuous joints by full turns, added to the positions of the points.
     """
 
     def __init__(
         self, start: float, times: Array, holds: Array, coefficients: Array, knots: Knots | None = None, joined: int = 0
     ) -> None:
-        """Take polynomials without a check.
+        """Create a trajectory from polynomials, without validation.
 
-        `times` (m,) of the knots are seconds after `start`. `holds` (2, 4, n) is position, velocity, acceleration and
-        effort before the first knot and from the last one on. Coefficients are those of the first segments, (segments,
-        degree + 1, 4, n), the highest power first; those of others are computed from the `knots` when they are
-        entered. The first `joined` knots, 0 or 1, are none of the trajectory's points.
+        `times` (m,) of the knots are seconds after `start`. `holds` (2, 4, n) are position, velocity, acceleration and
+        effort before the first and after the last knot. `coefficients` (segments, degree + 1, 4, n) are those of the
+        first segments, as from `segments`; those of later segments are computed from the `knots` on demand. The first
+        `joined` knots, 0 or 1, are the start state, not points of the trajectory.
         """
         self.start_time = start
         self.duration = float(times[-1])
@@ -233,17 +247,17 @@ class Trajectory:
         self._times = times
         self._holds = holds
         self._coefficients = coefficients
-        self._first = 0  # segment that the coefficients begin with
+        self._first = 0  # index of the segment of the first coefficients
         self._knots = knots
         self._joined = joined
-        self._time = np.zeros(())  # NumPy takes three times as long to multiply by other shapes of number
-        self._begin = self._until = -math.inf  # of the segment whose rows these are
+        self._time = np.zeros(())  # NumPy multiplies by a 0-d array three times as fast as by a float
+        self._begin = self._until = -math.inf  # of the segment of _rows
         self._rows = tuple(holds[0])
         self.shift = np.zeros(holds.shape[2])
 
     @property
     def degree(self) -> int:
-        """Degree of the polynomials: 1 by positions alone, 3 by velocities, 5 by accelerations too."""
+        """Degree of the polynomials: 1 (linear), 3 (cubic) or 5 (quintic)."""
         return int(self._coefficients.shape[1]) - 1
 
     @classmethod
@@ -261,30 +275,55 @@ class Trajectory:
         allow_nonzero_velocity_at_end: bool = False,
         limits: JointLimits | None = None,
     ) -> Trajectory:
-        """Check the points and interpolate them for the n joints `joint_names`.
+        """Validate the points and interpolate them.
 
-        The points' times count from `start_time` (s). `start_state` is (q, qd, qdd), each (n,), None for zero: the
-        desired or measured state of the robot at `state_time` (default: `start_time`), from which position and velocity
-        are continuous. Points with velocities are joined by cubic, with accelerations too by quintic Hermite
-        polynomials; positions alone by a C2 cubic spline that starts with the start state's velocity and ends at rest,
-        or by straight lines without `upsample_positions`. The segment from the start state to the first point is of the
-        same kind. Effort is interpolated linearly, from `start_effort` (n,), None for zero, on.
+        Points with velocities are interpolated by cubic, with accelerations by quintic Hermite polynomials; positions
+        alone by a cubic spline (C2) from the velocity of the start state to rest, or linearly without
+        `upsample_positions`. The segment from the start state to the first point is of the same kind. Effort is
+        interpolated linearly.
 
-        With a start in the past, points before `state_time` are passed over, and the start state is joined to the first
-        one after it. As in JTC nothing is joined where the first point is AT `state_time`: motion then goes to that
-        point at once, wherever the robot is. A single point at time 0 is a streamed set point: its position, velocity,
-        acceleration and effort hold until the next. Joints that the points do not name hold the start state's position.
+        With a start in the past, points before `state_time` are skipped and the start state is connected to the first
+        point after it. A first point at `state_time` applies at once, without a connecting segment, as in JTC. A single
+        point at time 0 is a streamed set point: its position, velocity, acceleration and effort are held until the
+        next. Joints that are not in the points hold the position of the start state.
 
-        `limits` hold for all of the motion, between the points too, but for 1 mm or mrad and 5 % of the velocity. Where
-        the start state is beyond them, the motion may come back from there.
+        Parameters
+        ----------
+        points
+            Points of k joints.
+        joint_names
+            Names of all n joints, in the order of the result.
+        start_time
+            Time (s) from which the times of the points count.
+        start_state
+            Position (rad or m), velocity and acceleration at `state_time`, each (n,); None: zero. Position and velocity
+            of the motion are continuous from there on.
+        start_effort
+            Effort (n,), Nm or N, at `state_time`; None: zero.
+        state_time
+            Time (s) of the start state; None: `start_time`.
+        upsample_positions
+            True to interpolate positions alone by a cubic spline.
+        allow_partial_joints
+            True to accept points without all joints.
+        allow_nonzero_velocity_at_end
+            True to accept a final velocity other than zero.
+        limits
+            Limits of the motion at and between the points, with tolerances of 1 mrad or mm and 5 % of the velocity
+            limit. A motion that starts beyond a limit may return from there. None: no limits.
 
-        Raises TrajectoryError for unknown, missing or repeated joints, empty, unsorted or non-finite points,
-        wrong sizes, accelerations without velocities, a last velocity that is not zero and motion beyond the limits.
+        Raises
+        ------
+        JointNamesError
+            For unknown, missing and repeated joints.
+        TrajectoryError
+            For empty, unsorted or non-finite points, wrong sizes, accelerations without velocities, a nonzero final
+            velocity and motion beyond the limits, naming point and joint.
         """
         columns = joint_columns(points.joint_names, joint_names, allow_partial_joints)
         times, given = checked_points(points, allow_nonzero_velocity_at_end)
         if not math.isfinite(start_time) or not (state_time is None or math.isfinite(state_time)):
-            raise TrajectoryError("the start time is not a finite number; give seconds")
+            raise TrajectoryError("the start time is not a finite number. Cure: give seconds")
         state = [
             checked_state(name, x, joint_names) for name, x in zip(_STATE, (*start_state, start_effort), strict=True)
         ]
@@ -305,17 +344,17 @@ class Trajectory:
         if points.velocities is None:
             degree = 3 if upsample_positions else 1
         if points.velocities is None and upsample_positions and len(knots.times) > 1:
-            # The present velocity is not that at a first point in the past.
+            # The start state's velocity does not apply to a first point in the past.
             moving = abs(knots.times[0] - state_at) <= _NANOSECOND
             begin = state[1] if moving else np.zeros_like(state[1])
             knots.qd[:, columns] = spline_velocities(knots.times, knots.q[:, columns], begin[columns])
         if late:
             knots = start.then(knots.some(passed))
         h, largest = np.diff(knots.times), max(np.abs(x).max() for x in knots[1:])
-        with np.errstate(all="ignore"):  # more than any coefficient of the polynomials
+        with np.errstate(all="ignore"):  # upper bound of the polynomial coefficients
             bound = 1e3 * largest * h.max(initial=1.0) ** 2 / h.min(initial=1.0) ** degree
         if not np.isfinite(bound):
-            raise TrajectoryError("the points are too close in time for their numbers; give them more time")
+            raise TrajectoryError("the points are too close in time for their values. Cure: space them further apart")
         if limits is not None:
             limits.check(knots, degree, state, joint_names)
         holds = np.zeros((2, len(_STATE), len(joint_names)))
@@ -328,23 +367,24 @@ class Trajectory:
         return trajectory
 
     def check_not_over(self, now: float) -> None:
-        """Raise TrajectoryOverError where the last point lies before the time `now` (s), as JTC refuses it."""
+        """Raise TrajectoryOverError if the last point is before the time `now` (s), as JTC does."""
         if self.end_time < now:
             raise TrajectoryOverError(
-                f"the trajectory ended {now - self.end_time:.3f} s ago; give a later header.stamp, or 0 to start now"
+                f"the trajectory ended {now - self.end_time:.3f} s ago. "
+                "Cure: give a later header.stamp, or 0 to start now"
             )
 
     def last_knot_before(self, t: float) -> float:
-        """Return the time (s) of the last point, or start state, before time t (s); -inf where there is none."""
+        """Return the time (s) of the last point or start state before the time t (s); -inf if there is none."""
         i = bisect_left(self._times, t - self.start_time)
         return self.start_time + float(self._times[i - 1]) if i else -math.inf
 
     def resampled(self, period: float) -> Iterator[tuple[Array, Array]]:
-        """Yield the points still to come, with others between them so that none are further apart than `period` (s).
+        """Yield the points that are not over, and interpolated points, at most `period` (s) apart.
 
-        Some at a time: times (m,) in seconds after the start, and the motion (m, 4, n): position, velocity,
-        acceleration and effort. The segment between two points is divided into equal parts. Where two segments meet,
-        the acceleration is that of the later one; at the last point that of the last one.
+        Yields blocks of times (m,), s after the start, and motion (m, 4, n): position, velocity, acceleration and
+        effort. Each segment is divided into equal parts. At a point between two segments the acceleration is that of
+        the later segment.
         """
         knots = self._times
         lengths = np.diff(knots)
@@ -371,17 +411,17 @@ class Trajectory:
             yield times[some], motion
 
     def sample_rows(self, t: float, out: Array) -> bool:
-        """Write the desired motion at time t (s) into `out` (4, n); True while t lies before the end.
+        """Write the desired motion at the time t (s) to `out` (4, n); return True if t is before the end.
 
-        Before the first segment the start state's position is held, from the end on the last point's, without velocity
-        and acceleration (only a streamed set point keeps its own), and with the last point's effort, as in JTC. Raises
-        TrajectoryError where t is not a number.
+        Rows are position, velocity, acceleration and effort. Before the first segment the position of the start state
+        is held; after the end the position and effort of the last point, at rest, as in JTC. A streamed set point
+        keeps its velocity and acceleration. Raises TrajectoryError if t is NaN.
         """
         s = t - self.start_time
         active = t < self.end_time
         if not (active and self._begin <= s < self._until):
             if t != t:
-                raise TrajectoryError("the time to sample at is not a number; give seconds")
+                raise TrajectoryError("the sampling time is not a number. Cure: give seconds")
             if not (active and self._times[0] <= s < self.duration):
                 out[:] = self._holds[0 if active and s < self.duration else 1]
                 return active
@@ -408,9 +448,9 @@ class Trajectory:
 
 
 def _spread(given: Sequence[Array], columns: Sequence[int], q: Array) -> list[Array]:
-    """Return the fields (m, k) as (m, n): joints that are not named hold the position q (n,).
+    """Return the fields (m, k) as (m, n), where other joints have the position q (n,) and zeros.
 
-    Values of one joint are adjacent in memory, which makes operations along a trajectory several times faster.
+    In Fortran order, so that operations along a trajectory are several times faster.
     """
     full = [np.zeros((len(q), len(given[0]))).T for _ in given]
     full[0][:] = q

@@ -1,1 +1,1 @@
-"""Closed loops: what is measured of them, the step that keeps them closed, and checks of the start."""
+"""Closed loops: constraints, the step with projection to them, and checks of the initial state."""

@@ -1,4 +1,4 @@
-"""Whether the loops of a robot are closed, and what to do where they are not."""
+"""Checks that the loops of a robot are closed in its initial state."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.constraints import close_loops, loop_constraints, loop_forces
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.simulation.loops.closure import NEGLIGIBLE
-from robot_dynamics_ros.simulation.loops.step import OPEN
+from robot_dynamics_ros.simulation.loops.closure import RANK_TOLERANCE
+from robot_dynamics_ros.simulation.loops.step import MAX_GAP
 
 _ROUNDING = 1e-9  # m/s
 
 
 def loop_gaps(model: RobotModel, position: Array) -> Array:
-    """How far the two points of each loop (loops,) are apart at ``position`` (n,), m."""
+    """Return the distance (loops,) between the two points of each loop at ``position`` (n,), m."""
     if not model.loops:
         return np.zeros(0)
     error = loop_constraints(model, position, np.zeros(model.n)).error
@@ -23,9 +23,9 @@ def loop_gaps(model: RobotModel, position: Array) -> Array:
 
 
 def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
-    """Raise RobotDynamicsError for a start (n,) that is open by more than 1e-5 m or opens, naming the loop."""
+    """Raise RobotDynamicsError if a loop is open by more than 1e-5 m at ``position`` (n,), or opens at ``velocity``."""
     gaps = loop_gaps(model, position)
-    if np.max(gaps, initial=0.0) > OPEN:
+    if np.max(gaps, initial=0.0) > MAX_GAP:
         widest = int(np.argmax(gaps))
         raise RobotDynamicsError(
             f"{loop_name(model, widest)} is open by {gaps[widest]:.3g} m at the initial positions {position.tolist()}. "
@@ -35,26 +35,26 @@ def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
         jacobian = loop_constraints(model, position, velocity).jacobian
         rates, sizes = jacobian @ velocity, np.abs(jacobian) @ np.abs(velocity)
         worst = int(np.argmax(np.abs(rates)))
-        if abs(rates[worst]) > NEGLIGIBLE * sizes.max() + _ROUNDING:
+        if abs(rates[worst]) > RANK_TOLERANCE * sizes.max() + _ROUNDING:
             raise RobotDynamicsError(
                 f"{loop_name(model, worst // 3)} opens by {abs(rates[worst]):.3g} m/s at the initial velocities "
-                f"{velocity.tolist()}. Cure: complete those of the driven joints with driven_motion of "
-                "robot_dynamics_ros.formulations.constraints"
+                f"{velocity.tolist()}. Cure: compute the velocities of the other joints from those of the driven "
+                "joints with driven_motion of robot_dynamics_ros.formulations.constraints"
             )
 
 
 def loop_name(model: RobotModel, loop: int) -> str:
-    """Return what messages call a loop."""
+    """Return the name of a loop in messages."""
     return f'the loop between "{model.loops[loop].link_a}" and "{model.loops[loop].link_b}"'
 
 
 def _nearest(model: RobotModel, position: Array) -> str:
-    """The cure: closed positions nearby, where there are any within the limits."""
+    """Return the text after "Cure:", with closed positions near ``position`` if there are any within the limits."""
     how = "close_loops of robot_dynamics_ros.formulations.constraints"
     try:
         closed = close_loops(model, position)
     except RobotDynamicsError:
-        return f"give initial positions that close it, as {how} finds them from a guess that is near"
+        return f"give initial positions that close it; {how} computes them from a nearby guess"
     if ((closed < model.position_lower) | (closed > model.position_upper)).any():
-        return f"give initial positions that close it within the joints' limits, as {how} finds them near a guess"
-    return f"start from {closed.tolist()}, which {how} finds nearby, or from others that close it"
+        return f"give initial positions within the joint limits that close it; {how} computes them from a guess"
+    return f"start from {closed.tolist()}, the result of {how}, or from other positions that close it"

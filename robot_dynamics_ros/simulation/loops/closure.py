@@ -1,7 +1,7 @@
-"""Motions that the loops of a mechanism let through: x = offset + basis u, where G x = wanted.
+"""General solution x = offset + basis u of the loop constraints G x = b.
 
-Gauss-Jordan elimination with full pivoting: it tells how many of the loops' equations are independent (a loop that
-lies in a plane says nothing across it), and takes as u those coordinates that the others follow best.
+Gauss-Jordan elimination with full pivoting determines the rank of G, as planar loops have dependent constraints, and
+chooses the independent coordinates u.
 """
 
 from __future__ import annotations
@@ -14,37 +14,36 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.types import Array, IntArray
-from robot_dynamics_ros.simulation.elimination import Equations, accelerate_within, eliminate, respect
+from robot_dynamics_ros.simulation.elimination import Equations, eliminate, minimise_in_null_space, satisfy
 
-NEGLIGIBLE = 1e-5
-"""What elimination leaves of a loop's equations, relative to them, where they depend on others: 1.5708 for pi / 2 does
-not tilt a planar mechanism's joints out of its plane."""
+RANK_TOLERANCE = 1e-5
+"""Relative rank tolerance of the loop constraints: a planar mechanism stays planar with angles such as 1.5708."""
 
-_NOISE = 1e-11  # of a row's rate beside its coefficients: the loops do not let it move at all
+_NOISE = 1e-11  # relative: the loops lock a row whose reduced coefficients are smaller
 
 
 class Motions(NamedTuple):
-    """All x (n,) that the loops let through, by their d = n - rank free coordinates u."""
+    """General solution x = offset + basis u of the loop constraints, with d = n - rank."""
 
     basis: Array  # (n, d)
     offset: Array  # (n,)
-    free: IntArray  # (d,) which coordinates u are
-    followers: IntArray  # (rank,) the others
+    free: IntArray  # (d,) indices of the independent coordinates u
+    dependent: IntArray  # (rank,) indices of the dependent coordinates
 
 
 @allocating_kernel
 def null_space(jacobian: Array, required: Array, most: int) -> Motions:
-    """The motions with G x = ``required`` (3 loops,); of G (3 loops, n) at most ``most`` rows count as independent."""
+    """Return the solutions of G x = ``required`` (3 loops,), G (3 loops, n) of rank ``most`` at most."""
     equations, n = jacobian.shape
     table, values, sizes = jacobian.copy(), required.copy(), np.zeros(equations)
     for i in range(equations):
         for k in range(3 * (i // 3), 3 * (i // 3) + 3):
             for j in range(n):
                 sizes[i] = max(sizes[i], abs(jacobian[k, j]))
-    pivots, used = np.full(n, -1), np.zeros(equations, np.bool_)  # the row of each coordinate that follows
+    pivots, used = np.full(n, -1), np.zeros(equations, np.bool_)  # row of each dependent coordinate
     rank = 0
     while rank < min(most, equations, n):
-        largest, row, column = NEGLIGIBLE, -1, -1
+        largest, row, column = RANK_TOLERANCE, -1, -1
         for i in range(equations):
             if not used[i] and sizes[i] > 0.0:
                 for j in range(n):
@@ -65,28 +64,28 @@ def null_space(jacobian: Array, required: Array, most: int) -> Motions:
                 table[i, column] = 0.0
         pivots[column], used[row] = row, True
         rank += 1
-    free, followers = np.empty(n - rank, np.int64), np.empty(rank, np.int64)
+    free, dependent = np.empty(n - rank, np.int64), np.empty(rank, np.int64)
     a = b = 0
     for j in range(n):
         if pivots[j] < 0:
             free[a] = j
             a += 1
         else:
-            followers[b] = j
+            dependent[b] = j
             b += 1
     basis, offset = np.zeros((n, n - rank)), np.zeros(n)
     for a in range(n - rank):
         basis[free[a], a] = 1.0
         for b in range(rank):
-            basis[followers[b], a] = -table[pivots[followers[b]], free[a]]
+            basis[dependent[b], a] = -table[pivots[dependent[b]], free[a]]
     for b in range(rank):
-        offset[followers[b]] = values[pivots[followers[b]]]
-    return Motions(basis, offset, free, followers)
+        offset[dependent[b]] = values[pivots[dependent[b]]]
+    return Motions(basis, offset, free, dependent)
 
 
 @allocating_kernel
 def reduced_matrix(matrix: Array, basis: Array) -> Array:
-    """B^T A B (d, d), for symmetric A (n, n) and B (n, d)."""
+    """Return B^T A B (d, d), for symmetric A (n, n) and B (n, d)."""
     n, d = basis.shape
     product = np.zeros((d, d))
     for a in range(d):
@@ -104,7 +103,7 @@ def reduced_matrix(matrix: Array, basis: Array) -> Array:
 
 @allocating_kernel
 def reduced_vector(vector: Array, basis: Array) -> Array:
-    """B^T ``vector`` (d,)."""
+    """Return B^T ``vector`` (d,)."""
     result = np.zeros(basis.shape[1])
     for a in range(basis.shape[1]):
         for i in range(basis.shape[0]):
@@ -114,7 +113,7 @@ def reduced_vector(vector: Array, basis: Array) -> Array:
 
 @allocating_kernel
 def reduced_rows(directions: Array, basis: Array) -> Array:
-    """E B (K, d); zero, not rounding, where the loops hold a row."""
+    """Return E B (K, d), with exact zeros for rows that the loops lock."""
     rows, n = directions.shape
     product = np.zeros((rows, basis.shape[1]))
     for k in range(rows):
@@ -148,10 +147,10 @@ def minimise(
     targets: Array,
     result: Array,
 ) -> tuple[int, Equations]:
-    """Write to ``result`` (n,) the x that minimises 1/2 x^T A x - force^T x among ``motions`` with E_k x = targets[k].
+    """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x among ``motions`` with E_k x = targets[k].
 
-    The latter (K,) for the ``chosen`` rows that do not depend on the loops and each other. Returns -1, or the
-    coordinate at which A is found not positive definite; and these rows' equations for u.
+    The constraints are those of the ``chosen`` rows (K,); dependent ones are skipped. Returns -1, or the coordinate at
+    which the factorisation of A fails, and the rows' equations in u.
     """
     rows, d = directions.shape[0], motions.free.shape[0]
     n = result.shape[0]
@@ -162,14 +161,14 @@ def minimise(
             required[k] -= directions[k, j] * motions.offset[j]
     equations = eliminate(reduced_rows(directions, motions.basis), chosen, required)
     u, step, left = np.zeros(d), np.zeros(d), np.empty(n)
-    respect(equations, u)
+    satisfy(equations, u)
     expand_motion(motions, u, result)
     for i in range(n):
         left[i] = force[i]
         for j in range(n):
             left[i] -= matrix[i, j] * result[j]
     small = reduced_matrix(matrix, motions.basis)
-    failed = accelerate_within(equations, small, reduced_vector(left, motions.basis), step)
+    failed = minimise_in_null_space(equations, small, reduced_vector(left, motions.basis), step)
     if failed >= 0:
         return int(motions.free[failed]), equations
     for a in range(d):
@@ -179,39 +178,39 @@ def minimise(
 
 
 @allocating_kernel
-def stop_exactly(motions: Motions, directions: Array, chosen: NDArray[np.bool_], targets: Array, x: Array) -> None:
-    """Change ``x`` (n,) by rounding, so that chosen rows of one coordinate have the very bits of their targets."""
-    rank, n, rows = motions.followers.shape[0], x.shape[0], directions.shape[0]
+def round_to_targets(motions: Motions, directions: Array, chosen: NDArray[np.bool_], targets: Array, x: Array) -> None:
+    """Correct rounding errors in ``x`` (n,): chosen rows of a single coordinate get exactly their targets."""
+    rank, n, rows = motions.dependent.shape[0], x.shape[0], directions.shape[0]
     table, all_targets = np.zeros((rows + rank, n)), np.zeros(rows + rank)
     all_chosen = np.ones(rows + rank, np.bool_)
     for k in range(rows):
         all_chosen[k], all_targets[k] = chosen[k], targets[k]
         table[k] = directions[k]
     for i in range(rank):
-        j = motions.followers[i]
+        j = motions.dependent[i]
         all_targets[rows + i] = motions.offset[j]
         table[rows + i, j] = 1.0
         for a in range(n - rank):
             table[rows + i, motions.free[a]] = -motions.basis[j, a]
-    respect(eliminate(table, all_chosen, all_targets), x)
+    satisfy(eliminate(table, all_chosen, all_targets), x)
 
 
 @allocating_kernel
-def add_loop_forces(jacobian: Array, followers: IntArray, torque: Array, weight: float, forces: Array) -> None:
-    """Add ``weight`` times the smallest forces (3 loops,) with G^T forces = ``torque`` (n,) to ``forces``.
+def add_loop_forces(jacobian: Array, dependent: IntArray, torque: Array, weight: float, forces: Array) -> None:
+    """Add ``weight`` times the minimum-norm solution (3 loops,) of G^T forces = ``torque`` (n,) to ``forces``.
 
-    ``followers``: as many coordinates as G has independent rows, whose columns span all of them.
+    ``dependent`` are the pivot columns of G.
     """
-    rank, size = followers.shape[0], jacobian.shape[0]
+    rank, size = dependent.shape[0], jacobian.shape[0]
     gram, share = np.zeros((rank, rank)), np.empty(rank)
     for a in range(rank):
-        share[a] = torque[followers[a]]
+        share[a] = torque[dependent[a]]
         for b in range(a + 1):
             for i in range(size):
-                gram[a, b] += jacobian[i, followers[a]] * jacobian[i, followers[b]]
+                gram[a, b] += jacobian[i, dependent[a]] * jacobian[i, dependent[b]]
     if factorise(gram) >= 0:
         return
     solve_factorised(gram, share)
     for i in range(size):
         for a in range(rank):
-            forces[i] += weight * jacobian[i, followers[a]] * share[a]
+            forces[i] += weight * jacobian[i, dependent[a]] * share[a]

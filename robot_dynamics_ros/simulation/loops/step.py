@@ -1,4 +1,4 @@
-"""Closed loops within a step: what is measured of them, and the way back to where they are closed."""
+"""Friction step of arms with closed loops, with projection of position and velocity to the loop constraints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.kernels.kinematics import Loops, measure_loops, unpack_loops
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
-    CARRIED,
+    CONSTRAINT_IMPULSE,
     LOOP_OPEN,
     OK,
     POSITION,
@@ -25,7 +25,7 @@ from robot_dynamics_ros.simulation.arrays import (
     Outcome,
     State,
 )
-from robot_dynamics_ros.simulation.coupled import pose_motion, row_ends, solve_coupled
+from robot_dynamics_ros.simulation.coupled import row_targets, set_up_motion, solve_coupled
 from robot_dynamics_ros.simulation.elimination import contains, multiplier
 from robot_dynamics_ros.simulation.integrators import RK4, plant_step, step
 from robot_dynamics_ros.simulation.loops.closure import (
@@ -36,26 +36,26 @@ from robot_dynamics_ros.simulation.loops.closure import (
     reduced_matrix,
     reduced_rows,
     reduced_vector,
-    stop_exactly,
+    round_to_targets,
 )
 from robot_dynamics_ros.simulation.step_stages import (
-    along,
-    carry,
+    add_reaction_impulse,
     check_motion,
-    pose_problem,
     raise_bounds_at_reversal,
-    renew,
+    row_product,
+    set_up_problem,
     subtract_smooth_friction,
+    update_state,
 )
-from robot_dynamics_ros.simulation.stick_slip import IMPULSE, RESTS, SLIPPERY, label, slips, target_velocity
+from robot_dynamics_ros.simulation.stick_slip import AT_REST, FRICTIONLESS, IMPULSE, label_modes, slips, target_velocity
 from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
 
-_CORRECTIONS = 10  # of positions after a step, at most; two are usual
-_SETTLED = 1e-13  # m, and m or rad: smaller corrections change nothing
+_MAX_CORRECTIONS = 10  # Newton iterations of the position projection, at most; two are usual
+_CONVERGED = 1e-13  # m or rad: convergence tolerance of the position projection
 
 
 class LoopState(NamedTuple):
-    """The loops, what was last measured of them, and their impulse in the step so far."""
+    """Loops of an arm, their constraint errors at the last evaluated state, and their impulse in this step."""
 
     loops: Loops
     world: Array  # (bodies, 12) scratch
@@ -67,7 +67,7 @@ class LoopState(NamedTuple):
 
 @allocating_kernel
 def make_loop_state(arm: Arm, n: int) -> LoopState:
-    """The chain of an arm with loops at the beginning of a step."""
+    """Return the loop state of an arm with ``n`` coordinates at the beginning of a step."""
     loops = unpack_loops(arm.structure, arm.numbers)
     size, bodies = 3 * loops.bodies.shape[0], arm.robot.bodies.shape[0]
     gap, drift, impulse = np.empty(size), np.empty(size), np.zeros(size)
@@ -83,52 +83,52 @@ def measure(arm: Arm, q: Array, v: Array, buffers: Buffers, loop_state: LoopStat
 
 @kernel
 def _only_coordinate(direction: Array) -> int:
-    """Return the coordinate that a row is, or -1."""
-    found = -1
+    """Return the coordinate that a row consists of, or -1 if the row combines several or scales one."""
+    coordinate = -1
     for j in range(direction.shape[0]):
         if direction[j] != 0.0:
-            if direction[j] != 1.0 or found >= 0:
+            if direction[j] != 1.0 or coordinate >= 0:
                 return -1
-            found = j
-    return found
+            coordinate = j
+    return coordinate
 
 
 @allocating_kernel
 def close_positions(arm: Arm, state: State, buffers: Buffers, loop_state: LoopState) -> None:
-    """Take the position after the step back to the closed loops; what is held or at a limit stays there."""
+    """Project the new position to the loop constraints; rows that stick or are at a limit keep their positions."""
     directions, matrix, n = arm.joints.directions, buffers.motion[2:], state.position.shape[0]
     position, velocity = buffers.vectors[POSITION], buffers.vectors[VELOCITY]
-    ends, count = row_ends(arm.joints, state, buffers), buffers.rows.shape[0]
+    ends, count = row_targets(arm.joints, state, buffers), buffers.rows.shape[0]
     chosen, required = np.zeros(count, np.bool_), np.empty(count)
     change, none = np.zeros(n), np.zeros(n)
-    for _ in range(_CORRECTIONS):
+    for _ in range(_MAX_CORRECTIONS):
         measure(arm, position, velocity, buffers, loop_state)
         for k in range(count):
             chosen[k] = not math.isnan(ends[k])
-            required[k] = ends[k] - along(directions, k, position)
+            required[k] = ends[k] - row_product(directions, k, position)
         motions = null_space(loop_state.jacobian, -loop_state.gap, n)
         minimise(matrix, none, motions, directions, chosen, required, change)
         largest = 0.0
         for j in range(n):
             position[j] += change[j]
             largest = max(largest, abs(change[j]))
-        more = row_ends(arm.joints, state, buffers)
+        more = row_targets(arm.joints, state, buffers)
         beyond = False
         for k in range(count):
-            # Closing the loops may take others past their limits.
+            # The projection may move further rows past their limits.
             if math.isnan(ends[k]) and not math.isnan(more[k]):
                 ends[k], beyond = more[k], True
-        if not (beyond or largest > _SETTLED):
+        if not (beyond or largest > _CONVERGED):
             break
     for k in range(ends.shape[0]):
         j = _only_coordinate(directions[k])
-        if j >= 0 and abs(position[j] - ends[k]) <= _SETTLED:
+        if j >= 0 and abs(position[j] - ends[k]) <= _CONVERGED:
             position[j] = ends[k]
 
 
 @allocating_kernel
 def close_velocities(arm: Arm, buffers: Buffers, loop_state: LoopState) -> None:
-    """Take the velocity to what the loops let through where they were measured last; what is held stays so."""
+    """Project the new velocity to the null space of the loops' Jacobian; stuck rows keep their velocities."""
     directions, rows, matrix = arm.joints.directions, buffers.rows, buffers.motion[2:]
     velocity, count = buffers.vectors[VELOCITY], buffers.rows.shape[0]
     chosen, targets = np.zeros(count, np.bool_), np.zeros(count)
@@ -136,17 +136,17 @@ def close_velocities(arm: Arm, buffers: Buffers, loop_state: LoopState) -> None:
     for k in range(count):
         chosen[k], targets[k] = not slips(buffers.modes[k]), target_velocity(rows, k, buffers.modes[k])
     for i in range(velocity.shape[0]):
-        momentum[i] = along(matrix, i, velocity)
+        momentum[i] = row_product(matrix, i, velocity)
     motions = null_space(loop_state.jacobian, np.zeros(loop_state.gap.shape[0]), velocity.shape[0])
     _, equations = minimise(matrix, momentum, motions, directions, chosen, targets, velocity)
     if equations.rank > 0:
         for k in range(count):
             chosen[k] = contains(equations.members, equations.rank, k)
-        stop_exactly(motions, directions, chosen, targets, velocity)
+        round_to_targets(motions, directions, chosen, targets, velocity)
 
 
-OPEN = 1e-5
-"""A wider gap than this (m) is no closed loop."""
+MAX_GAP = 1e-5
+"""Largest gap (m) of a closed loop."""
 
 
 @allocating_kernel
@@ -162,27 +162,27 @@ def _unconstrained_motion(
     loop_state: LoopState,
     motion: Array,
 ) -> tuple[int, int, int]:
-    """As ``integrators.unconstrained_motion``, and carry what holds rows and loops for ``duration``.
+    """Compute the unconstrained motion, and add the impulses of rows at rest and of loops over ``duration`` (s).
 
-    At most ``most`` of the loops' equations count as independent: in between, a mechanism that moves only by its
-    special shape has more. Returns status, coordinate to blame, and their number.
+    At most ``most`` loop constraints count as independent, because overconstrained mechanisms have a higher
+    rank at the intermediate states of rk4. Returns status, failing coordinate or -1, and the rank.
     """
     joints, n = arm.joints, v.shape[0]
     subtract_smooth_friction(joints, dt, v, buffers)
     measure(arm, q, v, buffers, loop_state)
     motions = null_space(loop_state.jacobian, -loop_state.drift, most)
-    pose_motion(arm, dt, q, v, wrenches, buffers, motion)
+    set_up_motion(arm, dt, q, v, wrenches, buffers, motion)
     acceleration, load, matrix = motion[0], motion[1], motion[2:]
     at_rest, rest = np.zeros(buffers.rows.shape[0], np.bool_), np.zeros(buffers.rows.shape[0])
     for k in range(rest.shape[0]):
-        at_rest[k] = buffers.rows[k, RESTS] > 0.0
+        at_rest[k] = buffers.rows[k, AT_REST] > 0.0
     failed, equations = minimise(matrix, load, motions, joints.directions, at_rest, rest, acceleration)
     status, bad = check_motion(q, motion, failed)
     if status != OK:
         return status, bad, 0
     left = np.empty(n)
     for i in range(n):
-        left[i] = along(matrix, i, acceleration) - load[i]
+        left[i] = row_product(matrix, i, acceleration) - load[i]
     motion[1, :] = 0.0
     pull = reduced_vector(left, motions.basis)
     for i in range(equations.rank):
@@ -191,46 +191,46 @@ def _unconstrained_motion(
             motion[1, j] += share * joints.directions[equations.members[i], j]
     for j in range(n):
         left[j] -= motion[1, j]
-    carry(buffers, motion, duration)
-    add_loop_forces(loop_state.jacobian, motions.followers, left, duration, loop_state.impulse)
-    return OK, -1, motions.followers.shape[0]
+    add_reaction_impulse(buffers, motion, duration)
+    add_loop_forces(loop_state.jacobian, motions.dependent, left, duration, loop_state.impulse)
+    return OK, -1, motions.dependent.shape[0]
 
 
 @allocating_kernel
-def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, loop_state: LoopState) -> tuple[int, float]:
-    """Write velocity and impulse after friction and limits, and add the loops' impulse.
+def _solve_friction(arm: Arm, most: int, state: State, buffers: Buffers, loop_state: LoopState) -> tuple[int, float]:
+    """Solve the friction problem in the null space of the loops; write velocity and impulse, add the loops' impulse.
 
-    Returns solves and residual as ``solve_friction``. The unconstrained velocity is first made to satisfy the loops.
+    The unconstrained velocity is first projected to that null space. Returns as ``solve_friction``.
     """
     vectors, rows, n = buffers.vectors, buffers.rows, state.position.shape[0]
     directions, matrix = arm.joints.directions, buffers.motion[2:]
-    free, carried, velocity = vectors[UNCONSTRAINED_VELOCITY], vectors[CARRIED], vectors[VELOCITY]
+    free, prior_impulse, velocity = vectors[UNCONSTRAINED_VELOCITY], vectors[CONSTRAINT_IMPULSE], vectors[VELOCITY]
     measure(arm, vectors[UNCONSTRAINED_POSITION], free, buffers, loop_state)
     motions = null_space(loop_state.jacobian, np.zeros(loop_state.gap.shape[0]), most)
     small, left, count = reduced_matrix(matrix, motions.basis), np.empty(n), motions.free.shape[0]
     for i in range(n):
-        left[i] = along(matrix, i, free)
+        left[i] = row_product(matrix, i, free)
     start, factor = reduced_vector(left, motions.basis), small.copy()
     if factorise(factor) >= 0:
         start[:] = math.nan
     solve_factorised(factor, start)
     for k in range(rows.shape[0]):
         buffers.modes[k] = state.modes[k]
-        rows[k, IMPULSE] = rows[k, ROW_VELOCITY] = rows[k, SLIPPERY] = 0.0
+        rows[k, IMPULSE] = rows[k, ROW_VELOCITY] = rows[k, FRICTIONLESS] = 0.0
     u, solves, error = np.zeros(count), 0, 0.0
     if count > 0:
-        held = reduced_vector(carried, motions.basis)
+        held = reduced_vector(prior_impulse, motions.basis)
         reduced = reduced_rows(directions, motions.basis)
         solves, error = solve_coupled(small, reduced, rows, buffers.modes, start, held, u)
-    label(rows, buffers.modes)
+    label_modes(rows, buffers.modes)
     expand_motion(motions, u, velocity)
     for i in range(n):
-        left[i] = carried[i] - along(matrix, i, free) + along(matrix, i, velocity)
-        carried[i] = 0.0
+        left[i] = prior_impulse[i] - row_product(matrix, i, free) + row_product(matrix, i, velocity)
+        prior_impulse[i] = 0.0
         for k in range(rows.shape[0]):
-            carried[i] += directions[k, i] * rows[k, IMPULSE]
-        left[i] -= carried[i]
-    add_loop_forces(loop_state.jacobian, motions.followers, left, 1.0, loop_state.impulse)
+            prior_impulse[i] += directions[k, i] * rows[k, IMPULSE]
+        left[i] -= prior_impulse[i]
+    add_loop_forces(loop_state.jacobian, motions.dependent, left, 1.0, loop_state.impulse)
     return solves, error
 
 
@@ -238,23 +238,23 @@ def _let_friction_act(arm: Arm, most: int, state: State, buffers: Buffers, loop_
 def _finish(
     arm: Arm, dt: float, half: float, most: int, state: State, buffers: Buffers, loop_state: LoopState
 ) -> Outcome:
-    """Let friction and limits act, close the loops, renew the state; a coordinate at rest keeps its very bits."""
+    """Solve the friction problem, project to the loops and update the state; coordinates at rest do not change."""
     vectors, n = buffers.vectors, state.position.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]
     raise_bounds_at_reversal(arm.joints, dt, state, buffers)
-    solves, error = _let_friction_act(arm, most, state, buffers, loop_state)
+    solves, error = _solve_friction(arm, most, state, buffers, loop_state)
     if not (np.all(state.velocity == 0.0) and np.all(velocity == 0.0)):
         for j in range(n):
             position[j] = vectors[UNCONSTRAINED_POSITION, j] + half * (velocity[j] - vectors[UNCONSTRAINED_VELOCITY, j])
         close_positions(arm, state, buffers, loop_state)
         close_velocities(arm, buffers, loop_state)
         for i in range(loop_state.gap.shape[0]):
-            if abs(loop_state.gap[i]) > OPEN:
+            if abs(loop_state.gap[i]) > MAX_GAP:
                 return LOOP_OPEN, i // 3, solves, error
     for j in range(n):
         if state.velocity[j] == 0.0 and velocity[j] == 0.0:
             position[j] = state.position[j]
-    outcome = renew(state, buffers, solves, error)
+    outcome = update_state(state, buffers, solves, error)
     if outcome[0] == OK:
         for i in range(loop_state.impulse.shape[0]):
             state.impulse[n + i] = loop_state.impulse[i]
@@ -265,12 +265,12 @@ def _finish(
 def _take_step(
     arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers
 ) -> Outcome:
-    """As ``integrators.rk4_step``, or ``integrators.semi_implicit_step``, whose unconstrained motion has one stage."""
+    """Take a step like ``integrators.rk4_step`` (four stages) or ``integrators.semi_implicit_step`` (one stage)."""
     q, v, vectors, n = state.position, state.velocity, buffers.vectors, state.position.shape[0]
     position, velocity = vectors[POSITION], vectors[VELOCITY]
     loop_state, most = make_loop_state(arm, n), n
     stages, implicit, half = (4, 0.0, 0.5 * dt) if integrator == RK4 else (1, dt, dt)
-    pose_problem(arm.joints, dt, tau, state, buffers)
+    set_up_problem(arm.joints, dt, tau, state, buffers)
     for j in range(n):
         position[j], velocity[j] = q[j], v[j]
         vectors[UNCONSTRAINED_POSITION, j], vectors[UNCONSTRAINED_VELOCITY, j] = q[j], v[j]
@@ -306,5 +306,5 @@ step.register(Looped, _step)
 
 @kernel
 def looped_step(*arrays: Any) -> int:
-    """``plant_step`` of these arms."""
+    """Run ``plant_step`` for an arm with closed loops."""
     return plant_step(Looped(), *arrays)

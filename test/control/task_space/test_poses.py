@@ -16,7 +16,7 @@ from support.task_space_loops import rotated
 
 @given(seed=st.integers(0, 2**31 - 1), angle=st.sampled_from([0.0, 1e-12, 1e-5, 0.3, 3.0, np.pi, 7.0, 1e8]))
 def test_rotation_matrix(seed: int, angle: float) -> None:
-    """SciPy's, small angles and whole turns included."""
+    """Compared with SciPy, including small angles and full turns."""
     axis = np.random.default_rng(seed).normal(size=3)
     vector = angle * axis / np.linalg.norm(axis)
     assert_close(rotation_matrix(vector), Rotation.from_rotvec(vector).as_matrix(), 1e-15 * max(angle, 1.0))
@@ -26,15 +26,15 @@ def test_rotation_matrix(seed: int, angle: float) -> None:
 def test_rotation_vector(seed: int, angle: float) -> None:
     axis = np.random.default_rng(seed).normal(size=3)
     axis /= np.linalg.norm(axis)
-    found = rotation_vector(rotated(angle * axis))
-    # At pi both axes are right.
-    error = min(np.abs(found - angle * axis).max(), np.abs(found + angle * axis).max() if angle == np.pi else np.inf)
+    vector = rotation_vector(rotated(angle * axis))
+    # At pi both signs of the axis are correct.
+    error = min(np.abs(vector - angle * axis).max(), np.abs(vector + angle * axis).max() if angle == np.pi else np.inf)
     assert error < 1e-9 * max(angle, 1e-7)
 
 
 @pytest.mark.parametrize("axis", [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, -2, 3], [-3, 1, 0.5]])
 def test_rotation_vector_of_nearly_half_a_turn(axis: Any) -> None:
-    """Its sense is still that of the turn, about whichever axis."""
+    """The sign of the axis is correct below pi, for any axis."""
     for angle in (3.0, -3.0):
         vector = angle * np.array(axis) / np.linalg.norm(axis)
         assert_close(rotation_vector(Rotation.from_rotvec(vector).as_matrix()), vector, 1e-13)
@@ -42,7 +42,7 @@ def test_rotation_vector_of_nearly_half_a_turn(axis: Any) -> None:
 
 @given(seed=st.integers(0, 2**31 - 1))
 def test_pose_of_a_quaternion(seed: int) -> None:
-    """SciPy's; q and -q are the same rotation, and so is one that is a bit too long."""
+    """Compared with SciPy; q, -q and a quaternion of slightly wrong length give the same rotation."""
     rng = np.random.default_rng(seed)
     rotation, p = Rotation.random(random_state=seed), rng.normal(size=3)
     for factor in (1.0, -1.0, 1.0009):
@@ -68,7 +68,7 @@ def test_no_pose(position: Any, quaternion: Any, message: str) -> None:
         pose_of(position, quaternion)
 
 
-def test_pose_error_is_where_to_go_from_here() -> None:
+def test_pose_error_leads_to_the_desired_pose() -> None:
     pose, desired = np.eye(4), np.eye(4)
     pose[:3, :3] = rotated([0.0, 0.0, 1.2])
     desired[:3, :3] = rotated([0.0, 0.3, 0.0]) @ pose[:3, :3]

@@ -1,4 +1,4 @@
-"""Computed torque in task space: the closed loop, singularities, and limits of the approach."""
+"""Task-space control law: closed loop, singularities, and limits of the approach."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,43 +13,43 @@ from robot_dynamics_ros.control.task_space import TaskGains, TaskMotion, pose_er
 from robot_dynamics_ros.formulations.cartesian_dynamics import Task, cartesian_dynamics
 from support import arms
 from support.comparing import assert_close
-from support.task_space_loops import HANDS, READY, gains, random_motion, rotated
+from support.task_space_loops import END_EFFECTOR_LINKS, READY, gains, random_motion, rotated
 
 
 def command(model: RobotModel, g: TaskGains, link: str, desired: TaskMotion, q: Any, qd: Any) -> Any:
-    """The acceleration xdd_d + Kd e' + Kp e (6,)."""
+    """Return the acceleration xdd_d + Kd e' + Kp e (6,)."""
     error = pose_error(desired.pose, model.link_pose(q, link))
     return desired.acceleration + g.kd * (desired.twist - model.jacobian(q, link) @ qd) + g.kp * error
 
 
 def acceleration(model: RobotModel, link: str, q: Any, qd: Any, torque: Any) -> Any:
-    """The acceleration of the link (6,) that a torque gives, by forward dynamics."""
+    """Return the acceleration of the link (6,) under a torque, by forward dynamics."""
     return model.jacobian(q, link) @ model.forward_dynamics(q, qd, torque) + model.jacobian_dot_qd(q, qd, link)
 
 
-@pytest.mark.parametrize("robot", HANDS)
+@pytest.mark.parametrize("robot", END_EFFECTOR_LINKS)
 @pytest.mark.parametrize("with_posture", [False, True])
 def test_the_error_is_linear(robot: str, with_posture: bool, load_robot: Callable[..., RobotModel]) -> None:
-    """xdd = xdd_d + Kd e' + Kp e near the goal, whatever the posture."""
-    model, link = load_robot(robot), HANDS[robot]
+    """xdd = xdd_d + Kd e' + Kp e near the target, for any posture."""
+    model, link = load_robot(robot), END_EFFECTOR_LINKS[robot]
     rng = np.random.default_rng(3)
     g = gains(model.n)
     posture = Motion(*rng.normal(size=(3, model.n))) if with_posture else None
     for _ in range(10):
         q, qd = READY[robot] + rng.uniform(-0.3, 0.3, model.n), rng.normal(size=model.n)
         desired = random_motion(rng, model.link_pose(q, link), 0.002)
-        found = task_space_computed_torque(model, g, link, desired, q, qd, posture=posture)
-        assert not found.damped
+        solution = task_space_computed_torque(model, g, link, desired, q, qd, posture=posture)
+        assert not solution.damped
         smallest = np.linalg.svd(model.jacobian(q, link))[1].min()
-        assert found.smallest_singular_value == pytest.approx(smallest, abs=1e-12)
+        assert solution.smallest_singular_value == pytest.approx(smallest, abs=1e-12)
         expected = command(model, g, link, desired, q, qd)
-        assert_close(acceleration(model, link, q, qd, found.torque), expected, 1e-9, scale=1e3)
+        assert_close(acceleration(model, link, q, qd, solution.torque), expected, 1e-9, scale=1e3)
 
 
-@pytest.mark.parametrize("robot", HANDS)
+@pytest.mark.parametrize("robot", END_EFFECTOR_LINKS)
 def test_it_is_the_cartesian_form(robot: str, load_robot: Callable[..., RobotModel]) -> None:
-    """J^T (Mx a + Vx + Gx) of Craig (6.104), and (I - J^T Jbar^T)(M qdd0 + V + G) of Khatib beside it."""
-    model, link = load_robot(robot), HANDS[robot]
+    """J^T (Mx a + Vx + Gx) of Craig (6.104) plus (I - J^T Jbar^T)(M qdd0 + V + G) of Khatib."""
+    model, link = load_robot(robot), END_EFFECTOR_LINKS[robot]
     rng = np.random.default_rng(5)
     q, qd = READY[robot] + 0.1, rng.normal(size=model.n)
     g, desired = gains(model.n), random_motion(rng, model.link_pose(q, link))
@@ -65,7 +65,7 @@ def test_it_is_the_cartesian_form(robot: str, load_robot: Callable[..., RobotMod
 
 @pytest.mark.parametrize(("robot", "link", "rows"), [("scara", "tool0", (0, 1, 2)), ("planar_2r", "tip", (0, 2))])
 def test_part_of_the_motion(robot: str, link: str, rows: tuple[int, ...], load_robot: Any) -> None:
-    """Arms with fewer than six joints follow what they can; components that are not selected do not enter."""
+    """Arms with fewer than six joints follow the selected components; others have no effect."""
     model = load_robot(robot)
     rng = np.random.default_rng(1)
     select, others = list(rows), [k for k in range(6) if k not in rows]
@@ -91,23 +91,23 @@ SINGULAR = {
 
 @pytest.mark.parametrize("posture", SINGULAR)
 def test_torque_at_a_singularity_is_finite_and_reported(posture: str, load_robot: Callable[..., RobotModel]) -> None:
-    """In the directions that are not lost the error is as linear as elsewhere."""
+    """In nonsingular directions the error dynamics remain linear."""
     robot, q = posture.split()[0], SINGULAR[posture]
-    model, link = load_robot(robot), HANDS[robot]
+    model, link = load_robot(robot), END_EFFECTOR_LINKS[robot]
     rng = np.random.default_rng(2)
     g, qd = gains(model.n), rng.normal(size=model.n)
     desired = random_motion(rng, model.link_pose(q, link))
-    found = task_space_computed_torque(model, g, link, desired, q, qd)
-    assert found.damped and found.smallest_singular_value < 1e-6
-    assert np.isfinite(found.torque).all() and np.abs(found.torque).max() < 1e5
-    missed = command(model, g, link, desired, q, qd) - acceleration(model, link, q, qd, found.torque)
+    solution = task_space_computed_torque(model, g, link, desired, q, qd)
+    assert solution.damped and solution.smallest_singular_value < 1e-6
+    assert np.isfinite(solution.torque).all() and np.abs(solution.torque).max() < 1e5
+    missed = command(model, g, link, desired, q, qd) - acceleration(model, link, q, qd, solution.torque)
     u, sigma, _ = np.linalg.svd(model.jacobian(q, link))
     kept = sigma > g.singular_value
     assert_close(u[:, kept].T @ missed, np.zeros(kept.sum()), 1e-8, 1e3)
 
 
 def test_damping_begins_below_the_threshold(load_robot: Callable[..., RobotModel]) -> None:
-    """Not at it; and just below the torque is the same, to a rounding."""
+    """Not at the threshold; just below it the torque is equal up to rounding."""
     model, q, still = load_robot("ur5e"), READY["ur5e"], np.zeros(6)
     desired = random_motion(np.random.default_rng(4), model.link_pose(q, "tool0"))
     least = task_space_computed_torque(model, gains(6), "tool0", desired, q, still).smallest_singular_value
@@ -121,7 +121,7 @@ def test_damping_begins_below_the_threshold(load_robot: Callable[..., RobotModel
 
 @pytest.mark.parametrize("slower", [0.5, 1.5, 4.0])
 def test_a_far_target_is_approached_as_fast_as_allowed(slower: float, load_robot: Callable[..., RobotModel]) -> None:
-    """From rest Kd xd, where xd = Kp/Kd e is shortened, not turned: to 0.2 m/s and 0.3 rad/s, then for the joints."""
+    """From rest Kd xd, with xd = Kp/Kd e saturated to 0.2 m/s and 0.3 rad/s, then to the joint velocities."""
     model, q, still = load_robot("ur5e"), READY["ur5e"], np.zeros(6)
     pose = model.link_pose(q, "tool0")
     goal = pose.copy()
@@ -130,7 +130,7 @@ def test_a_far_target_is_approached_as_fast_as_allowed(slower: float, load_robot
     j, approach = model.jacobian(q, "tool0"), np.array([0.12, -0.16, 0.0, 0.18, 0.0, 0.24])
     fastest = np.abs(np.linalg.solve(j, approach)).max()
     g = gains(6, linear_velocity=0.2, angular_velocity=0.3)
-    most = np.full(6, 2.0 * fastest / slower)  # half of it is for the approach
+    most = np.full(6, 2.0 * fastest / slower)  # half of them for the approach
     hold = TaskMotion.at_rest(goal)
     allowed = np.array([-most, most])
     torque = task_space_computed_torque(model, g, "tool0", hold, q, still, joint_velocities=allowed).torque

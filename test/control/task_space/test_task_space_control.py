@@ -1,4 +1,4 @@
-"""The controller under ``task_space_computed_torque``: motion of the end effector in simulation, cycle by cycle."""
+"""Controller with ``task_space_computed_torque``: motion of the end effector in simulation."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from robot_dynamics_ros.control.task_space import pose_error
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close
-from support.task_space_loops import HANDS, READY, rotated
+from support.task_space_loops import END_EFFECTOR_LINKS, READY, rotated
 
 PERIOD = 0.002
 FREE = {"max_linear_velocity": np.inf, "max_angular_velocity": np.inf}
@@ -27,7 +27,7 @@ def settings(task_space: dict[str, Any] | None = None, **others: Any) -> Control
 
 
 class Sample(NamedTuple):
-    """One cycle: time (s), measured position, pose, and the command."""
+    """Data of a cycle: time (s), measured position, pose, and command."""
 
     time: float
     q: Any
@@ -36,10 +36,10 @@ class Sample(NamedTuple):
 
 
 class Loop:
-    """A controller and the arm that it moves, after a first cycle at rest."""
+    """Closed loop of a controller and an arm, after a first cycle at rest."""
 
     def __init__(self, robot: str, model: RobotModel, settings: ControllerSettings) -> None:
-        self.model, self.link = model, HANDS[robot]
+        self.model, self.link = model, END_EFFECTOR_LINKS[robot]
         self.controller = Controller(model, settings)
         self.plant = Plant(model, step_size=PERIOD, initial_positions=READY[robot])
         self.time = 0.0
@@ -50,7 +50,7 @@ class Loop:
         return self.model.link_pose(self.plant.position, self.link)
 
     def cycle(self) -> Sample:
-        """Measure, command, and let the arm move for a period."""
+        """Measure, command, and simulate a period."""
         time, q = self.time, self.plant.position.copy()
         self.controller.measure(time, time, q, self.plant.velocity.copy())
         command = self.controller.update(time, time)
@@ -63,7 +63,7 @@ class Loop:
         return [self.cycle() for _ in range(round(duration / PERIOD))]
 
     def aim(self, pose: Any, twist: Any = None, acceleration: Any = None) -> None:
-        """Send a target and its feedforward, without stamp."""
+        """Send a target with feedforward, without stamp."""
         targets = self.controller.targets()
         for kind, vector in (("twist", twist), ("acceleration", acceleration)):
             if vector is not None:
@@ -73,7 +73,7 @@ class Loop:
 
 @pytest.fixture(scope="module")
 def smooth(load_robot: Callable[..., RobotModel]) -> Callable[[str], RobotModel]:
-    """Robots without friction."""
+    """Load robots without friction."""
     made: dict[str, RobotModel] = {}
     return lambda robot: made.setdefault(robot, load_robot(robot).scaled(friction=0.0))
 
@@ -91,12 +91,12 @@ def moved(pose: Any, way: Any, turn: Any = (0.0, 0.0, 0.0)) -> Any:
 
 
 def distance(samples: list[Sample], pose: Any) -> float:
-    """The largest component of the error between the samples and a pose."""
+    """Return the largest component of the error between the samples and a pose."""
     return max(float(np.abs(pose_error(pose, sample.pose)).max()) for sample in samples)
 
 
 def test_a_stream_of_targets_with_feedforward_is_followed(smooth: Any) -> None:
-    """A circle of 0.08 m, at 100 Hz."""
+    """Circle of 0.08 m with targets at 100 Hz."""
     loop = Loop("panda", smooth("panda"), settings(FREE))
     centre, radius, rate, error = loop.pose, 0.08, np.pi, 0.0
     for k in range(600):
@@ -114,7 +114,7 @@ def test_a_stream_of_targets_with_feedforward_is_followed(smooth: Any) -> None:
 
 
 def test_friction_is_compensated_along_the_targets_motion(load_robot: Callable[..., RobotModel]) -> None:
-    """By the model's friction at the joint velocities that the twist takes; none is added while the arm holds."""
+    """By the model's friction at the joint velocities of the twist; none while the arm holds."""
     model = load_robot("puma560", "puma560")
     assert model.friction_parameters.any()
     q, qd, twist = READY["puma560"], np.zeros(6), np.array([0.1, -0.05, 0.2, 0.1, 0.2, -0.3])
@@ -134,7 +134,7 @@ def test_friction_is_compensated_along_the_targets_motion(load_robot: Callable[.
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_largest_targets_give_finite_torques(sign: float, smooth: Any) -> None:
-    """Up to 1e9 a target is taken; the command stays within the limits, whatever becomes of the arm."""
+    """Targets up to 1e9 are accepted; the command stays within the limits."""
     loop = Loop("panda", smooth("panda"), settings(FREE))
     huge = np.full(6, sign * 1e9)
     for twist, acceleration in ((None, None), (huge, None), (huge, huge)):
@@ -155,7 +155,7 @@ def test_cancel_holds_the_pose(loop: Loop) -> None:
 
 
 def test_a_fault_drops_all_targets(loop: Loop) -> None:
-    """Targets are refused until it is cleared; then the pose is held."""
+    """Targets are refused until the fault is cleared; then the pose is held."""
     loop.aim(moved(loop.pose, (0.2, 0.0, 0.0)))
     loop.run(0.3)
     loop.controller.targets().follow(moved(loop.pose, (0.0, 0.2, 0.0)), 1, loop.time + 0.5, loop.time)
@@ -177,7 +177,7 @@ def test_no_targets_before_there_is_a_state(smooth: Any) -> None:
 
 
 def test_a_trajectory_is_the_posture(loop: Loop) -> None:
-    """The joints follow it as far as the pose allows: along the self-motion, while the end effector stays."""
+    """The joints follow it in the null space, while the end effector holds its pose."""
     model, start, pose = loop.model, READY["panda"], loop.pose
     along = np.linalg.svd(model.jacobian(start, loop.link))[2][-1]
     goal, zeros = start + 0.3 * along * np.sign(along[0]), np.zeros((1, 7))
@@ -187,13 +187,13 @@ def test_a_trajectory_is_the_posture(loop: Loop) -> None:
     assert distance(samples, pose) < 1e-4
     assert_close(samples[-1].command.desired.q, goal, 1e-12)
     assert np.linalg.norm(loop.plant.position - start) > 0.2
-    # The error that remains is what the pose does not allow.
+    # The remaining error is outside the null space.
     tangent = np.linalg.svd(model.jacobian(loop.plant.position, loop.link))[2][-1]
     mass = model.mass_matrix(loop.plant.position)
     assert abs(tangent @ mass @ (goal - loop.plant.position)) < 1e-3
 
 
-def test_another_law_takes_over_where_the_arm_is(loop: Loop) -> None:
+def test_a_change_of_law_holds_the_position(loop: Loop) -> None:
     loop.aim(moved(loop.pose, (0.1, 0.0, 0.1)))
     here = loop.run(1.2)[-1].q
     assert np.abs(here - READY["panda"]).max() > 0.05
@@ -207,7 +207,7 @@ def test_another_law_takes_over_where_the_arm_is(loop: Loop) -> None:
 
 
 def test_settings_change_while_it_runs(loop: Loop) -> None:
-    """Gains from the next cycle on; another link or other components hold what they find."""
+    """Gains apply from the next cycle on; another link or other components hold the present pose."""
     loop.aim(moved(loop.pose, (0.1, 0.0, 0.0)))
     loop.run(0.2)
     loop.controller.tune(settings({"natural_frequency": [20.0], "target_timeout": 0.5}))

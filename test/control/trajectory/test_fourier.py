@@ -1,4 +1,4 @@
-"""Fourier motions: their formula, rest at both ends, and what is refused."""
+"""Fourier trajectories: formula, rest at both ends, and refused arguments."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ SERIES: Any = dict(
 
 
 def test_wave_is_the_papers() -> None:
-    """Swevers et al. 1997 (5), term by term with plain loops, and its derivatives by central differences."""
+    """Swevers et al. 1997 (5) by plain loops, and its derivatives by central differences."""
     times, w = np.linspace(0.0, 4.0, 2001), 1.7
     q, qd, qdd = fourier_wave(times, SINE, COSINE, w)
     for j in range(2):
@@ -34,7 +34,7 @@ def test_wave_is_the_papers() -> None:
 
 
 def test_a_quintic_leads_to_whole_periods_of_the_series() -> None:
-    """SciPy's quintic, from `start` at rest to the series' value at time 0."""
+    """SciPy's quintic from `start` at rest to the value of the series at time 0."""
     points = fourier(**SERIES)
     assert (points.times[0], points.times[-1]) == (0.0, 1.5 + 8.0)
     w = 2 * np.pi * 0.25
@@ -43,9 +43,9 @@ def test_a_quintic_leads_to_whole_periods_of_the_series() -> None:
     quintic = BPoly.from_derivatives([0.0, 1.5], np.array([[[0.5, -1.0], rest, rest], [first, rest, rest]]))
     moving = points.times <= 1.5
     series = fourier_wave(points.times[~moving] - 1.5, SINE, COSINE, w)
-    for k, found in enumerate((points.positions, points.velocities, points.accelerations)):
-        np.testing.assert_allclose(found[moving], quintic(points.times[moving], k), rtol=0, atol=1e-12)
-        np.testing.assert_allclose(found[~moving], series[k] + center * (k == 0), rtol=0, atol=1e-12)
+    for k, values in enumerate((points.positions, points.velocities, points.accelerations)):
+        np.testing.assert_allclose(values[moving], quintic(points.times[moving], k), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(values[~moving], series[k] + center * (k == 0), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A goal from its acceptance to its end, on a controller: cancelling, faults, speed, tolerances."""
+"""Execution of goals by a controller: cancelling, faults, speed scaling and tolerances."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +22,7 @@ STEP = 0.01
 
 
 class Client:
-    """``seconds`` and ``errors`` of each progress of a goal, and its end."""
+    """Record of ``seconds`` and ``errors`` of the progress of a goal, and of its end."""
 
     def __init__(self, execution: GoalExecution) -> None:
         self.execution = execution
@@ -41,13 +41,13 @@ class Client:
             self.end_of_it = event.ending, event.outcome
 
     def ended(self, ending: Ending, code: Code, *words: str) -> None:
-        found, outcome = self.end_of_it
-        assert found is ending and outcome.code is code, self.end_of_it
+        status, outcome = self.end_of_it
+        assert status is ending and outcome.code is code, self.end_of_it
         assert all(word in outcome.message for word in words)
 
 
 class Arm:
-    """A controller whose arm is where it should be, but for ``off`` (n,) and ``off_d``."""
+    """Controller whose arm follows exactly, except for the errors ``off`` (n,) and ``off_d``."""
 
     def __init__(self, settings: ControllerSettings | None = None) -> None:
         self.controller = Controller(MODEL, teleporting(settings))
@@ -58,7 +58,7 @@ class Arm:
         self.cycle(0.0)
 
     def cycle(self, dt: float = STEP) -> None:
-        """The arm is measured where it was to be in this cycle; as joint_states come, so go the cycles."""
+        """Run a cycle with the desired state of this cycle as the measured one."""
         self.time, self.steady = self.time + dt, self.steady + dt
         self.controller.measure(self.time, self.steady, self.q, self.qd)
         self.controller.update(self.time, self.steady)
@@ -69,7 +69,7 @@ class Arm:
             self.client.check(self.steady)
 
     def cycles(self, until: Callable[[], Any], most: int = 1000) -> int:
-        """Run cycles until something is true; return how many."""
+        """Run cycles until a condition is true; return their number."""
         for k in range(most):
             if until():
                 return k
@@ -101,7 +101,7 @@ def test_a_goal_succeeds_at_the_end_of_its_trajectory(arm: Arm) -> None:
     assert len(client.seconds) <= 21
 
 
-def test_a_joint_off_its_path_stops_the_arm(arm: Arm) -> None:
+def test_a_path_tolerance_violation_stops_the_arm(arm: Arm) -> None:
     client = arm.send(path_tolerance=[0.05, 0.02])
     arm.off[1] = -0.03
     arm.cycles(lambda: client.end_of_it, 3)
@@ -112,7 +112,7 @@ def test_a_joint_off_its_path_stops_the_arm(arm: Arm) -> None:
     assert arm.controller.mode is Mode.ACTIVE
 
 
-def test_it_waits_for_the_arm_to_settle_and_gives_up_in_time(arm: Arm) -> None:
+def test_it_waits_for_the_goal_tolerance_until_the_goal_time(arm: Arm) -> None:
     client = arm.send(goal_tolerance=[0.01], goal_time=0.5)
     arm.off[0] = 0.02
     arm.cycles(lambda: arm.time > 1.4)
@@ -145,7 +145,7 @@ def test_events_that_abort_the_goal(arm: Arm) -> None:
     controller, settings = arm.controller, arm.controller.settings
     client = arm.send()
     controller.tune(replace(settings, law="gravity_compensation"))
-    controller.tune(settings)  # between two cycles: the arm holds where it is, and would do so at the end
+    controller.tune(settings)  # between two cycles the arm holds its position
     arm.cycle()
     client.ended(Ending.ABORTED, Code.INVALID_GOAL, "dropped")
     client = arm.send()
@@ -159,7 +159,7 @@ def test_events_that_abort_the_goal(arm: Arm) -> None:
     client.ended(Ending.ABORTED, Code.INVALID_GOAL, "hold")
 
 
-def test_a_reduced_speed_puts_off_the_end_and_the_deadline() -> None:
+def test_speed_scaling_delays_the_end_and_the_deadline() -> None:
     arm = Arm()
     arm.controller.set_speed_scaling(0.5)
     arm.cycles(lambda: arm.controller.speed_scaling == 0.5)
@@ -172,8 +172,8 @@ def test_a_reduced_speed_puts_off_the_end_and_the_deadline() -> None:
     assert client.seconds[10] < 0.3, "progress is in trajectory time"
 
 
-def test_the_state_before_its_first_cycle_says_nothing_of_a_goal(arm: Arm) -> None:
-    """A single point at once, far away: nothing has been commanded for it yet."""
+def test_a_goal_is_not_checked_before_its_first_cycle(arm: Arm) -> None:
+    """A single distant point that applies at once has not been commanded yet."""
     client = arm.send(move(0.5 * (Q + THERE), seconds=0.0), goal_tolerance=[0.05])
     client.check(arm.steady)
     assert client.end_of_it is None and client.seconds == []
@@ -183,12 +183,12 @@ def test_the_state_before_its_first_cycle_says_nothing_of_a_goal(arm: Arm) -> No
     ("times", "due"),
     [
         ((9.0,), [True]),  # a tenth of a period early
-        ((-10.0,), [True]),  # two periods ahead: the clock has jumped
-        ((20.0, 25.0, 29.5), [True, False, True]),  # a period late: the next one counts from now
+        ((-10.0,), [True]),  # two periods ahead: the clock jumped
+        ((20.0, 25.0, 29.5), [True, False, True]),  # a period late: the next deadline counts from now
     ],
 )
-def test_deadlines_at_their_edges(times: tuple[float, ...], due: list[bool]) -> None:
-    """Every 10 s, from 0 on."""
+def test_deadlines_at_their_tolerances(times: tuple[float, ...], due: list[bool]) -> None:
+    """Deadlines every 10 s from 0 on."""
     deadline = Deadline(0.1)
     assert deadline.due(0.0)
     assert [deadline.due(time) for time in times] == due
@@ -206,7 +206,7 @@ def test_an_open_loop_law_succeeds_by_time() -> None:
     assert client.errors[0] is None
 
 
-def test_a_law_that_follows_nothing_takes_no_goal(arm: Arm) -> None:
+def test_a_law_that_does_not_follow_refuses_goals(arm: Arm) -> None:
     check_law(arm.controller)
     with pytest.raises(RobotDynamicsError, match="gravity_compensation"):
         check_law(Arm(teleporting(law="gravity_compensation")).controller)

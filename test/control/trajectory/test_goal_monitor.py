@@ -1,4 +1,4 @@
-"""When a goal has arrived, or is given up: joint_trajectory_controller's rules, read from its source."""
+"""Success and failure of goals by the rules in the source of joint_trajectory_controller."""
 
 import math
 from typing import Any
@@ -24,13 +24,13 @@ def off(*position: float) -> np.ndarray:
         (1.1, off(0.5, -0.2, 9.0), None, ()),
         (1.1, off(0.6, -0.3, 9.0), Code.PATH_TOLERANCE_VIOLATED, ('"elbow"', "position", "-0.3", "0.2")),
         (1.1, off(0.0, math.nan, 0.0), Code.PATH_TOLERANCE_VIOLATED, ('"elbow"',)),
-        (1.1, off(0.0, 0.0, math.nan), Code.PATH_TOLERANCE_VIOLATED, ('"wrist"',)),  # without a tolerance, too
-        (1.1, None, None, ()),  # without joint_states only time counts
+        (1.1, off(0.0, 0.0, math.nan), Code.PATH_TOLERANCE_VIOLATED, ('"wrist"',)),  # also without a tolerance
+        (1.1, None, None, ()),  # by time only without joint_states
         (2.0, None, Code.SUCCESSFUL, ("without joint_states",)),
     ],
 )
 def test_outcome_of_a_check(time: float, error: Any, code: Code | None, words: tuple[str, ...]) -> None:
-    """The goal ends at 2 s; the joint that is farthest outside is named."""
+    """The goal ends at 2 s; the joint farthest outside its tolerance is named."""
     tolerances = Tolerances(np.array([[0.5, 0.2, INF], [INF] * 3]), np.array([[0.1] * 3, [INF] * 3]), INF)
     outcome = GoalMonitor(NAMES, tolerances, 2.0).check(time, error)
     assert (None if outcome is None else outcome.code) is code
@@ -38,7 +38,7 @@ def test_outcome_of_a_check(time: float, error: Any, code: Code | None, words: t
 
 
 def jtc(cycles: list[tuple[float, np.ndarray]], end: float, given_tolerances: Tolerances) -> tuple[int, Code] | None:
-    """Cycle and code of the end by joint_trajectory_controller.cpp, update(), and tolerances.hpp (6.9.0)."""
+    """Return cycle and code of the end by joint_trajectory_controller.cpp, update(), and tolerances.hpp (6.9.0)."""
 
     def outside(error: np.ndarray, tolerance: np.ndarray) -> bool:
         zeroed = np.where(np.isinf(tolerance), 0.0, tolerance)
@@ -81,10 +81,10 @@ def test_it_decides_as_joint_trajectory_controller(
     asked = Tolerances(table[0], table[1], goal_time)
     times = np.cumsum([dt for dt, _ in steps])
     cycles = [(float(t), np.array(error).reshape(2, 3)) for t, (_, error) in zip(times, steps, strict=True)]
-    monitor, found = GoalMonitor(NAMES, asked, end), None
+    monitor, decision = GoalMonitor(NAMES, asked, end), None
     for k, cycle in enumerate(cycles):
         outcome = monitor.check(*cycle)
         if outcome is not None:
-            found = k, outcome.code
+            decision = k, outcome.code
             break
-    assert found == jtc(cycles, end, asked)
+    assert decision == jtc(cycles, end, asked)

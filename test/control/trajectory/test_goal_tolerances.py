@@ -1,4 +1,4 @@
-"""Tolerances of goals against joint_trajectory_controller's reading of JointTolerance.msg."""
+"""Tolerances of goals, as interpreted by joint_trajectory_controller."""
 
 import math
 from typing import Any
@@ -17,15 +17,15 @@ INF = math.inf
 NONE = goal_tolerances(NAMES)
 
 
-def test_by_default_only_the_velocity_at_the_end_matters() -> None:
-    """joint_trajectory_controller_parameters.yaml (6.9.0): 0.01; by tolerances.hpp a tolerance of 0 is none."""
+def test_by_default_only_the_final_velocity_is_checked() -> None:
+    """joint_trajectory_controller_parameters.yaml (6.9.0): 0.01; in tolerances.hpp 0 means not checked."""
     assert NONE.path.tolist() == [[INF] * 3] * 2
     assert NONE.goal.tolist() == [[INF] * 3, [0.01] * 3]
     assert NONE.goal_time == INF
 
 
 def resolved(default: float, asked: float) -> float | None:
-    """tolerances.hpp, resolve_tolerance_source, as read there; None where it throws; no tolerance is 0 there."""
+    """Return the tolerance by resolve_tolerance_source in tolerances.hpp; None if it throws, 0 for not checked."""
     if asked > 0.0:
         return asked
     if abs(asked - -1.0) < float(np.finfo(np.float32).eps):
@@ -33,8 +33,8 @@ def resolved(default: float, asked: float) -> float | None:
     return None if asked < 0.0 else default
 
 
-def test_how_near_to_minus_one_is_minus_one() -> None:
-    """tolerances.hpp, is_erase_value: nearer than the epsilon of float."""
+def test_precision_of_minus_one() -> None:
+    """By is_erase_value in tolerances.hpp: nearer than the epsilon of float."""
     assert NONE.requested(NAMES, [], [], -1.0 + 2.0**-24).goal_time == INF
     with pytest.raises(TrajectoryError, match="goal_time_tolerance is -1"):
         NONE.requested(NAMES, [], [], -1.0 + 2.0**-23)
@@ -44,8 +44,8 @@ values = st.sampled_from([0.0, -1.0, 0.2, 1e-9, -0.5, -2.0, -1.0 + 1e-8]) | st.f
 
 
 @given(st.lists(st.tuples(st.sampled_from(NAMES), values, values, values), max_size=4), values)
-def test_tolerances_that_a_goal_asks_for(asked: list[tuple[str, float, float, float]], seconds: float) -> None:
-    """get_segment_tolerances: for each joint named, in order; but what makes no sense is refused, not passed over."""
+def test_requested_tolerances(asked: list[tuple[str, float, float, float]], seconds: float) -> None:
+    """By get_segment_tolerances for each joint, except that invalid tolerances are refused, not ignored."""
     default = goal_tolerances(NAMES, goal_time=1.5, path_tolerance=[0.3, 0.0, 0.1], goal_tolerance=[0.2])
     sensible = all(resolved(0.0, x) is not None for _, *numbers in asked for x in (*numbers, seconds))
     sensible &= resolved(0.0, seconds) is not None
@@ -55,16 +55,16 @@ def test_tolerances_that_a_goal_asks_for(asked: list[tuple[str, float, float, fl
             with pytest.raises(TrajectoryError, match="elbow|shoulder|wrist|goal_time_tolerance"):
                 default.requested(NAMES, goal_time=seconds, **arguments)
             continue
-        found = default.requested(NAMES, goal_time=seconds, **arguments)
+        tolerances = default.requested(NAMES, goal_time=seconds, **arguments)
         expected = getattr(default, side).copy()
         for name, position, velocity, _ in asked:
             j = NAMES.index(name)
             for row, x in ((0, position), (1, velocity)):
                 expected[row, j] = resolved(getattr(default, side)[row, j], x) or INF
-        assert np.array_equal(getattr(found, side), expected)
+        assert np.array_equal(getattr(tolerances, side), expected)
         other = {"path": "goal", "goal": "path"}[side]
-        assert np.array_equal(getattr(found, other), getattr(default, other))
-        assert found.goal_time == (resolved(1.5, seconds) or INF)
+        assert np.array_equal(getattr(tolerances, other), getattr(default, other))
+        assert tolerances.goal_time == (resolved(1.5, seconds) or INF)
 
 
 @pytest.mark.parametrize(

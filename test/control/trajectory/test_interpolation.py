@@ -1,4 +1,4 @@
-"""Polynomials between knots against JTC's own expectations and closed forms."""
+"""Polynomials between knots against JTC's tests and closed forms."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ def test_quintic_of_jtc(time, state):
     # interpolation_pos_vel_accel in JTC's tests: x (x-1) (x-2) (x-3) (x-4) from 0 to 2.
     knots = Knots(np.array([1.0, 3.0]), column(0, 0), column(24, 4), column(-100, 0), column(0, 0))
     powers = time ** np.arange(5, -1, -1)
-    found = np.einsum("k,kdj->d", powers, segments(knots, 5)[0])
-    np.testing.assert_allclose(found[:3], state, atol=1e-11)
+    sample = np.einsum("k,kdj->d", powers, segments(knots, 5)[0])
+    np.testing.assert_allclose(sample[:3], state, atol=1e-11)
 
 
 def test_spline_velocities_of_jtc():
@@ -28,7 +28,7 @@ def test_spline_velocities_of_jtc():
 
 
 @pytest.mark.parametrize("q", [column(1e308, -1e308, 1e308), column(0.0, 1e300, 0.0)])
-def test_overflow_is_not_hidden(q):
+def test_overflow_results_in_non_finite_coefficients(q):
     times = np.array([0.0, 1e-9, 2e-9])
     v = spline_velocities(times, q, np.zeros(1))
     zero = np.zeros_like(q)
@@ -39,7 +39,7 @@ def test_overflow_is_not_hidden(q):
 @pytest.mark.parametrize("order", [0, 1])
 @given(seed=st.integers(0, 10**6), m=st.integers(2, 6))
 @settings(max_examples=30, deadline=None)
-def test_excess_is_what_dense_samples_show(degree, order, seed, m):
+def test_excess_agrees_with_dense_samples(degree, order, seed, m):
     rng = np.random.default_rng(seed)
     times = np.cumsum(rng.uniform(0.05, 1.5, m))
     q, qd, qdd = rng.normal(size=(3, m, 2))

@@ -1,4 +1,4 @@
-"""The desired motion: JTC's rules of replacement and start times, speed scaling, and stopping."""
+"""Desired motion: replacement and start times as in JTC, speed scaling and stopping."""
 
 import gc
 import itertools
@@ -18,7 +18,7 @@ SMOOTH = ["spline", "cubic", "quintic"]
 
 
 def at_speed(factor):
-    """A plan that holds zero at this speed factor."""
+    """Return a plan that holds zero at this speed factor."""
     plan = MotionPlan(NAMES)
     plan.set_speed(factor)
     plan.hold(0.0, np.zeros(N))
@@ -27,8 +27,8 @@ def at_speed(factor):
 
 def test_an_empty_plan_begins_at_rest_at_the_first_point():
     plan = MotionPlan(NAMES)
-    assert plan.empty and not plan.advance(10.0)  # the clock may still be set back
-    with pytest.raises(TrajectoryError, match="'elbow'"):  # it would leave a joint unknown
+    assert plan.empty and not plan.advance(10.0)  # the clock may still jump back
+    with pytest.raises(TrajectoryError, match="'elbow'"):  # the position of a joint would be unknown
         follow(plan, goal([1.0], [[1.0, 1.0]], names=("wrist", "shoulder")))
     assert plan.empty
     points = goal([0.5, 1.0], [[3.0, 1.0, 2.0], [3.5, 1.5, 2.5]], names=("wrist", "shoulder", "elbow"))
@@ -39,7 +39,7 @@ def test_an_empty_plan_begins_at_rest_at_the_first_point():
     same(desired(plan, 3.0)[:2], ([1.5, 2.5, 3.5], np.zeros(N)))
 
 
-def test_an_empty_plan_begins_in_the_measured_position_where_there_is_one():
+def test_an_empty_plan_begins_in_the_measured_position_if_known():
     plan = MotionPlan(NAMES)
     follow(plan, goal([1.0], [[1.0]], names=("elbow",)), measured=(np.array([0.3, 0.2, 0.1]), np.ones(N)))
     same(desired(plan, 0.0)[:2], ([0.3, 0.2, 0.1], np.zeros(N)))
@@ -73,7 +73,7 @@ CANCELS = st.tuples(st.floats(0.02, 0.5), st.floats(0.5, 10.0), st.just("cancel"
 
 
 def slow_points(seed, kind, names):
-    """Points far enough apart for modest accelerations, with rest at the end."""
+    """Draw points at rest at the end, far enough apart for moderate accelerations."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(1, 4))
     q, v, a = rng.uniform(-1.0, 1.0, size=(3, m, len(names)))
@@ -84,7 +84,7 @@ def slow_points(seed, kind, names):
 
 @given(events=st.lists(st.one_of(GOALS, GOALS, SPEEDS, CANCELS), min_size=2, max_size=8))
 @settings(max_examples=40, deadline=None)
-def test_position_and_velocity_stay_continuous_whatever_comes(events):
+def test_position_and_velocity_stay_continuous(events):
     plan, t, rows = resting(), 0.0, []
 
     def run(until):
@@ -109,7 +109,7 @@ def test_position_and_velocity_stay_continuous_whatever_comes(events):
     assert np.abs(np.diff(q, axis=0) - 0.5 * STEP * (qd[1:] + qd[:-1])).max() < most * STEP**2
 
 
-def test_measured_state_is_the_start_where_the_rules_say_so():
+def test_the_start_may_be_the_measured_state():
     rules = TrajectoryRules(interpolate_from_desired_state=False)
     q, qd = np.array([0.1, -0.1, 0.2]), np.array([1.0, 0.5, -0.5])
     for speed, empty in itertools.product((1.0, 0.125), (False, True)):
@@ -119,13 +119,13 @@ def test_measured_state_is_the_start_where_the_rules_say_so():
             plan.hold(0.0, np.zeros(N))
         follow(plan, random_points(3, 3, "cubic"), now=1.0, rules=rules, measured=(q, qd))
         same(desired(plan, 1.0)[:2], (q, qd), 1e-12)
-    # Nothing is measured yet at a start in the future.
+    # A start in the future has no measured state yet.
     plan = resting()
     follow(plan, random_points(3, 3, "cubic"), 2.0, 1.0, rules, (q, qd))
     same(desired(plan, 2.0)[:2], np.zeros((2, N)), 1e-12)
 
 
-def test_a_trajectory_goes_on_from_a_set_point_of_the_same_cycle():
+def test_a_trajectory_continues_from_a_set_point_of_the_same_cycle():
     plan = resting()
     follow(plan, goal([0.0], [[2.0] * N]))
     follow(plan, goal([1.0], [[3.0] * N]))
@@ -133,7 +133,7 @@ def test_a_trajectory_goes_on_from_a_set_point_of_the_same_cycle():
     same(desired(plan, 1.0)[:1], (np.full(N, 3.0),))
 
 
-def test_streamed_set_points_are_taken_at_once():
+def test_streamed_set_points_apply_at_once():
     plan = resting()
     for t in 0.01 * np.arange(200):
         q, v, u = (np.full((1, N), f(t)) for f in (np.sin, np.cos, np.exp))
@@ -166,7 +166,7 @@ def test_refused_points_change_nothing():
 
 @given(seed=st.integers(0, 10**6), now=st.floats(0.0, 1.5), wait=st.sampled_from([None, 0.3]))
 @settings(max_examples=30, deadline=None)
-def test_joints_that_are_not_named_go_on_to_the_bit(seed, now, wait):
+def test_other_joints_are_not_affected(seed, now, wait):
     plan, twin = resting(), resting()
     for p in (plan, twin):
         follow(p, random_points(seed, 4, effort=True))
@@ -203,7 +203,7 @@ def test_trajectories_that_no_joint_follows_are_freed():
 @pytest.mark.parametrize("kind", SMOOTH)
 @given(seed=st.integers(0, 10**6), wait=st.one_of(st.none(), st.floats(0.01, 3.0)))
 @settings(max_examples=25, deadline=None)
-def test_old_trajectory_goes_on_until_the_new_one_takes_over_its_motion(kind, seed, wait):
+def test_old_trajectory_continues_until_the_start_of_the_new_one(kind, seed, wait):
     plan, twin = resting(), resting()
     for p in (plan, twin):
         end = follow(p, random_points(seed, 4, kind, effort=True)).end_time
@@ -216,11 +216,11 @@ def test_old_trajectory_goes_on_until_the_new_one_takes_over_its_motion(kind, se
     before, after = desired(twin, start), desired(plan, start)
     same(after[:2], before[:2], 1e-11)
     same(after[3:], before[3:], 1e-12)
-    if kind == "quintic" and start < end - 1e-6:  # its end stops the acceleration, too
+    if kind == "quintic" and start < end - 1e-6:  # the end also stops the acceleration
         same(after[2:3], before[2:3], 1e-9)
 
 
-def test_earlier_start_drops_what_was_to_come_later():
+def test_earlier_start_drops_later_trajectories():
     # blend_onto_not_yet_started_trajectory and blend_successive_blends
     plan = resting()
     follow(plan, goal([1.0, 2.0], [[10.0] * N, [20.0] * N]), 5.0, 0.0)
@@ -253,12 +253,12 @@ def test_first_point_at_a_start_in_the_future_is_reached_in_time():
     # JTC keeps the old points before the start: it leaves the old path at the last of them.
     for t, q in ((0.5, 0.5), (1.0, 1.0), (1.25, 2.5), (1.5, 4.0), (2.0, 4.5), (2.5, 5.0)):
         same(desired(plan, t)[:1], ([q] * N,), 1e-12)
-    # At rest there are none: it goes there from now on.
+    # At rest there are none: the motion starts now.
     plan = resting()
     follow(plan, goal([0.0], [[2.0] * N], np.zeros((1, N))), 2.0, 1.0)
     for t, q in ((1.0, 0.0), (1.5, 1.0), (2.0, 2.0)):
         same(desired(plan, t)[:1], ([q] * N,), 1e-12)
-    # Points of other joints do not put off the way to the first one.
+    # Points of other joints do not delay the start.
     plan = resting()
     follow(plan, goal([1.4], [[1.0]], names=("wrist",)))
     follow(plan, goal([0.0], [[3.0]], [[0.0]], names=("elbow",)), 1.5, 0.0)
@@ -267,16 +267,16 @@ def test_first_point_at_a_start_in_the_future_is_reached_in_time():
 
 def test_at_most_100_trajectories_wait():
     plan = resting()
-    for start in [1.0] * 150 + [1.0 + i for i in range(100)]:  # one for the same time replaces the one before
+    for start in [1.0] * 150 + [1.0 + i for i in range(100)]:  # one for the same time replaces the previous one
         follow(plan, goal([0.5], [[start - 1.0] * N]), start, 0.0)
     with pytest.raises(TrajectoryError, match="100 trajectories"):
         follow(plan, goal([0.5], [[0.0] * N]), 200.0, 0.0)
-    follow(plan, goal([0.5], [[-1.0] * N]), 50.2, 0.0)  # in place of half of them
+    follow(plan, goal([0.5], [[-1.0] * N]), 50.2, 0.0)  # replaces half of them
     same(desired(plan, 49.9)[:1], ([48.0] * N,))
     same(desired(plan, 99.0)[:1], ([-1.0] * N,))
 
 
-def test_start_in_the_past_goes_from_here_to_the_next_point():
+def test_start_in_the_past_leads_to_the_next_point():
     plan = resting((0.3, 0.2, 0.1), 10.0)
     rules = TrajectoryRules(positions_upsampling=False)
     follow(plan, goal([0.0, 4.0, 6.0], [[0.0] * N, [8.0] * N, [4.0] * N]), 8.0, 10.0, rules)
@@ -292,11 +292,11 @@ def test_trajectory_that_ended_is_ignored_as_in_jtc():
     with pytest.raises(TrajectoryError, match=r"0\.100 s ago"):
         follow(plan, goal([0.5], [[-1.0, -2.0, -3.0]]), -0.1, 0.5)
     same(desired(plan, 1.0)[:1], ([4.0, 5.0, 6.0],))
-    follow(plan, goal([0.5], [[-1.0, -2.0, -3.0]]), 0.5, 1.0)  # ends now: taken at once
+    follow(plan, goal([0.5], [[-1.0, -2.0, -3.0]]), 0.5, 1.0)  # ends now: applies at once
     same(desired(plan, 1.0)[:1], ([-1.0, -2.0, -3.0],))
 
 
-def test_cycle_that_comes_before_the_goal_still_sees_the_old_motion():
+def test_cycle_before_the_start_follows_the_old_motion():
     plan, twin = resting(), resting()
     for p in (plan, twin):
         follow(p, random_points(1, 3))
@@ -304,7 +304,7 @@ def test_cycle_that_comes_before_the_goal_still_sees_the_old_motion():
     follow(plan, random_points(2, 3), None, 0.2)
     same(desired(plan, 0.15), desired(twin, 0.15))
     same(desired(plan, 0.2)[:2], desired(twin, 0.2)[:2], 1e-12)
-    # A goal said to be from before the last cycle starts in that one; a time that goes back drops it.
+    # A start before the last cycle is moved to that cycle; a time that goes back drops the trajectory.
     follow(plan, random_points(3, 3), None, 0.0)
     same(desired(plan, 0.2)[:2], desired(twin, 0.2)[:2], 1e-12)
     q = plan.q.copy()
@@ -319,17 +319,17 @@ def test_velocity_and_acceleration_are_derivatives_of_the_position(target):
     follow(plan, random_points(5, 2, "spline", first=2.0))
     h = 1e-4
     states = [desired(plan, t) for t in 1.0 + h * np.arange(1000)]
-    plan.set_speed(target)  # takes 0.15 s or more
+    plan.set_speed(target)  # at least 0.15 s
     states += [desired(plan, t) for t in 1.0 + h * np.arange(1000, 2000)]
     q, qd, qdd, _ = (np.array(x) for x in zip(*states, strict=True))
     for first, last in ((1, 998), (1002, 1998)):
         for x, slope, tolerance in ((q, qd, 1e-6), (qd, qdd, 1e-5)):
             centred = (x[first + 1 : last + 1] - x[first - 1 : last - 1]) / (2 * h)
             np.testing.assert_allclose(centred, slope[first:last], rtol=0, atol=tolerance)
-    assert np.abs(qd).min() > 0.1  # the factor's own rate shows in the acceleration
+    assert np.abs(qd).min() > 0.1  # the rate of the factor appears in the acceleration
 
 
-def test_trajectory_time_falls_behind_the_clock():
+def test_trajectory_time_lags_behind_the_clock():
     plan = MotionPlan(NAMES)
     assert plan.trajectory_time == -np.inf
     plan.set_speed(0.5)
@@ -349,7 +349,7 @@ def test_goals_wait_at_speed_0():
     same((plan.q,), ([1.0] * N,))
 
 
-def test_start_in_the_future_is_put_off_by_a_reduced_speed():
+def test_start_in_the_future_is_delayed_by_speed_scaling():
     plan = at_speed(0.5)
     follow(plan, goal([1.0], [[1.0] * N]), 2.0, 0.0)
     same(desired(plan, 4.0)[:2], np.zeros((2, N)), 1e-12)
@@ -358,7 +358,7 @@ def test_start_in_the_future_is_put_off_by_a_reduced_speed():
     same((plan.q,), ([1.0] * N,))
 
 
-def test_speed_is_changed_at_its_rate_while_the_arm_rests_too():
+def test_speed_changes_at_its_rate_also_at_rest():
     plan = resting()
     plan.advance(1.0)
     plan.set_speed(0.5)
@@ -372,7 +372,7 @@ def test_speed_is_changed_at_its_rate_while_the_arm_rests_too():
     assert plan.speed == 0.5
     plan.set_speed(1.0)
     plan.hold(0.7, np.zeros(N))
-    assert plan.speed == 1.0, "what rests has nothing to slow down"
+    assert plan.speed == 1.0, "an arm at rest needs no deceleration"
 
 
 def moving(speed=1.0, names=NAMES):
@@ -413,7 +413,7 @@ def test_stop_keeps_its_bound_while_the_speed_changes(seed, target, late, a):
     now = 0.4 + late
     q, qd, *_ = desired(plan, now)
     plan.cancel(now, np.full(N, a))
-    plan.set_speed(1.0 - target)  # waits until the arm stands
+    plan.set_speed(1.0 - target)  # waits until the arm has stopped
     until = np.abs(qd) / a
     times = np.linspace(now, now + until.max() + 0.1, 1000)
     rows = [desired(plan, t)[:2] for t in times]
@@ -424,7 +424,7 @@ def test_stop_keeps_its_bound_while_the_speed_changes(seed, target, late, a):
     assert plan.speed == pytest.approx(1.0 - target, abs=1e-12)
 
 
-def test_goal_during_a_stop_goes_on_from_it_and_other_joints_go_on_to_stop():
+def test_goal_during_a_stop_starts_from_it_and_other_joints_stop():
     plan, partial, twin = moving(), moving(), moving()
     for p in (plan, partial, twin):
         p.cancel(0.8, np.full(N, 1.0))
@@ -447,7 +447,7 @@ def test_cancel_of_nothing_does_nothing():
 
 
 @pytest.mark.parametrize("deceleration", [[1.0, 0.0, 1.0], [np.nan] * 3, [np.inf, 1.0, 1.0]])
-def test_senseless_decelerations_are_refused(deceleration):
+def test_invalid_decelerations_are_refused(deceleration):
     plan = moving()
     with pytest.raises(RobotDynamicsError, match="deceleration"):
         plan.cancel(0.8, np.array(deceleration))

@@ -1,4 +1,4 @@
-"""References against finite differences, textbook values and their promises at the ends."""
+"""Generated trajectories against finite differences, textbook values and boundary conditions."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def assert_derivatives(points):
     h = points.times[1] - points.times[0]
     for value, slope in ((points.positions, points.velocities), (points.velocities, points.accelerations)):
         difference = (value[2:] - value[:-2]) / (2 * h)
-        bound = np.abs(np.diff(value, n=3, axis=0)).max() / h  # h^2 |f'''|, six times the error's bound
+        bound = np.abs(np.diff(value, n=3, axis=0)).max() / h  # h^2 |f'''|, six times the error bound
         np.testing.assert_allclose(difference, slope[1:-1], rtol=0, atol=bound + 1e-9)
 
 
@@ -44,7 +44,7 @@ def test_demo_moves_then_swings_then_rests():
         np.testing.assert_allclose(points.positions[at[t]], expected, atol=1e-14)
         np.testing.assert_allclose(points.velocities[at[t]], 0.0, atol=1e-12)
         np.testing.assert_allclose(points.accelerations[at[t]], 0.0, atol=1e-12)
-    # Half of the amplitude in the middle of a fade, a quarter of the sine's 8 s; all of it between the fades.
+    # Half the amplitude in the middle of a fade (a quarter of the sine's 8 s), the full amplitude between the fades.
     middle = (points.times >= 4.0) & (points.times <= 8.0)
     wave = np.array([0.4, 0.2]) * np.sin(2 * np.pi * np.array([0.5, 0.8]) * (points.times[:, None] - 2.0))
     np.testing.assert_allclose(points.positions[at[3.0]], DEMO["center"] + 0.5 * wave[at[3.0]], atol=1e-13)

@@ -1,4 +1,4 @@
-"""Trajectory time against its integral, and its promises: no step in speed, no way back."""
+"""Trajectory time: integral of the speed, continuous speed, monotonic time."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 CHANGES = st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)), min_size=1, max_size=6)
 
 
-def test_full_speed_is_the_clock_to_the_bit():
-    for t in (0.0, 0.1, 1234.56789, 1.7e9, -3.5, -np.inf):  # also before it began
+def test_full_speed_is_exactly_the_clock():
+    for t in (0.0, 0.1, 1234.56789, 1.7e9, -3.5, -np.inf):  # also before ``since``
         assert TimeScaling().at(t) == (t, 1.0, 0.0)
 
 
@@ -30,7 +30,7 @@ def test_ramp_is_the_closed_form():
 
 @given(changes=CHANGES)
 @settings(max_examples=60, deadline=None)
-def test_time_is_the_integral_of_a_speed_without_steps(changes):
+def test_time_is_the_integral_of_a_continuous_speed(changes):
     scaling, t = TimeScaling(), 0.0
     for pause, target in changes:
         clock = np.linspace(t, t + pause, 401)
@@ -38,7 +38,7 @@ def test_time_is_the_integral_of_a_speed_without_steps(changes):
         step = clock[1] - clock[0]
         assert (np.diff(s) >= -1e-12).all() and (speed > -1e-12).all() and (speed < 1.0 + 1e-12).all()
         assert (np.abs(np.diff(speed)) <= SPEED_RATE * step + 1e-12).all()
-        # The trapezoidal rule is exact but for the step with the ramp's corner.
+        # The trapezoidal rule is exact except for the step with the corner of the ramp.
         np.testing.assert_allclose(s[-1] - s[0], trapezoid(speed, clock), rtol=0, atol=SPEED_RATE * step**2 + 1e-12)
         t += pause
         before = scaling.at(t)

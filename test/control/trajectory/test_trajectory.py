@@ -1,4 +1,4 @@
-"""Trajectories against known polynomials, scipy's interpolators and the documented rules of JTC."""
+"""Trajectories against known polynomials, SciPy's interpolators and the rules of JTC."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from support.trajectories import KINDS, NAMES, N, build, moving_state, random_po
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_scipy_interpolators_agree(kind):
-    """The points name the joints in another order than the controller."""
+    """With joints of the points in another order than the controller's."""
     points, state = random_points(3, 7, kind, ("wrist", "shoulder", "elbow"), effort=True), moving_state(4)
     order = [1, 2, 0]
     trajectory = build(points, 2.0, state, kind)
@@ -55,16 +55,16 @@ def test_holds_before_the_start_and_from_the_end_on():
     ):
         q, qd, qdd, effort, result = sampled(trajectory, t)
         np.testing.assert_array_equal(q, held)
-        np.testing.assert_array_equal(effort, force)  # JTC goes on with the last point's effort
+        np.testing.assert_array_equal(effort, force)  # as in JTC, with the effort of the last point
         assert not (qd.any() or qdd.any())
         assert result is active
     assert sampled(trajectory, np.nextafter(trajectory.end_time, 0.0))[4]
-    with pytest.raises(TrajectoryError, match="time to sample at"):
+    with pytest.raises(TrajectoryError, match="sampling time"):
         sampled(trajectory, np.nan)
 
 
 def test_end_velocity_that_was_allowed_is_not_held():
-    # JTC goes on to command it, beside a position that stands.
+    # JTC keeps commanding it with a constant position.
     points = TrajectoryPoints(NAMES, [0.0, 1.0], np.zeros((2, N)), np.full((2, N), 0.5))
     trajectory = build(points, allow_nonzero_velocity_at_end=True)
     np.testing.assert_allclose(sampled(trajectory, 1.0 - 1e-12)[1], 0.5, atol=1e-9)
@@ -73,7 +73,7 @@ def test_end_velocity_that_was_allowed_is_not_held():
 
 def test_single_point_at_time_zero_is_held_at_once():
     full = TrajectoryPoints(NAMES, [0.0], *(np.full((1, N), x) for x in (1.0, 0.0, 0.25, 7.0)))
-    position = TrajectoryPoints(NAMES, [0.0], np.ones((1, N)))  # held without the velocity of the state
+    position = TrajectoryPoints(NAMES, [0.0], np.ones((1, N)))  # held, without the velocity of the state
     for point, kind, acceleration, force in ((full, "quintic", 0.25, 7.0), (position, "spline", 0.0, 0.0)):
         trajectory = build(point, 3.0, moving_state(0), kind)
         for t in (3.0, 4.0):
@@ -85,7 +85,7 @@ def test_single_point_at_time_zero_is_held_at_once():
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 10**6), m=st.integers(1, 6), first=st.sampled_from([0.0, 0.3]))
 @settings(max_examples=20, deadline=None)
-def test_points_and_more_between_them_are_what_sampling_gives(kind, seed, m, first):
+def test_resampled_points_agree_with_samples(kind, seed, m, first):
     points, state = random_points(seed, m, kind, first=first, effort=True), moving_state(seed + 1)
     trajectory = build(points, 0.0, state, kind)
     times, motion = resampled(trajectory, np.inf)
@@ -113,7 +113,7 @@ def test_polynomials_of_later_segments_are_those_of_the_whole_trajectory():
         np.testing.assert_array_equal(sampled(trajectory, points.times[i])[:4], whole[i, -1])
 
 
-def test_caller_may_change_its_arrays_afterwards():
+def test_arrays_of_the_caller_are_copied():
     points, state = random_points(14, 3), moving_state(2)
     trajectory = build(points, 0.0, state)
     before = [np.array(sampled(trajectory, t)[:4]) for t in (0.5, -1.0, 99.0)]
@@ -125,7 +125,7 @@ def test_caller_may_change_its_arrays_afterwards():
 
 @pytest.mark.parametrize("kind", ["spline", "cubic", "quintic"])
 @pytest.mark.parametrize("offset", [-0.2, 0.1])
-def test_motion_goes_on_with_the_velocity_of_the_state(kind, offset):
+def test_motion_continues_with_the_velocity_of_the_state(kind, offset):
     state = moving_state(1)
     trajectory = build(random_points(2, 3, kind), 5.0, state, kind, state_time=5.0 + offset)
     np.testing.assert_allclose(sampled(trajectory, 5.0 + offset + 1e-9)[1], state[1], rtol=0, atol=1e-6)
@@ -143,7 +143,7 @@ def test_a_trajectory_that_ends_now_keeps_its_points(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("m", "first"), [(2, 0.0), (4, 0.0), (4, 0.25)])
-def test_a_first_point_at_the_time_of_the_state_is_taken_at_once(kind, m, first):
+def test_a_first_point_at_the_time_of_the_state_applies_at_once(kind, m, first):
     points = random_points(8, m, kind, first=first)
     state = moving_state(9)
     q, qd, *_ = sampled(build(points, 1.0, state, kind, state_time=1.0 + first), 1.0 + first)
@@ -162,7 +162,7 @@ def test_spline_through_past_points_starts_at_rest():
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 10**6), part=st.floats(0.02, 0.98))
 @settings(max_examples=25, deadline=None)
-def test_late_start_joins_the_first_point_to_come(kind, seed, part):
+def test_late_start_leads_to_the_next_point(kind, seed, part):
     points, state = random_points(seed, 6, kind, first=0.0, effort=True), moving_state(seed + 1)
     now = 5.0 + part * points.times[-1]
     effort = np.full(N, 2.0)
@@ -179,7 +179,7 @@ def test_late_start_joins_the_first_point_to_come(kind, seed, part):
         np.testing.assert_allclose(qd, state[1], rtol=1e-12)
     if kind == "quintic":
         np.testing.assert_allclose(qdd, state[2], rtol=1e-12)
-    # From that point on it is the trajectory as it was meant.
+    # From that point on it is the original trajectory.
     for t in (reach, *np.linspace(reach, on_time.end_time + 0.1, 17)):
         first = sampled(late, np.nextafter(t, np.inf))
         for x, y in zip(first, sampled(on_time, np.nextafter(t, np.inf)), strict=True):

@@ -1,4 +1,4 @@
-"""Effort at a trajectory's points, for controllers that add it as feedforward."""
+"""Feedforward effort at the points of a trajectory."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ COULOMB, VISCOUS = 2.0, 0.5
 
 @pytest.fixture(scope="module")
 def rough() -> RobotModel:
-    """The same arm with friction in both joints."""
+    """Return the arm with friction in both joints."""
     extra = f'<dynamics damping="{VISCOUS}" friction="{COULOMB}"/>'
     arm = FREE_ARM.with_joint("joint1", extra=extra).with_joint("joint2", extra=extra)
     return RobotModel.from_urdf(arm.urdf, gravity=GRAVITY)
 
 
 def _points(m: int = 6, *, effort: bool = False) -> TrajectoryPoints:
-    """Any motion that comes to rest in velocity, though not in acceleration."""
+    """Return random points with zero final velocity, but not acceleration."""
     q, qd, qdd, u = np.random.default_rng(3).normal(size=(4, m, 2))
     qd[-1] = 0.0
     return TrajectoryPoints(NAMES, np.linspace(0.5, 2.0, m), q, qd, qdd, u if effort else None)
@@ -41,7 +41,7 @@ def _trajectory(points: TrajectoryPoints, **keywords: Any) -> Trajectory:
 
 
 def _closed_form(points: TrajectoryPoints) -> Any:
-    """Tsai (9.73)-(9.74) at each point; at the last one the arm is to stay."""
+    """Return Tsai (9.73)-(9.74) at each point, for rest at the last one."""
     motion = zip(points.positions, points.velocities, points.accelerations, strict=True)
     tau = np.array([tsai.torque(P, *state) for state in motion])
     tau[-1] = tsai.gravity(P, points.positions[-1])
@@ -49,12 +49,12 @@ def _closed_form(points: TrajectoryPoints) -> Any:
 
 
 def _effort(model: RobotModel, trajectory: Trajectory, names: Any, *friction_smoothing_velocity: float) -> Any:
-    """At the points themselves."""
+    """Return the effort at the points."""
     return joined(list(trajectory_effort(model, trajectory, names, np.inf, *friction_smoothing_velocity))).effort
 
 
-def test_closed_form_with_friction_where_asked(rough: RobotModel) -> None:
-    """The points name the joints the other way round; Craig (6.112): c sgn(qd) + v qd, nothing for the arm at rest."""
+def test_closed_form_with_optional_friction(rough: RobotModel) -> None:
+    """With reversed joint order; Craig (6.112): c sgn(qd) + v qd, zero at rest."""
     points = _points(effort=True)
     fields = (points.positions, points.velocities, points.accelerations, points.effort)
     swapped = TrajectoryPoints(NAMES[::-1], points.times, *(x[:, ::-1].copy() for x in fields))
@@ -65,8 +65,8 @@ def test_closed_form_with_friction_where_asked(rough: RobotModel) -> None:
     assert_close(_effort(rough, _trajectory(swapped), NAMES[::-1], 0.01)[:, ::-1], expected + friction, 1e-12)
 
 
-def test_only_the_joints_that_are_named() -> None:
-    """The other joint stays where it is, which takes torque and changes what this one takes."""
+def test_only_the_named_joints() -> None:
+    """The other joint holds its position, which affects the effort of this one."""
     given = _points()
     q2, v2, a2 = (x[:, 1:].copy() for x in (given.positions, given.velocities, given.accelerations))
     points = TrajectoryPoints(NAMES[1:], given.times, q2, v2, a2)
@@ -78,8 +78,8 @@ def test_only_the_joints_that_are_named() -> None:
 
 
 @pytest.mark.parametrize(("present", "start"), [(1, 0.0), (2, -0.7), (3, -0.7)])
-def test_it_is_what_the_controller_commands_there(rough: RobotModel, present: int, start: float) -> None:
-    """The law feedforward, from interpolation to friction, at the times of the points still to come."""
+def test_it_equals_the_command_of_the_controller(rough: RobotModel, present: int, start: float) -> None:
+    """With the law feedforward, including interpolation and friction, at the remaining points."""
     given = _points(8, effort=True)
     fields = [given.velocities, given.accelerations][: present - 1]
     points = TrajectoryPoints(NAMES, given.times, given.positions, *fields, *[None] * (3 - present), given.effort)
@@ -92,19 +92,19 @@ def test_it_is_what_the_controller_commands_there(rough: RobotModel, present: in
     assert set(points.times[start + points.times > 0.0]) <= set(made.times)
     controller.update(0.0, 0.0)
     for time, expected in zip(start + made.times, made.effort, strict=True):
-        # At its very time a point's segment begins, or in floating point, the one before ends.
+        # At the time of a point, rounding decides between its segment and the previous one.
         command = controller.update(time + 1e-9, time)
         assert command is not None
         assert_close(command.effort, expected, 1e-5)
 
 
-def test_long_trajectories_get_no_more_than_1000_points_more() -> None:
+def test_at_most_1000_points_are_added() -> None:
     points = TrajectoryPoints(NAMES, np.array([1.0, 200.0]), np.ones((2, 2)))
     made = joined(list(trajectory_effort(MODEL, _trajectory(points), NAMES, 0.02)))
     assert 990 <= len(made.times) <= 1002
 
 
-def test_what_overflows_is_refused() -> None:
+def test_overflow_is_refused() -> None:
     points = _points()
     points.velocities[2, 1] = 1e200
     with pytest.raises(TrajectoryError, match="'joint1' at 1.1 s"):
@@ -119,7 +119,7 @@ def test_bad_arguments_are_refused(period: float) -> None:
         _effort(MODEL, _trajectory(_points()), ("joint1", "hand"))
 
 
-def test_a_streamed_set_point_keeps_its_motion() -> None:
+def test_effort_of_a_streamed_set_point_is_for_its_motion() -> None:
     q, qd, qdd, u = np.random.default_rng(5).normal(size=(4, 1, 2))
     points = TrajectoryPoints(NAMES, np.zeros(1), q, qd, qdd, u)
     effort = _effort(MODEL, _trajectory(points, allow_nonzero_velocity_at_end=True), points.joint_names)

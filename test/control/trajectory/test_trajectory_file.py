@@ -1,4 +1,4 @@
-"""Trajectories in files, as `ros2 topic echo` shows them."""
+"""Trajectory files in the format of `ros2 topic echo`."""
 
 from pathlib import Path
 
@@ -61,11 +61,11 @@ def test_all_fields(tmp_path: Path) -> None:
         ("just words", "joint_names"),
         ("{joint_names: [a], points: 3}", "points"),
         ("{joint_names: [a], points: []}", "points"),
-        (f"{{joint_names: [1], points: [{POINT}]}}", "Cure: name each joint once"),
-        (f"{{joint_names: [], points: [{POINT}]}}", "joint_names is .* Cure: name each joint once"),
-        (f"{{joint_names: [a, a], points: [{POINT}]}}", "Cure: name each joint once"),
+        (f"{{joint_names: [1], points: [{POINT}]}}", "Cure: list each joint once"),
+        (f"{{joint_names: [], points: [{POINT}]}}", "joint_names is .* Cure: list each joint once"),
+        (f"{{joint_names: [a, a], points: [{POINT}]}}", "Cure: list each joint once"),
         (f"{{joint_names: [a], points: [{POINT}, 7]}}", "point 1 is 7. Cure"),
-        (f"{{joint_names: [a], points: [{POINT}, {POINT}]}}", "point 1 at 1.0 s does not come after point 0"),
+        (f"{{joint_names: [a], points: [{POINT}, {POINT}]}}", "point 1 at 1.0 s is not after point 0"),
         ("{joint_names: [a], points: [{time_from_start: {sec: 1}}]}", "point 0.*positions"),
         ("{joint_names: [a], points: [{positions: [1.0]}]}", "point 0.*time_from_start"),
         ("{joint_names: [a], points: [{positions: [1.0], time_from_start: 1.5}]}", "time_from_start 1.5"),

@@ -1,4 +1,4 @@
-"""Checks that a trajectory message must pass, and the reasons given for a refusal."""
+"""Validation of trajectory messages, and the reported reasons."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ STILL = np.zeros((2, N))
         (plain(names=("shoulder", "elbow", "hand")), "'hand'"),
         (plain(names=NAMES[:2]), "'wrist'"),
         (plain(names=("shoulder", "elbow", "elbow")), "'elbow'.*twice"),
-        (plain(names=()), "joints"),
+        (plain(names=()), "joint names"),
         (plain(times=()), "points"),
         (plain(times=(1.0, 0.5)), "point 1 at 0.5 s"),
         (plain(times=(0.5, 1.0, 1.0)), "point 2 at 1.0 s"),

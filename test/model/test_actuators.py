@@ -1,4 +1,4 @@
-"""Rotors and friction as the dynamics file gives them, and as they are packed."""
+"""Rotors and friction of the dynamics file in the model arrays."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 from robot_dynamics_ros.kernels import layout
 from robot_dynamics_ros.model.urdf import parse_urdf
 from support import arms
-from support.arms import packed
+from support.arms import model_data
 from support.comparing import assert_close
 
 ARM = arms.random_arm(np.random.default_rng(9), [0, 1, 2, 3], ["revolute", "fixed", "revolute", "prismatic"])
@@ -20,15 +20,15 @@ LINKS = [link.name for link in ARM.links]
 
 
 def test_short_and_general_form_are_the_same() -> None:
-    """On the parent link about the joint's own axis, which the URDF gives in the child's frame."""
-    short = packed(ARM, {"joints": {B: {"rotor_inertia": 1e-4, "gear_ratio": -60.0}}})
+    """The rotor is on the parent link and about the joint's axis, which the URDF defines in the child's frame."""
+    short = model_data(ARM, {"joints": {B: {"rotor_inertia": 1e-4, "gear_ratio": -60.0}}})
     assert short.rotor_names == (f"{B} rotor",)
     general = {"carrier": LINKS[2], "inertia": 1e-4, "ratio": {B: -60.0}}
     joint = next(j for j in parse_urdf(ARM.urdf, "").joints if j.name == B)
     for rotor in (general, {**general, "axis": (joint.rotation @ joint.axis * 3.0).tolist()}):
-        model = packed(ARM, {"rotors": [rotor]})
-        assert np.array_equal(model.structure, short.structure)
-        assert_close(model.numbers, short.numbers, 1e-15)
+        model = model_data(ARM, {"rotors": [rotor]})
+        assert np.array_equal(model.topology, short.topology)
+        assert_close(model.parameters, short.parameters, 1e-15)
         assert model.rotor_names == ("rotors[0]",)
 
 
@@ -41,15 +41,15 @@ def test_short_and_general_form_are_the_same() -> None:
         ({"couplings": {B: {A: 0.5}}, "rotors": [{"carrier": "none", "inertia": 1.0, "ratio": {A: 1.0, B: -2.0}}]}, {}),
     ],
 )
-def test_rotors_that_stand_still_are_parts_of_their_carriers(content: dict[str, Any], locked: dict[str, float]) -> None:
-    model = packed(ARM, content, locked=locked)
+def test_rotors_that_cannot_spin_are_part_of_their_carriers(content: dict[str, Any], locked: dict[str, float]) -> None:
+    model = model_data(ARM, content, locked=locked)
     assert model.rotor_names == () and model.robot.rotors.shape == (0, 4)
 
 
-def test_rotors_keep_their_place_in_the_list() -> None:
-    """The second of two is rotors[1], also where the first stands still; without inertia it stays a rotor."""
+def test_rotors_are_named_by_their_index_in_the_list() -> None:
+    """The second of two rotors is rotors[1], also if the first cannot spin. A rotor without inertia is kept."""
     rotors = [{"carrier": "none", "inertia": 0, "ratio": {name: 5.0}} for name in (A, B)]
-    assert packed(ARM, {"rotors": rotors}, locked={A: 0.0}).rotor_names == ("rotors[1]",)
+    assert model_data(ARM, {"rotors": rotors}, locked={A: 0.0}).rotor_names == ("rotors[1]",)
 
 
 # --- Friction
@@ -77,9 +77,9 @@ COLUMNS = (
         ),
     ],
 )
-def test_friction_of_the_file_goes_before_the_urdfs(given: dict[str, Any], expected: list[float]) -> None:
+def test_friction_of_the_file_overrides_the_urdf(given: dict[str, Any], expected: list[float]) -> None:
     arm = ARM.with_joint(B, extra='<dynamics damping="0.5" friction="0.25"/>')
     columns = [getattr(layout, name) for name in COLUMNS]
-    table = packed(arm, {"joints": {B: given}}).friction[:, columns]
+    table = model_data(arm, {"joints": {B: given}}).friction[:, columns]
     assert table[1].tolist() == [*expected, *[0.0] * (layout.FRICTION_SIZE - len(expected))]
     assert not table[[0, 2]].any()

@@ -1,4 +1,4 @@
-"""Targets of the end effector: which one counts when, its feedforward, and extrapolation between messages."""
+"""Targets of the end effector: order, feedforward, and extrapolation between messages."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from support.comparing import assert_close
 from support.task_space_loops import rotated
 
 TWIST = np.array([0.1, -0.2, 0.3, 0.4, 0.0, -0.5])
-ACCELERATION = np.array([1.0, 2.0, -1.0, 0.8, 0.0, -1.0])  # turns about the axis of the twist
+ACCELERATION = np.array([1.0, 2.0, -1.0, 0.8, 0.0, -1.0])  # rotation about the axis of the twist
 SECOND = 1_000_000_000
 
 
@@ -35,26 +35,26 @@ def position(targets: EndEffectorTargets, time: float) -> float:
     return float(targets.at(time).pose[0, 3])
 
 
-def test_between_messages_it_goes_on_until_the_timeout(targets: EndEffectorTargets) -> None:
-    """p + v t + a t^2 / 2 and exp([w t + alpha t^2 / 2]x) R, by SciPy's expm; velocities along."""
+def test_a_target_is_extrapolated_until_the_timeout(targets: EndEffectorTargets) -> None:
+    """p + v t + a t^2 / 2 and exp([w t + alpha t^2 / 2]x) R, by SciPy's expm, with velocities."""
     targets.feed_forward("twist", TWIST, 5 * SECOND, 4.9)
     targets.follow(pose(0.5), 5 * SECOND, 5.0, 4.9)
     targets.feed_forward("acceleration", ACCELERATION, 5 * SECOND, 4.95)
     for t in (0.0, 0.03, 0.125, 0.2, 10.0):
-        found, s = targets.at(5.0 + t), min(t, 0.125)
+        motion, s = targets.at(5.0 + t), min(t, 0.125)
         way = TWIST * s + ACCELERATION * s**2 / 2
         x, y, z = way[3:]
         turn = expm(np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]))
-        assert_close(found.pose[:3, 3], pose(0.5)[:3, 3] + way[:3], 1e-15)
-        assert_close(found.pose[:3, :3], turn @ pose()[:3, :3], 1e-14)
+        assert_close(motion.pose[:3, 3], pose(0.5)[:3, 3] + way[:3], 1e-15)
+        assert_close(motion.pose[:3, :3], turn @ pose()[:3, :3], 1e-14)
         moving = t <= 0.125
-        assert_close(found.twist, (TWIST + ACCELERATION * s) * moving, 1e-13)
-        assert_close(found.acceleration, ACCELERATION * moving, 0.0)
+        assert_close(motion.twist, (TWIST + ACCELERATION * s) * moving, 1e-13)
+        assert_close(motion.acceleration, ACCELERATION * moving, 0.0)
 
 
 @pytest.mark.parametrize("order", ["pose first", "pose last"])
 def test_feedforward_belongs_to_its_stamp(order: str, targets: EndEffectorTargets) -> None:
-    """Whichever comes first; that of another stamp does not enter."""
+    """In any order of arrival; other stamps have no effect."""
     for _ in range(2):
         if order == "pose first":
             targets.follow(pose(), 2 * SECOND, 2.0, 2.0)
@@ -62,9 +62,9 @@ def test_feedforward_belongs_to_its_stamp(order: str, targets: EndEffectorTarget
         targets.feed_forward("acceleration", ACCELERATION, 2 * SECOND + 1, 2.0)
         if order == "pose last":
             targets.follow(pose(), 2 * SECOND, 2.0, 2.0)
-        found = targets.at(2.0)
-        assert_close(found.twist, TWIST, 0.0)
-        assert not found.acceleration.any()
+        motion = targets.at(2.0)
+        assert_close(motion.twist, TWIST, 0.0)
+        assert not motion.acceleration.any()
 
 
 @pytest.mark.parametrize("stamp", [0, 2 * SECOND])
@@ -78,7 +78,7 @@ def test_feedforward_is_used_once(stamp: int, targets: EndEffectorTargets) -> No
 
 
 def test_feedforward_at_and_beyond_the_timeout(targets: EndEffectorTargets) -> None:
-    """A target that stands still does not jump; a velocity without stamp waits no longer than one goes on."""
+    """A target at rest does not jump; a twist without stamp expires after the timeout."""
     targets.follow(pose(0.5), 0, 1.0, 1.0)
     targets.feed_forward("acceleration", ACCELERATION, 0, 1.125)
     assert targets.at(1.125).acceleration.any()
@@ -91,15 +91,15 @@ def test_feedforward_at_and_beyond_the_timeout(targets: EndEffectorTargets) -> N
     assert not targets.at(1.75).twist.any()
 
 
-def test_without_a_timeout_a_target_stands_where_it_is() -> None:
+def test_without_a_timeout_a_target_is_at_rest() -> None:
     targets = EndEffectorTargets()
     targets.follow(pose(0.5), SECOND, 1.0, 1.0)
     targets.feed_forward("twist", TWIST, SECOND, 1.0)
     assert position(targets, 1.25) == 0.5 and not targets.at(1.25).twist.any()
 
 
-def test_a_target_counts_from_its_time_on(targets: EndEffectorTargets) -> None:
-    """A new one replaces those that begin later."""
+def test_a_target_is_valid_from_its_time_on(targets: EndEffectorTargets) -> None:
+    """A new target replaces those that begin later."""
     targets.hold(pose(-1.0))
     assert targets.empty
     for k in (1, 2, 3):
@@ -132,7 +132,7 @@ def test_the_newest_200_velocities_wait_for_their_poses(count: int, kept: bool, 
     kind=st.sampled_from(["twist", "acceleration", "position"]),
 )
 def test_numbers_that_are_not_finite_or_too_large_are_refused(value: float, place: int, kind: Any) -> None:
-    """Nothing changes then."""
+    """The targets are unchanged."""
     targets, numbers, wrong = EndEffectorTargets(), np.zeros(6), pose()
     targets.timeout = 0.1
     targets.follow(pose(-1e9), 1, 0.0, 0.0)  # the largest one
@@ -142,12 +142,12 @@ def test_numbers_that_are_not_finite_or_too_large_are_refused(value: float, plac
             targets.follow(wrong, 1, 0.0, 0.0)
         else:
             targets.feed_forward(kind, numbers, 1, 0.0)
-    found = targets.at(0.05)
-    assert np.array_equal(found.pose, pose(-1e9)) and not found.twist.any() and not found.acceleration.any()
+    motion = targets.at(0.05)
+    assert np.array_equal(motion.pose, pose(-1e9)) and not motion.twist.any() and not motion.acceleration.any()
 
 
 def test_a_stamp_in_the_past(targets: EndEffectorTargets) -> None:
-    """The newest message counts, as far along its velocity as it is late."""
+    """The newest message is used, extrapolated by its age."""
     targets.follow(pose(0.5), 0, 1.0, 1.0)
     targets.at(1.0)
     targets.feed_forward("twist", TWIST, SECOND // 2, 1.0)
